@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 const maxAffinityWeight = 100
@@ -16,17 +17,17 @@ var tolerationOperators = []string{"Equal", "Exists"}
 func makeTolerations(list []v1alpha1.Toleration, at path, r reporter) []cluster.Toleration {
 	var out []cluster.Toleration
 	for i, t := range list {
-		at := at.add(i)
-		checkEnum(t.Operator, tolerationOperators, at.add("operator"), r)
-		checkEnum(t.Effect, cluster.Effects, at.add("effect"), r)
+		at := at.Add(i)
+		checkEnum(t.Operator, tolerationOperators, at.Add("operator"), r)
+		checkEnum(t.Effect, cluster.Effects, at.Add("effect"), r)
 		switch {
 		case t.Key != "":
-			checkKey(t.Key, at.add("key"), r)
+			checkKey(t.Key, at.Add("key"), r)
 		case t.Operator != "Exists":
 			r.errorf(at, "a toleration without a key tolerates everything only with operator: Exists")
 		}
 		if t.Operator == "Exists" && t.Value != "" {
-			r.errorf(at.add("value"), "operator Exists compares no value; leave it out")
+			r.errorf(at.Add("value"), "operator Exists compares no value; leave it out")
 		}
 		out = append(out, cluster.Toleration{Key: t.Key, Operator: t.Operator, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
@@ -35,23 +36,23 @@ func makeTolerations(list []v1alpha1.Toleration, at path, r reporter) []cluster.
 
 // makeTerm turns conditions that hold together into a Term.
 func makeTerm(list []v1alpha1.Requirement, at path, r reporter) cluster.Term {
-	at = at.add("matchExpressions")
+	at = at.Add("matchExpressions")
 	if len(list) == 0 {
 		r.errorf(at, "a term without conditions matches nothing; add one such as {key: rack, operator: In, values: [r1]}")
 	}
 	out := make(cluster.Term, 0, len(list))
 	for i, q := range list {
-		out = append(out, makeRequirement(q, at.add(i), r))
+		out = append(out, makeRequirement(q, at.Add(i), r))
 	}
 	return out
 }
 
 func makeRequirement(q v1alpha1.Requirement, at path, r reporter) cluster.Requirement {
-	checkKey(q.Key, at.add("key"), r)
+	checkKey(q.Key, at.Add("key"), r)
 	if q.Operator == "" {
-		r.errorf(at, "say the operator: %s", oneOf(words(cluster.Operators)))
+		r.errorf(at, "say the operator: %s", phrase.Either(cluster.Operators))
 	}
-	checkEnum(q.Operator, cluster.Operators, at.add("operator"), r)
+	checkEnum(q.Operator, cluster.Operators, at.Add("operator"), r)
 	switch op := cluster.Operator(q.Operator); op {
 	case cluster.In, cluster.NotIn:
 		if len(q.Values) == 0 {
@@ -59,13 +60,13 @@ func makeRequirement(q v1alpha1.Requirement, at path, r reporter) cluster.Requir
 		}
 	case cluster.Exists, cluster.DoesNotExist:
 		if len(q.Values) > 0 {
-			r.errorf(at.add("values"), "operator %s compares no values; leave them out", op)
+			r.errorf(at.Add("values"), "operator %s compares no values; leave them out", op)
 		}
 	case cluster.Gt, cluster.Lt:
 		if len(q.Values) != 1 {
 			r.errorf(at, "operator %s needs one value, a whole number", op)
 		} else if _, err := strconv.ParseInt(q.Values[0], 10, 64); err != nil {
-			r.errorf(at.add("values", 0), "operator %s needs a whole number, have %s", op, quote(q.Values[0]))
+			r.errorf(at.Add("values", 0), "operator %s needs a whole number, have %s", op, phrase.Quote(q.Values[0]))
 		}
 	}
 	return cluster.Requirement{Key: q.Key, Operator: cluster.Operator(q.Operator), Values: slices.Clone(q.Values)}
@@ -76,11 +77,11 @@ func makeAffinity(a *v1alpha1.Affinity, s *cluster.Shape, at path, r reporter) [
 	if a == nil {
 		return nil
 	}
-	s.Required = makeRequired(a.Required, at.add("required"), r)
-	s.Preferred = makePreferred(a.Preferred, at.add("preferred"), r)
+	s.Required = makeRequired(a.Required, at.Add("required"), r)
+	s.Preferred = makePreferred(a.Preferred, at.Add("preferred"), r)
 	var out []cluster.JobTerm
 	for i, j := range a.Jobs {
-		out = append(out, makeJobTerm(j, at.add("jobs", i), r))
+		out = append(out, makeJobTerm(j, at.Add("jobs", i), r))
 	}
 	return out
 }
@@ -88,7 +89,7 @@ func makeAffinity(a *v1alpha1.Affinity, s *cluster.Shape, at path, r reporter) [
 func makeRequired(list []v1alpha1.NodeTerm, at path, r reporter) []cluster.Term {
 	var out []cluster.Term
 	for i, t := range list {
-		out = append(out, makeTerm(t.MatchExpressions, at.add(i), r))
+		out = append(out, makeTerm(t.MatchExpressions, at.Add(i), r))
 	}
 	return out
 }
@@ -96,9 +97,9 @@ func makeRequired(list []v1alpha1.NodeTerm, at path, r reporter) []cluster.Term 
 func makePreferred(list []v1alpha1.PreferredTerm, at path, r reporter) []cluster.Preference {
 	var out []cluster.Preference
 	for i, p := range list {
-		at := at.add(i)
+		at := at.Add(i)
 		if p.Weight == 0 || p.Weight < -maxAffinityWeight || p.Weight > maxAffinityWeight {
-			r.errorf(at.add("weight"), "want a weight from -%d to %d and not 0, have %d", maxAffinityWeight, maxAffinityWeight, p.Weight)
+			r.errorf(at.Add("weight"), "want a weight from -%d to %d and not 0, have %d", maxAffinityWeight, maxAffinityWeight, p.Weight)
 		}
 		out = append(out, cluster.Preference{Weight: p.Weight, Term: makeTerm(p.MatchExpressions, at, r)})
 	}
@@ -108,16 +109,16 @@ func makePreferred(list []v1alpha1.PreferredTerm, at path, r reporter) []cluster
 func makeJobTerm(j v1alpha1.JobTerm, at path, r reporter) cluster.JobTerm {
 	switch {
 	case j.Weight < 0:
-		r.errorf(at.add("weight"), "want a weight from 1 to %d, have %d; to keep away write anti: true", maxAffinityWeight, j.Weight)
+		r.errorf(at.Add("weight"), "want a weight from 1 to %d, have %d; to keep away write anti: true", maxAffinityWeight, j.Weight)
 	case j.Weight > maxAffinityWeight:
-		r.errorf(at.add("weight"), "want a weight from 1 to %d, or none where it is required, have %d", maxAffinityWeight, j.Weight)
+		r.errorf(at.Add("weight"), "want a weight from 1 to %d, or none where it is required, have %d", maxAffinityWeight, j.Weight)
 	}
 	if j.Within != "" {
-		checkKey(j.Within, at.add("within"), r)
+		checkKey(j.Within, at.Add("within"), r)
 	}
-	checkDistinct(j.Namespaces, "namespace", at.add("namespaces"), r)
+	checkDistinct(j.Namespaces, "namespace", at.Add("namespaces"), r)
 	return cluster.JobTerm{
-		Selector: makeSelector(&j.Selector, at.add("selector"), r),
+		Selector: makeSelector(&j.Selector, at.Add("selector"), r),
 		Within:   j.Within, Anti: j.Anti, Weight: j.Weight, Namespaces: slices.Clone(j.Namespaces),
 	}
 }
@@ -127,10 +128,10 @@ func makeSelector(s *v1alpha1.JobSelector, at path, r reporter) cluster.Term {
 	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
 		r.errorf(at, "say which jobs: matchLabels or matchExpressions")
 	}
-	checkLabels(s.MatchLabels, at.add("matchLabels"), r)
+	checkLabels(s.MatchLabels, at.Add("matchLabels"), r)
 	out := matchLabels(s.MatchLabels)
 	for i, q := range s.MatchExpressions {
-		out = append(out, makeRequirement(q, at.add("matchExpressions", i), r))
+		out = append(out, makeRequirement(q, at.Add("matchExpressions", i), r))
 	}
 	return out
 }

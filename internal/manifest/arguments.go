@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/phrase"
+	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -19,18 +21,18 @@ type Arguments struct {
 // Decode reads the arguments into a struct, strictly: a field that it does not
 // have is an error. Without arguments the struct keeps its defaults. It does not validate.
 func (a Arguments) Decode(into any) error {
-	return decodeAt(a.node, a.file, a.path, into, true).failure()
+	return strict.Decode(a.node, into, strict.Options{File: a.file, Path: a.path}).Err()
 }
 
 // Empty reports whether nothing was written.
-func (a Arguments) Empty() bool { return a.node == nil || isNull(resolve(a.node)) }
+func (a Arguments) Empty() bool { return a.node == nil || strict.IsNull(strict.Resolve(a.node)) }
 
 // ParseArguments reads arguments that stand alone, as tests and flags have them.
 func ParseArguments(name string, data []byte) (Arguments, error) {
 	var out Arguments
 	var docs []*yaml.Node
-	errs := documents(name, data, func(root *yaml.Node) { docs = append(docs, root) })
-	if err := errs.failure(); err != nil {
+	errs := strict.Documents(name, data, func(root *yaml.Node) { docs = append(docs, root) })
+	if err := errs.Err(); err != nil {
 		return out, err
 	}
 	if len(docs) > 1 {
@@ -75,23 +77,23 @@ func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuratio
 		if p.Name == "" {
 			r.errorf(at, "name is missing: say which plugin")
 		} else if j, twice := first[p.Name]; twice {
-			r.errorf(at.add("name"), "plugin %s is already configured as plugins[%d]; merge the two entries", quote(p.Name), j)
+			r.errorf(at.Add("name"), "plugin %s is already configured as plugins[%d]; merge the two entries", phrase.Quote(p.Name), j)
 		} else {
 			first[p.Name] = i
 		}
 		if p.Weight != nil && (*p.Weight < minWeight || *p.Weight > maxWeight) {
-			r.errorf(at.add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
+			r.errorf(at.Add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
 		}
 		checkPlace(&p, at, r)
 		e := PluginEntry{Name: p.Name, Weight: p.Weight, Before: p.Before, After: p.After, Position: p.Position, Disabled: p.Disabled}
-		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.find(at).line)
-		if n := resolve(locate(r.src.root, at)); n.Kind == yaml.MappingNode {
-			if args := entry(n, "arguments"); args != nil {
-				e.Arguments = Arguments{args, r.src.file, at.add("arguments")}
+		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.find(at).Line)
+		if n := strict.Resolve(strict.Locate(r.src.root, at)); n.Kind == yaml.MappingNode {
+			if args := strict.Entry(n, "arguments"); args != nil {
+				e.Arguments = Arguments{args, r.src.file, at.Add("arguments")}
 			}
 		}
-		if a := e.Arguments.node; a != nil && !isNull(resolve(a)) && resolve(a).Kind != yaml.MappingNode {
-			r.errorf(at.add("arguments"), "want an object, have %s", describe(resolve(a)))
+		if a := e.Arguments.node; a != nil && !strict.IsNull(strict.Resolve(a)) && strict.Resolve(a).Kind != yaml.MappingNode {
+			r.errorf(at.Add("arguments"), "want an object, have %s", strict.Describe(strict.Resolve(a)))
 		}
 		out.Plugins = append(out.Plugins, e)
 	}
@@ -105,14 +107,14 @@ func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
 		switch {
 		case place.value == "":
 		case p.Disabled:
-			r.errorf(at.add(place.field), "a plugin that is disabled has no place; remove %s, or disabled", place.field)
+			r.errorf(at.Add(place.field), "a plugin that is disabled has no place; remove %s, or disabled", place.field)
 		case first != "":
-			r.errorf(at.add(place.field), "the place is already said by %s; remove one of the two", first)
+			r.errorf(at.Add(place.field), "the place is already said by %s; remove one of the two", first)
 		default:
 			first = place.field
 		}
 	}
-	checkEnum(p.Position, []string{v1alpha1.PositionFirst, v1alpha1.PositionLast}, at.add("position"), r)
+	checkEnum(p.Position, []string{v1alpha1.PositionFirst, v1alpha1.PositionLast}, at.Add("position"), r)
 }
 
 // Entry finds a plugin's entry, nil if it is not configured.

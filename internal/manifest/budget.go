@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -25,7 +26,7 @@ func makeBudget(o *v1alpha1.DisruptionBudget, r reporter) *cluster.Budget {
 	spec := path{"spec"}
 	checkName(o.Name, "budget", r)
 	checkNamespace(o.Namespace, r)
-	b := &cluster.Budget{Name: o.Name, Namespace: o.Namespace, Selector: makeSelector(&o.Spec.Selector, spec.add("selector"), r)}
+	b := &cluster.Budget{Name: o.Name, Namespace: o.Namespace, Selector: makeSelector(&o.Spec.Selector, spec.Add("selector"), r)}
 	if o.Spec.MinAvailable == nil && o.Spec.MaxUnavailable == nil {
 		r.errorf(spec, "say minAvailable or maxUnavailable, such as 2 or 30%%")
 	}
@@ -66,7 +67,7 @@ func bound(b *cluster.Budget, least, most *intstr.IntOrString, r reporter) {
 		digits, percent := strings.CutSuffix(value.StrVal, "%")
 		parsed, err := strconv.ParseUint(digits, 10, 31)
 		if err != nil || !percent || parsed > 100 {
-			r.errorf(at, "want a number of tasks such as 2, or a percentage from 0%% to 100%%, have %s", quote(value.StrVal))
+			r.errorf(at, "want a number of tasks such as 2, or a percentage from 0%% to 100%%, have %s", phrase.Quote(value.StrVal))
 			return
 		}
 		n, b.Percent = int(parsed), true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 var strategies = []string{"time-slicing", "mps"}
@@ -18,7 +19,7 @@ func writtenDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
 	uuids := make(map[string]place, 8)
 	physical := 0
 	for i := range o.Spec.Devices {
-		set, at := &o.Spec.Devices[i], at.add(i)
+		set, at := &o.Spec.Devices[i], at.Add(i)
 		sharing := shared(set, at, r)
 		if i == 0 {
 			n.Sharing = sharing
@@ -32,7 +33,7 @@ func writtenDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
 		for k := range set.Count {
 			d := physicalDevice(n.Name, set, k, physical)
 			if first, twice := uuids[d.UUID]; twice {
-				r.errorf(at.add("uuids", k), "device %s is already %s", quote(d.UUID), path{"spec", "devices", first.set, "uuids", first.device})
+				r.errorf(at.Add("uuids", k), "device %s is already %s", phrase.Quote(d.UUID), path{"spec", "devices", first.set, "uuids", first.device})
 			}
 			uuids[d.UUID] = place{i, k}
 			n.Devices = append(n.Devices, cut(n.Name, d, set, physical, sharing, at, r)...)
@@ -62,13 +63,13 @@ func shared(set *v1alpha1.DeviceSet, at path, r reporter) cluster.Sharing {
 	if s == nil {
 		return cluster.Sharing{}
 	}
-	at = at.add("sharing")
+	at = at.Add("sharing")
 	if s.Strategy == "" {
-		r.errorf(at, "say the strategy: %s", oneOf(strategies))
+		r.errorf(at, "say the strategy: %s", phrase.Either(strategies))
 	}
-	checkEnum(s.Strategy, strategies, at.add("strategy"), r)
+	checkEnum(s.Strategy, strategies, at.Add("strategy"), r)
 	if s.Replicas < 2 || s.Replicas > maxDevices {
-		r.errorf(at.add("replicas"), "want from 2 to %d replicas of each device, have %d", maxDevices, s.Replicas)
+		r.errorf(at.Add("replicas"), "want from 2 to %d replicas of each device, have %d", maxDevices, s.Replicas)
 		return cluster.Sharing{}
 	}
 	if len(set.Partitions) > 0 {
@@ -82,7 +83,7 @@ func shared(set *v1alpha1.DeviceSet, at path, r reporter) cluster.Sharing {
 func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 	ok := true
 	fail := func(field, format string, args ...any) {
-		r.errorf(at.add(field), format, args...)
+		r.errorf(at.Add(field), format, args...)
 		ok = false
 	}
 	if set.Product == "" {
@@ -91,12 +92,12 @@ func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 	if set.Count < 1 || set.Count > maxDevices {
 		fail("count", "want from 1 to %d devices, have %d", maxDevices, set.Count)
 	}
-	if checkMemory(set.Memory, at.add("memory"), r) == 0 {
+	if checkMemory(set.Memory, at.Add("memory"), r) == 0 {
 		ok = false
 	}
 	if q := set.Reserved; q != nil {
 		switch {
-		case bytesOf(*q, at.add("reserved"), r) < 0 || q.Cmp(set.Memory) >= 0:
+		case bytesOf(*q, at.Add("reserved"), r) < 0 || q.Cmp(set.Memory) >= 0:
 			fail("reserved", "want less than the %s that each device has, have %s", set.Memory.String(), q.String())
 		case len(set.Partitions) > 0 || set.Sharing != nil:
 			fail("reserved", "slices and shared devices reserve nothing; lower their memory instead")
@@ -112,39 +113,39 @@ func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 	}
 	for i, u := range set.UUIDs {
 		if u == "" {
-			r.errorf(at.add("uuids", i), "a UUID is missing")
+			r.errorf(at.Add("uuids", i), "a UUID is missing")
 			ok = false
 		}
 	}
 	for i, node := range set.NUMA {
 		if node < -1 {
-			r.errorf(at.add("numa", i), "want a NUMA node, or -1 where unknown, have %d", node)
+			r.errorf(at.Add("numa", i), "want a NUMA node, or -1 where unknown, have %d", node)
 		}
 	}
 	for i, l := range set.Lost {
 		if l < 0 || l >= set.Count {
-			r.errorf(at.add("lost", i), "there is no device %d among %d: they count from 0", l, set.Count)
+			r.errorf(at.Add("lost", i), "there is no device %d among %d: they count from 0", l, set.Count)
 		}
 	}
 	for i, p := range set.Partitions {
-		ok = checkPartition(&p, at.add("partitions", i), r) && ok
+		ok = checkPartition(&p, at.Add("partitions", i), r) && ok
 	}
 	return ok
 }
 
 func checkPartition(p *v1alpha1.Partition, at path, r reporter) bool {
-	ok := checkProfile(p.Profile, at.add("profile"), r)
+	ok := checkProfile(p.Profile, at.Add("profile"), r)
 	if p.Count != nil && (*p.Count < 1 || *p.Count > maxDevices) {
-		r.errorf(at.add("count"), "want from 1 to %d slices of each device, have %d", maxDevices, *p.Count)
+		r.errorf(at.Add("count"), "want from 1 to %d slices of each device, have %d", maxDevices, *p.Count)
 		ok = false
 	}
-	return checkMemory(p.Memory, at.add("memory"), r) > 0 && ok
+	return checkMemory(p.Memory, at.Add("memory"), r) > 0 && ok
 }
 
 // checkProfile accepts what can end a resource name.
 func checkProfile(profile string, at path, r reporter) bool {
 	if profile == "" || !nameLike(profile) {
-		r.errorf(at, "%s is no MIG profile; write one such as 1g.10gb", quote(profile))
+		r.errorf(at, "%s is no MIG profile; write one such as 1g.10gb", phrase.Quote(profile))
 		return false
 	}
 	return true
@@ -196,7 +197,7 @@ func cut(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical in
 			}
 		}
 		if sum > whole.Memory {
-			r.errorf(at.add("partitions"), "the slices take %s of a device that has %s", size(sum), size(whole.Memory))
+			r.errorf(at.Add("partitions"), "the slices take %s of a device that has %s", size(sum), size(whole.Memory))
 		}
 		return out
 	}

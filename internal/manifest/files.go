@@ -3,22 +3,21 @@ package manifest
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/berth-project/berth/internal/phrase"
+	"github.com/berth-project/berth/internal/strict"
 )
 
 // stdinName stands for standard input in errors.
 const stdinName = "<stdin>"
 
-var (
-	extensions = []string{".yaml", ".yml", ".json"}
-	tooLarge   = fmt.Sprintf("larger than %d MiB; split it", maxFileSize>>20)
-)
+var extensions = []string{".yaml", ".yml", ".json"}
 
 // Files lists the files that paths lead to: each once, directories in name
 // order with all .yaml, .yml and .json below them, save the .json beside a model's
@@ -26,7 +25,7 @@ var (
 // inside a directory, which could go in circles.
 func Files(paths []string) ([]string, error) {
 	names, errs := files(paths)
-	return names, errs.failure()
+	return names, errs.Err()
 }
 
 func files(paths []string) ([]string, Errors) {
@@ -129,7 +128,7 @@ func (l *lister) directory(root string) {
 	if err != nil {
 		l.fail(root, "cannot be read: "+cause(err))
 	} else if len(l.names) == names && len(l.errs) == errs && known == 0 {
-		why := "the directory has no " + oneOf(extensions) + " file"
+		why := "the directory has no " + phrase.Either(extensions) + " file"
 		if holdsModel(root) {
 			why = "the directory holds a model, not manifests; name it in a Model, under source"
 		}
@@ -180,7 +179,7 @@ func read(p string, stdin io.Reader) (string, []byte, *Error) {
 	}
 	buffered := bufio.NewReaderSize(in, snapshotHead)
 	head, _ := buffered.Peek(snapshotHead) // a file that cannot be read fails below
-	most, tooLarge := int64(maxFileSize), tooLarge
+	most, tooLarge := int64(strict.MaxSize), strict.TooLarge
 	if isSnapshot(head) {
 		most, tooLarge = maxSnapshotSize, snapshotTooLarge
 	}

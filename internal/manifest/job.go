@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -42,7 +43,7 @@ func jobPlaces(o *v1alpha1.Job) []path {
 	out := []path{namePath, {"spec", "queue"}, {"spec", "tasks"}, {"status", "alternative"}}
 	for i := range o.Status.Placements {
 		at := path{"status", "placements", i}
-		out = append(out, at, at.add("node"), at.add("devices"), at.add("started"))
+		out = append(out, at, at.Add("node"), at.Add("devices"), at.Add("started"))
 	}
 	return out
 }
@@ -78,27 +79,27 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	j.Preemptible, j.Remarks = s.preemptible(o.Spec.Preemptible, o.Spec.Queue)
 	if d := o.Spec.RunTime; d != nil {
 		if j.RunFor = int64(d.Duration); j.RunFor <= 0 {
-			r.errorf(spec.add("runTime"), "want more than 0, have %s; leave it out for a job that runs on", d.Duration)
+			r.errorf(spec.Add("runTime"), "want more than 0, have %s; leave it out for a job that runs on", d.Duration)
 		}
 	}
-	j.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.add("staleGrace"), r)
-	j.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.add("preemptionDelay"), r)
+	j.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.Add("staleGrace"), r)
+	j.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
 	checkTime(o.Status.TornSince, path{"status", "tornSince"}, r)
 	checkTime(o.Status.Evicted, path{"status", "evicted"}, r)
 	j.Torn, j.Evicted = nanoseconds(o.Status.TornSince), nanoseconds(o.Status.Evicted)
-	checkDistinct(o.Spec.Cells, "cell", spec.add("cells"), r)
-	checkLabels(o.Spec.NodeSelector, spec.add("nodeSelector"), r)
+	checkDistinct(o.Spec.Cells, "cell", spec.Add("cells"), r)
+	checkLabels(o.Spec.NodeSelector, spec.Add("nodeSelector"), r)
 	if iso := o.Spec.Isolation; iso != nil {
-		checkIsolation(iso, spec.add("isolation"), r)
+		checkIsolation(iso, spec.Add("isolation"), r)
 		if iso.Session != "" && iso.GPU != "" && iso.GPU != string(cluster.GPUSessionExclusive) {
-			r.errorf(spec.add("isolation", "session"), "a session needs gpu: %s beside it", cluster.GPUSessionExclusive)
+			r.errorf(spec.Add("isolation", "session"), "a session needs gpu: %s beside it", cluster.GPUSessionExclusive)
 		}
 	}
 	common := cluster.Shape{
-		Tolerations: makeTolerations(o.Spec.Tolerations, spec.add("tolerations"), r),
+		Tolerations: makeTolerations(o.Spec.Tolerations, spec.Add("tolerations"), r),
 		Preemptible: j.Preemptible,
 	}
-	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.add("affinity"), r)
+	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.Add("affinity"), r)
 	for i := range o.Status.Placements {
 		checkPlacement(&o.Status.Placements[i], path{"status", "placements", i}, r)
 	}
@@ -106,7 +107,7 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	m := jobMaker{job: o, common: common, around: s, r: r, left: maxTasks}
 	switch {
 	case len(o.Spec.Tasks) > 0 && len(o.Spec.Alternatives) > 0:
-		r.errorf(spec.add("alternatives"), "a job has tasks or alternatives; move the tasks into an alternative of their own")
+		r.errorf(spec.Add("alternatives"), "a job has tasks or alternatives; move the tasks into an alternative of their own")
 	case len(o.Spec.Alternatives) > 0:
 		for i := range o.Spec.Alternatives {
 			j.Alternatives = append(j.Alternatives, m.written(i)...)
@@ -135,7 +136,7 @@ func (m *jobMaker) written(i int) []cluster.Alternative {
 	if a.Name == "" {
 		a.Name = fmt.Sprintf("alternative %d", i+1)
 	} else if j, twice := m.names[a.Name]; twice {
-		m.r.errorf(at.add("name"), "alternative %s is already entry %d", quote(a.Name), j)
+		m.r.errorf(at.Add("name"), "alternative %s is already entry %d", phrase.Quote(a.Name), j)
 	}
 	if m.names == nil {
 		m.names = map[string]int{}
@@ -158,7 +159,7 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 		a.Placement, placementAt = m.job.Spec.Placement, path{"spec"}
 	}
 	if len(a.Tasks) == 0 {
-		m.r.errorf(at.add("tasks"), "the job has no tasks; add one such as {name: worker, devices: {count: 1}}")
+		m.r.errorf(at.Add("tasks"), "the job has no tasks; add one such as {name: worker, devices: {count: 1}}")
 		return nil
 	}
 	plan := m.plan(a, at, placementAt)
@@ -178,7 +179,7 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 	}
 	total := int64(plan.total) * int64(len(cells))
 	if total > m.left {
-		m.r.errorf(at.add("tasks"), "the job has more than %d tasks, all alternatives and cells counted; split it", maxTasks)
+		m.r.errorf(at.Add("tasks"), "the job has more than %d tasks, all alternatives and cells counted; split it", maxTasks)
 		return nil
 	}
 	m.left -= total
@@ -225,14 +226,14 @@ func (m *jobMaker) plan(a *v1alpha1.Alternative, at, placementAt path) *plan {
 	if a.Placement != nil {
 		placement = *a.Placement
 	}
-	selector := m.placement(&placement, placementAt.add("placement"), len(a.Tasks), p)
+	selector := m.placement(&placement, placementAt.Add("placement"), len(a.Tasks), p)
 	names := map[string]int{}
 	total, countable := int64(0), true
 	for i := range a.Tasks {
-		t, at := &a.Tasks[i], at.add("tasks", i)
-		if checkNameAt(t.Name, "task", at.add("name"), m.r) {
+		t, at := &a.Tasks[i], at.Add("tasks", i)
+		if checkNameAt(t.Name, "task", at.Add("name"), m.r) {
 			if j, twice := names[t.Name]; twice {
-				m.r.errorf(at.add("name"), "task %s is already tasks[%d]; give it replicas or another name", quote(t.Name), j)
+				m.r.errorf(at.Add("name"), "task %s is already tasks[%d]; give it replicas or another name", phrase.Quote(t.Name), j)
 			}
 			names[t.Name] = i
 		}
@@ -241,21 +242,21 @@ func (m *jobMaker) plan(a *v1alpha1.Alternative, at, placementAt path) *plan {
 			replicas = *t.Replicas
 		}
 		if replicas < 1 || replicas > maxTasks {
-			m.r.errorf(at.add("replicas"), "want from 1 to %d, have %d", maxTasks, replicas)
+			m.r.errorf(at.Add("replicas"), "want from 1 to %d, have %d", maxTasks, replicas)
 			countable = false
 			continue
 		}
 		count := int64(replicas) * int64(p.nodes)
 		total += count
 		shape, memory := m.shape(t, at, p.nodes, placement.Unit == unitNode)
-		shape.Selector = m.selector(selector, t.NodeSelector, at.add("nodeSelector"))
-		m.nodeAffinity(&shape, t.Affinity, at.add("affinity"))
+		shape.Selector = m.selector(selector, t.NodeSelector, at.Add("nodeSelector"))
+		m.nodeAffinity(&shape, t.Affinity, at.Add("affinity"))
 		if placement.Unit == unitNode {
 			p.whole = &cluster.WholeNodes{Replicas: replicas, NodesPerReplica: p.nodes, Memory: memory}
 		}
 		for _, x := range shape.Resources {
 			if x.Value > 0 && count > math.MaxInt64/x.Value {
-				m.r.errorf(at.add("resources", x.Name), "%d times this is too large to count", count)
+				m.r.errorf(at.Add("resources", x.Name), "%d times this is too large to count", count)
 			}
 		}
 		p.roles = append(p.roles, role{name: t.Name, count: int(min(count, maxTasks+1)), shape: shape})
@@ -269,19 +270,19 @@ func (m *jobMaker) plan(a *v1alpha1.Alternative, at, placementAt path) *plan {
 
 // placement checks how tasks relate to nodes and returns the labels they want.
 func (m *jobMaker) placement(p *v1alpha1.Placement, at path, tasks int, into *plan) []cluster.Label {
-	checkEnum(p.Unit, []string{unitDevice, unitNode}, at.add("unit"), m.r)
+	checkEnum(p.Unit, []string{unitDevice, unitNode}, at.Add("unit"), m.r)
 	if n := p.NodesPerReplica; n != nil {
 		switch {
 		case p.Unit != unitNode:
-			m.r.errorf(at.add("nodesPerReplica"), "nodes per replica need unit: %s beside it", unitNode)
+			m.r.errorf(at.Add("nodesPerReplica"), "nodes per replica need unit: %s beside it", unitNode)
 		case *n < 1 || *n > maxTasks:
-			m.r.errorf(at.add("nodesPerReplica"), "want from 1 to %d, have %d", maxTasks, *n)
+			m.r.errorf(at.Add("nodesPerReplica"), "want from 1 to %d, have %d", maxTasks, *n)
 		default:
 			into.nodes = *n
 		}
 	}
 	if p.Unit == unitNode && tasks != 1 {
-		m.r.errorf(at.add("unit"), "unit %s wants exactly one entry under tasks, have %d: its replicas take whole nodes", unitNode, tasks)
+		m.r.errorf(at.Add("unit"), "unit %s wants exactly one entry under tasks, have %d: its replicas take whole nodes", unitNode, tasks)
 	}
 	labels := maps.Clone(m.job.Spec.NodeSelector)
 	if p.InstanceType != "" {
@@ -289,10 +290,10 @@ func (m *jobMaker) placement(p *v1alpha1.Placement, at path, tasks int, into *pl
 			labels = map[string]string{}
 		}
 		if v, set := labels[v1alpha1.LabelInstanceType]; set && v != p.InstanceType {
-			m.r.errorf(at.add("instanceType"), "nodeSelector already asks for the instance type %s; keep one", quote(v))
+			m.r.errorf(at.Add("instanceType"), "nodeSelector already asks for the instance type %s; keep one", phrase.Quote(v))
 		}
 		labels[v1alpha1.LabelInstanceType] = p.InstanceType
-		checkLabelValue(p.InstanceType, at.add("instanceType"), m.r)
+		checkLabelValue(p.InstanceType, at.Add("instanceType"), m.r)
 	}
 	return cluster.SortLabels(labels)
 }
@@ -302,19 +303,19 @@ func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) 
 	s := m.common
 	var memory cluster.Bytes
 	s.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
-	for _, a := range amounts(t.Resources, at.add("resources"), m.r) {
+	for _, a := range amounts(t.Resources, at.Add("resources"), m.r) {
 		if isDevice(a.Name) || m.around.deviceNames[a.Name] {
-			m.r.errorf(at.add("resources", a.Name), "ask for devices under devices: {count: %d}", max(1, a.Value))
+			m.r.errorf(at.Add("resources", a.Name), "ask for devices under devices: {count: %d}", max(1, a.Value))
 			continue
 		}
 		s.Resources = s.Resources.With(a.Name, a.Value)
 	}
 	if wholeNodes {
-		s.Need, memory = makeNodeNeed(t.Devices, at.add("devices"), m.r)
+		s.Need, memory = makeNodeNeed(t.Devices, at.Add("devices"), m.r)
 	} else {
-		s.Need = makeNeed(t.Devices, at.add("devices"), m.r)
+		s.Need = makeNeed(t.Devices, at.Add("devices"), m.r)
 	}
-	s.Isolation = makeIsolation(m.job.Spec.Isolation, t.Isolation, at.add("isolation"), m.r)
+	s.Isolation = makeIsolation(m.job.Spec.Isolation, t.Isolation, at.Add("isolation"), m.r)
 	isolatedCores(&s)
 	s.LeftOut = slices.DeleteFunc(cluster.LeftOut(s.Resources), func(a cluster.Amount) bool {
 		_, given := t.Resources[corev1.ResourceName(a.Name)] // a request of 0 is one

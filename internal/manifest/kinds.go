@@ -6,6 +6,8 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
+	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -93,7 +95,7 @@ func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) s
 	k := kind{
 		version: version, name: name,
 		read: func(b *Bundle, n *yaml.Node, r reporter) {
-			if o := decode[T](n, r, version == v1alpha1.APIVersion); o != nil {
+			if o := decode[T](n, r, version != v1alpha1.APIVersion); o != nil {
 				places := check(o, r)
 				*list(b) = append(*list(b), o)
 				b.keep(o, r, places...)
@@ -116,7 +118,7 @@ func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) s
 func configurationKind() kind {
 	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil)
 	k.read = func(b *Bundle, n *yaml.Node, r reporter) {
-		if o := decode[v1alpha1.SchedulerConfiguration](n, r, true); o != nil {
+		if o := decode[v1alpha1.SchedulerConfiguration](n, r, false); o != nil {
 			b.configurations = append(b.configurations, configuration(o, r))
 			r.src.forget()
 		}
@@ -162,17 +164,17 @@ func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *E
 			b.lost++
 		}
 	}()
-	n = resolve(n)
-	src := &source{file: file, start: position{n.Line, n.Column}, root: n}
+	n = strict.Resolve(n)
+	src := &source{file: file, start: strict.Position{Line: n.Line, Column: n.Column}, root: n}
 	r := reporter{src, errs}
 	if n.Kind != yaml.MappingNode {
-		r.errorf(nil, "want an object with apiVersion and kind, have %s%s", describe(n), listRemedy(n))
+		r.errorf(nil, "want an object with apiVersion and kind, have %s%s", strict.Describe(n), listRemedy(n))
 		return
 	}
-	if v := text(n, "apiVersion"); v != "" {
+	if v := strict.Text(n, "apiVersion"); v != "" {
 		version = v
 	}
-	if k := text(n, "kind"); k != "" {
+	if k := strict.Text(n, "kind"); k != "" {
 		kind = k
 	}
 	switch of := kindNames(version); {
@@ -234,7 +236,7 @@ func (r reporter) unknownVersion(version, kind string) {
 		r.errorf(path{"apiVersion"}, "apiVersion is missing; %s", remedy)
 		return
 	}
-	r.errorf(path{"apiVersion"}, "unknown apiVersion %s; %s", quote(version), remedy)
+	r.errorf(path{"apiVersion"}, "unknown apiVersion %s; %s", phrase.Quote(version), remedy)
 }
 
 func (r reporter) unknownKind(kind string, candidates []string) {
@@ -243,19 +245,19 @@ func (r reporter) unknownKind(kind string, candidates []string) {
 		return
 	}
 	if n, ok := nearest.Of(kind, candidates); ok {
-		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", quote(kind), quote(n), whatIsRead)
+		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", phrase.Quote(kind), phrase.Quote(n), whatIsRead)
 		return
 	}
-	r.errorf(path{"kind"}, "kind %s is not read; %s. A dump of what counts is: %s", quote(kind), whatIsRead, dump)
+	r.errorf(path{"kind"}, "kind %s is not read; %s. A dump of what counts is: %s", phrase.Quote(kind), whatIsRead, dump)
 }
 
 func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {
-	items := entry(n, "items")
-	if items == nil || isNull(resolve(items)) {
+	items := strict.Entry(n, "items")
+	if items == nil || strict.IsNull(strict.Resolve(items)) {
 		return
 	}
-	if items = resolve(items); items.Kind != yaml.SequenceNode {
-		r.errorf(path{"items"}, "want a list, have %s", describe(items))
+	if items = strict.Resolve(items); items.Kind != yaml.SequenceNode {
+		r.errorf(path{"items"}, "want a list, have %s", strict.Describe(items))
 		return
 	}
 	for _, item := range items.Content {
@@ -265,9 +267,9 @@ func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {
 
 // decode returns nil if anything is wrong: checking half an object would only
 // report the same mistakes again.
-func decode[T any](n *yaml.Node, r reporter, strict bool) *T {
+func decode[T any](n *yaml.Node, r reporter, allowUnknown bool) *T {
 	out := new(T)
-	if errs := decodeAt(n, r.src.file, nil, out, strict); len(errs) > 0 {
+	if errs := strict.Decode(n, out, strict.Options{File: r.src.file, AllowUnknown: allowUnknown}); len(errs) > 0 {
 		*r.errs = append(*r.errs, errs...)
 		return nil
 	}

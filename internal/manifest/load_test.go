@@ -9,6 +9,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/internal/strict"
 )
 
 // write makes a directory.
@@ -139,7 +141,7 @@ func deepBlocks(n int) string {
 }
 
 func TestTooLarge(t *testing.T) {
-	if _, err := Parse("f", make([]byte, maxFileSize+1)); err == nil || err.Error() != "f: larger than 256 MiB; split it" {
+	if _, err := Parse("f", make([]byte, strict.MaxSize+1)); err == nil || err.Error() != "f: larger than 256 MiB; split it" {
 		t.Error(err)
 	}
 }

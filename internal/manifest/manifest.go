@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -72,7 +73,7 @@ func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
 			errs = append(errs, wrong...)
 		}
 	}
-	if err := errs.failure(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -82,7 +83,7 @@ func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
 // Validate and State check them against each other.
 func Parse(name string, data []byte) (*Bundle, error) {
 	b, errs := parse(name, data)
-	if err := errs.failure(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -94,7 +95,7 @@ func parse(name string, data []byte) (*Bundle, Errors) {
 	}
 	b := &Bundle{}
 	var errs Errors
-	unread := documents(name, data, func(root *yaml.Node) { b.read(name, root, &errs) })
+	unread := strict.Documents(name, data, func(root *yaml.Node) { b.read(name, root, &errs) })
 	b.lost += len(unread)
 	return b, append(errs, unread...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/library"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/phrase"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -39,18 +40,18 @@ func modelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta)
 func modelPlaces(o *v1alpha1.Model) []path {
 	spec := path{"spec"}
 	out := []path{
-		{"metadata", "name"}, spec, spec.add("queue"), spec.add("backendVersion"), spec.add("source"), spec.add("draft"), spec.add("context"),
-		spec.add("parallelism"), spec.add("parallelism", "tensor"), spec.add("placement", "instanceType"), spec.add("placement", "devices"),
-		spec.add("replicas"), {"status", "group"},
+		{"metadata", "name"}, spec, spec.Add("queue"), spec.Add("backendVersion"), spec.Add("source"), spec.Add("draft"), spec.Add("context"),
+		spec.Add("parallelism"), spec.Add("parallelism", "tensor"), spec.Add("placement", "instanceType"), spec.Add("placement", "devices"),
+		spec.Add("replicas"), {"status", "group"},
 	}
 	for i := range o.Spec.Adapters {
-		out = append(out, spec.add("adapters", i))
+		out = append(out, spec.Add("adapters", i))
 	}
 	for i, x := range o.Status.Replicas {
 		at := path{"status", "replicas", i}
-		out = append(out, at, at.add("form"))
+		out = append(out, at, at.Add("form"))
 		for k := range x.Placements {
-			out = append(out, at.add("placements", k), at.add("placements", k, "node"))
+			out = append(out, at.Add("placements", k), at.Add("placements", k, "node"))
 		}
 	}
 	return out
@@ -65,24 +66,24 @@ func makeModel(o *v1alpha1.Model, around *surroundings, r reporter) *model.Spec 
 	s := &model.Spec{
 		ID: modelID(o), Namespace: o.Namespace, Labels: o.Labels, Created: created(&o.ObjectMeta), Replicas: 1,
 		Version: o.Spec.BackendVersion, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
-		Tolerations: makeTolerations(o.Spec.Tolerations, spec.add("tolerations"), r),
-		Resources:   makeModelResources(o, around, spec.add("resources"), r),
+		Tolerations: makeTolerations(o.Spec.Tolerations, spec.Add("tolerations"), r),
+		Resources:   makeModelResources(o, around, spec.Add("resources"), r),
 	}
 	s.Preemptible, s.Remarks = around.preemptible(o.Spec.Preemptible, o.Spec.Queue)
-	s.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.add("staleGrace"), r)
-	s.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.add("preemptionDelay"), r)
+	s.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.Add("staleGrace"), r)
+	s.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
 	if n := o.Spec.Replicas; n != nil {
 		s.Replicas = *n
-		within(*n, 0, maxReplicas, spec.add("replicas"), r)
+		within(*n, 0, maxReplicas, spec.Add("replicas"), r)
 	}
 	if iso := o.Spec.Isolation; iso != nil {
-		checkIsolation(iso, spec.add("isolation"), r)
-		s.Isolation = makeIsolation(nil, iso, spec.add("isolation"), r)
+		checkIsolation(iso, spec.Add("isolation"), r)
+		s.Isolation = makeIsolation(nil, iso, spec.Add("isolation"), r)
 	}
 	makeServe(s, &o.Spec, spec, r)
-	makeModelMemory(s, o.Spec.Memory, spec.add("memory"), r)
+	makeModelMemory(s, o.Spec.Memory, spec.Add("memory"), r)
 	makeSource(s, o, spec, r)
-	makeModelPlace(s, &o.Spec.Placement, spec.add("placement"), r)
+	makeModelPlace(s, &o.Spec.Placement, spec.Add("placement"), r)
 	makeModelStatus(s, &o.Status, r)
 	return s
 }
@@ -98,7 +99,7 @@ func makeModelResources(o *v1alpha1.Model, around *surroundings, at path, r repo
 	var out cluster.Resources
 	for _, a := range amounts(o.Spec.Resources, at, r) {
 		if isDevice(a.Name) || around.deviceNames[a.Name] {
-			r.errorf(at.add(a.Name), "devices are counted by the model's own needs; for a fixed number write placement: {devicesPerReplica: %d}", max(1, a.Value))
+			r.errorf(at.Add(a.Name), "devices are counted by the model's own needs; for a fixed number write placement: {devicesPerReplica: %d}", max(1, a.Value))
 			continue
 		}
 		out = append(out, a)
@@ -110,7 +111,7 @@ func makeModelResources(o *v1alpha1.Model, around *surroundings, at path, r repo
 func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 	if s.Backend = findBackend(o, spec, r); s.Backend != nil {
 		if _, err := s.Backend.Types(s.Version); err != nil {
-			r.errorf(spec.add("backendVersion"), "%s", err)
+			r.errorf(spec.Add("backendVersion"), "%s", err)
 		}
 	}
 	s.Serve = estimate.Form{Context: o.Context, Sequences: o.Sequences, BatchTokens: o.BatchTokens, KVBits: o.KVCacheBits}
@@ -120,27 +121,27 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 			if field == "sequences" {
 				most = maxSequences
 			}
-			within(n, 1, most, spec.add(field), r)
+			within(n, 1, most, spec.Add(field), r)
 		}
 	}
 	if bits := o.KVCacheBits; bits != 0 && bits != 16 && bits != 8 && bits != 4 {
-		r.errorf(spec.add("kvCacheBits"), "want 16, 8 or 4, have %d", bits)
+		r.errorf(spec.Add("kvCacheBits"), "want 16, 8 or 4, have %d", bits)
 	} else if b := s.Backend; bits != 0 && b != nil && len(b.CacheBits) > 0 && !slices.Contains(b.CacheBits, bits) {
-		r.errorf(spec.add("kvCacheBits"), "the cache of %s has %s bits, not %d", b.Name, either(b.CacheBits), bits)
+		r.errorf(spec.Add("kvCacheBits"), "the cache of %s has %s bits, not %d", b.Name, phrase.Either(b.CacheBits), bits)
 	}
 	if p := o.Parallelism; p != nil {
 		s.Serve.Tensor, s.Serve.Pipeline = p.Tensor, p.Pipeline
 		for field, n := range map[string]int{"tensor": p.Tensor, "pipeline": p.Pipeline} {
 			if n != 0 {
-				within(n, 1, maxParallel, spec.add("parallelism", field), r)
+				within(n, 1, maxParallel, spec.Add("parallelism", field), r)
 			}
 		}
 		if n := max(1, p.Tensor) * max(1, p.Pipeline); n > maxParallel && max(p.Tensor, p.Pipeline) <= maxParallel {
-			r.errorf(spec.add("parallelism"), "%d × %d are %d devices; the most is %d", p.Tensor, p.Pipeline, n, maxParallel)
+			r.errorf(spec.Add("parallelism"), "%d × %d are %d devices; the most is %d", p.Tensor, p.Pipeline, n, maxParallel)
 		}
 	}
 	if q := o.GPUMemoryUtilization; q != nil {
-		at := spec.add("gpuMemoryUtilization")
+		at := spec.Add("gpuMemoryUtilization")
 		s.Utilization = makeShare(*q, at, r)
 		switch b := s.Backend; {
 		case b == nil:
@@ -165,7 +166,7 @@ func findBackend(o *v1alpha1.ModelSpec, spec path, r reporter) *backend.Backend 
 	}
 	b, err := backend.Find(name)
 	if err != nil {
-		r.errorf(spec.add("backend"), "%s", err)
+		r.errorf(spec.Add("backend"), "%s", err)
 	}
 	return b
 }
@@ -179,14 +180,14 @@ func makeModelMemory(s *model.Spec, o *v1alpha1.ModelMemory, at path, r reporter
 			return 0
 		}
 		if q.Sign() <= 0 {
-			r.errorf(at.add(field), "want more than 0, have %s; leave it out to have it estimated", q.String())
+			r.errorf(at.Add(field), "want more than 0, have %s; leave it out to have it estimated", q.String())
 			return 0
 		}
-		return modelBytes(*q, at.add(field), r)
+		return modelBytes(*q, at.Add(field), r)
 	}
 	s.Memory = model.Memory{Device: read(o.Device, "device"), Total: read(o.Total, "total"), Host: read(o.Host, "host")}
 	if o.Device != nil && o.Total != nil {
-		r.errorf(at.add("total"), "device is of each device, total of all together; keep one")
+		r.errorf(at.Add("total"), "device is of each device, total of all together; keep one")
 	}
 }
 
@@ -203,25 +204,25 @@ func modelBytes(q resource.Quantity, at path, r reporter) cluster.Bytes {
 // makeSource checks where a model comes from, and names its files.
 func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
 	known := o.Spec.Memory != nil && (o.Spec.Memory.Device != nil || o.Spec.Memory.Total != nil)
-	s.Files.Main = checkSource(&o.Spec.Source, spec.add("source"), !known, r)
+	s.Files.Main = checkSource(&o.Spec.Source, spec.Add("source"), !known, r)
 	s.Files.Path = o.Spec.Source.LocalPath
 	if d := o.Spec.Draft; d != nil {
-		s.Files.Draft = checkSource(d, spec.add("draft"), true, r)
+		s.Files.Draft = checkSource(d, spec.Add("draft"), true, r)
 	}
 	names := map[string]int{}
 	for i, a := range o.Spec.Adapters {
-		at := spec.add("adapters", i)
+		at := spec.Add("adapters", i)
 		if a.Name == "" {
-			r.errorf(at.add("name"), "an adapter needs a name")
+			r.errorf(at.Add("name"), "an adapter needs a name")
 		} else if j, twice := names[a.Name]; twice {
-			r.errorf(at.add("name"), "adapter %s is already adapters[%d]", quote(a.Name), j)
+			r.errorf(at.Add("name"), "adapter %s is already adapters[%d]", phrase.Quote(a.Name), j)
 		}
 		names[a.Name] = i
 		switch {
 		case (a.Path == "") == (a.Memory == nil):
 			r.errorf(at, "say either path, whose headers are read, or memory")
 		case a.Memory != nil:
-			s.Adapters += modelBytes(*a.Memory, at.add("memory"), r)
+			s.Adapters += modelBytes(*a.Memory, at.Add("memory"), r)
 		}
 	}
 }
@@ -240,7 +241,7 @@ func checkSource(o *v1alpha1.ModelSource, at path, wanted bool, r reporter) stri
 	}
 	switch {
 	case len(given) > 1:
-		r.errorf(at.add(given[1]), "%s already says where the model comes from; keep one", given[0])
+		r.errorf(at.Add(given[1]), "%s already says where the model comes from; keep one", given[0])
 	case len(given) == 0 && wanted:
 		r.errorf(at, "say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory")
 	}
@@ -251,10 +252,10 @@ func checkSource(o *v1alpha1.ModelSource, at path, wanted bool, r reporter) stri
 }
 
 func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r reporter) {
-	checkEnum(o.Strategy, modelStrategies, at.add("strategy"), r)
-	checkEnum(o.Unit, []string{unitDevice, unitNode}, at.add("unit"), r)
-	checkDistinct(o.Cells, "cell", at.add("cells"), r)
-	checkLabels(o.NodeSelector, at.add("nodeSelector"), r)
+	checkEnum(o.Strategy, modelStrategies, at.Add("strategy"), r)
+	checkEnum(o.Unit, []string{unitDevice, unitNode}, at.Add("unit"), r)
+	checkDistinct(o.Cells, "cell", at.Add("cells"), r)
+	checkLabels(o.NodeSelector, at.Add("nodeSelector"), r)
 	s.Place = model.Place{
 		Strategy: cluster.Strategy(o.Strategy), WholeNodes: o.Unit == unitNode, Cells: o.Cells, Selector: o.NodeSelector,
 		Devices: o.DevicesPerReplica, Distributed: o.Distributed, Offload: o.CPUOffload, InstanceType: o.InstanceType,
@@ -263,9 +264,9 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 		s.Place.Strategy = cluster.Binpack
 	}
 	if n := o.DevicesPerReplica; n != 0 {
-		within(n, 1, maxParallel, at.add("devicesPerReplica"), r)
+		within(n, 1, maxParallel, at.Add("devicesPerReplica"), r)
 		if t, p := max(1, s.Serve.Tensor), max(1, s.Serve.Pipeline); s.Serve.Tensor+s.Serve.Pipeline > 0 && t*p != n {
-			r.errorf(at.add("devicesPerReplica"), "parallelism %d × %d is %d devices, not %d; leave one out", t, p, t*p, n)
+			r.errorf(at.Add("devicesPerReplica"), "parallelism %d × %d is %d devices, not %d; leave one out", t, p, t*p, n)
 		}
 	}
 	if s.Place.WholeNodes && s.Serve.Tensor+s.Serve.Pipeline > 0 {
@@ -273,24 +274,24 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 	}
 	if o.InstanceType != "" {
 		if o.Unit != unitNode {
-			r.errorf(at.add("instanceType"), "an instance type needs unit: %s beside it", unitNode)
+			r.errorf(at.Add("instanceType"), "an instance type needs unit: %s beside it", unitNode)
 		}
 		if v, set := o.NodeSelector[v1alpha1.LabelInstanceType]; set && v != o.InstanceType {
-			r.errorf(at.add("instanceType"), "nodeSelector already asks for the instance type %s; keep one", quote(v))
+			r.errorf(at.Add("instanceType"), "nodeSelector already asks for the instance type %s; keep one", phrase.Quote(v))
 		}
-		checkLabelValue(o.InstanceType, at.add("instanceType"), r)
+		checkLabelValue(o.InstanceType, at.Add("instanceType"), r)
 	}
 	for i, id := range o.Devices {
 		if d, ok := deviceID(id); ok {
 			s.Place.Selected = append(s.Place.Selected, d)
 		} else {
-			r.errorf(at.add("devices", i), "%s is no device: write node:type:index, such as gpu-1:cuda:0", quote(id))
+			r.errorf(at.Add("devices", i), "%s is no device: write node:type:index, such as gpu-1:cuda:0", phrase.Quote(id))
 		}
 	}
-	checkDistinct(o.Devices, "device", at.add("devices"), r)
+	checkDistinct(o.Devices, "device", at.Add("devices"), r)
 	slices.SortFunc(s.Place.Selected, cluster.DeviceID.Compare)
 	if n := len(o.Devices); n > 0 && n < o.DevicesPerReplica {
-		r.errorf(at.add("devices"), "%d devices are selected, and each replica takes %d", n, o.DevicesPerReplica)
+		r.errorf(at.Add("devices"), "%d devices are selected, and each replica takes %d", n, o.DevicesPerReplica)
 	}
 }
 

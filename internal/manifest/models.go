@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // Models reads the models of one file by themselves, with their sources: the
@@ -28,7 +29,7 @@ func Models(file string) ([]*model.Spec, error) {
 	if len(out) == 0 && len(m.errs) == 0 {
 		m.errs = Errors{{File: name, Message: "there is no Model in it; a manifest to estimate has kind: Model"}}
 	}
-	return out, m.errs.failure()
+	return out, m.errs.Err()
 }
 
 // selectionNotes tell of devices that models select and no node has.
@@ -45,7 +46,7 @@ func (m *stateMaker) selectionNotes() []string {
 			n := nodes[d.Node]
 			switch {
 			case n == nil:
-				out = append(out, fmt.Sprintf("%s selects %s, and there is no node %s%s", p.Spec.ID, d, quote(d.Node), suggestion(d.Node, names)))
+				out = append(out, fmt.Sprintf("%s selects %s, and there is no node %s%s", p.Spec.ID, d, phrase.Quote(d.Node), phrase.Suggestion(d.Node, names)))
 			case !slices.ContainsFunc(n.Devices, func(x cluster.Device) bool { return x.Type == d.Type && x.Index == d.Index }):
 				out = append(out, fmt.Sprintf("%s selects %s, which the node does not have", p.Spec.ID, d))
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/hf"
 	"github.com/berth-project/berth/internal/estimate/library"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // sources reads the model's files, and reports whether it could.
@@ -123,7 +124,7 @@ func suits(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend) error
 	for _, f := range b.Formats {
 		serves = append(serves, formats[f])
 	}
-	return fmt.Errorf("%s serves %s, and %s is none; name another backend, or say how much memory it needs under memory", b.Name, either(serves), m.Name)
+	return fmt.Errorf("%s serves %s, and %s is none; name another backend, or say how much memory it needs under memory", b.Name, phrase.Either(serves), m.Name)
 }
 
 func missingFile(path string) bool {

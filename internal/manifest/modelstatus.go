@@ -12,14 +12,14 @@ import (
 func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 	if g := o.Group; g != nil {
 		at := path{"status", "group"}
-		within(g.Count, 1, maxDevices, at.add("count"), r)
-		within(g.NodesPerReplica, 1, model.MostNodes, at.add("nodesPerReplica"), r)
-		key := cluster.Key{Product: g.Product, Count: g.Count, Resource: g.Resource, Memory: int64(checkMemory(g.Memory, at.add("memory"), r)) >> 20}
+		within(g.Count, 1, maxDevices, at.Add("count"), r)
+		within(g.NodesPerReplica, 1, model.MostNodes, at.Add("nodesPerReplica"), r)
+		key := cluster.Key{Product: g.Product, Count: g.Count, Resource: g.Resource, Memory: int64(checkMemory(g.Memory, at.Add("memory"), r)) >> 20}
 		if key.Resource == "" {
 			key.Resource = cluster.DefaultDeviceResource
 		}
 		if g.Sharing != nil {
-			checkEnum(g.Sharing.Strategy, strategies, at.add("sharing", "strategy"), r)
+			checkEnum(g.Sharing.Strategy, strategies, at.Add("sharing", "strategy"), r)
 			key.Strategy, key.Replicas = g.Sharing.Strategy, g.Sharing.Replicas
 		}
 		if s.Place.WholeNodes { // or its unit was another when the group was chosen
@@ -29,15 +29,15 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 	seen := map[int]int{}
 	for i, x := range o.Replicas {
 		at := path{"status", "replicas", i}
-		within(x.Replica, 0, maxReplicas, at.add("replica"), r)
+		within(x.Replica, 0, maxReplicas, at.Add("replica"), r)
 		if k, twice := seen[x.Replica]; twice {
-			r.errorf(at.add("replica"), "replica %d is already replicas[%d]", x.Replica, k)
+			r.errorf(at.Add("replica"), "replica %d is already replicas[%d]", x.Replica, k)
 		}
 		seen[x.Replica] = i
-		checkEnum(x.State, modelStates, at.add("state"), r)
-		checkTime(x.Created, at.add("created"), r)
+		checkEnum(x.State, modelStates, at.Add("state"), r)
+		checkTime(x.Created, at.Add("created"), r)
 		if x.OffloadedLayers < 0 || x.OffloadedLayers > x.TotalLayers {
-			r.errorf(at.add("offloadedLayers"), "want from 0 to the %d of totalLayers, have %d", x.TotalLayers, x.OffloadedLayers)
+			r.errorf(at.Add("offloadedLayers"), "want from 0 to the %d of totalLayers, have %d", x.TotalLayers, x.OffloadedLayers)
 		}
 		rep := model.Replica{
 			Number: x.Replica, Created: s.Created, Health: cluster.Health(x.State),
@@ -46,11 +46,11 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 		if x.Created != nil {
 			rep.Created = nanoseconds(x.Created)
 		}
-		checkTime(x.TornSince, at.add("tornSince"), r)
-		checkTime(x.Evicted, at.add("evicted"), r)
+		checkTime(x.TornSince, at.Add("tornSince"), r)
+		checkTime(x.Evicted, at.Add("evicted"), r)
 		rep.Torn, rep.Evicted = nanoseconds(x.TornSince), nanoseconds(x.Evicted)
 		for k, p := range x.Placements {
-			checkPlacement(&x.Placements[k], at.add("placements", k), r)
+			checkPlacement(&x.Placements[k], at.Add("placements", k), r)
 			if rep.Tasks == nil {
 				rep.Tasks = map[string]int{}
 			}

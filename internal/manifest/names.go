@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -23,7 +24,7 @@ func checkNameAt(name, kind string, at path, r reporter) bool {
 	case len(name) > maxName:
 		r.errorf(at, "the name has %d characters; %d are the most", len(name), maxName)
 	case !nameLike(name):
-		r.errorf(at, "%s is no name: use lower-case letters, digits, - and ., and begin and end with a letter or digit", quote(name))
+		r.errorf(at, "%s is no name: use lower-case letters, digits, - and ., and begin and end with a letter or digit", phrase.Quote(name))
 	default:
 		return true
 	}
@@ -48,15 +49,15 @@ func checkNamespace(namespace string, r reporter) bool {
 // checkLabels reports labels that Kubernetes would not take either.
 func checkLabels(labels map[string]string, at path, r reporter) {
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		if checkKey(k, at.add(k), r) {
-			checkLabelValue(labels[k], at.add(k), r)
+		if checkKey(k, at.Add(k), r) {
+			checkLabelValue(labels[k], at.Add(k), r)
 		}
 	}
 }
 
 func checkLabelValue(value string, at path, r reporter) {
 	if len(validation.IsValidLabelValue(value)) > 0 {
-		r.errorf(at, "%s is no label value: use at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit", quote(value))
+		r.errorf(at, "%s is no label value: use at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit", phrase.Quote(value))
 	}
 }
 
@@ -66,7 +67,7 @@ func checkKey(key string, at path, r reporter) bool {
 		return false
 	}
 	if len(validation.IsQualifiedName(key)) > 0 {
-		r.errorf(at, "%s is no label key: write name or domain/name", quote(key))
+		r.errorf(at, "%s is no label key: write name or domain/name", phrase.Quote(key))
 		return false
 	}
 	return true
@@ -77,11 +78,14 @@ func checkEnum[T ~string](value string, allowed []T, at path, r reporter) bool {
 	if value == "" || slices.Contains(allowed, T(value)) {
 		return true
 	}
-	names := words(allowed)
+	names := make([]string, len(allowed))
+	for i, v := range allowed {
+		names[i] = string(v)
+	}
 	if n, ok := nearest.Of(value, names); ok {
-		r.errorf(at, "unknown value %s; did you mean %s?", quote(value), n)
+		r.errorf(at, "unknown value %s; did you mean %s?", phrase.Quote(value), n)
 	} else {
-		r.errorf(at, "unknown value %s; write %s", quote(value), oneOf(names))
+		r.errorf(at, "unknown value %s; write %s", phrase.Quote(value), phrase.Either(names))
 	}
 	return false
 }
@@ -91,9 +95,9 @@ func checkDistinct(values []string, what string, at path, r reporter) {
 	seen := make(map[string]int, len(values))
 	for i, v := range values {
 		if strings.TrimSpace(v) == "" {
-			r.errorf(at.add(i), "a %s is missing", what)
+			r.errorf(at.Add(i), "a %s is missing", what)
 		} else if j, twice := seen[v]; twice {
-			r.errorf(at.add(i), "%s %s is already entry %d", what, quote(v), j)
+			r.errorf(at.Add(i), "%s %s is already entry %d", what, phrase.Quote(v), j)
 		} else {
 			seen[v] = i
 		}

@@ -29,30 +29,30 @@ func makeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) cluster.Need {
 	n := cluster.Need{Devices: 1, SameProduct: d.SameProduct, Partition: d.Partition}
 	if d.Count != nil {
 		if n.Devices = *d.Count; n.Devices < 1 || n.Devices > maxDevices {
-			r.errorf(at.add("count"), "want from 1 to %d devices, have %d; a task that needs none has no devices field", maxDevices, n.Devices)
+			r.errorf(at.Add("count"), "want from 1 to %d devices, have %d; a task that needs none has no devices field", maxDevices, n.Devices)
 			n.Devices = 1
 		}
 	}
 	n.Products = slices.Clone(d.Products)
-	checkDistinct(d.Products, "product", at.add("products"), r)
+	checkDistinct(d.Products, "product", at.Add("products"), r)
 	slices.Sort(n.Products)
 	if d.Partition != "" {
-		checkProfile(d.Partition, at.add("partition"), r)
+		checkProfile(d.Partition, at.Add("partition"), r)
 	}
 	if d.Memory != nil {
-		n.Memory = checkMemory(*d.Memory, at.add("memory"), r)
+		n.Memory = checkMemory(*d.Memory, at.Add("memory"), r)
 	}
 	if d.Share != nil {
-		n.Share = makeShare(*d.Share, at.add("share"), r)
+		n.Share = makeShare(*d.Share, at.Add("share"), r)
 	}
 	if d.TotalMemory != nil {
-		n.SumAtLeast = totalMemory(*d.TotalMemory, at.add("totalMemory"), r)
+		n.SumAtLeast = totalMemory(*d.TotalMemory, at.Add("totalMemory"), r)
 	}
 	switch {
 	case d.Memory != nil && d.Share != nil:
-		r.errorf(at.add("share"), "memory and share both say how much of each device; keep one")
+		r.errorf(at.Add("share"), "memory and share both say how much of each device; keep one")
 	case d.Memory != nil && d.TotalMemory != nil:
-		r.errorf(at.add("totalMemory"), "memory is of each device, totalMemory of all together; keep one")
+		r.errorf(at.Add("totalMemory"), "memory is of each device, totalMemory of all together; keep one")
 	}
 	return n
 }
@@ -82,7 +82,7 @@ func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cl
 	}
 	for field, given := range map[string]bool{"memory": d.Memory != nil, "share": d.Share != nil, "partition": d.Partition != ""} {
 		if given {
-			r.errorf(at.add(field), "unit Node takes whole nodes: say totalMemory, of all devices of a replica, or count, of each node")
+			r.errorf(at.Add(field), "unit Node takes whole nodes: say totalMemory, of all devices of a replica, or count, of each node")
 		}
 	}
 	whole := makeNeed(&v1alpha1.DeviceNeed{Count: d.Count, TotalMemory: d.TotalMemory, SameProduct: d.SameProduct, Products: d.Products}, at, r)
@@ -112,7 +112,7 @@ func makeIsolation(job, task *v1alpha1.Isolation, at path, r reporter) cluster.I
 		if task.Session != "" {
 			out.Session = task.Session
 			if out.GPU != cluster.GPUSessionExclusive {
-				r.errorf(at.add("session"), "a session needs gpu: %s beside it", cluster.GPUSessionExclusive)
+				r.errorf(at.Add("session"), "a session needs gpu: %s beside it", cluster.GPUSessionExclusive)
 			}
 		}
 	}
@@ -123,8 +123,8 @@ func makeIsolation(job, task *v1alpha1.Isolation, at path, r reporter) cluster.I
 }
 
 func checkIsolation(i *v1alpha1.Isolation, at path, r reporter) {
-	checkEnum(i.CPU, cluster.CPUClasses, at.add("cpu"), r)
-	checkEnum(i.GPU, cluster.GPUClasses, at.add("gpu"), r)
+	checkEnum(i.CPU, cluster.CPUClasses, at.Add("cpu"), r)
+	checkEnum(i.GPU, cluster.GPUClasses, at.Add("gpu"), r)
 }
 
 // isolatedCores rounds the cores of a task up that takes none in part.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // nest puts subgroups into those that they name as their parents, and says how many
@@ -16,14 +18,14 @@ func (m *jobMaker) nest(a *v1alpha1.Alternative, at, subgroupsAt path, p *plan) 
 		names = append(names, a.Subgroups[i].Name)
 	}
 	for i := range a.Subgroups {
-		g, at := &a.Subgroups[i], subgroupsAt.add(i, "parent")
+		g, at := &a.Subgroups[i], subgroupsAt.Add(i, "parent")
 		if g.Parent == "" {
 			inside[0]++
 			continue
 		}
 		k := slices.Index(names, g.Parent)
 		if k < 0 {
-			m.r.errorf(at, "there is no subgroup %s%s", quote(g.Parent), didYouMean(g.Parent, names))
+			m.r.errorf(at, "there is no subgroup %s%s", phrase.Quote(g.Parent), nearest.Hint(g.Parent, names))
 			ok = false
 			continue
 		}
@@ -44,7 +46,7 @@ func (m *jobMaker) nest(a *v1alpha1.Alternative, at, subgroupsAt path, p *plan) 
 	}
 	p.minSubgroups, ok = m.needed(a.MinSubgroups, inside[0], needAt)
 	for i := range a.Subgroups {
-		least, fine := m.needed(a.Subgroups[i].MinSubgroups, inside[i+1], subgroupsAt.add(i))
+		least, fine := m.needed(a.Subgroups[i].MinSubgroups, inside[i+1], subgroupsAt.Add(i))
 		p.subgroups[i].MinSubgroups = least
 		ok = ok && fine
 	}
@@ -57,9 +59,9 @@ func (m *jobMaker) needed(least *int, inside int, at path) (int, bool) {
 	case least == nil:
 		return 0, true
 	case *least < 1:
-		m.r.errorf(at.add("minSubgroups"), "want at least 1, have %d; leave it out where all are needed", *least)
+		m.r.errorf(at.Add("minSubgroups"), "want at least 1, have %d; leave it out where all are needed", *least)
 	case *least > inside:
-		m.r.errorf(at.add("minSubgroups"), "%d of only %d subgroups; lower it, or add some", *least, inside)
+		m.r.errorf(at.Add("minSubgroups"), "%d of only %d subgroups; lower it, or add some", *least, inside)
 	default:
 		return *least, true
 	}
@@ -81,7 +83,7 @@ func (m *jobMaker) parentsFirst(at path, p *plan) bool {
 		}
 		if len(out) == before {
 			i := slices.Index(place[1:], 0)
-			m.r.errorf(at.add(i, "parent"), "subgroup %s is in itself, by way of its parents", quote(p.subgroups[i].Name))
+			m.r.errorf(at.Add(i, "parent"), "subgroup %s is in itself, by way of its parents", phrase.Quote(p.subgroups[i].Name))
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // Bounds of one node's devices.
@@ -29,23 +30,23 @@ func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
 	setStatus(n, &o.Status, r)
 	setCell(n, o.Spec.Cell, r)
 	for i, t := range o.Spec.Taints {
-		at := spec.add("taints", i)
-		checkKey(t.Key, at.add("key"), r)
+		at := spec.Add("taints", i)
+		checkKey(t.Key, at.Add("key"), r)
 		if t.Effect == "" {
-			r.errorf(at, "a taint needs an effect: %s", oneOf(words(cluster.Effects)))
+			r.errorf(at, "a taint needs an effect: %s", phrase.Either(cluster.Effects))
 		}
-		checkEnum(t.Effect, cluster.Effects, at.add("effect"), r)
+		checkEnum(t.Effect, cluster.Effects, at.Add("effect"), r)
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
 	if o.Spec.Isolation != nil {
-		n.Advertised = advertised(o.Spec.Isolation, spec.add("isolation"), r)
+		n.Advertised = advertised(o.Spec.Isolation, spec.Add("isolation"), r)
 	}
 
-	offered := amounts(o.Spec.Resources, spec.add("resources"), r)
+	offered := amounts(o.Spec.Resources, spec.Add("resources"), r)
 	if len(o.Spec.Devices) == 0 {
 		devicesOf(n, offered, !slices.ContainsFunc(offered, func(a cluster.Amount) bool { return isDevice(a.Name) }))
 		if o.Spec.DeviceResource != "" {
-			r.errorf(spec.add("deviceResource"), "the node lists no devices that could be counted under this name")
+			r.errorf(spec.Add("deviceResource"), "the node lists no devices that could be counted under this name")
 		}
 	} else {
 		writtenDevices(n, o, r)
@@ -53,7 +54,7 @@ func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
 	for _, a := range offered {
 		if isDevice(a.Name) || a.Name == o.Spec.DeviceResource {
 			if len(o.Spec.Devices) > 0 {
-				r.errorf(spec.add("resources", a.Name), "devices are counted under spec.devices; leave %s out here", a.Name)
+				r.errorf(spec.Add("resources", a.Name), "devices are counted under spec.devices; leave %s out here", a.Name)
 			}
 			continue
 		}
@@ -85,7 +86,7 @@ func setStatus(n *cluster.Node, s *v1alpha1.NodeStatus, r reporter) {
 func setCell(n *cluster.Node, field string, r reporter) {
 	label := n.Labels[v1alpha1.LabelCell]
 	if field != "" && label != "" && field != label {
-		r.errorf(path{"spec", "cell"}, "the node is in cell %s, but its label %s says %s; keep one", quote(field), v1alpha1.LabelCell, quote(label))
+		r.errorf(path{"spec", "cell"}, "the node is in cell %s, but its label %s says %s; keep one", phrase.Quote(field), v1alpha1.LabelCell, phrase.Quote(label))
 	}
 	if n.Cell = field; field == "" {
 		n.Cell = label
@@ -101,19 +102,19 @@ func setCell(n *cluster.Node, field string, r reporter) {
 
 func advertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.Advertised {
 	out := cluster.Advertised{Share: cluster.ShareMode(i.ShareMode), IsolableCores: i.IsolableCores}
-	checkEnum(i.ShareMode, cluster.ShareModes, at.add("shareMode"), r)
+	checkEnum(i.ShareMode, cluster.ShareModes, at.Add("shareMode"), r)
 	for k, c := range i.CPU {
-		checkEnum(c, cluster.CPUClasses, at.add("cpu", k), r)
+		checkEnum(c, cluster.CPUClasses, at.Add("cpu", k), r)
 		out.CPU = append(out.CPU, cluster.CPUClass(c))
 	}
 	for k, c := range i.GPU {
-		checkEnum(c, cluster.GPUClasses, at.add("gpu", k), r)
+		checkEnum(c, cluster.GPUClasses, at.Add("gpu", k), r)
 		out.GPU = append(out.GPU, cluster.GPUClass(c))
 	}
-	checkDistinct(i.CPU, "class", at.add("cpu"), r)
-	checkDistinct(i.GPU, "class", at.add("gpu"), r)
+	checkDistinct(i.CPU, "class", at.Add("cpu"), r)
+	checkDistinct(i.GPU, "class", at.Add("gpu"), r)
 	if i.IsolableCores < 0 || i.IsolableCores > maxCores {
-		r.errorf(at.add("isolableCores"), "want a number of cores, have %d", i.IsolableCores)
+		r.errorf(at.Add("isolableCores"), "want a number of cores, have %d", i.IsolableCores)
 	}
 	return out
 }

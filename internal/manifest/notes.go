@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/phrase"
 	"github.com/berth-project/berth/internal/printable"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -57,7 +58,7 @@ func (b *Bundle) notes() []string {
 	for _, j := range b.Jobs {
 		for _, c := range j.Spec.Cells {
 			if !cells[c] {
-				out = append(out, fmt.Sprintf("%s names the cell %s, which no node is in%s", jobID(j), quote(c), suggestion(c, there)))
+				out = append(out, fmt.Sprintf("%s names the cell %s, which no node is in%s", jobID(j), phrase.Quote(c), phrase.Suggestion(c, there)))
 			}
 		}
 	}
@@ -78,8 +79,8 @@ func (b *Bundle) levelNotes() []string {
 			}
 			if id := jobID(j); !labels[level] && !said[id+" "+level] {
 				said[id+" "+level] = true
-				near := suggestion(level, slices.Sorted(maps.Keys(labels)))
-				out = append(out, fmt.Sprintf("%s names the topology level %s, a label that no node has%s", id, quote(level), near))
+				near := phrase.Suggestion(level, slices.Sorted(maps.Keys(labels)))
+				out = append(out, fmt.Sprintf("%s names the topology level %s, a label that no node has%s", id, phrase.Quote(level), near))
 			}
 		}
 	}
@@ -153,7 +154,7 @@ func (b *Bundle) LeftOut() map[string]string {
 		case ended(o):
 			out[podID(o)] = "it was deleted before it got a node"
 		case held(o):
-			out[podID(o)] = "it is held back by the scheduling gate " + quote(o.Spec.SchedulingGates[0].Name) +
+			out[podID(o)] = "it is held back by the scheduling gate " + phrase.Quote(o.Spec.SchedulingGates[0].Name) +
 				"; whoever set the gate has to remove it before anybody schedules the pod"
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -42,7 +43,7 @@ func podDelay(o *corev1.Pod, r reporter) int64 {
 	}
 	delay, err := time.ParseDuration(text)
 	if err != nil || delay < 0 || delay > longest {
-		r.errorf(path{"metadata", "annotations", v1alpha1.AnnotationPreemptionDelay}, "want a time from 0 to %s, such as 5m, have %s", longest, quote(text))
+		r.errorf(path{"metadata", "annotations", v1alpha1.AnnotationPreemptionDelay}, "want a time from 0 to %s, such as 5m, have %s", longest, phrase.Quote(text))
 		return 0
 	}
 	return delay.Nanoseconds()

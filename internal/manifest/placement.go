@@ -26,9 +26,9 @@ func outcome(p *v1alpha1.TaskPlacement) cluster.Status {
 
 // checkPlacement reports what is wrong with an entry of a status by itself.
 func checkPlacement(p *v1alpha1.TaskPlacement, at path, r reporter) {
-	checkEnum(p.State, []string{taskRunning, taskReleasing, taskSucceeded, taskFailed}, at.add("state"), r)
-	checkTime(p.Started, at.add("started"), r)
+	checkEnum(p.State, []string{taskRunning, taskReleasing, taskSucceeded, taskFailed}, at.Add("state"), r)
+	checkTime(p.Started, at.Add("started"), r)
 	if outcome(p) != cluster.Pending && len(p.Devices) > 0 {
-		r.errorf(at.add("devices"), "a task in state %s holds no devices; leave them out", p.State)
+		r.errorf(at.Add("devices"), "a task in state %s holds no devices; leave them out", p.State)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -97,7 +98,7 @@ func podPreemptible(o *corev1.Pod, r reporter) *bool {
 		return nil
 	case "true", "false":
 	default:
-		r.errorf(at, `want "true" or "false", have %s`, quote(text))
+		r.errorf(at, `want "true" or "false", have %s`, phrase.Quote(text))
 	}
 	return &is
 }
@@ -110,7 +111,7 @@ func podQueue(o *corev1.Pod, r reporter) (string, path) {
 func labelOrAnnotation(o *corev1.Pod, key string, r reporter) (string, path) {
 	label, annotation := o.Labels[key], o.Annotations[key]
 	if label != "" && annotation != "" && label != annotation {
-		r.errorf(path{"metadata", "annotations", key}, "the annotation says %s and the label %s; keep one", quote(annotation), quote(label))
+		r.errorf(path{"metadata", "annotations", key}, "the annotation says %s and the label %s; keep one", phrase.Quote(annotation), phrase.Quote(label))
 	}
 	if label != "" {
 		return label, path{"metadata", "labels", key}
@@ -166,7 +167,7 @@ func unread(o *corev1.Pod) []string {
 	}
 	for _, t := range o.Spec.Tolerations {
 		if !knownOperator(t.Operator) {
-			asks["a toleration by "+clip(string(t.Operator))] = true
+			asks["a toleration by "+phrase.Clip(string(t.Operator))] = true
 		}
 	}
 	maps.DeleteFunc(asks, func(_ string, asked bool) bool { return !asked })

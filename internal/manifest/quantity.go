@@ -74,7 +74,7 @@ func amounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
 			r.errorf(at, "a resource without a name")
 			continue
 		}
-		out = append(out, cluster.Amount{Name: string(name), Value: amountOf(string(name), list[name], at.add(string(name)), r)})
+		out = append(out, cluster.Amount{Name: string(name), Value: amountOf(string(name), list[name], at.Add(string(name)), r)})
 	}
 	return out
 }

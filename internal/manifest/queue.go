@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -19,29 +21,29 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 	checkName(o.Name, "queue", r)
 	q := &cluster.Queue{Name: o.Name, Parent: o.Spec.Parent, Tier: cluster.Tier(o.Spec.Tier), Priority: o.Spec.Priority, Created: created(&o.ObjectMeta), Weight: 1}
 	if o.Spec.Tier == "BestEffort" {
-		r.errorf(spec.add("tier"), "BestEffort is a CPU class and no tier; write %s", cluster.TierStandard)
+		r.errorf(spec.Add("tier"), "BestEffort is a CPU class and no tier; write %s", cluster.TierStandard)
 	} else {
-		checkEnum(o.Spec.Tier, cluster.Tiers, spec.add("tier"), r)
+		checkEnum(o.Spec.Tier, cluster.Tiers, spec.Add("tier"), r)
 	}
 	if w := o.Spec.Weight; w != nil {
 		q.Weight, q.Weightless = *w, *w == 0
-		checkWeight(*w, spec.add("weight"), r)
+		checkWeight(*w, spec.Add("weight"), r)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Spec.OverQuotaWeight)) {
 		w := o.Spec.OverQuotaWeight[name]
-		s.checkProduct(name, spec.add("overQuotaWeight", name), r)
-		checkWeight(w, spec.add("overQuotaWeight", name), r)
+		s.checkProduct(name, spec.Add("overQuotaWeight", name), r)
+		checkWeight(w, spec.Add("overQuotaWeight", name), r)
 		q.OverQuotaWeight = append(q.OverQuotaWeight, cluster.Amount{Name: name, Value: w})
 	}
-	q.Limits = s.queueAmounts(o.Spec.Limits, spec.add("limits"), r)
-	q.Quota = s.quota(o.Spec.Quota, spec.add("quota"), r)
+	q.Limits = s.queueAmounts(o.Spec.Limits, spec.Add("limits"), r)
+	q.Quota = s.quota(o.Spec.Quota, spec.Add("quota"), r)
 	for i := range o.Status.Usage {
 		q.Past = append(q.Past, s.usage(&o.Status.Usage[i], path{"status", "usage", i}, r))
 	}
 	checkQuotas(o, r)
 	if t := o.Spec.MinRunTime; t != nil {
-		q.MinRunBeforePreempt = runTime(t.BeforePreempt, spec.add("minRunTime", "beforePreempt"), r)
-		q.MinRunBeforeReclaim = runTime(t.BeforeReclaim, spec.add("minRunTime", "beforeReclaim"), r)
+		q.MinRunBeforePreempt = runTime(t.BeforePreempt, spec.Add("minRunTime", "beforePreempt"), r)
+		q.MinRunBeforeReclaim = runTime(t.BeforeReclaim, spec.Add("minRunTime", "beforeReclaim"), r)
 	}
 	return q
 }
@@ -94,34 +96,34 @@ func (s *surroundings) usage(o *v1alpha1.QueueUsage, at path, r reporter) cluste
 	for field, t := range map[string]metav1.Time{"from": o.From, "to": o.To} {
 		switch {
 		case t.IsZero():
-			r.errorf(at.add(field), "say when; write a time such as 2026-01-02T15:04:05Z")
+			r.errorf(at.Add(field), "say when; write a time such as 2026-01-02T15:04:05Z")
 		case nanoseconds(&t) == 0:
-			r.errorf(at.add(field), "want a time between 1970 and 2200, have the year %d", t.Year())
+			r.errorf(at.Add(field), "want a time between 1970 and 2200, have the year %d", t.Year())
 		}
 	}
 	if from != 0 && to != 0 && to <= from {
-		r.errorf(at.add("to"), "it ends at %s, which is not after it began; swap from and to, or leave the entry out", o.To.UTC().Format(time.RFC3339))
+		r.errorf(at.Add("to"), "it ends at %s, which is not after it began; swap from and to, or leave the entry out", o.To.UTC().Format(time.RFC3339))
 	}
-	return cluster.Usage{From: from, To: to, Resources: s.queueAmounts(o.Resources, at.add("resources"), r)}
+	return cluster.Usage{From: from, To: to, Resources: s.queueAmounts(o.Resources, at.Add("resources"), r)}
 }
 
 // queuePlaces are the fields of a queue that other objects can contradict.
 func queuePlaces(o *v1alpha1.Queue) []path {
 	spec := path{"spec"}
-	out := []path{{"metadata", "name"}, spec.add("parent"), spec.add("quota"), spec.add("limits")}
+	out := []path{{"metadata", "name"}, spec.Add("parent"), spec.Add("quota"), spec.Add("limits")}
 	product := func(name string, at path) {
 		if strings.Contains(name, ":") {
-			out = append(out, at.add(name))
+			out = append(out, at.Add(name))
 		}
 	}
 	for name := range o.Spec.Quota {
-		product(string(name), spec.add("quota"))
+		product(string(name), spec.Add("quota"))
 	}
 	for name := range o.Spec.Limits {
-		product(string(name), spec.add("limits"))
+		product(string(name), spec.Add("limits"))
 	}
 	for name := range o.Spec.OverQuotaWeight {
-		product(name, spec.add("overQuotaWeight"))
+		product(name, spec.Add("overQuotaWeight"))
 	}
 	for i := range o.Status.Usage {
 		out = append(out, path{"status", "usage", i})
@@ -146,7 +148,7 @@ func (s *surroundings) checkProduct(name string, at path, r reporter) {
 				there = append(there, n)
 			}
 		}
-		r.errorf(at, "only devices have products, and none are called %s%s", quote(resource), didYouMean(resource, there))
+		r.errorf(at, "only devices have products, and none are called %s%s", phrase.Quote(resource), nearest.Hint(resource, there))
 	}
 }
 
@@ -178,7 +180,7 @@ func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(n
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(missing)) {
-			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+suggestion(name, names))
+			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+phrase.Suggestion(name, names))
 		}
 	}
 	return out
@@ -193,7 +195,7 @@ func (s *surroundings) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, 
 			bounded[name] = list[name].Quantity
 			continue
 		}
-		s.checkProduct(string(name), at.add(string(name)), r)
+		s.checkProduct(string(name), at.Add(string(name)), r)
 		unlimited = append(unlimited, string(name))
 	}
 	out := s.queueAmounts(bounded, at, r)
@@ -207,7 +209,7 @@ func (s *surroundings) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, 
 func (s *surroundings) queueAmounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
 	var out cluster.Resources
 	for _, name := range slices.Sorted(maps.Keys(list)) {
-		amount, at := list[name], at.add(string(name))
+		amount, at := list[name], at.Add(string(name))
 		var v int64
 		switch {
 		case strings.Contains(string(name), ":"):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // maxQueueDepth bounds the tree of queues: every placement is booked on each level.
@@ -103,7 +104,7 @@ func (t *queueTree) checkLeaf(name string, at path, r reporter) {
 	if !t.has(name) {
 		r.errorf(at, "%s", noQueue(name, t.names))
 	} else if below := t.below[name]; len(below) > 0 {
-		r.errorf(at, "queue %s has queues below it, and workloads go into those: use %s", quote(name), oneOf(below[:min(len(below), 5)]))
+		r.errorf(at, "queue %s has queues below it, and workloads go into those: use %s", phrase.Quote(name), phrase.Either(below[:min(len(below), 5)]))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // resourceNotes tell of resources that queues have terms for, or that workloads
@@ -41,7 +42,7 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		out = requests[name].note(out, "requesting "+name+", which no node has"+suggestion(name, names), "workload")
+		out = requests[name].note(out, "requesting "+name+", which no node has"+phrase.Suggestion(name, names), "workload")
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // running is a task that is known to run.
@@ -50,7 +52,7 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 	seen := map[string]int{}
 	for i, p := range places {
 		if k, twice := seen[p.Task]; twice {
-			r.errorf(o.at.add("placements", i), "task %s is already placed by placements[%d]", quote(p.Task), k)
+			r.errorf(o.at.Add("placements", i), "task %s is already placed by placements[%d]", phrase.Quote(p.Task), k)
 			return
 		}
 		seen[p.Task] = i
@@ -70,7 +72,7 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 				m.running = append(m.running, running{
 					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: nanoseconds(places[i].Started),
 					leaving: places[i].State == taskReleasing, ended: outcome(&places[i]),
-					at: o.at.add("placements", i), r: r,
+					at: o.at.Add("placements", i), r: r,
 				})
 			}
 			return
@@ -134,23 +136,23 @@ func (m *stateMaker) reportPlacements(j *cluster.Job, o placed, r reporter) {
 		}
 	}
 	if a := o.alternative; a != "" && !slices.ContainsFunc(alternatives, func(s string) bool { return s == a || strings.HasPrefix(s, a+" in ") }) {
-		at := o.at.add(o.field)
+		at := o.at.Add(o.field)
 		if len(alternatives) == 0 {
 			r.errorf(at, "%s has no alternatives to choose from; leave it out", j.ID)
 		} else {
-			r.errorf(at, "there is no alternative %s%s", quote(a), didYouMean(a, alternatives))
+			r.errorf(at, "there is no alternative %s%s", phrase.Quote(a), nearest.Hint(a, alternatives))
 		}
 		return
 	}
 	unknown := false
 	for i, p := range o.places {
 		if !known[p.Task] {
-			r.errorf(o.at.add("placements", i, "task"), "%s has no task %s%s", j.ID, quote(p.Task), suggestion(p.Task, tasks))
+			r.errorf(o.at.Add("placements", i, "task"), "%s has no task %s%s", j.ID, phrase.Quote(p.Task), phrase.Suggestion(p.Task, tasks))
 			unknown = true
 		}
 	}
 	if !unknown {
-		r.errorf(o.at.add("placements"), "no alternative of %s has all these tasks on nodes of one of its cells", j.ID)
+		r.errorf(o.at.Add("placements"), "no alternative of %s has all these tasks on nodes of one of its cells", j.ID)
 	}
 }
 

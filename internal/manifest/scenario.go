@@ -25,37 +25,37 @@ func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Placements)) {
 		if e.Placements[id] == "" {
-			r.errorf(at.add("placements", id), "say the node that it goes to, or pending")
+			r.errorf(at.Add("placements", id), "say the node that it goes to, or pending")
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Groups)) {
 		if e.Groups[id] == "" {
-			r.errorf(at.add("groups", id), "say the group that is chosen, such as NVIDIA-L4 x 8")
+			r.errorf(at.Add("groups", id), "say the group that is chosen, such as NVIDIA-L4 x 8")
 		}
 	}
 	for i, id := range e.Pending {
 		if id == "" {
-			r.errorf(at.add("pending", i), "say which workload, such as job/train")
+			r.errorf(at.Add("pending", i), "say which workload, such as job/train")
 		}
 	}
 	for i := range e.Refusals {
 		if e.Refusals[i].Workload == "" {
-			r.errorf(at.add("refusals", i), "say which workload, such as workload: job/train")
+			r.errorf(at.Add("refusals", i), "say which workload, such as workload: job/train")
 		}
 	}
 	for i, id := range e.Evictions {
 		if id == "" {
-			r.errorf(at.add("evictions", i), "say which task, such as job/train/worker-0")
+			r.errorf(at.Add("evictions", i), "say which task, such as job/train/worker-0")
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Scores)) {
 		nodes := e.Scores[id]
 		if len(nodes) == 0 {
-			r.errorf(at.add("scores", id), "say the node and the plugin, such as {gpu-1: {NodeResourcesFit: 50}}")
+			r.errorf(at.Add("scores", id), "say the node and the plugin, such as {gpu-1: {NodeResourcesFit: 50}}")
 		}
 		for _, node := range slices.Sorted(maps.Keys(nodes)) {
 			if len(nodes[node]) == 0 {
-				r.errorf(at.add("scores", id, node), "say the plugin, such as {NodeResourcesFit: 50}")
+				r.errorf(at.Add("scores", id, node), "say the plugin, such as {NodeResourcesFit: 50}")
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func checkCourse(o *v1alpha1.Scenario, r reporter) {
 			at    path
 		}{
 			{o.Every != nil, path{"every"}}, {o.Grace != nil, path{"grace"}},
-			{len(e.Timeline) > 0, expect.add("timeline")}, {e.Settled != nil, expect.add("settled")},
+			{len(e.Timeline) > 0, expect.Add("timeline")}, {e.Settled != nil, expect.Add("settled")},
 		} {
 			if x.given {
 				r.errorf(x.at, remedy)
@@ -81,7 +81,7 @@ func checkCourse(o *v1alpha1.Scenario, r reporter) {
 		return
 	}
 	if len(e.Scores) > 0 {
-		r.errorf(expect.add("scores"), "scores are those of one session; leave them out, or cycles")
+		r.errorf(expect.Add("scores"), "scores are those of one session; leave them out, or cycles")
 	}
 	every := time.Minute
 	if o.Every != nil {
@@ -91,7 +91,7 @@ func checkCourse(o *v1alpha1.Scenario, r reporter) {
 		return // whoever runs it says so
 	}
 	for i := range e.Timeline {
-		m, at := &e.Timeline[i], expect.add("timeline", i)
+		m, at := &e.Timeline[i], expect.Add("timeline", i)
 		if len(m.Placements)+len(m.Pending)+len(m.Ended)+len(m.Queues) == 0 {
 			r.errorf(at, "it expects nothing, so it could never fail; say placements, pending, ended or queues")
 		}
@@ -105,15 +105,15 @@ func checkMoment(m *v1alpha1.ExpectedMoment, cycles int, every time.Duration, at
 	case (m.Cycle == nil) == (m.At == nil):
 		r.errorf(at, "say when: either cycle: 3 or at: 2m")
 	case m.Cycle != nil && (*m.Cycle < 1 || *m.Cycle > cycles):
-		r.errorf(at.add("cycle"), "want from 1 to %d, which is the last cycle, have %d", cycles, *m.Cycle)
+		r.errorf(at.Add("cycle"), "want from 1 to %d, which is the last cycle, have %d", cycles, *m.Cycle)
 	case m.At != nil && (m.At.Duration < 0 || m.At.Duration/every >= time.Duration(cycles)):
-		r.errorf(at.add("at"), "want from 0s to %s, which is the last cycle, have %s", every*time.Duration(cycles-1), m.At.Duration)
+		r.errorf(at.Add("at"), "want from 0s to %s, which is the last cycle, have %s", every*time.Duration(cycles-1), m.At.Duration)
 	case m.At != nil && m.At.Duration%every != 0:
-		r.errorf(at.add("at"), "%s is between two cycles of %s", m.At.Duration, every)
+		r.errorf(at.Add("at"), "%s is between two cycles of %s", m.At.Duration, every)
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.Placements)) {
 		if m.Placements[id] == "" {
-			r.errorf(at.add("placements", id), "say the node that it is on, or pending")
+			r.errorf(at.Add("placements", id), "say the node that it is on, or pending")
 		}
 	}
 }

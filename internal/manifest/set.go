@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/berth-project/berth/internal/nearest"
 )
 
 // Set changes one field of one object, as in "job/train.spec.priority=10" or
@@ -40,7 +42,7 @@ func (b *Bundle) Set(assignment string) error {
 	}
 	at := b.object(object)
 	if at == nil {
-		return fail("there is no %s%s", object, didYouMean(object, b.objectNames()))
+		return fail("there is no %s%s", object, nearest.Hint(object, b.objectNames()))
 	}
 	data, err := json.Marshal(at.object)
 	if err != nil {
@@ -63,7 +65,7 @@ func (b *Bundle) Set(assignment string) error {
 	for i := range errs {
 		errs[i].Line, errs[i].Column = 0, 0 // of the object as it was spelled here, which nobody wrote
 	}
-	if err := errs.failure(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	return at.replace(fresh)

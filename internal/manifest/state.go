@@ -20,7 +20,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 	}
 	m := stateMaker{bundle: b, around: b.around(), offered: totals{}, asked: totals{}}
 	m.convert()
-	if err := m.errs.failure(); err != nil {
+	if err := m.errs.Err(); err != nil {
 		return nil, err
 	}
 	s := cluster.NewState()
@@ -29,7 +29,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 	m.models(s)
 	m.restore(s)
 	m.observe(s)
-	if err := m.errs.failure(); err != nil {
+	if err := m.errs.Err(); err != nil {
 		return nil, err
 	}
 	b.plans = m.plans

@@ -6,12 +6,14 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // inherit gives the alternative the job's subgroups and topology where it has
 // none of its own, and says where each is written.
 func (m *jobMaker) inherit(a *v1alpha1.Alternative, at path) (subgroups, topology path) {
-	subgroups, topology = at.add("subgroups"), at.add("topology")
+	subgroups, topology = at.Add("subgroups"), at.Add("topology")
 	if len(a.Subgroups) == 0 {
 		a.Subgroups, subgroups = m.job.Spec.Subgroups, path{"spec", "subgroups"}
 		if a.MinSubgroups == nil {
@@ -45,10 +47,10 @@ func (m *jobMaker) arrange(a *v1alpha1.Alternative, at path, p *plan) bool {
 		roles[p.roles[k].name] = &p.roles[k]
 	}
 	for i := range a.Subgroups {
-		g, at := &a.Subgroups[i], subgroupsAt.add(i)
-		if checkNameAt(g.Name, "subgroup", at.add("name"), m.r) {
+		g, at := &a.Subgroups[i], subgroupsAt.Add(i)
+		if checkNameAt(g.Name, "subgroup", at.Add("name"), m.r) {
 			if j, twice := names[g.Name]; twice {
-				m.r.errorf(at.add("name"), "subgroup %s is already subgroups[%d]; give it another name, or merge the two", quote(g.Name), j)
+				m.r.errorf(at.Add("name"), "subgroup %s is already subgroups[%d]; give it another name, or merge the two", phrase.Quote(g.Name), j)
 			}
 			names[g.Name] = i
 		}
@@ -58,14 +60,14 @@ func (m *jobMaker) arrange(a *v1alpha1.Alternative, at path, p *plan) bool {
 		if g.MinMember != nil && fine {
 			switch least = *g.MinMember; {
 			case least < 0:
-				m.r.errorf(at.add("minMember"), "want at least 0, have %d", least)
+				m.r.errorf(at.Add("minMember"), "want at least 0, have %d", least)
 				ok = false
 			case least > members:
-				m.r.errorf(at.add("minMember"), "%d of only %d tasks in the subgroup; lower it or add replicas", least, members)
+				m.r.errorf(at.Add("minMember"), "%d of only %d tasks in the subgroup; lower it or add replicas", least, members)
 				ok = false
 			}
 		}
-		p.subgroups = append(p.subgroups, cluster.Subgroup{Name: g.Name, Min: least, Topology: makeTopology(g.Topology, at.add("topology"), m.r)})
+		p.subgroups = append(p.subgroups, cluster.Subgroup{Name: g.Name, Min: least, Topology: makeTopology(g.Topology, at.Add("topology"), m.r)})
 	}
 	return m.nest(a, at, subgroupsAt, p) && ok
 }
@@ -77,25 +79,25 @@ func (m *jobMaker) members(a *v1alpha1.Alternative, i int, at path, roles map[st
 		return 0, true
 	}
 	if len(g.Tasks) == 0 {
-		m.r.errorf(at.add("tasks"), "say which tasks are in the subgroup, such as [%s]", clip(a.Tasks[0].Name))
+		m.r.errorf(at.Add("tasks"), "say which tasks are in the subgroup, such as [%s]", phrase.Clip(a.Tasks[0].Name))
 		return 0, false
 	}
 	whose := "the job"
 	if len(m.job.Spec.Alternatives) > 0 {
-		whose = "alternative " + quote(a.Name)
+		whose = "alternative " + phrase.Quote(a.Name)
 	}
 	count, ok := 0, true
 	for k, name := range g.Tasks {
-		at, r := at.add("tasks", k), roles[name]
+		at, r := at.Add("tasks", k), roles[name]
 		switch {
 		case r == nil:
-			m.r.errorf(at, "%s has no task %s%s", whose, quote(name), didYouMean(name, taskNames(a)))
+			m.r.errorf(at, "%s has no task %s%s", whose, phrase.Quote(name), nearest.Hint(name, taskNames(a)))
 			ok = false
 		case r.subgroup == i+1:
-			m.r.errorf(at, "task %s is already listed; leave it out", quote(name))
+			m.r.errorf(at, "task %s is already listed; leave it out", phrase.Quote(name))
 			ok = false
 		case r.subgroup > 0:
-			m.r.errorf(at, "task %s is already in subgroup %s; a task is in one subgroup at most", quote(name), quote(a.Subgroups[r.subgroup-1].Name))
+			m.r.errorf(at, "task %s is already in subgroup %s; a task is in one subgroup at most", phrase.Quote(name), phrase.Quote(a.Subgroups[r.subgroup-1].Name))
 			ok = false
 		default:
 			r.subgroup = i + 1
@@ -142,7 +144,7 @@ func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *plan) (int, bool
 		problem = fmt.Sprintf("%d is less than the subgroups' own minima, which add up to %d; raise it, or leave it out", least, parts)
 	}
 	if problem != "" {
-		m.r.errorf(at.add("minMember"), "%s", problem)
+		m.r.errorf(at.Add("minMember"), "%s", problem)
 	}
 	return least, problem == ""
 }
@@ -156,14 +158,14 @@ func makeTopology(t *v1alpha1.Topology, at path, r reporter) cluster.Topology {
 		r.errorf(at, "say the label of a level that is required or preferred, such as {required: rack}, or leave topology out")
 	}
 	if t.Required != "" {
-		checkKey(t.Required, at.add("required"), r)
+		checkKey(t.Required, at.Add("required"), r)
 	}
-	checkDistinct(t.Preferred, "level", at.add("preferred"), r)
+	checkDistinct(t.Preferred, "level", at.Add("preferred"), r)
 	for i, level := range t.Preferred {
-		switch at := at.add("preferred", i); {
+		switch at := at.Add("preferred", i); {
 		case level == "": // said already
 		case level == t.Required:
-			r.errorf(at, "%s is required already; leave it out here", quote(level))
+			r.errorf(at, "%s is required already; leave it out here", phrase.Quote(level))
 		default:
 			checkKey(level, at, r)
 		}

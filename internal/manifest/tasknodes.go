@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
 // maxTerms bounds how many terms a task's and its job's required affinity make together.
@@ -20,7 +21,7 @@ func (m *jobMaker) selector(of []cluster.Label, own map[string]string, at path) 
 	labels := maps.Clone(own)
 	for _, l := range of {
 		if v, both := labels[l.Key]; both && v != l.Value {
-			m.r.errorf(at.add(l.Key), "the job asks for %s already, and no node has both; keep one", quote(l.Value))
+			m.r.errorf(at.Add(l.Key), "the job asks for %s already, and no node has both; keep one", phrase.Quote(l.Value))
 		}
 		labels[l.Key] = l.Value
 	}
@@ -33,14 +34,14 @@ func (m *jobMaker) nodeAffinity(s *cluster.Shape, a *v1alpha1.NodeAffinity, at p
 	if a == nil {
 		return
 	}
-	own := makeRequired(a.Required, at.add("required"), m.r)
-	s.Preferred = slices.Concat(s.Preferred, makePreferred(a.Preferred, at.add("preferred"), m.r))
+	own := makeRequired(a.Required, at.Add("required"), m.r)
+	s.Preferred = slices.Concat(s.Preferred, makePreferred(a.Preferred, at.Add("preferred"), m.r))
 	switch {
 	case len(own) == 0:
 	case len(s.Required) == 0:
 		s.Required = own
 	case len(own) > maxTerms/len(s.Required):
-		m.r.errorf(at.add("required"), "%d terms, each together with any of the job's %d, are more than %d; write fewer", len(own), len(s.Required), maxTerms)
+		m.r.errorf(at.Add("required"), "%d terms, each together with any of the job's %d, are more than %d; write fewer", len(own), len(s.Required), maxTerms)
 	default:
 		both := make([]cluster.Term, 0, len(own)*len(s.Required))
 		for _, t := range s.Required {

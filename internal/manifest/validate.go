@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -25,7 +26,7 @@ func (b *Bundle) Validate() error {
 	b.checkAlone(&errs)
 	b.checkReferences(&errs)
 	b.Notes = b.notes()
-	return errs.failure()
+	return errs.Err()
 }
 
 func (b *Bundle) reporter(object any, errs *Errors) reporter {
@@ -63,7 +64,7 @@ func (b *Bundle) after(a, z any) bool {
 	if x.file != y.file {
 		return x.file > y.file
 	}
-	return x.start.line > y.start.line
+	return x.start.Line > y.start.Line
 }
 
 // checkSingle reports a second configuration or scenario.
@@ -113,7 +114,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 		queues.checkLeaf(q, at, r)
 		if n := o.Spec.NodeName; n != "" && !nodes[n] {
 			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: %s",
-				podID(o), quote(n), suggestion(n, nodeNames), dump)
+				podID(o), phrase.Quote(n), phrase.Suggestion(n, nodeNames), dump)
 		}
 	}
 }
@@ -123,18 +124,18 @@ func checkPlaced(p v1alpha1.TaskPlacement, at path, nodes map[string]bool, names
 	switch {
 	case outcome(&p) != cluster.Pending: // it is on none, and the one that it was on may be gone
 	case p.Node == "":
-		r.errorf(at, "say the node that %s runs on", quote(p.Task))
+		r.errorf(at, "say the node that %s runs on", phrase.Quote(p.Task))
 	case !nodes[p.Node]:
-		r.errorf(at.add("node"), "there is no node %s%s", quote(p.Node), suggestion(p.Node, names))
+		r.errorf(at.Add("node"), "there is no node %s%s", phrase.Quote(p.Node), phrase.Suggestion(p.Node, names))
 	}
 }
 
 func noQueue(name string, there []string) string {
-	s := "there is no queue " + quote(name)
-	if near := suggestion(name, there); near != "" {
+	s := "there is no queue " + phrase.Quote(name)
+	if near := phrase.Suggestion(name, there); near != "" {
 		return s + near
 	}
-	return s + fmt.Sprintf("; declare it (kind: Queue, name: %s) or use %s", clip(name), oneOf(there[:min(len(there), 5)]))
+	return s + fmt.Sprintf("; declare it (kind: Queue, name: %s) or use %s", phrase.Clip(name), phrase.Either(there[:min(len(there), 5)]))
 }
 
 // around is what the bundle as a whole says about how to read each object.

@@ -1,4 +1,4 @@
-package manifest
+package strict
 
 import (
 	"encoding"
@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/phrase"
 	"github.com/berth-project/berth/internal/printable"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,7 +28,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value) {
 	case reflect.Bool:
 		is := strings.EqualFold(n.Value, "true")
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != tagBool || !is && !strings.EqualFold(n.Value, "false") {
-			d.errorf(n, "want true or false, have %s", describe(n))
+			d.errorf(n, "want true or false, have %s", Describe(n))
 			return
 		}
 		v.SetBool(is)
@@ -51,7 +51,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value) {
 	case reflect.Float32, reflect.Float64:
 		f, err := strconv.ParseFloat(n.Value, 64)
 		if n.Kind != yaml.ScalarNode || (n.ShortTag() != tagFloat && n.ShortTag() != tagInt) || err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			d.errorf(n, "want a number, have %s", describe(n))
+			d.errorf(n, "want a number, have %s", Describe(n))
 			return
 		}
 		v.SetFloat(f)
@@ -67,8 +67,8 @@ func (d *decoder) text(n *yaml.Node) string {
 	if printable.All(n.Value) {
 		return n.Value
 	}
-	if d.strict && !slices.ContainsFunc(d.path, func(step any) bool { return step == "annotations" || step == "description" }) {
-		d.errorf(n, "%s has characters that cannot be printed; leave them out", quote(n.Value))
+	if !d.AllowUnknown && !slices.ContainsFunc(d.Path, func(step any) bool { return step == "annotations" || step == "description" }) {
+		d.errorf(n, "%s has characters that cannot be printed; leave them out", phrase.Quote(n.Value))
 	}
 	return printable.Text(n.Value)
 }
@@ -76,15 +76,15 @@ func (d *decoder) text(n *yaml.Node) string {
 func (d *decoder) wantText(n *yaml.Node) bool {
 	switch {
 	case n.Kind != yaml.ScalarNode:
-		d.errorf(n, "want text, have %s", describe(n))
+		d.errorf(n, "want text, have %s", Describe(n))
 		return false
 	case n.ShortTag() == tagString || n.ShortTag() == tagTimestamp:
 		return true
 	case n.ShortTag() == tagInt || n.ShortTag() == tagFloat || n.ShortTag() == tagBool:
-		d.errorf(n, `want text, have %s; put it in quotes: "%s"`, describe(n), clip(n.Value))
+		d.errorf(n, `want text, have %s; put it in quotes: "%s"`, Describe(n), phrase.Clip(n.Value))
 		return false
 	}
-	d.errorf(n, "want text, have the tag %s", clip(n.Tag))
+	d.errorf(n, "want text, have the tag %s", phrase.Clip(n.Tag))
 	return false
 }
 
@@ -94,27 +94,34 @@ func notDigit(r rune) bool { return (r < '0' || r > '9') && r != '-' && r != '+'
 // yaml and nothing to others, so it is refused.
 func (d *decoder) whole(n *yaml.Node) (int64, bool) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagFloat && !strings.ContainsFunc(n.Value, notDigit) {
-		d.errorf(n, "%s is too large to count", clip(n.Value)) // the library makes a float of what no integer holds
+		d.errorf(n, "%s is too large to count", phrase.Clip(n.Value)) // the library makes a float of what no integer holds
 		return 0, false
 	}
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != tagInt {
-		d.errorf(n, "want a whole number, have %s", describe(n))
+		d.errorf(n, "want a whole number, have %s", Describe(n))
 		return 0, false
 	}
 	s := strings.ReplaceAll(n.Value, "_", "")
 	digits := strings.TrimLeft(s, "+-")
 	if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
-		d.errorf(n, "%s has a leading zero; write %s", clip(n.Value), clip(strings.TrimLeft(digits, "0")))
+		d.errorf(n, "%s has a leading zero; write %s", phrase.Clip(n.Value), phrase.Clip(strings.TrimLeft(digits, "0")))
 		return 0, false
 	}
 	i, err := strconv.ParseInt(s, 0, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		d.errorf(n, "%s is too large to count", clip(n.Value))
+		d.errorf(n, "%s is too large to count", phrase.Clip(n.Value))
 	case err != nil: // the tag says a number where none is
-		d.errorf(n, "want a whole number, have %s", quote(n.Value))
+		d.errorf(n, "want a whole number, have %s", phrase.Quote(n.Value))
 	}
 	return i, err == nil
+}
+
+// quantityOrWord is a quantity in place of which a word such as "unlimited" may be
+// written. QuantityOrWord returns the quantity to read the text into, or nil if the
+// text is such a word and is taken.
+type quantityOrWord interface {
+	QuantityOrWord(text string) *resource.Quantity
 }
 
 // special reads the types whose own readers are too trusting or too terse, and
@@ -123,9 +130,13 @@ func (d *decoder) special(n *yaml.Node, v reflect.Value) bool {
 	switch into := v.Addr().Interface().(type) {
 	case *resource.Quantity:
 		d.quantity(n, into)
-	case *v1alpha1.QuotaAmount:
-		if into.Unlimited = n.Kind == yaml.ScalarNode && n.Value == v1alpha1.Unlimited; !into.Unlimited {
-			d.quantity(n, &into.Quantity)
+	case quantityOrWord:
+		word := ""
+		if n.Kind == yaml.ScalarNode {
+			word = n.Value
+		}
+		if q := into.QuantityOrWord(word); q != nil {
+			d.quantity(n, q)
 		}
 	case *metav1.Time:
 		var t time.Time
@@ -153,7 +164,7 @@ func (d *decoder) special(n *yaml.Node, v reflect.Value) bool {
 // write 1e999999999 out in full.
 func (d *decoder) quantity(n *yaml.Node, into *resource.Quantity) {
 	const longest, largest = 40, 30
-	want := func() { d.errorf(n, "want a quantity such as 8, 500m, 80Gi or 1.5Ti, have %s", describe(n)) }
+	want := func() { d.errorf(n, "want a quantity such as 8, 500m, 80Gi or 1.5Ti, have %s", Describe(n)) }
 	if n.Kind != yaml.ScalarNode {
 		want()
 		return
@@ -165,12 +176,12 @@ func (d *decoder) quantity(n *yaml.Node, into *resource.Quantity) {
 		return
 	}
 	if len(n.Value) > longest {
-		d.errorf(n, "%s is too long for a quantity", quote(n.Value))
+		d.errorf(n, "%s is too long for a quantity", phrase.Quote(n.Value))
 		return
 	}
 	if i := strings.IndexAny(n.Value, "eE"); i >= 0 {
 		if exp, err := strconv.Atoi(n.Value[i+1:]); err == nil && (exp > largest || exp < -largest) {
-			d.errorf(n, "%s is out of range", clip(n.Value))
+			d.errorf(n, "%s is out of range", phrase.Clip(n.Value))
 			return
 		}
 	}
@@ -190,7 +201,7 @@ func (d *decoder) time(n *yaml.Node, into *time.Time) bool {
 			return true
 		}
 	}
-	d.errorf(n, "want a time such as 2026-01-02T15:04:05Z, have %s", describe(n))
+	d.errorf(n, "want a time such as 2026-01-02T15:04:05Z, have %s", Describe(n))
 	return false
 }
 
@@ -201,7 +212,7 @@ func (d *decoder) duration(n *yaml.Node, into *time.Duration) {
 			return
 		}
 	}
-	d.errorf(n, "want a duration such as 30s or 1h30m, have %s", describe(n))
+	d.errorf(n, "want a duration such as 30s or 1h30m, have %s", Describe(n))
 }
 
 // countOrPercentage leaves what the text says to whoever knows what it counts.
@@ -211,7 +222,7 @@ func (d *decoder) countOrPercentage(n *yaml.Node, into *intstr.IntOrString) {
 		return
 	}
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != tagInt {
-		d.errorf(n, "want a whole number or a percentage such as 30%%, have %s", describe(n))
+		d.errorf(n, "want a whole number or a percentage such as 30%%, have %s", Describe(n))
 		return
 	}
 	into.Type = intstr.Int
@@ -225,7 +236,7 @@ func (d *decoder) custom(n *yaml.Node, v reflect.Value) {
 		err = json.Unmarshal(data, v.Addr().Interface())
 	}
 	if err != nil {
-		d.errorf(n, "cannot read %s: %s", describe(n), strings.TrimPrefix(err.Error(), "json: "))
+		d.errorf(n, "cannot read %s: %s", Describe(n), strings.TrimPrefix(err.Error(), "json: "))
 	}
 }
 
@@ -234,7 +245,7 @@ func (d *decoder) customText(n *yaml.Node, v reflect.Value) {
 		return
 	}
 	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
-		d.errorf(n, "cannot read %s: %s", describe(n), err)
+		d.errorf(n, "cannot read %s: %s", Describe(n), err)
 	}
 }
 

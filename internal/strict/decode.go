@@ -1,4 +1,4 @@
-package manifest
+package strict
 
 import (
 	"encoding"
@@ -6,63 +6,55 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/berth-project/berth/internal/field"
+	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Decode reads a tree into a Go value by its json tags and reports everything
-// that does not fit, not just the first. Strict decoding refuses fields that the
-// type does not have; otherwise they are skipped. Nothing written, or null,
-// leaves a value as it is, so that defaults may be set before.
-func Decode(node *yaml.Node, file string, into any, strict bool) Errors {
-	if node != nil {
-		var g guard
-		if err := g.check(node); err != nil {
-			err.File = file
-			return Errors{*err}
-		}
-	}
-	return decodeAt(node, file, nil, into, strict)
+// Options say how a value is decoded.
+type Options struct {
+	File string     // named in errors
+	Path field.Path // of the value, which the paths in errors begin with
+	// AllowUnknown skips fields that the type does not have. Otherwise they are errors.
+	AllowUnknown bool
 }
 
-// decodeAt reads a part of a document that was measured before; its field paths
-// begin with the given one.
-func decodeAt(node *yaml.Node, file string, at path, into any, strict bool) Errors {
+// Decode reads a value into the Go value that into points to, by its json tags. It
+// reports everything that does not fit, not only the first error. A value that is
+// not written, or null, leaves the Go value as it is, so that defaults may be set
+// before. The value must be of a document that Documents passed on: Decode follows
+// aliases and relies on the limits that Documents checks.
+func Decode(n *yaml.Node, into any, o Options) Errors {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
-		return Errors{{File: file, Message: fmt.Sprintf("cannot decode into %T: it is no pointer", into)}}
+		return Errors{{File: o.File, Message: fmt.Sprintf("cannot decode into %T: it is no pointer", into)}}
 	}
-	if node == nil {
+	if n == nil {
 		return nil
 	}
-	if node.Kind == yaml.DocumentNode {
-		if len(node.Content) == 0 {
-			return nil
-		}
-		node = node.Content[0]
-	}
-	d := decoder{file: file, strict: strict, path: at.add()}
-	d.value(node, v.Elem())
+	d := decoder{Options: o}
+	d.Path = o.Path.Add()
+	d.value(n, v.Elem())
 	d.errs.sort()
 	return d.errs
 }
 
 type decoder struct {
-	file   string
-	strict bool
-	path   path
-	errs   Errors
+	Options
+	errs Errors
 }
 
 func (d *decoder) errorf(n *yaml.Node, format string, args ...any) {
-	d.errs = append(d.errs, Error{d.file, n.Line, n.Column, d.path.String(), fmt.Sprintf(format, args...)})
+	d.errs = append(d.errs, Error{d.File, n.Line, n.Column, d.Path.String(), fmt.Sprintf(format, args...)})
 }
 
 // in runs a step one level down the path.
 func (d *decoder) in(step any, do func()) {
-	d.path = append(d.path, step)
+	d.Path = append(d.Path, step)
 	do()
-	d.path = d.path[:len(d.path)-1]
+	d.Path = d.Path[:len(d.Path)-1]
 }
 
 // oneOrMany are lists of which a single entry may stand alone.
@@ -76,8 +68,8 @@ var (
 )
 
 func (d *decoder) value(n *yaml.Node, v reflect.Value) {
-	n = resolve(n)
-	if isNull(n) {
+	n = Resolve(n)
+	if IsNull(n) {
 		return
 	}
 	t := v.Type()
@@ -131,8 +123,8 @@ func (d *decoder) object(n *yaml.Node, v reflect.Value) {
 		index, known := fields.index[key.Value]
 		if known {
 			d.in(key.Value, func() { d.value(value, v.FieldByIndex(index)) })
-		} else if d.strict {
-			d.errorf(key, "unknown field %s%s", quote(key.Value), didYouMean(key.Value, fields.names))
+		} else if !d.AllowUnknown {
+			d.errorf(key, "unknown field %s%s", phrase.Quote(key.Value), nearest.Hint(key.Value, fields.names))
 		}
 	})
 }
@@ -181,14 +173,14 @@ func (d *decoder) oneOrMany(n *yaml.Node, v reflect.Value) {
 
 func (d *decoder) pairs(n *yaml.Node, visit func(key, value *yaml.Node)) {
 	for _, e := range pairs(n, visit) {
-		e.File, e.Path = d.file, d.path.String()
+		e.File, e.Path = d.File, d.Path.String()
 		d.errs = append(d.errs, e)
 	}
 }
 
 func (d *decoder) want(n *yaml.Node, kind yaml.Kind, name string) bool {
 	if n.Kind != kind {
-		d.errorf(n, "want %s, have %s", name, describe(n))
+		d.errorf(n, "want %s, have %s", name, Describe(n))
 	}
 	return n.Kind == kind
 }

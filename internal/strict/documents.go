@@ -1,4 +1,4 @@
-package manifest
+package strict
 
 import (
 	"bytes"
@@ -13,14 +13,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// TooLarge is what is wrong with a file of more than MaxSize bytes.
+var TooLarge = fmt.Sprintf("larger than %d MiB; split it", MaxSize>>20)
+
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
-// documents parses data and visits the roots of its documents, empty ones left
+// Documents parses data and visits the roots of its documents, empty ones left
 // out. Each is let go of before the next is parsed: trees are many times the
 // size of their text.
-func documents(name string, data []byte, visit func(root *yaml.Node)) (errs Errors) {
-	if len(data) > maxFileSize {
-		return Errors{{File: name, Message: tooLarge}}
+func Documents(name string, data []byte, visit func(root *yaml.Node)) (errs Errors) {
+	if len(data) > MaxSize {
+		return Errors{{File: name, Message: TooLarge}}
 	}
 	if err := encoded(data); err != nil {
 		err.File = name
@@ -45,7 +48,7 @@ func documents(name string, data []byte, visit func(root *yaml.Node)) (errs Erro
 			fail(err.Error())
 			return errs
 		}
-		if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 || isNull(resolve(doc.Content[0])) {
+		if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 || IsNull(Resolve(doc.Content[0])) {
 			continue
 		}
 		var g guard

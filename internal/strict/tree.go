@@ -1,10 +1,11 @@
-package manifest
+package strict
 
 import (
 	"encoding/json"
 	"strconv"
 	"strings"
 
+	"github.com/berth-project/berth/internal/phrase"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -19,24 +20,24 @@ const (
 	tagMerge     = "!!merge"
 )
 
-// resolve follows an alias.
-func resolve(n *yaml.Node) *yaml.Node {
+// Resolve follows an alias.
+func Resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
 	return n
 }
 
-// isNull reports whether nothing is written there.
-func isNull(n *yaml.Node) bool {
+// IsNull reports whether nothing is written there.
+func IsNull(n *yaml.Node) bool {
 	return n.Kind == 0 || n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull
 }
 
-// entry is the value of a mapping's key, nil if there is none. Keys of the
+// Entry is the value of a mapping's key, nil if there is none. Keys of the
 // mapping itself win over merged ones.
-func entry(n *yaml.Node, key string) *yaml.Node {
+func Entry(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if k := resolve(n.Content[i]); k.Kind == yaml.ScalarNode && k.Value == key && k.ShortTag() != tagMerge {
+		if k := Resolve(n.Content[i]); k.Kind == yaml.ScalarNode && k.Value == key && k.ShortTag() != tagMerge {
 			return n.Content[i+1]
 		}
 	}
@@ -44,14 +45,14 @@ func entry(n *yaml.Node, key string) *yaml.Node {
 		if n.Content[i].ShortTag() != tagMerge {
 			continue
 		}
-		from := resolve(n.Content[i+1])
+		from := Resolve(n.Content[i+1])
 		sources := []*yaml.Node{from}
 		if from.Kind == yaml.SequenceNode {
 			sources = from.Content
 		}
 		for _, s := range sources {
-			if s = resolve(s); s.Kind == yaml.MappingNode {
-				if v := entry(s, key); v != nil {
+			if s = Resolve(s); s.Kind == yaml.MappingNode {
+				if v := Entry(s, key); v != nil {
 					return v
 				}
 			}
@@ -60,18 +61,18 @@ func entry(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// text is a scalar entry's value, "" if there is none.
-func text(n *yaml.Node, key string) string {
-	if v := entry(n, key); v != nil {
-		if v = resolve(v); v.Kind == yaml.ScalarNode && !isNull(v) {
+// Text is a scalar entry's value, "" if there is none.
+func Text(n *yaml.Node, key string) string {
+	if v := Entry(n, key); v != nil {
+		if v = Resolve(v); v.Kind == yaml.ScalarNode && !IsNull(v) {
 			return v.Value
 		}
 	}
 	return ""
 }
 
-// describe names a value in an error.
-func describe(n *yaml.Node) string {
+// Describe names a value in an error.
+func Describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "an object"
@@ -80,22 +81,13 @@ func describe(n *yaml.Node) string {
 	}
 	switch n.ShortTag() {
 	case tagInt, tagFloat:
-		return "the number " + clip(n.Value)
+		return "the number " + phrase.Clip(n.Value)
 	case tagBool:
-		return clip(n.Value)
+		return phrase.Clip(n.Value)
 	case tagNull:
 		return "nothing"
 	}
-	return quote(n.Value)
-}
-
-// clip is quote for what needs no quotes.
-func clip(s string) string {
-	q := quote(s)
-	if strings.HasSuffix(q, "…") {
-		return strings.Trim(q, `"…`) + "…"
-	}
-	return q[1 : len(q)-1]
+	return phrase.Quote(n.Value)
 }
 
 // toJSON spells a checked tree as JSON, for types that read nothing else.
@@ -110,7 +102,7 @@ func toJSON(n *yaml.Node) ([]byte, error) {
 // generic turns a tree into maps, lists and scalars. Numbers keep their
 // spelling where JSON has it, so that 0.1 stays 0.1.
 func generic(n *yaml.Node) (any, *Error) {
-	n = resolve(n)
+	n = Resolve(n)
 	switch n.Kind {
 	case yaml.MappingNode:
 		out := map[string]any{}
@@ -160,34 +152,34 @@ func pairs(n *yaml.Node, visit func(key, value *yaml.Node)) Errors {
 	seen := make(map[string]int, len(n.Content)/2)
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := resolve(n.Content[i]), n.Content[i+1]
+		key, value := Resolve(n.Content[i]), n.Content[i+1]
 		fail := func(message string) {
 			errs = append(errs, Error{Line: key.Line, Column: key.Column, Message: message})
 		}
 		switch {
-		case key.Kind != yaml.ScalarNode || isNull(key):
-			fail("want a field name, have " + describe(key))
+		case key.Kind != yaml.ScalarNode || IsNull(key):
+			fail("want a field name, have " + Describe(key))
 			continue
 		case key.ShortTag() == tagMerge:
 			merged = append(merged, value)
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
-			fail("duplicate key " + quote(key.Value) + ", first written in line " + strconv.Itoa(line))
+			fail("duplicate key " + phrase.Quote(key.Value) + ", first written in line " + strconv.Itoa(line))
 			continue
 		}
 		seen[key.Value] = key.Line
 		visit(key, value)
 	}
 	for _, m := range merged {
-		m = resolve(m)
+		m = Resolve(m)
 		sources := []*yaml.Node{m}
 		if m.Kind == yaml.SequenceNode {
 			sources = m.Content
 		}
 		for _, s := range sources {
-			if s = resolve(s); s.Kind != yaml.MappingNode {
-				errs = append(errs, Error{Line: s.Line, Column: s.Column, Message: "<<: want an object to merge, have " + describe(s)})
+			if s = Resolve(s); s.Kind != yaml.MappingNode {
+				errs = append(errs, Error{Line: s.Line, Column: s.Column, Message: "<<: want an object to merge, have " + Describe(s)})
 				continue
 			}
 			errs = append(errs, pairs(s, func(key, value *yaml.Node) {

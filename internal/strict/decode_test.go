@@ -1,4 +1,4 @@
-package manifest
+package strict
 
 import (
 	"errors"
@@ -52,13 +52,13 @@ type target struct {
 	Hidden   string             `json:"-"`
 }
 
-func tree(t *testing.T, text string) *yaml.Node {
-	t.Helper()
-	var n yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &n); err != nil {
-		t.Fatal(err)
-	}
-	return &n
+// read decodes a text that has one document or none.
+func read(file, text string, into any, allowUnknown bool) Errors {
+	var errs Errors
+	unread := Documents(file, []byte(text), func(root *yaml.Node) {
+		errs = Decode(root, into, Options{File: file, AllowUnknown: allowUnknown})
+	})
+	return append(errs, unread...)
 }
 
 func TestDecode(t *testing.T) {
@@ -92,7 +92,7 @@ func TestDecode(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got target
-			if errs := Decode(tree(t, tc.text), "f.yaml", &got, true); len(errs) > 0 {
+			if errs := read("f.yaml", tc.text, &got, false); len(errs) > 0 {
 				t.Fatal(errs)
 			}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(target{})); diff != "" {
@@ -140,7 +140,7 @@ func TestDecodeErrors(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var into target
-			if diff := cmp.Diff(tc.want, Decode(tree(t, tc.text), "f", &into, true).Error()); diff != "" {
+			if diff := cmp.Diff(tc.want, read("f", tc.text, &into, false).Error()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -149,11 +149,11 @@ func TestDecodeErrors(t *testing.T) {
 
 func TestDecodeLoosely(t *testing.T) {
 	var got target
-	errs := Decode(tree(t, "future: 1\nwhole: x"), "f", &got, false)
+	errs := read("f", "future: 1\nwhole: x", &got, true)
 	if len(errs) != 1 || errs[0].Path != "whole" {
 		t.Errorf("unknown fields are skipped and wrong types are not: %v", errs)
 	}
-	if errs := Decode(tree(t, "a: 1"), "f", target{}, true); len(errs) != 1 {
+	if errs := read("f", "a: 1", target{}, false); len(errs) != 1 {
 		t.Errorf("a target that is no pointer: %v", errs)
 	}
 }
@@ -170,35 +170,5 @@ func TestErrorsAreCapped(t *testing.T) {
 	var one Error
 	if !errors.As(error(errs), &one) || one.Line != 1 {
 		t.Errorf("errors.As found %+v", one)
-	}
-}
-
-func TestArguments(t *testing.T) {
-	type args struct {
-		Weight int `json:"weight"`
-	}
-	b, err := Parse("conf.yaml", []byte("apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins:\n- name: A\n  arguments: {weight: 2}\n- name: B\n  arguments:\n    wieght: 2\n- name: C"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := b.Configuration()
-	got := args{Weight: 1}
-	if err := c.Entry("A").Arguments.Decode(&got); err != nil || got.Weight != 2 {
-		t.Errorf("A: %+v, %v", got, err)
-	}
-	want := `conf.yaml:8:5: plugins[1].arguments: unknown field "wieght"; did you mean "weight"?`
-	if err := c.Entry("B").Arguments.Decode(&args{}); err == nil || err.Error() != want {
-		t.Errorf("B: %v", err)
-	}
-	got = args{Weight: 1}
-	if e := c.Entry("C"); e.Arguments.Decode(&got) != nil || got.Weight != 1 || !e.Arguments.Empty() || e.Where != "conf.yaml:9" {
-		t.Errorf("C: %+v, %+v", got, e)
-	}
-	if c.Entry("D") != nil {
-		t.Error("D is not configured")
-	}
-	alone, err := ParseArguments("flag", []byte("weight: 7"))
-	if err != nil || alone.Decode(&got) != nil || got.Weight != 7 {
-		t.Errorf("alone: %+v, %v", got, err)
 	}
 }
