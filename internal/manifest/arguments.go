@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
-	"github.com/berth-project/berth/internal/phrase"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
 )
@@ -66,25 +66,11 @@ type PluginEntry struct {
 	Where     string // file:line
 }
 
-// Bounds of a plugin's weight.
-const minWeight, maxWeight = 1, 100_000
-
 func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuration {
 	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.where(), src: r.src, written: c}
-	first := map[string]int{}
+	r.take(convert.Configuration(c))
 	for i, p := range c.Plugins {
 		at := path{"plugins", i}
-		if p.Name == "" {
-			r.errorf(at, "name is missing: say which plugin")
-		} else if j, twice := first[p.Name]; twice {
-			r.errorf(at.Add("name"), "plugin %s is already configured as plugins[%d]; merge the two entries", phrase.Quote(p.Name), j)
-		} else {
-			first[p.Name] = i
-		}
-		if p.Weight != nil && (*p.Weight < minWeight || *p.Weight > maxWeight) {
-			r.errorf(at.Add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
-		}
-		checkPlace(&p, at, r)
 		e := PluginEntry{Name: p.Name, Weight: p.Weight, Before: p.Before, After: p.After, Position: p.Position, Disabled: p.Disabled}
 		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.find(at).Line)
 		if n := strict.Resolve(strict.Locate(r.src.root, at)); n.Kind == yaml.MappingNode {
@@ -98,23 +84,6 @@ func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuratio
 		out.Plugins = append(out.Plugins, e)
 	}
 	return out
-}
-
-// checkPlace reports a place that is said twice, or for a plugin that has none.
-func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
-	first := ""
-	for _, place := range []struct{ field, value string }{{"before", p.Before}, {"after", p.After}, {"position", p.Position}} {
-		switch {
-		case place.value == "":
-		case p.Disabled:
-			r.errorf(at.Add(place.field), "a plugin that is disabled has no place; remove %s, or disabled", place.field)
-		case first != "":
-			r.errorf(at.Add(place.field), "the place is already said by %s; remove one of the two", first)
-		default:
-			first = place.field
-		}
-	}
-	checkEnum(p.Position, []string{v1alpha1.PositionFirst, v1alpha1.PositionLast}, at.Add("position"), r)
 }
 
 // Entry finds a plugin's entry, nil if it is not configured.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/phrase"
 	"github.com/berth-project/berth/internal/strict"
@@ -34,71 +35,55 @@ type kind struct {
 var kinds = []kind{
 	kindOf(v1alpha1.APIVersion, v1alpha1.KindNode, func(b *Bundle) *[]*v1alpha1.Node { return &b.Nodes },
 		func(o *v1alpha1.Node) string { return "node/" + o.Name },
-		func(o *v1alpha1.Node, r reporter) []path {
-			makeNode(o, r)
-			if len(o.Status.FreeMemory) > 0 {
-				return []path{namePath, {"status", "freeMemory"}}
-			}
-			return []path{namePath}
-		}),
+		checked(convert.Node), nodePlaces),
 	kindOf(v1alpha1.APIVersion, v1alpha1.KindQueue, func(b *Bundle) *[]*v1alpha1.Queue { return &b.Queues },
 		func(o *v1alpha1.Queue) string { return "queue/" + o.Name },
-		func(o *v1alpha1.Queue, r reporter) []path {
-			makeQueue(o, &surroundings{}, r)
-			return queuePlaces(o)
-		}),
-	kindOf(v1alpha1.APIVersion, v1alpha1.KindJob, func(b *Bundle) *[]*v1alpha1.Job { return &b.Jobs }, jobID,
-		func(o *v1alpha1.Job, r reporter) []path {
-			makeJob(o, &surroundings{}, r)
-			return jobPlaces(o)
-		}),
-	kindOf(v1alpha1.APIVersion, v1alpha1.KindModel, func(b *Bundle) *[]*v1alpha1.Model { return &b.Models }, modelID,
-		func(o *v1alpha1.Model, r reporter) []path {
-			makeModel(o, &surroundings{}, r)
-			return modelPlaces(o)
-		}),
-	kindOf(v1alpha1.APIVersion, v1alpha1.KindDisruptionBudget, func(b *Bundle) *[]*v1alpha1.DisruptionBudget { return &b.Budgets }, budgetID,
-		func(o *v1alpha1.DisruptionBudget, r reporter) []path {
-			makeBudget(o, r)
-			return []path{namePath}
-		}),
+		checkedAlone(convert.Queue), queuePlaces),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindJob, func(b *Bundle) *[]*v1alpha1.Job { return &b.Jobs }, convert.JobID,
+		checkedAlone(convert.Job), jobPlaces),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindModel, func(b *Bundle) *[]*v1alpha1.Model { return &b.Models }, convert.ModelID,
+		checkedAlone(convert.Model), modelPlaces),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindDisruptionBudget, func(b *Bundle) *[]*v1alpha1.DisruptionBudget { return &b.Budgets }, convert.DisruptionBudgetID,
+		checked(convert.DisruptionBudget), namePlace),
 	configurationKind(),
 	kindOf(v1alpha1.APIVersion, v1alpha1.KindScenario, func(b *Bundle) *[]*v1alpha1.Scenario { return &b.scenarios }, nil,
-		func(o *v1alpha1.Scenario, r reporter) []path {
-			checkScenario(o, r)
-			return nil
-		}),
+		convert.Scenario, func(*v1alpha1.Scenario) []path { return nil }),
 	kindOf(coreVersion, "Node", func(b *Bundle) *[]*corev1.Node { return &b.CoreNodes },
 		func(o *corev1.Node) string { return "node/" + o.Name },
-		func(o *corev1.Node, r reporter) []path {
-			makeCoreNode(o, r)
-			return []path{namePath}
-		}),
-	kindOf(coreVersion, "Pod", func(b *Bundle) *[]*corev1.Pod { return &b.Pods }, podID,
-		func(o *corev1.Pod, r reporter) []path {
-			makePod(o, &surroundings{}, r)
-			return []path{namePath, {"spec", "nodeName"}, {"spec", "containers"},
-				{"metadata", "labels", v1alpha1.LabelQueue}, {"metadata", "annotations", v1alpha1.LabelQueue}}
-		}),
-	kindOf(policyVersion, "PodDisruptionBudget", func(b *Bundle) *[]*policyv1.PodDisruptionBudget { return &b.CoreBudgets }, coreBudgetID,
-		func(o *policyv1.PodDisruptionBudget, r reporter) []path {
-			makeCoreBudget(o, r)
-			return []path{namePath}
-		}),
+		checked(convert.CoreNode), namePlace),
+	kindOf(coreVersion, "Pod", func(b *Bundle) *[]*corev1.Pod { return &b.Pods }, convert.PodID,
+		checkedAlone(convert.Pod), podPlaces),
+	kindOf(policyVersion, "PodDisruptionBudget", func(b *Bundle) *[]*policyv1.PodDisruptionBudget { return &b.CoreBudgets }, convert.PodDisruptionBudgetID,
+		checked(convert.PodDisruptionBudget), namePlace),
 }
 
-var namePath = path{"metadata", "name"}
+// checked is a conversion of which only the notes count.
+func checked[T, To any](conversion func(*T) (To, convert.Notes)) func(*T) convert.Notes {
+	return func(o *T) convert.Notes {
+		_, notes := conversion(o)
+		return notes
+	}
+}
 
-// kindOf is a kind whose list holds the objects as they were read. Check reports
-// what is wrong with one, and says which places of it later errors may name.
-func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) string, check func(*T, reporter) []path) kind {
+// checkedAlone is checked for a conversion that depends on other objects, while
+// none are known.
+func checkedAlone[T, To any](conversion func(*T, *convert.Environment) (To, convert.Notes)) func(*T) convert.Notes {
+	return func(o *T) convert.Notes {
+		_, notes := conversion(o, &convert.Environment{})
+		return notes
+	}
+}
+
+// kindOf is a kind whose list holds the objects as they were read. Check returns
+// what is wrong with one, and places the fields of it that later errors may name.
+func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) string, check func(*T) convert.Notes, places func(*T) []path) kind {
 	k := kind{
 		version: version, name: name,
 		read: func(b *Bundle, n *yaml.Node, r reporter) {
 			if o := decode[T](n, r, version != v1alpha1.APIVersion); o != nil {
-				places := check(o, r)
+				r.take(check(o))
 				*list(b) = append(*list(b), o)
-				b.keep(o, r, places...)
+				b.keep(o, r, places(o)...)
 			}
 		},
 		count: func(b *Bundle) int { return len(*list(b)) },
@@ -116,7 +101,7 @@ func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) s
 
 // configurationKind differs in that a bundle keeps what a configuration comes to.
 func configurationKind() kind {
-	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil)
+	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil, nil)
 	k.read = func(b *Bundle, n *yaml.Node, r reporter) {
 		if o := decode[v1alpha1.SchedulerConfiguration](n, r, false); o != nil {
 			b.configurations = append(b.configurations, configuration(o, r))

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/strict"
+	"github.com/google/go-cmp/cmp"
 )
 
 // write makes a directory.
@@ -173,8 +173,8 @@ func TestTooManyDevices(t *testing.T) {
 	defer func(most int) { maxDevicesInAll = most }(maxDevicesInAll)
 	maxDevicesInAll = 4000
 	var w strings.Builder
-	for i := range maxDevicesInAll/maxDevices + 1 {
-		w.WriteString(object("Node", fmt.Sprintf("n%d", i), fmt.Sprintf("spec: {devices: {product: x, count: %d, memory: 1Gi}}\n---\n", maxDevices)))
+	for i := range maxDevicesInAll/cluster.MaxDevices + 1 {
+		w.WriteString(object("Node", fmt.Sprintf("n%d", i), fmt.Sprintf("spec: {devices: {product: x, count: %d, memory: 1Gi}}\n---\n", cluster.MaxDevices)))
 	}
 	b, err := Parse("f", []byte(w.String()))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/phrase"
 )
@@ -22,7 +23,9 @@ func Models(file string) ([]*model.Spec, error) {
 	var out []*model.Spec
 	for _, o := range b.Models {
 		r := b.reporter(o, &m.errs)
-		if s := makeModel(o, m.around, r); m.sources(s, o, r) && s.Backend != nil {
+		s, notes := convert.Model(o, m.around)
+		r.take(notes)
+		if m.sources(s, o, r) && s.Backend != nil {
 			out = append(out, s)
 		}
 	}

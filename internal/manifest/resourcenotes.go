@@ -61,3 +61,37 @@ func requested(j *cluster.Job) map[string]bool {
 	}
 	return out
 }
+
+// productNotes tell of terms for products that no node has.
+func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
+	there := map[string]bool{}
+	for _, n := range nodes {
+		for i := range n.Devices {
+			there[n.Devices[i].ProductResource] = true
+		}
+	}
+	return absentTerms(queues, there, func(name string) bool {
+		_, product := cluster.SplitProduct(name)
+		return product != ""
+	})
+}
+
+// absentTerms tell of terms of queues, those that concern the note, for what is not there.
+func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
+	names := slices.Sorted(maps.Keys(there))
+	var out []string
+	for _, q := range queues {
+		missing := map[string]bool{}
+		for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
+			for _, a := range list {
+				if concerns(a.Name) && !there[a.Name] {
+					missing[a.Name] = true
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(missing)) {
+			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+phrase.Suggestion(name, names))
+		}
+	}
+	return out
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/phrase"
 )
@@ -70,8 +71,8 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 		if tasks := m.placedFrom(a, o); tasks != nil {
 			for i, t := range tasks {
 				m.running = append(m.running, running{
-					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: nanoseconds(places[i].Started),
-					leaving: places[i].State == taskReleasing, ended: outcome(&places[i]),
+					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: convert.Nanoseconds(places[i].Started),
+					leaving: places[i].State == convert.TaskReleasing, ended: convert.Outcome(&places[i]),
 					at: o.at.Add("placements", i), r: r,
 				})
 			}

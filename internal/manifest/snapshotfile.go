@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/model"
 )
 
@@ -67,8 +68,8 @@ func (f *snapshotFile) state() (*cluster.State, error) {
 		devices += len(f.State.Nodes[i].Node.Devices)
 	}
 	switch {
-	case tasks > maxTasksInAll:
-		return fail("the snapshot has %d tasks; the most is %d", tasks, maxTasksInAll)
+	case tasks > convert.MaxTasks:
+		return fail("the snapshot has %d tasks; the most is %d", tasks, convert.MaxTasks)
 	case devices > maxDevicesInAll:
 		return fail("the snapshot has %d devices; the most is %d", devices, maxDevicesInAll)
 	}

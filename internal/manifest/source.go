@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/field"
 	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
@@ -68,4 +69,13 @@ func (r reporter) errorf(p path, format string, args ...any) {
 		e.File, e.Line, e.Column = r.src.file, at.Line, at.Column
 	}
 	*r.errs = append(*r.errs, e)
+}
+
+// take reports what is wrong with the object as its conversion says.
+func (r reporter) take(notes convert.Notes) {
+	for _, n := range notes {
+		if n.Severity == convert.Invalid {
+			r.errorf(n.Path, "%s", n.Message)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/model"
 )
 
@@ -18,7 +19,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 		b.Notes = f.Notes
 		return f.state()
 	}
-	m := stateMaker{bundle: b, around: b.around(), offered: totals{}, asked: totals{}}
+	m := stateMaker{bundle: b, around: b.around(), defects: tallies{}, offered: totals{}, asked: totals{}}
 	m.convert()
 	if err := m.errs.Err(); err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 
 type stateMaker struct {
 	bundle *Bundle
-	around *surroundings
+	around *convert.Environment
 	errs   Errors
 
 	queues  []*cluster.Queue
@@ -56,6 +57,7 @@ type stateMaker struct {
 	offered, asked totals
 	tasks, devices int
 	kept           tally // replicas that run in a form of before
+	defects        tallies
 	unplaced       tally // pods whose devices could not be found on their node
 }
 
@@ -63,51 +65,63 @@ type stateMaker struct {
 func (m *stateMaker) convert() {
 	b := m.bundle
 	for _, o := range b.Queues {
-		m.queues = append(m.queues, makeQueue(o, m.around, b.reporter(o, &m.errs)))
+		q, notes := convert.Queue(o, m.around)
+		b.reporter(o, &m.errs).take(notes)
+		m.queues = append(m.queues, q)
 	}
 	m.nodes = make([]*cluster.Node, 0, len(b.Nodes)+len(b.CoreNodes))
 	for _, o := range b.Nodes {
-		if r := b.reporter(o, &m.errs); !m.addNode(makeNode(o, r), r) {
+		n, notes := convert.Node(o)
+		if !m.addNode(n, notes, b.reporter(o, &m.errs)) {
 			return
 		}
 	}
 	for _, o := range b.CoreNodes {
-		if r := b.reporter(o, &m.errs); !m.addNode(makeCoreNode(o, r), r) {
+		n, notes := convert.CoreNode(o)
+		if !m.addNode(n, notes, b.reporter(o, &m.errs)) {
 			return
 		}
 	}
 	for _, o := range b.Jobs {
 		r := b.reporter(o, &m.errs)
-		j := makeJob(o, m.around, r)
+		j, notes := convert.Job(o, m.around)
+		r.take(notes)
 		m.addJob(j, r)
 		m.runningTasks(j, placed{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
 	}
 	for _, o := range b.Pods {
-		if ended(o) || held(o) {
+		if convert.LeftOut(o) != "" {
 			continue
 		}
 		r := b.reporter(o, &m.errs)
-		j := makePod(o, m.around, r)
+		j, notes := convert.Pod(o, m.around)
+		r.take(notes)
 		m.addJob(j, r)
-		if o.Spec.NodeName != "" {
+		if p, ok := convert.PodPlacement(o); ok {
 			m.running = append(m.running, running{
-				job: j, task: j.Alternatives[0].Tasks[0], node: o.Spec.NodeName,
-				started: nanoseconds(o.Status.StartTime), leaving: o.DeletionTimestamp != nil, pod: true, at: path{"spec", "nodeName"}, r: r,
+				job: j, task: j.Alternatives[0].Tasks[0], node: p.Node,
+				started: p.Started, leaving: p.Leaving, pod: true, at: path{"spec", "nodeName"}, r: r,
 			})
 		}
 	}
 	for _, o := range b.Budgets {
-		m.budgets = append(m.budgets, makeBudget(o, b.reporter(o, &m.errs)))
+		budget, notes := convert.DisruptionBudget(o)
+		b.reporter(o, &m.errs).take(notes)
+		m.budgets = append(m.budgets, budget)
 	}
 	for _, o := range b.CoreBudgets {
-		m.budgets = append(m.budgets, makeCoreBudget(o, b.reporter(o, &m.errs)))
+		budget, notes := convert.PodDisruptionBudget(o)
+		b.reporter(o, &m.errs).take(notes)
+		m.budgets = append(m.budgets, budget)
 	}
 	slices.SortFunc(m.nodes, func(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // addNode reports whether there is room for more.
-func (m *stateMaker) addNode(n *cluster.Node, r reporter) bool {
+func (m *stateMaker) addNode(n *cluster.Node, notes convert.Notes, r reporter) bool {
+	r.take(notes)
+	m.defects.add(n.Name, notes, convert.Ignored)
 	for _, l := range n.Resources {
 		if !m.offered.add(l.Name, l.Capacity, 1) {
 			r.errorf(namePath, "with this node the cluster has more %s than can be counted", l.Name)
@@ -135,8 +149,8 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 			}
 		}
 	}
-	if m.tasks > maxTasksInAll && before <= maxTasksInAll {
-		r.errorf(namePath, "with %s there are more than %d tasks; split the input", j.ID, maxTasksInAll)
+	if m.tasks > convert.MaxTasks && before <= convert.MaxTasks {
+		r.errorf(namePath, "with %s there are more than %d tasks; split the input", j.ID, convert.MaxTasks)
 	}
 	m.jobs = append(m.jobs, j)
 }
@@ -186,20 +200,19 @@ func (m *stateMaker) must(err error) {
 func (m *stateMaker) notes() []string {
 	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
 	out = append(out, resourceNotes(m.queues, m.jobs, m.nodes)...)
-	var broken, unused tally
+	var unused tally
 	for i, o := range m.bundle.Budgets { // they come before those of Kubernetes
 		if idle(m.budgets[i], m.jobs) {
-			unused.add(budgetID(o))
+			unused.add(convert.DisruptionBudgetID(o))
 		}
 	}
 	out = unused.note(out, "whose selector matches no workload in the same namespace", "disruption budget")
-	for _, n := range m.nodes {
-		if n.Defect != nil {
-			broken.add(n.Name + " (" + n.Defect.Label + " " + n.Defect.Problem + ")")
-		}
-	}
-	out = broken.note(out, "whose device labels cannot be believed, no use to tasks that need devices", "node")
+	out = m.defects.note(out, "node")
 	out = append(out, m.selectionNotes()...)
 	out = m.kept.note(out, "kept in a form that is not what the spec asks for now", "replica")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }
+
+// idle reports whether the budget is about no workload. A typo in a label would
+// protect nobody, and nothing else would show it.
+func idle(b *cluster.Budget, jobs []*cluster.Job) bool { return !slices.ContainsFunc(jobs, b.Covers) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -106,15 +107,16 @@ func (b *Bundle) checkReferences(errs *Errors) {
 		}
 	}
 	for _, o := range b.Pods {
-		if ended(o) {
+		if convert.Ended(o) {
 			continue
 		}
 		r := b.reporter(o, errs)
-		q, at := podQueue(o, r)
+		q, at, notes := convert.PodQueue(o)
+		r.take(notes)
 		queues.checkLeaf(q, at, r)
 		if n := o.Spec.NodeName; n != "" && !nodes[n] {
 			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: %s",
-				podID(o), phrase.Quote(n), phrase.Suggestion(n, nodeNames), dump)
+				convert.PodID(o), phrase.Quote(n), phrase.Suggestion(n, nodeNames), dump)
 		}
 	}
 }
@@ -122,7 +124,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 // checkPlaced reports a placement on a node that is not there.
 func checkPlaced(p v1alpha1.TaskPlacement, at path, nodes map[string]bool, names []string, r reporter) {
 	switch {
-	case outcome(&p) != cluster.Pending: // it is on none, and the one that it was on may be gone
+	case convert.Outcome(&p) != cluster.Pending: // it is on none, and the one that it was on may be gone
 	case p.Node == "":
 		r.errorf(at, "say the node that %s runs on", phrase.Quote(p.Task))
 	case !nodes[p.Node]:
@@ -139,28 +141,28 @@ func noQueue(name string, there []string) string {
 }
 
 // around is what the bundle as a whole says about how to read each object.
-func (b *Bundle) around() *surroundings {
-	s := &surroundings{deviceNames: map[string]bool{}, podSlots: len(b.CoreNodes) > 0, hostnames: len(b.CoreNodes) > 0, scavengers: b.scavengers(b.queueTree())}
+func (b *Bundle) around() *convert.Environment {
+	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree())}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {
 		h, ok := labels[corev1.LabelHostname]
-		s.hostnames = s.hostnames && ok && !hostnames[h]
+		s.UniqueHostnames = s.UniqueHostnames && ok && !hostnames[h]
 		hostnames[h] = true
 		_, ok = list[corev1.ResourcePods]
-		s.podSlots = s.podSlots && ok
+		s.PodsCounted = s.PodsCounted && ok
 	}
 	for _, n := range b.Nodes {
 		see(n.Labels, n.Spec.Resources)
 		if n.Spec.DeviceResource != "" {
-			s.deviceNames[n.Spec.DeviceResource] = true
+			s.DeviceResources[n.Spec.DeviceResource] = true
 		}
 	}
 	for _, n := range b.CoreNodes {
-		see(n.Labels, allocatable(n))
+		see(n.Labels, convert.Allocatable(n))
 	}
 	namespaces := map[string]bool{}
 	for _, p := range b.Pods {
-		namespaces[coreNamespace(&p.ObjectMeta)] = true
+		namespaces[convert.CoreNamespace(&p.ObjectMeta)] = true
 	}
 	for _, j := range b.Jobs {
 		if j.Namespace != "" {
@@ -172,6 +174,6 @@ func (b *Bundle) around() *surroundings {
 			namespaces[m.Namespace] = true
 		}
 	}
-	s.namespaces = slices.Sorted(maps.Keys(namespaces))
+	s.Namespaces = slices.Sorted(maps.Keys(namespaces))
 	return s
 }

@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"fmt"
@@ -17,11 +17,10 @@ const (
 	maxDeviceMemory = cluster.MaxDeviceMemory
 )
 
-// maxDevicesInAll bounds everything that is read, at some hundred bytes each. Tests lower it.
-var maxDevicesInAll = 4_000_000
-
-// makeNode turns a node as people write it into one for the books.
-func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
+// Node turns a node as people write it into one for the books.
+func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
+	var notes Notes
+	r := reporter{&notes}
 	spec := path{"spec"}
 	checkName(o.Name, "node", r)
 	checkLabels(o.Labels, path{"metadata", "labels"}, r)
@@ -51,6 +50,7 @@ func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
 	} else {
 		writtenDevices(n, o, r)
 	}
+	noteDefect(n, offered, spec.Add("resources"), r)
 	for _, a := range offered {
 		if isDevice(a.Name) || a.Name == o.Spec.DeviceResource {
 			if len(o.Spec.Devices) > 0 {
@@ -60,7 +60,7 @@ func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
 		}
 		n.Resources = append(n.Resources, cluster.Ledger{Name: a.Name, Capacity: a.Value})
 	}
-	return n
+	return n, notes
 }
 
 // setStatus takes how the node is just now. Readings are taken in when it is
@@ -154,4 +154,20 @@ func devicesOf(n *cluster.Node, allocatable cluster.Resources, trustLabels bool)
 			})
 		}
 	}
+}
+
+// noteDefect notes that the devices of the node are not known because of a label,
+// or of one of the resources that it offers, which are written at the path.
+func noteDefect(n *cluster.Node, offered cluster.Resources, resources path, r reporter) {
+	if n.Defect == nil {
+		return
+	}
+	at := path{"metadata", "labels"}
+	if slices.ContainsFunc(offered, func(a cluster.Amount) bool { return a.Name == n.Defect.Label }) {
+		at = resources
+	}
+	r.note(Note{
+		Ignored, at.Add(n.Defect.Label), "whose device labels cannot be believed, no use to tasks that need devices",
+		n.Defect.Label + " " + n.Defect.Problem,
+	})
 }

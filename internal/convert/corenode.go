@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"maps"
@@ -15,8 +15,10 @@ const nameLabel = "metadata.name"
 // notReady is the phase of a node whose condition Ready is not True.
 const notReady cluster.Phase = "NOT_READY"
 
-// makeCoreNode turns a node of a Kubernetes cluster into one for the books.
-func makeCoreNode(o *corev1.Node, r reporter) *cluster.Node {
+// CoreNode turns a node of a Kubernetes cluster into one for the books.
+func CoreNode(o *corev1.Node) (*cluster.Node, Notes) {
+	notes := CoreNodeNotes(o)
+	r := reporter{&notes}
 	checkName(o.Name, "node", r)
 	n := &cluster.Node{Name: o.Name, Labels: maps.Clone(o.Labels), Unschedulable: o.Spec.Unschedulable}
 	if !ready(o) {
@@ -30,18 +32,19 @@ func makeCoreNode(o *corev1.Node, r reporter) *cluster.Node {
 	for _, t := range o.Spec.Taints {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
-	offered := amounts(allocatable(o), allocatablePath(o), r)
+	offered := amounts(Allocatable(o), allocatablePath(o), r)
 	devicesOf(n, offered, false)
+	noteDefect(n, offered, allocatablePath(o), r)
 	for _, a := range offered {
 		if !isDevice(a.Name) {
 			n.Resources = append(n.Resources, cluster.Ledger{Name: a.Name, Capacity: a.Value})
 		}
 	}
-	return n
+	return n, notes
 }
 
-// allocatable is what is left for pods; a node that has not said yet offers its capacity.
-func allocatable(o *corev1.Node) corev1.ResourceList {
+// Allocatable is what is left for pods; a node that has not said yet offers its capacity.
+func Allocatable(o *corev1.Node) corev1.ResourceList {
 	if len(o.Status.Allocatable) > 0 {
 		return o.Status.Allocatable
 	}
@@ -53,6 +56,14 @@ func allocatablePath(o *corev1.Node) path {
 		return path{"status", "allocatable"}
 	}
 	return path{"status", "capacity"}
+}
+
+// CoreNodeNotes are the notes about the state of the node, which need no conversion.
+func CoreNodeNotes(o *corev1.Node) Notes {
+	if ready(o) {
+		return nil
+	}
+	return Notes{{Inactive, path{"status", "conditions"}, "not ready, taking nothing new", ""}}
 }
 
 // ready reports whether the node's condition lets it take pods. Dumps that

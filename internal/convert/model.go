@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"path/filepath"
@@ -33,38 +33,19 @@ var (
 	modelStates     = []cluster.Health{cluster.HealthRunning, cluster.HealthStarting, cluster.HealthFailed}
 )
 
-// modelID is how a model is known; its replicas have a number after it.
-func modelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta) }
+// ModelID is how a model is known; its replicas have a number after it.
+func ModelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta) }
 
-// modelPlaces are the fields that are checked against others later, or read from files.
-func modelPlaces(o *v1alpha1.Model) []path {
-	spec := path{"spec"}
-	out := []path{
-		{"metadata", "name"}, spec, spec.Add("queue"), spec.Add("backendVersion"), spec.Add("source"), spec.Add("draft"), spec.Add("context"),
-		spec.Add("parallelism"), spec.Add("parallelism", "tensor"), spec.Add("placement", "instanceType"), spec.Add("placement", "devices"),
-		spec.Add("replicas"), {"status", "group"},
-	}
-	for i := range o.Spec.Adapters {
-		out = append(out, spec.Add("adapters", i))
-	}
-	for i, x := range o.Status.Replicas {
-		at := path{"status", "replicas", i}
-		out = append(out, at, at.Add("form"))
-		for k := range x.Placements {
-			out = append(out, at.Add("placements", k), at.Add("placements", k, "node"))
-		}
-	}
-	return out
-}
-
-// makeModel turns a model as people write it into a spec. Files are not read yet.
-func makeModel(o *v1alpha1.Model, around *surroundings, r reporter) *model.Spec {
+// Model turns a model as people write it into a spec. Files are not read yet.
+func Model(o *v1alpha1.Model, around *Environment) (*model.Spec, Notes) {
+	var notes Notes
+	r := reporter{&notes}
 	spec := path{"spec"}
 	checkName(o.Name, "model", r)
 	checkNamespace(o.Namespace, r)
 	checkLabels(o.Labels, path{"metadata", "labels"}, r)
 	s := &model.Spec{
-		ID: modelID(o), Namespace: o.Namespace, Labels: o.Labels, Created: created(&o.ObjectMeta), Replicas: 1,
+		ID: ModelID(o), Namespace: o.Namespace, Labels: o.Labels, Created: created(&o.ObjectMeta), Replicas: 1,
 		Version: o.Spec.BackendVersion, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
 		Tolerations: makeTolerations(o.Spec.Tolerations, spec.Add("tolerations"), r),
 		Resources:   makeModelResources(o, around, spec.Add("resources"), r),
@@ -85,7 +66,7 @@ func makeModel(o *v1alpha1.Model, around *surroundings, r reporter) *model.Spec 
 	makeSource(s, o, spec, r)
 	makeModelPlace(s, &o.Spec.Placement, spec.Add("placement"), r)
 	makeModelStatus(s, &o.Status, r)
-	return s
+	return s, notes
 }
 
 // within checks a number that was given.
@@ -95,10 +76,10 @@ func within(n, least, most int, at path, r reporter) {
 	}
 }
 
-func makeModelResources(o *v1alpha1.Model, around *surroundings, at path, r reporter) cluster.Resources {
+func makeModelResources(o *v1alpha1.Model, around *Environment, at path, r reporter) cluster.Resources {
 	var out cluster.Resources
 	for _, a := range amounts(o.Spec.Resources, at, r) {
-		if isDevice(a.Name) || around.deviceNames[a.Name] {
+		if isDevice(a.Name) || around.DeviceResources[a.Name] {
 			r.errorf(at.Add(a.Name), "devices are counted by the model's own needs; for a fixed number write placement: {devicesPerReplica: %d}", max(1, a.Value))
 			continue
 		}

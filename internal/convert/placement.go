@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"github.com/berth-project/berth/api/v1alpha1"
@@ -8,13 +8,13 @@ import (
 // The states of a placement; none is Running.
 const (
 	taskRunning   = "Running"
-	taskReleasing = "Releasing"
+	TaskReleasing = "Releasing"
 	taskSucceeded = "Succeeded"
 	taskFailed    = "Failed"
 )
 
-// outcome is how the task ended; Pending where it has not.
-func outcome(p *v1alpha1.TaskPlacement) cluster.Status {
+// Outcome is how the task ended; Pending where it has not.
+func Outcome(p *v1alpha1.TaskPlacement) cluster.Status {
 	switch p.State {
 	case taskSucceeded:
 		return cluster.Succeeded
@@ -26,9 +26,9 @@ func outcome(p *v1alpha1.TaskPlacement) cluster.Status {
 
 // checkPlacement reports what is wrong with an entry of a status by itself.
 func checkPlacement(p *v1alpha1.TaskPlacement, at path, r reporter) {
-	checkEnum(p.State, []string{taskRunning, taskReleasing, taskSucceeded, taskFailed}, at.Add("state"), r)
+	checkEnum(p.State, []string{taskRunning, TaskReleasing, taskSucceeded, taskFailed}, at.Add("state"), r)
 	checkTime(p.Started, at.Add("started"), r)
-	if outcome(p) != cluster.Pending && len(p.Devices) > 0 {
+	if Outcome(p) != cluster.Pending && len(p.Devices) > 0 {
 		r.errorf(at.Add("devices"), "a task in state %s holds no devices; leave them out", p.State)
 	}
 }

@@ -1,7 +1,6 @@
-package manifest
+package convert
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,16 +12,22 @@ import (
 )
 
 // maxBound is the most tasks that a budget may count.
-const maxBound = maxTasksInAll
+const maxBound = MaxTasks
 
-func budgetID(o *v1alpha1.DisruptionBudget) string { return scopedID("budget", &o.ObjectMeta) }
-
-func coreBudgetID(o *policyv1.PodDisruptionBudget) string {
-	return "budget/" + coreNamespace(&o.ObjectMeta) + "/" + o.Name
+// DisruptionBudgetID is the ID of a budget: budget/NAME or budget/NAMESPACE/NAME.
+func DisruptionBudgetID(o *v1alpha1.DisruptionBudget) string {
+	return scopedID("budget", &o.ObjectMeta)
 }
 
-// makeBudget turns a budget as people write it into one for the books.
-func makeBudget(o *v1alpha1.DisruptionBudget, r reporter) *cluster.Budget {
+// PodDisruptionBudgetID is the ID of a budget of Kubernetes: budget/NAMESPACE/NAME.
+func PodDisruptionBudgetID(o *policyv1.PodDisruptionBudget) string {
+	return "budget/" + CoreNamespace(&o.ObjectMeta) + "/" + o.Name
+}
+
+// DisruptionBudget turns a budget as people write it into one for the books.
+func DisruptionBudget(o *v1alpha1.DisruptionBudget) (*cluster.Budget, Notes) {
+	var notes Notes
+	r := reporter{&notes}
 	spec := path{"spec"}
 	checkName(o.Name, "budget", r)
 	checkNamespace(o.Namespace, r)
@@ -31,22 +36,24 @@ func makeBudget(o *v1alpha1.DisruptionBudget, r reporter) *cluster.Budget {
 		r.errorf(spec, "say minAvailable or maxUnavailable, such as 2 or 30%%")
 	}
 	bound(b, o.Spec.MinAvailable, o.Spec.MaxUnavailable, r)
-	return b
+	return b, notes
 }
 
-// makeCoreBudget turns a budget of Kubernetes into one for the books. One that
+// PodDisruptionBudget turns a budget of Kubernetes into one for the books. One that
 // bounds nothing protects nobody there, and does not here.
-func makeCoreBudget(o *policyv1.PodDisruptionBudget, r reporter) *cluster.Budget {
+func PodDisruptionBudget(o *policyv1.PodDisruptionBudget) (*cluster.Budget, Notes) {
+	var notes Notes
+	r := reporter{&notes}
 	checkName(o.Name, "budget", r)
 	checkNamespace(o.Namespace, r)
-	b := &cluster.Budget{Name: o.Name, Namespace: coreNamespace(&o.ObjectMeta), Selector: labelSelector(o.Spec.Selector)}
+	b := &cluster.Budget{Name: o.Name, Namespace: CoreNamespace(&o.ObjectMeta), Selector: labelSelector(o.Spec.Selector)}
 	if o.Spec.Selector != nil {
 		for i, q := range o.Spec.Selector.MatchExpressions {
 			checkEnum(string(q.Operator), cluster.Operators, path{"spec", "selector", "matchExpressions", i, "operator"}, r)
 		}
 	}
 	bound(b, o.Spec.MinAvailable, o.Spec.MaxUnavailable, r)
-	return b
+	return b, notes
 }
 
 // bound fills in the one bound that a budget has.
@@ -78,7 +85,3 @@ func bound(b *cluster.Budget, least, most *intstr.IntOrString, r reporter) {
 	}
 	b.Bound = n
 }
-
-// idle reports whether the budget is about no workload. A typo in a label would
-// protect nobody, and nothing else would show it.
-func idle(b *cluster.Budget, jobs []*cluster.Job) bool { return !slices.ContainsFunc(jobs, b.Covers) }

@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 
 // Bounds of what is asked for.
 const (
-	maxTasks      = 100_000   // of a job, all alternatives and cells counted
-	maxTasksInAll = 2_000_000 // of everything that is read
+	maxTasks = 100_000   // of a job, all alternatives and cells counted
+	MaxTasks = 2_000_000 // of all jobs of a cluster
 )
 
 // The units of placement.
@@ -27,8 +27,8 @@ const (
 	unitNode   = "Node"
 )
 
-// jobID is how a job is known in the books.
-func jobID(o *v1alpha1.Job) string { return scopedID("job", &o.ObjectMeta) }
+// JobID is how a job is known in the books.
+func JobID(o *v1alpha1.Job) string { return scopedID("job", &o.ObjectMeta) }
 
 // scopedID is the ID of an object that may be in a namespace.
 func scopedID(kind string, m *metav1.ObjectMeta) string {
@@ -38,21 +38,11 @@ func scopedID(kind string, m *metav1.ObjectMeta) string {
 	return kind + "/" + m.Namespace + "/" + m.Name
 }
 
-// jobPlaces are the fields that are checked against other objects later.
-func jobPlaces(o *v1alpha1.Job) []path {
-	out := []path{namePath, {"spec", "queue"}, {"spec", "tasks"}, {"status", "alternative"}}
-	for i := range o.Status.Placements {
-		at := path{"status", "placements", i}
-		out = append(out, at, at.Add("node"), at.Add("devices"), at.Add("started"))
-	}
-	return out
-}
-
 // created is an object's age, in nanoseconds; 0 where it has none.
-func created(m *metav1.ObjectMeta) int64 { return nanoseconds(&m.CreationTimestamp) }
+func created(m *metav1.ObjectMeta) int64 { return Nanoseconds(&m.CreationTimestamp) }
 
-// nanoseconds is a time as the books count it; 0 where there is none, or none that they can count.
-func nanoseconds(t *metav1.Time) int64 {
+// Nanoseconds is a time as the books count it; 0 where there is none, or none that they can count.
+func Nanoseconds(t *metav1.Time) int64 {
 	if t == nil || t.IsZero() || t.Year() < 1970 || t.Year() > 2200 {
 		return 0
 	}
@@ -61,19 +51,21 @@ func nanoseconds(t *metav1.Time) int64 {
 
 // checkTime reports a time that the books cannot count. None at all is fine.
 func checkTime(t *metav1.Time, at path, r reporter) {
-	if t != nil && nanoseconds(t) == 0 {
+	if t != nil && Nanoseconds(t) == 0 {
 		r.errorf(at, "want a time from 1970 to 2200, have %s", t.UTC().Format(time.RFC3339))
 	}
 }
 
-// makeJob turns a job as people write it into one for the books.
-func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
+// Job turns a job as people write it into one for the books.
+func Job(o *v1alpha1.Job, s *Environment) (*cluster.Job, Notes) {
+	var notes Notes
+	r := reporter{&notes}
 	spec := path{"spec"}
 	checkName(o.Name, "job", r)
 	checkNamespace(o.Namespace, r)
 	checkLabels(o.Labels, path{"metadata", "labels"}, r)
 	j := &cluster.Job{
-		ID: jobID(o), Namespace: o.Namespace, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
+		ID: JobID(o), Namespace: o.Namespace, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
 		Created: created(&o.ObjectMeta), Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
 	j.Preemptible, j.Remarks = s.preemptible(o.Spec.Preemptible, o.Spec.Queue)
@@ -86,7 +78,7 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	j.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
 	checkTime(o.Status.TornSince, path{"status", "tornSince"}, r)
 	checkTime(o.Status.Evicted, path{"status", "evicted"}, r)
-	j.Torn, j.Evicted = nanoseconds(o.Status.TornSince), nanoseconds(o.Status.Evicted)
+	j.Torn, j.Evicted = Nanoseconds(o.Status.TornSince), Nanoseconds(o.Status.Evicted)
 	checkDistinct(o.Spec.Cells, "cell", spec.Add("cells"), r)
 	checkLabels(o.Spec.NodeSelector, spec.Add("nodeSelector"), r)
 	if iso := o.Spec.Isolation; iso != nil {
@@ -116,14 +108,14 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 		a := v1alpha1.Alternative{Tasks: o.Spec.Tasks}
 		j.Alternatives = m.perCell(&a, spec, spec)
 	}
-	return j
+	return j, notes
 }
 
 // jobMaker makes the alternatives of one job.
 type jobMaker struct {
 	job    *v1alpha1.Job
 	common cluster.Shape
-	around *surroundings
+	around *Environment
 	r      reporter
 	left   int64 // tasks that may still be made
 	names  map[string]int
@@ -304,7 +296,7 @@ func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) 
 	var memory cluster.Bytes
 	s.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
 	for _, a := range amounts(t.Resources, at.Add("resources"), m.r) {
-		if isDevice(a.Name) || m.around.deviceNames[a.Name] {
+		if isDevice(a.Name) || m.around.DeviceResources[a.Name] {
 			m.r.errorf(at.Add("resources", a.Name), "ask for devices under devices: {count: %d}", max(1, a.Value))
 			continue
 		}

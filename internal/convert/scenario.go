@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"maps"
@@ -8,11 +8,15 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 )
 
-func checkScenario(o *v1alpha1.Scenario, r reporter) {
+// Scenario checks a scenario. It becomes nothing in State: it says what should come of it.
+func Scenario(o *v1alpha1.Scenario) Notes {
+	var notes Notes
+	r := reporter{&notes}
 	checkName(o.Name, "scenario", r)
 	checkTime(o.Now, path{"now"}, r)
 	checkExpectation(&o.Expect, r)
 	checkCourse(o, r)
+	return notes
 }
 
 // checkExpectation reports expectations that nothing could ever disappoint.

@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 )
 
 // podAffinity gives the shape what concerns nodes and returns what concerns other pods.
-func podAffinity(o *corev1.Pod, shape *cluster.Shape, s *surroundings) []cluster.JobTerm {
+func podAffinity(o *corev1.Pod, shape *cluster.Shape, s *Environment) []cluster.JobTerm {
 	a := o.Spec.Affinity
 	if a == nil {
 		return nil
@@ -45,7 +45,7 @@ func nodeTerm(t corev1.NodeSelectorTerm) cluster.Term {
 	return out
 }
 
-func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, anti bool, s *surroundings) []cluster.JobTerm {
+func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, anti bool, s *Environment) []cluster.JobTerm {
 	var out []cluster.JobTerm
 	for i := range required {
 		out = append(out, podTerm(&required[i], 0, anti, s))
@@ -58,15 +58,15 @@ func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodA
 	return out
 }
 
-func podTerm(t *corev1.PodAffinityTerm, weight int32, anti bool, s *surroundings) cluster.JobTerm {
+func podTerm(t *corev1.PodAffinityTerm, weight int32, anti bool, s *Environment) cluster.JobTerm {
 	out := cluster.JobTerm{Within: t.TopologyKey, Anti: anti, Weight: weight, Namespaces: slices.Clone(t.Namespaces)}
-	if t.TopologyKey == corev1.LabelHostname && s.hostnames {
+	if t.TopologyKey == corev1.LabelHostname && s.UniqueHostnames {
 		out.Within = ""
 	}
 	out.Selector = labelSelector(t.LabelSelector)
 	if t.NamespaceSelector != nil {
 		selected := labelSelector(t.NamespaceSelector)
-		for _, ns := range s.namespaces {
+		for _, ns := range s.Namespaces {
 			// Of a namespace's labels a dump of pods tells only its name.
 			if selected.Matches(map[string]string{corev1.LabelMetadataName: ns}) && !slices.Contains(out.Namespaces, ns) {
 				out.Namespaces = append(out.Namespaces, ns)
@@ -93,33 +93,4 @@ func labelSelector(s *metav1.LabelSelector) cluster.Term {
 		out = cluster.Term{{Operator: cluster.DoesNotExist}} // no label has the empty key
 	}
 	return out
-}
-
-// selectsByLabel reports whether a namespace selector asks for what a dump of pods cannot tell.
-func selectsByLabel(o *corev1.Pod) bool {
-	a := o.Spec.Affinity
-	if a == nil {
-		return false
-	}
-	var terms []corev1.PodAffinityTerm
-	if p := a.PodAffinity; p != nil {
-		terms = append(terms, p.RequiredDuringSchedulingIgnoredDuringExecution...)
-		for _, w := range p.PreferredDuringSchedulingIgnoredDuringExecution {
-			terms = append(terms, w.PodAffinityTerm)
-		}
-	}
-	if p := a.PodAntiAffinity; p != nil {
-		terms = append(terms, p.RequiredDuringSchedulingIgnoredDuringExecution...)
-		for _, w := range p.PreferredDuringSchedulingIgnoredDuringExecution {
-			terms = append(terms, w.PodAffinityTerm)
-		}
-	}
-	for _, t := range terms {
-		for _, q := range labelSelector(t.NamespaceSelector) {
-			if q.Key != "" && q.Key != corev1.LabelMetadataName {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"maps"
@@ -14,9 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// makeQueue turns a queue as people write it into one for the books. Quotas and
+// Queue turns a queue as people write it into one for the books. Quotas and
 // limits of devices are kept in thousandths, as the books count them.
-func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
+func Queue(o *v1alpha1.Queue, s *Environment) (*cluster.Queue, Notes) {
+	var notes Notes
+	r := reporter{&notes}
 	spec := path{"spec"}
 	checkName(o.Name, "queue", r)
 	q := &cluster.Queue{Name: o.Name, Parent: o.Spec.Parent, Tier: cluster.Tier(o.Spec.Tier), Priority: o.Spec.Priority, Created: created(&o.ObjectMeta), Weight: 1}
@@ -45,7 +47,7 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 		q.MinRunBeforePreempt = runTime(t.BeforePreempt, spec.Add("minRunTime", "beforePreempt"), r)
 		q.MinRunBeforeReclaim = runTime(t.BeforeReclaim, spec.Add("minRunTime", "beforeReclaim"), r)
 	}
-	return q
+	return q, notes
 }
 
 func checkWeight(w int64, at path, r reporter) {
@@ -91,13 +93,13 @@ func runTime(d *metav1.Duration, at path, r reporter) int64 {
 }
 
 // usage converts what a queue held for a time.
-func (s *surroundings) usage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
-	from, to := nanoseconds(&o.From), nanoseconds(&o.To)
+func (s *Environment) usage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
+	from, to := Nanoseconds(&o.From), Nanoseconds(&o.To)
 	for field, t := range map[string]metav1.Time{"from": o.From, "to": o.To} {
 		switch {
 		case t.IsZero():
 			r.errorf(at.Add(field), "say when; write a time such as 2026-01-02T15:04:05Z")
-		case nanoseconds(&t) == 0:
+		case Nanoseconds(&t) == 0:
 			r.errorf(at.Add(field), "want a time between 1970 and 2200, have the year %d", t.Year())
 		}
 	}
@@ -107,43 +109,19 @@ func (s *surroundings) usage(o *v1alpha1.QueueUsage, at path, r reporter) cluste
 	return cluster.Usage{From: from, To: to, Resources: s.queueAmounts(o.Resources, at.Add("resources"), r)}
 }
 
-// queuePlaces are the fields of a queue that other objects can contradict.
-func queuePlaces(o *v1alpha1.Queue) []path {
-	spec := path{"spec"}
-	out := []path{{"metadata", "name"}, spec.Add("parent"), spec.Add("quota"), spec.Add("limits")}
-	product := func(name string, at path) {
-		if strings.Contains(name, ":") {
-			out = append(out, at.Add(name))
-		}
-	}
-	for name := range o.Spec.Quota {
-		product(string(name), spec.Add("quota"))
-	}
-	for name := range o.Spec.Limits {
-		product(string(name), spec.Add("limits"))
-	}
-	for name := range o.Spec.OverQuotaWeight {
-		product(name, spec.Add("overQuotaWeight"))
-	}
-	for i := range o.Status.Usage {
-		out = append(out, path{"status", "usage", i})
-	}
-	return out
-}
-
 // checkProduct reports a name such as nvidia.com/gpu:NVIDIA-L4 that cannot be right.
 // Whether any node has the product is for a note: nodes come and go.
-func (s *surroundings) checkProduct(name string, at path, r reporter) {
+func (s *Environment) checkProduct(name string, at path, r reporter) {
 	resource, product, named := strings.Cut(name, ":")
 	switch {
 	case !named:
 	case product == "":
 		r.errorf(at, "a product is missing after the colon; write one, such as %s:NVIDIA-L4, or leave the colon out", resource)
-	case isDevice(resource) || s.deviceNames[resource]:
-	case s.deviceNames == nil && strings.Contains(resource, "/"): // some node may count devices under it; State knows
+	case isDevice(resource) || s.DeviceResources[resource]:
+	case s.DeviceResources == nil && strings.Contains(resource, "/"): // some node may count devices under it; State knows
 	default:
 		there := slices.Sorted(maps.Keys(deviceTypes))
-		for _, n := range slices.Sorted(maps.Keys(s.deviceNames)) {
+		for _, n := range slices.Sorted(maps.Keys(s.DeviceResources)) {
 			if !isDevice(n) {
 				there = append(there, n)
 			}
@@ -152,42 +130,8 @@ func (s *surroundings) checkProduct(name string, at path, r reporter) {
 	}
 }
 
-// productNotes tell of terms for products that no node has.
-func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
-	there := map[string]bool{}
-	for _, n := range nodes {
-		for i := range n.Devices {
-			there[n.Devices[i].ProductResource] = true
-		}
-	}
-	return absentTerms(queues, there, func(name string) bool {
-		_, product := cluster.SplitProduct(name)
-		return product != ""
-	})
-}
-
-// absentTerms tell of terms of queues, those that concern the note, for what is not there.
-func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
-	names := slices.Sorted(maps.Keys(there))
-	var out []string
-	for _, q := range queues {
-		missing := map[string]bool{}
-		for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
-			for _, a := range list {
-				if concerns(a.Name) && !there[a.Name] {
-					missing[a.Name] = true
-				}
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(missing)) {
-			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+phrase.Suggestion(name, names))
-		}
-	}
-	return out
-}
-
 // quota converts a quota, of which some may be unlimited.
-func (s *surroundings) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, at path, r reporter) cluster.Resources {
+func (s *Environment) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, at path, r reporter) cluster.Resources {
 	bounded := corev1.ResourceList{}
 	var unlimited []string
 	for _, name := range slices.Sorted(maps.Keys(list)) {
@@ -206,7 +150,7 @@ func (s *surroundings) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, 
 }
 
 // queueAmounts converts what a queue says about resources; devices are counted in thousandths.
-func (s *surroundings) queueAmounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
+func (s *Environment) queueAmounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
 	var out cluster.Resources
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		amount, at := list[name], at.Add(string(name))
@@ -215,9 +159,9 @@ func (s *surroundings) queueAmounts(list corev1.ResourceList, at path, r reporte
 		case strings.Contains(string(name), ":"):
 			s.checkProduct(string(name), at, r)
 			v = milliOf(amount, at, r)
-		case isDevice(string(name)) || s.deviceNames[string(name)]:
+		case isDevice(string(name)) || s.DeviceResources[string(name)]:
 			v = milliOf(amount, at, r)
-		case s.deviceNames == nil && strings.Contains(string(name), "/"):
+		case s.DeviceResources == nil && strings.Contains(string(name), "/"):
 			v = bytesOf(amount, at, r) // some node may count devices under it; State knows
 		default:
 			v = amountOf(string(name), amount, at, r)

@@ -1,13 +1,12 @@
-package manifest
+package convert
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/field"
 	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,61 +15,32 @@ import (
 // podTask is the name of a pod's only task.
 const podTask = "0"
 
-// surroundings are what the rest of a bundle says about how to read one object.
-type surroundings struct {
-	// deviceNames are the resources that nodes count devices under, beside those
-	// that everybody knows; nil where not known yet.
-	deviceNames map[string]bool
-	// podSlots: all nodes say how many pods they take, so that pods count.
-	podSlots bool
-	// hostnames: every node has a hostname label of its own, so that a domain of
-	// hostname is the node.
-	hostnames bool
-	// namespaces that pods are in, sorted.
-	namespaces []string
-	// scavengers are the queues whose jobs are preemptible unless they say otherwise:
-	// the queue of the Scavenger tier that each is, or is below.
-	scavengers map[string]string
-}
+// CoreNamespace is where Kubernetes puts an object that names no namespace.
+func CoreNamespace(m *metav1.ObjectMeta) string { return cmp.Or(m.Namespace, corev1.NamespaceDefault) }
 
-// preemptible is what a workload says of itself, or what its queue makes of it. A
-// remark says so where it is the queue.
-func (s *surroundings) preemptible(said *bool, queue string) (bool, []string) {
-	if said != nil {
-		return *said, nil
-	}
-	if queue == "" {
-		queue = cluster.DefaultQueue
-	}
-	if scavenger := s.scavengers[queue]; scavenger != "" {
-		return true, []string{fmt.Sprintf("Preemptible: queue %s is of the %s tier, and the workload does not say otherwise.", scavenger, cluster.TierScavenger)}
-	}
-	return false, nil
-}
+// PodID is the ID of a pod: pod/NAMESPACE/NAME.
+func PodID(o *corev1.Pod) string { return "pod/" + CoreNamespace(&o.ObjectMeta) + "/" + o.Name }
 
-// coreNamespace is where Kubernetes puts an object that names no namespace.
-func coreNamespace(m *metav1.ObjectMeta) string { return cmp.Or(m.Namespace, corev1.NamespaceDefault) }
-
-func podID(o *corev1.Pod) string { return "pod/" + coreNamespace(&o.ObjectMeta) + "/" + o.Name }
-
-// ended reports whether the pod holds nothing and wants nothing any more.
-func ended(o *corev1.Pod) bool {
+// Ended reports whether the pod holds nothing and wants nothing any more.
+func Ended(o *corev1.Pod) bool {
 	return o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed ||
 		(o.DeletionTimestamp != nil && o.Spec.NodeName == "")
 }
 
-// held reports whether somebody else still has to let the pod go.
-func held(o *corev1.Pod) bool { return len(o.Spec.SchedulingGates) > 0 && o.Spec.NodeName == "" }
+// Held reports whether somebody else still has to let the pod go.
+func Held(o *corev1.Pod) bool { return len(o.Spec.SchedulingGates) > 0 && o.Spec.NodeName == "" }
 
-// makePod turns a pod into a job of one task.
-func makePod(o *corev1.Pod, s *surroundings, r reporter) *cluster.Job {
+// Pod turns a pod into a job of one task.
+func Pod(o *corev1.Pod, s *Environment) (*cluster.Job, Notes) {
+	notes := PodNotes(o)
+	r := reporter{&notes}
 	checkName(o.Name, "pod", r)
 	checkNamespace(o.Namespace, r)
 	j := &cluster.Job{
-		ID: podID(o), Namespace: coreNamespace(&o.ObjectMeta), Created: created(&o.ObjectMeta),
+		ID: PodID(o), Namespace: CoreNamespace(&o.ObjectMeta), Created: created(&o.ObjectMeta),
 		Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
-	j.Queue, _ = podQueue(o, r)
+	j.Queue, _ = labelOrAnnotation(o, v1alpha1.LabelQueue, r)
 	if o.Spec.Priority != nil {
 		j.Priority = *o.Spec.Priority
 	}
@@ -86,7 +56,22 @@ func makePod(o *corev1.Pod, s *surroundings, r reporter) *cluster.Job {
 	}
 	j.Affinity = podAffinity(o, &shape, s)
 	j.Alternatives = []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: podTask, Shape: &shape}}}}
-	return j
+	if LeftOut(o) != "" {
+		return nil, notes
+	}
+	return j, notes
+}
+
+// Placement is where a pod runs.
+type Placement struct {
+	Node    string
+	Started int64 // in nanoseconds; 0: not known
+	Leaving bool  // it was deleted and still holds its room
+}
+
+// PodPlacement is where the pod runs, false if it has no node.
+func PodPlacement(o *corev1.Pod) (Placement, bool) {
+	return Placement{o.Spec.NodeName, Nanoseconds(o.Status.StartTime), o.DeletionTimestamp != nil}, o.Spec.NodeName != ""
 }
 
 // podPreemptible is what the pod says of itself, nil if it says nothing.
@@ -103,9 +88,10 @@ func podPreemptible(o *corev1.Pod, r reporter) *bool {
 	return &is
 }
 
-// podQueue is the queue that the pod names, "" if it names none, and where.
-func podQueue(o *corev1.Pod, r reporter) (string, path) {
-	return labelOrAnnotation(o, v1alpha1.LabelQueue, r)
+// PodQueue is the queue that the pod names, "" if it names none, and where.
+func PodQueue(o *corev1.Pod) (queue string, at field.Path, notes Notes) {
+	queue, at = labelOrAnnotation(o, v1alpha1.LabelQueue, reporter{&notes})
+	return queue, at, notes
 }
 
 func labelOrAnnotation(o *corev1.Pod, key string, r reporter) (string, path) {
@@ -120,16 +106,16 @@ func labelOrAnnotation(o *corev1.Pod, key string, r reporter) (string, path) {
 }
 
 // podRequests fills in what the pod requests.
-func podRequests(o *corev1.Pod, shape *cluster.Shape, s *surroundings, r reporter) {
+func podRequests(o *corev1.Pod, shape *cluster.Shape, s *Environment, r reporter) {
 	at := path{"spec", "containers"}
 	shape.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
-	if s.podSlots {
+	if s.PodsCounted {
 		shape.Resources = shape.Resources.With(string(corev1.ResourcePods), 1)
 	}
 	requests := effectiveRequests(o, nil)
 	shape.LeftOut = amounts(leftOut(o, requests), at, r)
 	for _, a := range amounts(requests, at, r) {
-		if !isDevice(a.Name) && !s.deviceNames[a.Name] {
+		if !isDevice(a.Name) && !s.DeviceResources[a.Name] {
 			shape.Resources = shape.Resources.With(a.Name, a.Value)
 			continue
 		}
@@ -149,27 +135,4 @@ func podRequests(o *corev1.Pod, shape *cluster.Shape, s *surroundings, r reporte
 // another tolerates nothing here, which errs on the safe side.
 func knownOperator(op corev1.TolerationOperator) bool {
 	return op == "" || op == corev1.TolerationOpEqual || op == corev1.TolerationOpExists
-}
-
-// unread names what a pending pod asks for that is not read.
-func unread(o *corev1.Pod) []string {
-	asks := map[string]bool{
-		"topologySpreadConstraints": len(o.Spec.TopologySpreadConstraints) > 0,
-		"resourceClaims":            len(o.Spec.ResourceClaims) > 0,
-	}
-	for _, c := range o.Spec.Containers {
-		for _, p := range c.Ports {
-			asks["hostPort"] = asks["hostPort"] || p.HostPort != 0
-		}
-	}
-	for _, v := range o.Spec.Volumes {
-		asks["persistentVolumeClaim"] = asks["persistentVolumeClaim"] || v.PersistentVolumeClaim != nil
-	}
-	for _, t := range o.Spec.Tolerations {
-		if !knownOperator(t.Operator) {
-			asks["a toleration by "+phrase.Clip(string(t.Operator))] = true
-		}
-	}
-	maps.DeleteFunc(asks, func(_ string, asked bool) bool { return !asked })
-	return slices.Sorted(maps.Keys(asks))
 }

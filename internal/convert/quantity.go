@@ -1,8 +1,7 @@
-package manifest
+package convert
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 const (
 	maxCores  = 1 << 30
 	maxAmount = 1 << 60
-	maxTotal  = 1 << 62
 )
 
 // bytesOf converts an amount of memory; fractions of a byte count as one.
@@ -113,20 +111,4 @@ func profileOf(name string) string {
 		return ""
 	}
 	return strings.TrimSuffix(profile, ".shared")
-}
-
-// totals adds up what is asked or offered over a whole bundle, so that no sum
-// the books ever make can overflow.
-type totals map[string]int64
-
-// add books count times the amount and reports whether the total still counts.
-func (t totals) add(name string, value, count int64) bool {
-	if value <= 0 || count <= 0 {
-		return true
-	}
-	if value > math.MaxInt64/count || value*count > maxTotal-t[name] {
-		return false
-	}
-	t[name] += value * count
-	return true
 }

@@ -1,4 +1,4 @@
-package manifest
+package convert
 
 import (
 	"maps"
@@ -11,6 +11,8 @@ import (
 )
 
 const maxName = 253
+
+var namePath = path{"metadata", "name"}
 
 // checkName reports a name that cannot be one, and returns whether it can.
 func checkName(name, kind string, r reporter) bool {
