@@ -1,3 +1,9 @@
+// Package strict decodes YAML and JSON into Go values and reports every mistake with
+// its place: file, line, column and field, what is wrong and what to write instead.
+//
+// It knows no kind of object. A file is split into documents (Documents), which are
+// checked against limits, so that no file, however hostile, takes much memory or
+// time. The values of a document are then decoded by json tags (Decode).
 package strict
 
 import (
@@ -50,14 +56,15 @@ func (d *decoder) errorf(n *yaml.Node, format string, args ...any) {
 	d.errs = append(d.errs, Error{d.File, n.Line, n.Column, d.Path.String(), fmt.Sprintf(format, args...)})
 }
 
-// in runs a step one level down the path.
-func (d *decoder) in(step any, do func()) {
+// within calls do with the path one step longer.
+func (d *decoder) within(step any, do func()) {
 	d.Path = append(d.Path, step)
 	do()
 	d.Path = d.Path[:len(d.Path)-1]
 }
 
-// oneOrMany are lists of which a single entry may stand alone.
+// oneOrMany is implemented by list types whose only entry may be written without
+// the list.
 type oneOrMany interface{ OneOrMany() }
 
 var (
@@ -81,7 +88,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value) {
 		return
 	}
 	switch {
-	case t == fieldsV1: // who wrote which field of a dump; large, and nobody asks
+	case t == fieldsV1: // metadata.managedFields is large and not used
 	case t.Implements(oneOrManyType):
 		d.oneOrMany(n, v)
 	case d.special(n, v):
@@ -122,7 +129,7 @@ func (d *decoder) object(n *yaml.Node, v reflect.Value) {
 	d.pairs(n, func(key, value *yaml.Node) {
 		index, known := fields.index[key.Value]
 		if known {
-			d.in(key.Value, func() { d.value(value, v.FieldByIndex(index)) })
+			d.within(key.Value, func() { d.value(value, v.FieldByIndex(index)) })
 		} else if !d.AllowUnknown {
 			d.errorf(key, "unknown field %s%s", phrase.Quote(key.Value), nearest.Hint(key.Value, fields.names))
 		}
@@ -143,7 +150,7 @@ func (d *decoder) table(n *yaml.Node, v reflect.Value) {
 	}
 	d.pairs(n, func(key, value *yaml.Node) {
 		item := reflect.New(t.Elem()).Elem()
-		d.in(key.Value, func() { d.value(value, item) })
+		d.within(key.Value, func() { d.value(value, item) })
 		v.SetMapIndex(reflect.ValueOf(d.text(key)).Convert(t.Key()), item)
 	})
 }
@@ -158,7 +165,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value) {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, c := range n.Content {
-		d.in(i, func() { d.value(c, v.Index(i)) })
+		d.within(i, func() { d.value(c, v.Index(i)) })
 	}
 }
 

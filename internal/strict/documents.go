@@ -13,19 +13,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TooLarge is what is wrong with a file of more than MaxSize bytes.
+// TooLarge is the message about a file of more than MaxSize bytes.
 var TooLarge = fmt.Sprintf("larger than %d MiB; split it", MaxSize>>20)
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
-// Documents parses data and visits the roots of its documents, empty ones left
-// out. Each is let go of before the next is parsed: trees are many times the
-// size of their text.
+// Documents parses data and calls visit with the root of each document that is not
+// empty. The next document is parsed after visit has returned, so that only one tree
+// is in memory: a tree takes many times the memory of its text.
 func Documents(name string, data []byte, visit func(root *yaml.Node)) (errs Errors) {
 	if len(data) > MaxSize {
 		return Errors{{File: name, Message: TooLarge}}
 	}
-	if err := encoded(data); err != nil {
+	if err := checkEncoding(data); err != nil {
 		err.File = name
 		return Errors{*err}
 	}
@@ -33,7 +33,7 @@ func Documents(name string, data []byte, visit func(root *yaml.Node)) (errs Erro
 		at := yamlLine.FindStringSubmatch(problem)
 		line, _ := strconv.Atoi(at[1])
 		if line == 0 && !strings.Contains(problem, "unknown anchor") {
-			line = 1 // the library names every line but the first
+			line = 1 // the library names no line for an error in the first
 		}
 		errs = append(errs, Error{File: name, Line: line, Message: "this is no YAML: " + strings.TrimPrefix(problem, at[0])})
 	}
@@ -61,8 +61,8 @@ func Documents(name string, data []byte, visit func(root *yaml.Node)) (errs Erro
 	}
 }
 
-// decodeNext parses one document. The library answers broken input with errors;
-// should it ever panic on some, that is still a broken file and no reason to fall over.
+// decodeNext parses one document. A panic of the library becomes an error: the cause
+// is a broken file.
 func decodeNext(in *yaml.Decoder, doc *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -72,17 +72,18 @@ func decodeNext(in *yaml.Decoder, doc *yaml.Node) (err error) {
 	return in.Decode(doc)
 }
 
-// control reports whether YAML forbids the character.
-func control(r rune) bool {
+// isControl reports whether r is a control character that YAML forbids.
+func isControl(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f || r > 0x7f && r < 0xa0 && r != 0x85
 }
 
-// encoded finds the first byte that cannot be text, which the library reports without its place.
-func encoded(data []byte) *Error {
+// checkEncoding reports the first byte that cannot be part of a text. The library
+// would report it without a position.
+func checkEncoding(data []byte) *Error {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return nil // UTF-16, as PowerShell redirects; the library reads it
+		return nil // UTF-16, which PowerShell writes when it redirects output; the library decodes it
 	}
-	bad, problem := bytes.IndexFunc(data, control), "a control character: is this a text file?"
+	bad, problem := bytes.IndexFunc(data, isControl), "a control character: is this a text file?"
 	if bad >= 0 && data[bad] == 0 {
 		problem = "a NUL byte: is this a text file?"
 	}

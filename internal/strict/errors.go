@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/printable"
 )
 
-// Error is one thing wrong in a file, and where.
+// Error is one mistake in a file and its place.
 type Error struct {
 	File         string
 	Line, Column int    // from 1; 0 where unknown
@@ -17,6 +17,8 @@ type Error struct {
 	Message      string
 }
 
+// Error returns "file:line:column: path: message". Parts that are not known are
+// omitted.
 func (e Error) Error() string {
 	var w strings.Builder
 	if e.File != "" {
@@ -36,25 +38,25 @@ func (e Error) Error() string {
 	return printable.Text(w.String())
 }
 
-// Errors is everything wrong at once, sorted by place.
+// Errors are all mistakes that were found, sorted by place.
 type Errors []Error
 
-// shown bounds how many errors are printed; whoever has more fixes these first.
-const shown = 100
+// maxShown is how many errors are printed at most.
+const maxShown = 100
 
-// Error prints one error on a line.
+// Error returns one error per line.
 func (e Errors) Error() string {
-	lines := make([]string, 0, min(len(e), shown)+1)
-	for i := range e[:min(len(e), shown)] {
+	lines := make([]string, 0, min(len(e), maxShown)+1)
+	for i := range e[:min(len(e), maxShown)] {
 		lines = append(lines, e[i].Error())
 	}
-	if more := len(e) - shown; more > 0 {
+	if more := len(e) - maxShown; more > 0 {
 		lines = append(lines, fmt.Sprintf("… and %d more", more))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap lets errors.As find each of them.
+// Unwrap makes each error visible to errors.As.
 func (e Errors) Unwrap() []error {
 	out := make([]error, len(e))
 	for i := range e {
@@ -63,13 +65,14 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// Err is nil without errors: an empty Errors in an error would not compare to nil.
+// Err returns the errors, sorted and without duplicates, or nil if there are none. A
+// caller returns Err() instead of the Errors: as an error, an empty Errors is not nil.
 func (e Errors) Err() error {
 	if len(e) == 0 {
 		return nil
 	}
 	e.sort()
-	return slices.Compact(e) // what alternatives inherit is checked for each of them
+	return slices.Compact(e) // fields that several alternatives inherit are checked once for each
 }
 
 func (e Errors) sort() {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// fields are the names a struct is written with.
+// fields are the fields of a struct by their names in JSON.
 type fields struct {
 	index map[string][]int
 	names []string // sorted, for suggestions
@@ -15,8 +15,9 @@ type fields struct {
 
 var fieldCache sync.Map // reflect.Type → *fields
 
-// fieldsOf reads json tags the way encoding/json does: embedded structs without
-// a name of their own lend their fields, and outer fields hide inner ones.
+// fieldsOf reads json tags as encoding/json does: fields of an embedded struct
+// without a name count as fields of the outer struct, and fields of the outer struct
+// hide inner ones of the same name.
 func fieldsOf(t reflect.Type) *fields {
 	if f, ok := fieldCache.Load(t); ok {
 		return f.(*fields)

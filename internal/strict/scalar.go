@@ -60,9 +60,10 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// text is a string that may safely be shown to people. Those who write a
-// manifest are told of what cannot; in a dump, which is full of other people's
-// scripts, it is only made visible.
+// text returns the string with characters that are not printable replaced. Where
+// unknown fields are errors, such characters are errors as well, except in
+// annotations and descriptions. Dumps of a cluster, which contain scripts of many
+// origins, are decoded with AllowUnknown and are not refused for such characters.
 func (d *decoder) text(n *yaml.Node) string {
 	if printable.All(n.Value) {
 		return n.Value
@@ -90,11 +91,11 @@ func (d *decoder) wantText(n *yaml.Node) bool {
 
 func notDigit(r rune) bool { return (r < '0' || r > '9') && r != '-' && r != '+' && r != '_' }
 
-// whole reads a whole number. A leading zero means eight to some readers of
-// yaml and nothing to others, so it is refused.
+// whole reads a whole number. A leading zero is refused: some YAML readers take it
+// for octal and others ignore it.
 func (d *decoder) whole(n *yaml.Node) (int64, bool) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagFloat && !strings.ContainsFunc(n.Value, notDigit) {
-		d.errorf(n, "%s is too large to count", phrase.Clip(n.Value)) // the library makes a float of what no integer holds
+		d.errorf(n, "%s is too large to count", phrase.Clip(n.Value)) // the library tags as a float what overflows every integer type
 		return 0, false
 	}
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != tagInt {
@@ -111,7 +112,7 @@ func (d *decoder) whole(n *yaml.Node) (int64, bool) {
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		d.errorf(n, "%s is too large to count", phrase.Clip(n.Value))
-	case err != nil: // the tag says a number where none is
+	case err != nil: // an explicit !!int tag on something that is not a number
 		d.errorf(n, "want a whole number, have %s", phrase.Quote(n.Value))
 	}
 	return i, err == nil
@@ -119,13 +120,13 @@ func (d *decoder) whole(n *yaml.Node) (int64, bool) {
 
 // quantityOrWord is a quantity in place of which a word such as "unlimited" may be
 // written. QuantityOrWord returns the quantity to read the text into, or nil if the
-// text is such a word and is taken.
+// text is such a word, which is then stored.
 type quantityOrWord interface {
 	QuantityOrWord(text string) *resource.Quantity
 }
 
-// special reads the types whose own readers are too trusting or too terse, and
-// reports whether the value was one of them.
+// special reads types whose own unmarshalers accept too much or report errors
+// without an example. It reports whether the type is one of them.
 func (d *decoder) special(n *yaml.Node, v reflect.Value) bool {
 	switch into := v.Addr().Interface().(type) {
 	case *resource.Quantity:
@@ -160,8 +161,8 @@ func (d *decoder) special(n *yaml.Node, v reflect.Value) bool {
 	return true
 }
 
-// quantity keeps exponents small before they reach the library, which would
-// write 1e999999999 out in full.
+// quantity reads a quantity. Large exponents are refused before the library sees
+// them: it would expand 1e999999999 to all of its digits.
 func (d *decoder) quantity(n *yaml.Node, into *resource.Quantity) {
 	const longest, largest = 40, 30
 	want := func() { d.errorf(n, "want a quantity such as 8, 500m, 80Gi or 1.5Ti, have %s", Describe(n)) }
@@ -215,7 +216,8 @@ func (d *decoder) duration(n *yaml.Node, into *time.Duration) {
 	d.errorf(n, "want a duration such as 30s or 1h30m, have %s", Describe(n))
 }
 
-// countOrPercentage leaves what the text says to whoever knows what it counts.
+// countOrPercentage reads a number or a text. The caller checks that the text is a
+// percentage.
 func (d *decoder) countOrPercentage(n *yaml.Node, into *intstr.IntOrString) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagString {
 		*into = intstr.FromString(d.text(n))
@@ -229,7 +231,7 @@ func (d *decoder) countOrPercentage(n *yaml.Node, into *intstr.IntOrString) {
 	d.scalar(n, reflect.ValueOf(&into.IntVal).Elem())
 }
 
-// custom hands the value to the type's own reader of JSON.
+// custom decodes the value with the UnmarshalJSON of its type.
 func (d *decoder) custom(n *yaml.Node, v reflect.Value) {
 	data, err := toJSON(n)
 	if err == nil {
@@ -240,6 +242,7 @@ func (d *decoder) custom(n *yaml.Node, v reflect.Value) {
 	}
 }
 
+// customText decodes the value with the UnmarshalText of its type.
 func (d *decoder) customText(n *yaml.Node, v reflect.Value) {
 	if !d.wantText(n) {
 		return
@@ -249,7 +252,7 @@ func (d *decoder) customText(n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// numbers turns spelled numbers into int64 where they are whole, else float64.
+// numbers replaces each json.Number by an int64 if it is whole, else by a float64.
 func numbers(x any) any {
 	switch x := x.(type) {
 	case json.Number:

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Tags that yaml gives scalars.
+// Tags of scalars in YAML.
 const (
 	tagString    = "!!str"
 	tagInt       = "!!int"
@@ -20,7 +20,7 @@ const (
 	tagMerge     = "!!merge"
 )
 
-// Resolve follows an alias.
+// Resolve returns the value that an alias stands for, and any other value as it is.
 func Resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -28,13 +28,13 @@ func Resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// IsNull reports whether nothing is written there.
+// IsNull reports whether the value is null or not written.
 func IsNull(n *yaml.Node) bool {
 	return n.Kind == 0 || n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull
 }
 
-// Entry is the value of a mapping's key, nil if there is none. Keys of the
-// mapping itself win over merged ones.
+// Entry returns the value of a key of a mapping, nil if the mapping does not have
+// it. Keys of the mapping itself take precedence over merged ones.
 func Entry(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if k := Resolve(n.Content[i]); k.Kind == yaml.ScalarNode && k.Value == key && k.ShortTag() != tagMerge {
@@ -61,7 +61,7 @@ func Entry(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// Text is a scalar entry's value, "" if there is none.
+// Text returns the value of a key of a mapping if it is a scalar, else "".
 func Text(n *yaml.Node, key string) string {
 	if v := Entry(n, key); v != nil {
 		if v = Resolve(v); v.Kind == yaml.ScalarNode && !IsNull(v) {
@@ -71,7 +71,7 @@ func Text(n *yaml.Node, key string) string {
 	return ""
 }
 
-// Describe names a value in an error.
+// Describe names a value in a message: "a list", "the number 5".
 func Describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -90,7 +90,7 @@ func Describe(n *yaml.Node) string {
 	return phrase.Quote(n.Value)
 }
 
-// toJSON spells a checked tree as JSON, for types that read nothing else.
+// toJSON returns the tree as JSON, for types that decode nothing else.
 func toJSON(n *yaml.Node) ([]byte, error) {
 	v, err := generic(n)
 	if err != nil {
@@ -99,8 +99,8 @@ func toJSON(n *yaml.Node) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// generic turns a tree into maps, lists and scalars. Numbers keep their
-// spelling where JSON has it, so that 0.1 stays 0.1.
+// generic turns a tree into maps, lists and scalars. Numbers that are valid JSON
+// keep their spelling, so that 0.1 stays 0.1.
 func generic(n *yaml.Node) (any, *Error) {
 	n = Resolve(n)
 	switch n.Kind {
@@ -145,8 +145,9 @@ func generic(n *yaml.Node) (any, *Error) {
 	return n.Value, nil
 }
 
-// pairs visits a mapping's entries: its own in order, then merged ones that it
-// does not have itself. Keys that are no text or come twice are errors.
+// pairs calls visit with the entries of a mapping: first its own, in the order in
+// which they are written, then the merged ones whose keys it does not have itself. A
+// key that is not a scalar, or that is written twice, is an error.
 func pairs(n *yaml.Node, visit func(key, value *yaml.Node)) Errors {
 	var errs Errors
 	seen := make(map[string]int, len(n.Content)/2)
