@@ -34,7 +34,7 @@ func makeTolerations(list []v1alpha1.Toleration, at path, r reporter) []cluster.
 	return out
 }
 
-// makeTerm turns conditions that hold together into a Term.
+// makeTerm makes a term of the conditions, all of which a node must meet.
 func makeTerm(list []v1alpha1.Requirement, at path, r reporter) cluster.Term {
 	at = at.Add("matchExpressions")
 	if len(list) == 0 {
@@ -72,7 +72,8 @@ func makeRequirement(q v1alpha1.Requirement, at path, r reporter) cluster.Requir
 	return cluster.Requirement{Key: q.Key, Operator: cluster.Operator(q.Operator), Values: slices.Clone(q.Values)}
 }
 
-// makeAffinity gives a shape the terms about nodes and returns those about jobs.
+// makeAffinity sets the terms of the shape about nodes and returns the terms about
+// other jobs.
 func makeAffinity(a *v1alpha1.Affinity, s *cluster.Shape, at path, r reporter) []cluster.JobTerm {
 	if a == nil {
 		return nil
@@ -123,7 +124,7 @@ func makeJobTerm(j v1alpha1.JobTerm, at path, r reporter) cluster.JobTerm {
 	}
 }
 
-// makeSelector turns what picks jobs into a term about their labels.
+// makeSelector makes a term about labels of jobs.
 func makeSelector(s *v1alpha1.JobSelector, at path, r reporter) cluster.Term {
 	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
 		r.errorf(at, "say which jobs: matchLabels or matchExpressions")
@@ -136,7 +137,7 @@ func makeSelector(s *v1alpha1.JobSelector, at path, r reporter) cluster.Term {
 	return out
 }
 
-// matchLabels is a term that asks for each of the labels, in key order.
+// matchLabels returns a term that requires each of the labels, sorted by key.
 func matchLabels(labels map[string]string) cluster.Term {
 	var out cluster.Term
 	for _, k := range slices.Sorted(maps.Keys(labels)) {

@@ -11,20 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// maxBound is the most tasks that a budget may count.
+// maxBound is the largest number of tasks that a budget may name.
 const maxBound = MaxTasks
 
-// DisruptionBudgetID is the ID of a budget: budget/NAME or budget/NAMESPACE/NAME.
+// DisruptionBudgetID returns budget/NAME or budget/NAMESPACE/NAME.
 func DisruptionBudgetID(o *v1alpha1.DisruptionBudget) string {
 	return scopedID("budget", &o.ObjectMeta)
 }
 
-// PodDisruptionBudgetID is the ID of a budget of Kubernetes: budget/NAMESPACE/NAME.
+// PodDisruptionBudgetID returns budget/NAMESPACE/NAME.
 func PodDisruptionBudgetID(o *policyv1.PodDisruptionBudget) string {
 	return "budget/" + CoreNamespace(&o.ObjectMeta) + "/" + o.Name
 }
 
-// DisruptionBudget turns a budget as people write it into one for the books.
+// DisruptionBudget converts a budget of Berth.
 func DisruptionBudget(o *v1alpha1.DisruptionBudget) (*cluster.Budget, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -35,12 +35,12 @@ func DisruptionBudget(o *v1alpha1.DisruptionBudget) (*cluster.Budget, Notes) {
 	if o.Spec.MinAvailable == nil && o.Spec.MaxUnavailable == nil {
 		r.errorf(spec, "say minAvailable or maxUnavailable, such as 2 or 30%%")
 	}
-	bound(b, o.Spec.MinAvailable, o.Spec.MaxUnavailable, r)
+	setBound(b, o.Spec.MinAvailable, o.Spec.MaxUnavailable, r)
 	return b, notes
 }
 
-// PodDisruptionBudget turns a budget of Kubernetes into one for the books. One that
-// bounds nothing protects nobody there, and does not here.
+// PodDisruptionBudget converts a budget of Kubernetes. As in Kubernetes, a budget
+// without a bound is valid and protects no task.
 func PodDisruptionBudget(o *policyv1.PodDisruptionBudget) (*cluster.Budget, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -52,12 +52,13 @@ func PodDisruptionBudget(o *policyv1.PodDisruptionBudget) (*cluster.Budget, Note
 			checkEnum(string(q.Operator), cluster.Operators, path{"spec", "selector", "matchExpressions", i, "operator"}, r)
 		}
 	}
-	bound(b, o.Spec.MinAvailable, o.Spec.MaxUnavailable, r)
+	setBound(b, o.Spec.MinAvailable, o.Spec.MaxUnavailable, r)
 	return b, notes
 }
 
-// bound fills in the one bound that a budget has.
-func bound(b *cluster.Budget, least, most *intstr.IntOrString, r reporter) {
+// setBound sets the bound of the budget from minAvailable (least) or maxUnavailable
+// (most).
+func setBound(b *cluster.Budget, least, most *intstr.IntOrString, r reporter) {
 	value, field := least, "minAvailable"
 	if most != nil {
 		value, field, b.Unavailable = most, "maxUnavailable", true

@@ -5,11 +5,11 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// Bounds of the weight of a plugin or a queue.
+// Limits of the weight of a plugin. The largest weight of a queue is the same.
 const minWeight, maxWeight = 1, 100_000
 
-// Configuration checks a configuration of the scheduler. It becomes nothing in
-// State. Which plugins there are, and what their arguments mean, is not checked.
+// Configuration checks a configuration of the scheduler. There is nothing in State that
+// it becomes. Whether the plugins exist and their arguments are valid is not checked.
 func Configuration(o *v1alpha1.SchedulerConfiguration) Notes {
 	var notes Notes
 	r := reporter{&notes}
@@ -31,7 +31,8 @@ func Configuration(o *v1alpha1.SchedulerConfiguration) Notes {
 	return notes
 }
 
-// checkPlace reports a place that is said twice, or for a plugin that has none.
+// checkPlace reports a second place in the profile for one plugin, and a place for a
+// plugin that is disabled.
 func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
 	first := ""
 	for _, place := range []struct{ field, value string }{{"before", p.Before}, {"after", p.After}, {"position", p.Position}} {

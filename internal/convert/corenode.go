@@ -8,20 +8,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// nameLabel stands for the field metadata.name, which node affinity may match
-// as if it were a label.
+// nameLabel is a label that every converted node gets. It holds the field
+// metadata.name, which node affinity may match like a label (matchFields).
 const nameLabel = "metadata.name"
 
 // notReady is the phase of a node whose condition Ready is not True.
 const notReady cluster.Phase = "NOT_READY"
 
-// CoreNode turns a node of a Kubernetes cluster into one for the books.
+// CoreNode converts a node of Kubernetes.
 func CoreNode(o *corev1.Node) (*cluster.Node, Notes) {
 	notes := CoreNodeNotes(o)
 	r := reporter{&notes}
 	checkName(o.Name, "node", r)
 	n := &cluster.Node{Name: o.Name, Labels: maps.Clone(o.Labels), Unschedulable: o.Spec.Unschedulable}
-	if !ready(o) {
+	if !isReady(o) {
 		n.Phase = notReady
 	}
 	if n.Labels == nil {
@@ -33,7 +33,7 @@ func CoreNode(o *corev1.Node) (*cluster.Node, Notes) {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
 	offered := amounts(Allocatable(o), allocatablePath(o), r)
-	devicesOf(n, offered, false)
+	findDevices(n, offered, false)
 	noteDefect(n, offered, allocatablePath(o), r)
 	for _, a := range offered {
 		if !isDevice(a.Name) {
@@ -43,7 +43,8 @@ func CoreNode(o *corev1.Node) (*cluster.Node, Notes) {
 	return n, notes
 }
 
-// Allocatable is what is left for pods; a node that has not said yet offers its capacity.
+// Allocatable returns what the node offers to pods: its allocatable resources, or its
+// capacity if it has not reported the former yet.
 func Allocatable(o *corev1.Node) corev1.ResourceList {
 	if len(o.Status.Allocatable) > 0 {
 		return o.Status.Allocatable
@@ -58,17 +59,18 @@ func allocatablePath(o *corev1.Node) path {
 	return path{"status", "capacity"}
 }
 
-// CoreNodeNotes are the notes about the state of the node, which need no conversion.
+// CoreNodeNotes returns the notes that CoreNode returns about the state of the node.
+// It costs less, since it does not convert.
 func CoreNodeNotes(o *corev1.Node) Notes {
-	if ready(o) {
+	if isReady(o) {
 		return nil
 	}
 	return Notes{{Inactive, path{"status", "conditions"}, "not ready, taking nothing new", ""}}
 }
 
-// ready reports whether the node's condition lets it take pods. Dumps that
-// leave conditions out are believed to be of nodes that work.
-func ready(o *corev1.Node) bool {
+// isReady reports whether the condition Ready of the node is True. A node without
+// that condition, as in a shortened dump, counts as isReady.
+func isReady(o *corev1.Node) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status == corev1.ConditionTrue

@@ -12,15 +12,15 @@ import (
 
 var strategies = []string{"time-slicing", "mps"}
 
-// writtenDevices lays out the devices that a node lists.
-func writtenDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
+// listedDevices sets the devices of the node as its spec lists them.
+func listedDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
 	at := path{"spec", "devices"}
 	type place struct{ set, device int }
 	uuids := make(map[string]place, 8)
 	physical := 0
 	for i := range o.Spec.Devices {
 		set, at := &o.Spec.Devices[i], at.Add(i)
-		sharing := shared(set, at, r)
+		sharing := makeSharing(set, at, r)
 		if i == 0 {
 			n.Sharing = sharing
 		} else if sharing != n.Sharing {
@@ -36,7 +36,7 @@ func writtenDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
 				r.errorf(at.Add("uuids", k), "device %s is already %s", phrase.Quote(d.UUID), path{"spec", "devices", first.set, "uuids", first.device})
 			}
 			uuids[d.UUID] = place{i, k}
-			n.Devices = append(n.Devices, cut(n.Name, d, set, physical, sharing, at, r)...)
+			n.Devices = append(n.Devices, divide(n.Name, d, set, physical, sharing, at, r)...)
 			physical++
 		}
 		if len(n.Devices) > maxDevices {
@@ -58,7 +58,7 @@ func deviceType(set *v1alpha1.DeviceSet) string {
 	return set.Type
 }
 
-func shared(set *v1alpha1.DeviceSet, at path, r reporter) cluster.Sharing {
+func makeSharing(set *v1alpha1.DeviceSet, at path, r reporter) cluster.Sharing {
 	s := set.Sharing
 	if s == nil {
 		return cluster.Sharing{}
@@ -79,7 +79,7 @@ func shared(set *v1alpha1.DeviceSet, at path, r reporter) cluster.Sharing {
 	return cluster.Sharing{Strategy: s.Strategy, Replicas: s.Replicas}
 }
 
-// checkSet reports whether the entry's devices can be laid out at all.
+// checkSet checks an entry of the list and reports whether devices can be made of it.
 func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 	ok := true
 	fail := func(field, format string, args ...any) {
@@ -142,16 +142,18 @@ func checkPartition(p *v1alpha1.Partition, at path, r reporter) bool {
 	return checkMemory(p.Memory, at.Add("memory"), r) > 0 && ok
 }
 
-// checkProfile accepts what can end a resource name.
+// checkProfile checks a MIG profile, which is part of a resource name, and reports
+// whether it is valid.
 func checkProfile(profile string, at path, r reporter) bool {
-	if profile == "" || !nameLike(profile) {
+	if profile == "" || !isName(profile) {
 		r.errorf(at, "%s is no MIG profile; write one such as 1g.10gb", phrase.Quote(profile))
 		return false
 	}
 	return true
 }
 
-// physicalDevice is the k-th of the entry before it is cut.
+// physicalDevice returns device k of the entry, before it is divided into slices or
+// replicas. Physical is its number among all devices of the node.
 func physicalDevice(node string, set *v1alpha1.DeviceSet, k, physical int) cluster.Device {
 	d := cluster.Device{
 		UUID: "GPU-" + node + "-" + strconv.Itoa(physical), Product: set.Product, Type: deviceType(set),
@@ -175,8 +177,9 @@ func physicalDevice(node string, set *v1alpha1.DeviceSet, k, physical int) clust
 	return d
 }
 
-// cut makes slices or replicas of a device, or leaves it whole.
-func cut(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical int, sharing cluster.Sharing, at path, r reporter) []cluster.Device {
+// divide returns the slices or replicas of a device, or the device itself if it has
+// neither.
+func divide(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical int, sharing cluster.Sharing, at path, r reporter) []cluster.Device {
 	if len(set.Partitions) > 0 {
 		var out []cluster.Device
 		var sum cluster.Bytes
@@ -197,7 +200,7 @@ func cut(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical in
 			}
 		}
 		if sum > whole.Memory {
-			r.errorf(at.Add("partitions"), "the slices take %s of a device that has %s", size(sum), size(whole.Memory))
+			r.errorf(at.Add("partitions"), "the slices take %s of a device that has %s", gibibytes(sum), gibibytes(whole.Memory))
 		}
 		return out
 	}
@@ -207,4 +210,4 @@ func cut(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical in
 	return cluster.Replicate(whole, sharing)
 }
 
-func size(b cluster.Bytes) string { return fmt.Sprintf("%.4g GiB", float64(b)/(1<<30)) }
+func gibibytes(b cluster.Bytes) string { return fmt.Sprintf("%.4g GiB", float64(b)/(1<<30)) }

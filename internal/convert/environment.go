@@ -6,28 +6,32 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Environment is what other objects say about how to read one object.
+// Environment is what the other objects of a cluster say about how one object is
+// read. The zero value is for a cluster of which nothing is known.
 type Environment struct {
-	// DeviceResources are the resources that nodes count devices under, beside those
-	// that everybody knows; nil where not known yet.
+	// DeviceResources are the names under which nodes offer devices, besides the names
+	// that are always devices, such as nvidia.com/gpu. If it is nil, they are not known,
+	// and any resource with a domain in its name may be a device.
 	DeviceResources map[string]bool
-	// PodsCounted: all nodes say how many pods they take, so that pods count.
+	// PodsCounted is set if every node says how many pods it takes. Each pod then
+	// requests one of the resource pods.
 	PodsCounted bool
-	// UniqueHostnames: every node has a hostname label of its own, so that a domain of
-	// hostname is the node.
+	// UniqueHostnames is set if every node has a hostname label that no other node has,
+	// so that a topology domain of that label is one node.
 	UniqueHostnames bool
-	// Namespaces that pods are in, sorted.
+	// Namespaces are the namespaces of pods, jobs and models, sorted.
 	Namespaces []string
-	// Scavengers are the queues whose jobs are preemptible unless they say otherwise:
-	// the queue of the Scavenger tier that each is, or is below.
+	// Scavengers are the queues whose jobs are preemptible by default: the queues of the
+	// Scavenger tier and the queues below these. The value is the nearest queue of the
+	// tier, which may be the queue itself.
 	Scavengers map[string]string
 }
 
-// preemptible is what a workload says of itself, or what its queue makes of it. A
-// remark says so where it is the queue.
-func (s *Environment) preemptible(said *bool, queue string) (bool, []string) {
-	if said != nil {
-		return *said, nil
+// preemptible reports whether a workload is preemptible: as its spec says, or else as
+// its queue implies. In the latter case it returns a remark that says so.
+func (s *Environment) preemptible(spec *bool, queue string) (bool, []string) {
+	if spec != nil {
+		return *spec, nil
 	}
 	if queue == "" {
 		queue = cluster.DefaultQueue

@@ -15,22 +15,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Bounds of what is asked for.
 const (
-	maxTasks = 100_000   // of a job, all alternatives and cells counted
-	MaxTasks = 2_000_000 // of all jobs of a cluster
+	// MaxTasks is the largest number of tasks in a cluster.
+	MaxTasks = 2_000_000
+	// maxTasks is the largest number of tasks of one job, in all of its alternatives
+	// and cells together.
+	maxTasks = 100_000
 )
 
-// The units of placement.
+// Units of placement.
 const (
 	unitDevice = "Device"
 	unitNode   = "Node"
 )
 
-// JobID is how a job is known in the books.
+// JobID returns job/NAME or job/NAMESPACE/NAME.
 func JobID(o *v1alpha1.Job) string { return scopedID("job", &o.ObjectMeta) }
 
-// scopedID is the ID of an object that may be in a namespace.
+// scopedID returns the ID of an object that may be in a namespace.
 func scopedID(kind string, m *metav1.ObjectMeta) string {
 	if m.Namespace == "" {
 		return kind + "/" + m.Name
@@ -38,10 +40,11 @@ func scopedID(kind string, m *metav1.ObjectMeta) string {
 	return kind + "/" + m.Namespace + "/" + m.Name
 }
 
-// created is an object's age, in nanoseconds; 0 where it has none.
+// created returns when the object was created, in nanoseconds; 0 if that is not known.
 func created(m *metav1.ObjectMeta) int64 { return Nanoseconds(&m.CreationTimestamp) }
 
-// Nanoseconds is a time as the books count it; 0 where there is none, or none that they can count.
+// Nanoseconds returns the time in nanoseconds since 1970, as State counts it. It is 0
+// for no time and for a time before 1970 or after 2200.
 func Nanoseconds(t *metav1.Time) int64 {
 	if t == nil || t.IsZero() || t.Year() < 1970 || t.Year() > 2200 {
 		return 0
@@ -49,14 +52,15 @@ func Nanoseconds(t *metav1.Time) int64 {
 	return t.UnixNano()
 }
 
-// checkTime reports a time that the books cannot count. None at all is fine.
+// checkTime reports a time that State cannot count. No time is valid.
 func checkTime(t *metav1.Time, at path, r reporter) {
 	if t != nil && Nanoseconds(t) == 0 {
 		r.errorf(at, "want a time from 1970 to 2200, have %s", t.UTC().Format(time.RFC3339))
 	}
 }
 
-// Job turns a job as people write it into one for the books.
+// Job converts a job of Berth. The tasks that its status places are pending in the
+// result.
 func Job(o *v1alpha1.Job, s *Environment) (*cluster.Job, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -102,7 +106,7 @@ func Job(o *v1alpha1.Job, s *Environment) (*cluster.Job, Notes) {
 		r.errorf(spec.Add("alternatives"), "a job has tasks or alternatives; move the tasks into an alternative of their own")
 	case len(o.Spec.Alternatives) > 0:
 		for i := range o.Spec.Alternatives {
-			j.Alternatives = append(j.Alternatives, m.written(i)...)
+			j.Alternatives = append(j.Alternatives, m.alternative(i)...)
 		}
 	default:
 		a := v1alpha1.Alternative{Tasks: o.Spec.Tasks}
@@ -111,18 +115,19 @@ func Job(o *v1alpha1.Job, s *Environment) (*cluster.Job, Notes) {
 	return j, notes
 }
 
-// jobMaker makes the alternatives of one job.
+// jobMaker makes the alternatives of one job: one for each that is written and each
+// cell.
 type jobMaker struct {
 	job    *v1alpha1.Job
 	common cluster.Shape
 	around *Environment
 	r      reporter
-	left   int64 // tasks that may still be made
-	names  map[string]int
+	left   int64          // how many more tasks the job may have
+	names  map[string]int // indexes of the alternatives by name
 }
 
-// written is an alternative as the job lists it, once for each cell.
-func (m *jobMaker) written(i int) []cluster.Alternative {
+// alternative makes entry i of spec.alternatives for each cell.
+func (m *jobMaker) alternative(i int) []cluster.Alternative {
 	a := m.job.Spec.Alternatives[i]
 	at := path{"spec", "alternatives", i}
 	if a.Name == "" {
@@ -141,7 +146,8 @@ func (m *jobMaker) written(i int) []cluster.Alternative {
 	return m.perCell(&a, at, minAt)
 }
 
-// perCell makes the alternative for each cell in turn. minAt is where its minimum is written.
+// perCell makes the alternative for each cell. At is where the alternative is
+// written, minAt the object that has its minMember.
 func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Alternative {
 	if a.MinMember == nil {
 		a.MinMember = m.job.Spec.MinMember
@@ -154,14 +160,14 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 		m.r.errorf(at.Add("tasks"), "the job has no tasks; add one such as {name: worker, devices: {count: 1}}")
 		return nil
 	}
-	plan := m.plan(a, at, placementAt)
-	if plan == nil {
+	layout := m.layout(a, at, placementAt)
+	if layout == nil {
 		return nil
 	}
-	if !m.arrange(a, at, plan) {
+	if !m.makeSubgroups(a, at, layout) {
 		return nil
 	}
-	least, ok := m.minimum(a, minAt, plan)
+	least, ok := m.minimum(a, minAt, layout)
 	if !ok {
 		return nil
 	}
@@ -169,7 +175,7 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 	if len(cells) == 0 {
 		cells = []string{""}
 	}
-	total := int64(plan.total) * int64(len(cells))
+	total := int64(layout.total) * int64(len(cells))
 	if total > m.left {
 		m.r.errorf(at.Add("tasks"), "the job has more than %d tasks, all alternatives and cells counted; split it", maxTasks)
 		return nil
@@ -185,18 +191,18 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 			name += "in " + cell
 		}
 		out = append(out, cluster.Alternative{
-			Name: name, Tasks: plan.tasks(cell), Min: least, Whole: plan.whole,
-			Subgroups: slices.Clone(plan.subgroups), MinSubgroups: plan.minSubgroups, Topology: plan.topology,
+			Name: name, Tasks: layout.makeTasks(cell), Min: least, Whole: layout.whole,
+			Subgroups: slices.Clone(layout.subgroups), MinSubgroups: layout.minSubgroups, Topology: layout.topology,
 		})
 	}
 	return out
 }
 
-// plan is an alternative before its tasks are made: making them is the same for every cell.
-type plan struct {
+// layout is an alternative before its tasks are made. It is the same for every cell.
+type layout struct {
 	roles []role
 	total int
-	nodes int // that each replica takes
+	nodes int // per replica
 	whole *cluster.WholeNodes
 
 	subgroups    []cluster.Subgroup
@@ -208,12 +214,13 @@ type role struct {
 	name     string
 	count    int
 	shape    cluster.Shape
-	subgroup int // counted from 1; 0: in none
+	subgroup int // index of its subgroup plus 1; 0 if it is in none
 }
 
-// plan returns nil where the tasks cannot be counted.
-func (m *jobMaker) plan(a *v1alpha1.Alternative, at, placementAt path) *plan {
-	p := &plan{nodes: 1}
+// layout makes the layout of the alternative. It returns nil if the number of its
+// tasks is not valid.
+func (m *jobMaker) layout(a *v1alpha1.Alternative, at, placementAt path) *layout {
+	p := &layout{nodes: 1}
 	placement := v1alpha1.Placement{}
 	if a.Placement != nil {
 		placement = *a.Placement
@@ -260,8 +267,9 @@ func (m *jobMaker) plan(a *v1alpha1.Alternative, at, placementAt path) *plan {
 	return p
 }
 
-// placement checks how tasks relate to nodes and returns the labels they want.
-func (m *jobMaker) placement(p *v1alpha1.Placement, at path, tasks int, into *plan) []cluster.Label {
+// placement checks a placement and returns the labels that it requires of nodes. It
+// sets how many nodes each replica takes.
+func (m *jobMaker) placement(p *v1alpha1.Placement, at path, tasks int, into *layout) []cluster.Label {
 	checkEnum(p.Unit, []string{unitDevice, unitNode}, at.Add("unit"), m.r)
 	if n := p.NodesPerReplica; n != nil {
 		switch {
@@ -290,7 +298,9 @@ func (m *jobMaker) placement(p *v1alpha1.Placement, at path, tasks int, into *pl
 	return cluster.SortLabels(labels)
 }
 
-// shape is what each of the entry's tasks looks like, and the device memory of one replica.
+// shape makes the shape of the tasks of one entry. The second result is the device
+// memory that one replica needs on all of its nodes; it is 0 unless replicas take
+// whole nodes.
 func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) (cluster.Shape, cluster.Bytes) {
 	s := m.common
 	var memory cluster.Bytes
@@ -308,23 +318,23 @@ func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) 
 		s.Need = makeNeed(t.Devices, at.Add("devices"), m.r)
 	}
 	s.Isolation = makeIsolation(m.job.Spec.Isolation, t.Isolation, at.Add("isolation"), m.r)
-	isolatedCores(&s)
+	roundUpCores(&s)
 	s.LeftOut = slices.DeleteFunc(cluster.LeftOut(s.Resources), func(a cluster.Amount) bool {
-		_, given := t.Resources[corev1.ResourceName(a.Name)] // a request of 0 is one
+		_, given := t.Resources[corev1.ResourceName(a.Name)] // a request of 0 is a request
 		return given
 	})
 	return s, memory
 }
 
-// tasks makes the plan's tasks for a cell, all in one piece of memory.
-func (p *plan) tasks(cell string) []*cluster.Task {
-	room := make([]cluster.Task, p.total)
+// makeTasks makes the tasks for a cell, with one allocation for all.
+func (p *layout) makeTasks(cell string) []*cluster.Task {
+	tasks := make([]cluster.Task, p.total)
 	out := make([]*cluster.Task, 0, p.total)
 	for i := range p.roles {
 		shape := p.roles[i].shape
 		shape.Cell = cell
 		for k := range p.roles[i].count {
-			t := &room[len(out)]
+			t := &tasks[len(out)]
 			*t = cluster.Task{Name: p.roles[i].name + "-" + strconv.Itoa(k), Role: p.roles[i].name, Index: k, Shape: &shape, Subgroup: p.roles[i].subgroup}
 			out = append(out, t)
 		}

@@ -16,27 +16,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bounds of what is asked for.
+// Limits of a model.
 const (
 	maxReplicas  = 10_000
 	maxContext   = 100_000_000 // tokens
 	maxSequences = 1_000_000
 	maxParallel  = 4096
 
-	maxModelMemory = 8 << 40
+	maxModelMemory = 8 << 40 // bytes
 
-	pack = "Pack" // the strategy that State and its snapshots spell Binpack
+	strategyPack = "Pack" // the strategy that State and snapshots call Binpack
 )
 
 var (
-	modelStrategies = []cluster.Strategy{pack, cluster.Spread, cluster.Binpack}
+	modelStrategies = []cluster.Strategy{strategyPack, cluster.Spread, cluster.Binpack}
 	modelStates     = []cluster.Health{cluster.HealthRunning, cluster.HealthStarting, cluster.HealthFailed}
 )
 
-// ModelID is how a model is known; its replicas have a number after it.
+// ModelID returns model/NAME or model/NAMESPACE/NAME. The ID of a replica is this with
+// its number appended.
 func ModelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta) }
 
-// Model turns a model as people write it into a spec. Files are not read yet.
+// Model converts a model. The files of the model are not read: Source and Draft of the
+// result are nil, and Adapters counts only those of which the memory is given.
 func Model(o *v1alpha1.Model, around *Environment) (*model.Spec, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -55,7 +57,7 @@ func Model(o *v1alpha1.Model, around *Environment) (*model.Spec, Notes) {
 	s.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
 	if n := o.Spec.Replicas; n != nil {
 		s.Replicas = *n
-		within(*n, 0, maxReplicas, spec.Add("replicas"), r)
+		checkRange(*n, 0, maxReplicas, spec.Add("replicas"), r)
 	}
 	if iso := o.Spec.Isolation; iso != nil {
 		checkIsolation(iso, spec.Add("isolation"), r)
@@ -69,8 +71,8 @@ func Model(o *v1alpha1.Model, around *Environment) (*model.Spec, Notes) {
 	return s, notes
 }
 
-// within checks a number that was given.
-func within(n, least, most int, at path, r reporter) {
+// checkRange reports a number that is less than least or more than most.
+func checkRange(n, least, most int, at path, r reporter) {
 	if n < least || n > most {
 		r.errorf(at, "want from %d to %d, have %d", least, most, n)
 	}
@@ -88,7 +90,7 @@ func makeModelResources(o *v1alpha1.Model, around *Environment, at path, r repor
 	return out
 }
 
-// makeServe is how the model is served.
+// makeServe sets how the model is served.
 func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 	if s.Backend = findBackend(o, spec, r); s.Backend != nil {
 		if _, err := s.Backend.Types(s.Version); err != nil {
@@ -102,7 +104,7 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 			if field == "sequences" {
 				most = maxSequences
 			}
-			within(n, 1, most, spec.Add(field), r)
+			checkRange(n, 1, most, spec.Add(field), r)
 		}
 	}
 	if bits := o.KVCacheBits; bits != 0 && bits != 16 && bits != 8 && bits != 4 {
@@ -114,7 +116,7 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 		s.Serve.Tensor, s.Serve.Pipeline = p.Tensor, p.Pipeline
 		for field, n := range map[string]int{"tensor": p.Tensor, "pipeline": p.Pipeline} {
 			if n != 0 {
-				within(n, 1, maxParallel, spec.Add("parallelism", field), r)
+				checkRange(n, 1, maxParallel, spec.Add("parallelism", field), r)
 			}
 		}
 		if n := max(1, p.Tensor) * max(1, p.Pipeline); n > maxParallel && max(p.Tensor, p.Pipeline) <= maxParallel {
@@ -134,7 +136,8 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 	}
 }
 
-// findBackend is what serves the model: as written, or what its source is for.
+// findBackend returns the backend that serves the model: the one that is named, or the
+// default for the format of the source. It is nil if there is none of that name.
 func findBackend(o *v1alpha1.ModelSpec, spec path, r reporter) *backend.Backend {
 	name := o.Backend
 	if name == "" {
@@ -156,7 +159,7 @@ func makeModelMemory(s *model.Spec, o *v1alpha1.ModelMemory, at path, r reporter
 	if o == nil {
 		return
 	}
-	read := func(q *resource.Quantity, field string) cluster.Bytes {
+	convert := func(q *resource.Quantity, field string) cluster.Bytes {
 		if q == nil {
 			return 0
 		}
@@ -166,14 +169,14 @@ func makeModelMemory(s *model.Spec, o *v1alpha1.ModelMemory, at path, r reporter
 		}
 		return modelBytes(*q, at.Add(field), r)
 	}
-	s.Memory = model.Memory{Device: read(o.Device, "device"), Total: read(o.Total, "total"), Host: read(o.Host, "host")}
+	s.Memory = model.Memory{Device: convert(o.Device, "device"), Total: convert(o.Total, "total"), Host: convert(o.Host, "host")}
 	if o.Device != nil && o.Total != nil {
 		r.errorf(at.Add("total"), "device is of each device, total of all together; keep one")
 	}
 }
 
-// modelBytes reads an amount that a model may take. It is bounded so that no
-// product with devices and replicas overflows.
+// modelBytes converts an amount of memory of a model. The amount is limited, so that
+// its product with numbers of devices and replicas does not overflow.
 func modelBytes(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	if q.CmpInt64(maxModelMemory) > 0 {
 		r.errorf(at, "%s is too large for a model: the most is 8Ti", q.String())
@@ -182,7 +185,7 @@ func modelBytes(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	return cluster.Bytes(bytesOf(q, at, r))
 }
 
-// makeSource checks where a model comes from, and names its files.
+// makeSource checks where the model comes from, and sets the names of its files.
 func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
 	known := o.Spec.Memory != nil && (o.Spec.Memory.Device != nil || o.Spec.Memory.Total != nil)
 	s.Files.Main = checkSource(&o.Spec.Source, spec.Add("source"), !known, r)
@@ -208,7 +211,8 @@ func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
 	}
 }
 
-// checkSource returns the name of the source's files.
+// checkSource checks a source and returns the name of its files. Wanted is set if there
+// must be a source.
 func checkSource(o *v1alpha1.ModelSource, at path, wanted bool, r reporter) string {
 	var given []string
 	name := ""
@@ -241,11 +245,11 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 		Strategy: cluster.Strategy(o.Strategy), WholeNodes: o.Unit == unitNode, Cells: o.Cells, Selector: o.NodeSelector,
 		Devices: o.DevicesPerReplica, Distributed: o.Distributed, Offload: o.CPUOffload, InstanceType: o.InstanceType,
 	}
-	if o.Strategy == "" || o.Strategy == pack {
+	if o.Strategy == "" || o.Strategy == strategyPack {
 		s.Place.Strategy = cluster.Binpack
 	}
 	if n := o.DevicesPerReplica; n != 0 {
-		within(n, 1, maxParallel, at.Add("devicesPerReplica"), r)
+		checkRange(n, 1, maxParallel, at.Add("devicesPerReplica"), r)
 		if t, p := max(1, s.Serve.Tensor), max(1, s.Serve.Pipeline); s.Serve.Tensor+s.Serve.Pipeline > 0 && t*p != n {
 			r.errorf(at.Add("devicesPerReplica"), "parallelism %d × %d is %d devices, not %d; leave one out", t, p, t*p, n)
 		}
@@ -276,7 +280,7 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 	}
 }
 
-// deviceID reads node:type:index.
+// deviceID parses node:type:index.
 func deviceID(s string) (cluster.DeviceID, bool) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {

@@ -6,12 +6,13 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// makeModelStatus takes what was chosen for the model and what is there of it.
+// makeModelStatus sets the group that was chosen for the model and the replicas that
+// exist.
 func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 	if g := o.Group; g != nil {
 		at := path{"status", "group"}
-		within(g.Count, 1, maxDevices, at.Add("count"), r)
-		within(g.NodesPerReplica, 1, model.MostNodes, at.Add("nodesPerReplica"), r)
+		checkRange(g.Count, 1, maxDevices, at.Add("count"), r)
+		checkRange(g.NodesPerReplica, 1, model.MostNodes, at.Add("nodesPerReplica"), r)
 		key := cluster.Key{Product: g.Product, Count: g.Count, Resource: g.Resource, Memory: int64(checkMemory(g.Memory, at.Add("memory"), r)) >> 20}
 		if key.Resource == "" {
 			key.Resource = cluster.DefaultDeviceResource
@@ -20,14 +21,14 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 			checkEnum(g.Sharing.Strategy, strategies, at.Add("sharing", "strategy"), r)
 			key.Strategy, key.Replicas = g.Sharing.Strategy, g.Sharing.Replicas
 		}
-		if s.Place.WholeNodes { // or its unit was another when the group was chosen
+		if s.Place.WholeNodes { // otherwise the unit was changed after the group was chosen
 			s.Group, s.NodesPerReplica = &key, g.NodesPerReplica
 		}
 	}
 	seen := map[int]int{}
 	for i, x := range o.Replicas {
 		at := path{"status", "replicas", i}
-		within(x.Replica, 0, maxReplicas, at.Add("replica"), r)
+		checkRange(x.Replica, 0, maxReplicas, at.Add("replica"), r)
 		if k, twice := seen[x.Replica]; twice {
 			r.errorf(at.Add("replica"), "replica %d is already replicas[%d]", x.Replica, k)
 		}

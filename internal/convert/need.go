@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// checkMemory converts the memory of a device and reports what cannot be one; 0 then.
+// checkMemory converts the memory of one device. It returns 0 if the amount is not
+// valid.
 func checkMemory(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	switch {
 	case q.Sign() <= 0:
@@ -21,7 +22,7 @@ func checkMemory(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	return 0
 }
 
-// makeNeed turns what a task asks of devices into a Need.
+// makeNeed converts the devices that a task requests.
 func makeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) cluster.Need {
 	if d == nil {
 		return cluster.Need{}
@@ -73,8 +74,9 @@ func totalMemory(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	return cluster.Bytes(bytesOf(q, at, r))
 }
 
-// makeNodeNeed is the need of each node where replicas take whole nodes, and
-// the memory that one replica needs over all of them.
+// makeNodeNeed converts the devices that a task requests whose replicas take whole
+// nodes. It returns what the task needs of each node, and the device memory that one
+// replica needs on all of its nodes together.
 func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cluster.Bytes) {
 	n := cluster.Need{WholeNode: true}
 	if d == nil {
@@ -90,12 +92,13 @@ func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cl
 	if d.Count != nil {
 		n.Devices = whole.Devices
 	}
-	// What the devices give together is CapacityFilter's to judge, group by group.
+	// The plugin CapacityFilter compares the memory with each group of nodes.
 	return n, whole.SumAtLeast
 }
 
-// makeIsolation overlays what a task says on what its job says. A session that
-// the job names goes with the job's class.
+// makeIsolation combines the isolation of a job and of one of its tasks. The classes
+// and the session of the task take precedence. A session counts only with the class
+// SessionExclusive.
 func makeIsolation(job, task *v1alpha1.Isolation, at path, r reporter) cluster.Isolation {
 	var out cluster.Isolation
 	if job != nil {
@@ -127,8 +130,9 @@ func checkIsolation(i *v1alpha1.Isolation, at path, r reporter) {
 	checkEnum(i.GPU, cluster.GPUClasses, at.Add("gpu"), r)
 }
 
-// isolatedCores rounds the cores of a task up that takes none in part.
-func isolatedCores(s *cluster.Shape) {
+// roundUpCores rounds the cpu of a task up to whole cores if its isolation class takes
+// whole cores only.
+func roundUpCores(s *cluster.Shape) {
 	if c := s.Isolation.CPU; c == cluster.CPUWholeCore || c == cluster.CPUStrictIsolated {
 		s.Resources = s.Resources.With(cluster.CPU, s.Cores()*int64(cluster.Whole))
 	}

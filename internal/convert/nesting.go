@@ -9,10 +9,10 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// nest puts subgroups into those that they name as their parents, and says how many
-// each needs. Parents come first then, whatever order they are written in. It reports
-// whether that makes sense.
-func (m *jobMaker) nest(a *v1alpha1.Alternative, at, subgroupsAt path, p *plan) bool {
+// nestSubgroups sets the parents of the subgroups, and how many of the subgroups at the
+// top, or in one subgroup, are needed. It sorts the subgroups so that parents precede
+// the subgroups in them. It reports whether what is written is valid.
+func (m *jobMaker) nestSubgroups(a *v1alpha1.Alternative, at, subgroupsAt path, p *layout) bool {
 	ok, names, inside := true, []string{}, make([]int, len(a.Subgroups)+1)
 	for i := range a.Subgroups {
 		names = append(names, a.Subgroups[i].Name)
@@ -44,17 +44,18 @@ func (m *jobMaker) nest(a *v1alpha1.Alternative, at, subgroupsAt path, p *plan) 
 	if a.MinSubgroups != nil && a.MinSubgroups == m.job.Spec.MinSubgroups {
 		needAt = path{"spec"}
 	}
-	p.minSubgroups, ok = m.needed(a.MinSubgroups, inside[0], needAt)
+	p.minSubgroups, ok = m.minSubgroups(a.MinSubgroups, inside[0], needAt)
 	for i := range a.Subgroups {
-		least, fine := m.needed(a.Subgroups[i].MinSubgroups, inside[i+1], subgroupsAt.Add(i))
+		least, fine := m.minSubgroups(a.Subgroups[i].MinSubgroups, inside[i+1], subgroupsAt.Add(i))
 		p.subgroups[i].MinSubgroups = least
 		ok = ok && fine
 	}
 	return m.parentsFirst(subgroupsAt, p) && ok
 }
 
-// needed is how many subgroups of those inside must have their minimum; 0: all.
-func (m *jobMaker) needed(least *int, inside int, at path) (int, bool) {
+// minSubgroups converts a field minSubgroups of an object that has so many subgroups
+// inside: how many of these must have their minimum. 0 means all.
+func (m *jobMaker) minSubgroups(least *int, inside int, at path) (int, bool) {
 	switch {
 	case least == nil:
 		return 0, true
@@ -68,28 +69,29 @@ func (m *jobMaker) needed(least *int, inside int, at path) (int, bool) {
 	return 0, false
 }
 
-// parentsFirst orders the subgroups so that each comes after the one that it is in.
-func (m *jobMaker) parentsFirst(at path, p *plan) bool {
-	place := make([]int, len(p.subgroups)+1) // of each as it is written, counted from 1; 0: not yet
+// parentsFirst sorts the subgroups so that each follows its parent. It reports false
+// if a subgroup is its own ancestor.
+func (m *jobMaker) parentsFirst(at path, p *layout) bool {
+	sorted := make([]int, len(p.subgroups)+1) // by number as written, from 1: the number after sorting; 0: not sorted yet
 	var out []cluster.Subgroup
 	for len(out) < len(p.subgroups) {
 		before := len(out)
 		for i, g := range p.subgroups {
-			if place[i+1] == 0 && (g.Parent == 0 || place[g.Parent] > 0) {
-				g.Parent = place[g.Parent]
+			if sorted[i+1] == 0 && (g.Parent == 0 || sorted[g.Parent] > 0) {
+				g.Parent = sorted[g.Parent]
 				out = append(out, g)
-				place[i+1] = len(out)
+				sorted[i+1] = len(out)
 			}
 		}
 		if len(out) == before {
-			i := slices.Index(place[1:], 0)
+			i := slices.Index(sorted[1:], 0)
 			m.r.errorf(at.Add(i, "parent"), "subgroup %s is in itself, by way of its parents", phrase.Quote(p.subgroups[i].Name))
 			return false
 		}
 	}
 	p.subgroups = out
 	for i := range p.roles {
-		p.roles[i].subgroup = place[p.roles[i].subgroup]
+		p.roles[i].subgroup = sorted[p.roles[i].subgroup]
 	}
 	return true
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// Bounds of one node's devices.
+// Limits of the devices of one node.
 const (
 	maxDevices      = cluster.MaxDevices
 	maxDeviceMemory = cluster.MaxDeviceMemory
 )
 
-// Node turns a node as people write it into one for the books.
+// Node converts a node of Berth. The readings in its status (freeMemory) are checked
+// and not converted: what they mean depends on the tasks on the node.
 func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -38,17 +39,17 @@ func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
 	if o.Spec.Isolation != nil {
-		n.Advertised = advertised(o.Spec.Isolation, spec.Add("isolation"), r)
+		n.Advertised = makeAdvertised(o.Spec.Isolation, spec.Add("isolation"), r)
 	}
 
 	offered := amounts(o.Spec.Resources, spec.Add("resources"), r)
 	if len(o.Spec.Devices) == 0 {
-		devicesOf(n, offered, !slices.ContainsFunc(offered, func(a cluster.Amount) bool { return isDevice(a.Name) }))
+		findDevices(n, offered, !slices.ContainsFunc(offered, func(a cluster.Amount) bool { return isDevice(a.Name) }))
 		if o.Spec.DeviceResource != "" {
 			r.errorf(spec.Add("deviceResource"), "the node lists no devices that could be counted under this name")
 		}
 	} else {
-		writtenDevices(n, o, r)
+		listedDevices(n, o, r)
 	}
 	noteDefect(n, offered, spec.Add("resources"), r)
 	for _, a := range offered {
@@ -63,8 +64,7 @@ func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 	return n, notes
 }
 
-// setStatus takes how the node is just now. Readings are taken in when it is
-// known what runs (observe).
+// setStatus sets the phase and the files of the node, and checks the readings.
 func setStatus(n *cluster.Node, s *v1alpha1.NodeStatus, r reporter) {
 	n.Phase = cluster.Phase(s.State)
 	if len(s.Files) > 0 {
@@ -81,8 +81,8 @@ func setStatus(n *cluster.Node, s *v1alpha1.NodeStatus, r reporter) {
 	}
 }
 
-// setCell takes the cell from the field or the label, and makes both say it:
-// affinity within a cell looks at labels.
+// setCell sets the cell of the node from the field or from the label. It adds the
+// label if only the field is given, because affinity within a cell is by label.
 func setCell(n *cluster.Node, field string, r reporter) {
 	label := n.Labels[v1alpha1.LabelCell]
 	if field != "" && label != "" && field != label {
@@ -100,7 +100,7 @@ func setCell(n *cluster.Node, field string, r reporter) {
 	}
 }
 
-func advertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.Advertised {
+func makeAdvertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.Advertised {
 	out := cluster.Advertised{Share: cluster.ShareMode(i.ShareMode), IsolableCores: i.IsolableCores}
 	checkEnum(i.ShareMode, cluster.ShareModes, at.Add("shareMode"), r)
 	for k, c := range i.CPU {
@@ -119,9 +119,10 @@ func advertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.Advertis
 	return out
 }
 
-// devicesOf finds out from labels and allocatable what devices a node has.
-// Devices that nothing but their count is known of have product "unknown" and no memory.
-func devicesOf(n *cluster.Node, allocatable cluster.Resources, trustLabels bool) {
+// findDevices sets the devices of the node from its labels and from what it offers. A
+// device of which only the resource is known has the product "unknown" and no memory.
+// With trustLabels the labels alone say how many devices there are.
+func findDevices(n *cluster.Node, allocatable cluster.Resources, trustLabels bool) {
 	labelled := cluster.HasDeviceLabels(n.Labels)
 	if labelled {
 		limit := allocatable
@@ -156,8 +157,8 @@ func devicesOf(n *cluster.Node, allocatable cluster.Resources, trustLabels bool)
 	}
 }
 
-// noteDefect notes that the devices of the node are not known because of a label,
-// or of one of the resources that it offers, which are written at the path.
+// noteDefect adds a note if the devices of the node could not be determined. The cause
+// is a label, or one of the resources that the node offers; resources is their path.
 func noteDefect(n *cluster.Node, offered cluster.Resources, resources path, r reporter) {
 	if n.Defect == nil {
 		return

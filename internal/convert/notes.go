@@ -1,3 +1,10 @@
+// Package convert turns single API objects, of Berth and of Kubernetes, into cluster
+// objects. It checks each field, and returns what is wrong, ignored or unusual as notes.
+//
+// It knows no files and no positions in them: package manifest adds these. Objects do
+// not change, so that they may be shared, as those of informers are. What depends on
+// other objects of the cluster is passed as an Environment. Nothing is decided here:
+// whether a job fits a node is decided by plugins.
 package convert
 
 import (
@@ -16,11 +23,11 @@ const (
 	// Ignored: the object is used, and the field is not, because Berth does not
 	// support it or cannot make sense of it.
 	Ignored
-	// Inactive: the object takes no part in scheduling for now.
+	// Inactive: the object takes no part in scheduling in its present state.
 	Inactive
 )
 
-// Note is something that a person should know about how an object was read.
+// Note is something that a user should know about how an object was read.
 type Note struct {
 	Severity Severity
 	Path     field.Path

@@ -5,7 +5,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// The states of a placement; none is Running.
+// States of a task in a status. An empty state means Running.
 const (
 	taskRunning   = "Running"
 	TaskReleasing = "Releasing"
@@ -13,7 +13,7 @@ const (
 	taskFailed    = "Failed"
 )
 
-// Outcome is how the task ended; Pending where it has not.
+// Outcome returns how the task ended, and cluster.Pending if it has not.
 func Outcome(p *v1alpha1.TaskPlacement) cluster.Status {
 	switch p.State {
 	case taskSucceeded:
@@ -24,7 +24,7 @@ func Outcome(p *v1alpha1.TaskPlacement) cluster.Status {
 	return cluster.Pending
 }
 
-// checkPlacement reports what is wrong with an entry of a status by itself.
+// checkPlacement checks one entry of a status. Whether the node exists is not checked.
 func checkPlacement(p *v1alpha1.TaskPlacement, at path, r reporter) {
 	checkEnum(p.State, []string{taskRunning, TaskReleasing, taskSucceeded, taskFailed}, at.Add("state"), r)
 	checkTime(p.Started, at.Add("started"), r)

@@ -12,25 +12,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podTask is the name of a pod's only task.
+// podTask is the name of the only task of a pod.
 const podTask = "0"
 
-// CoreNamespace is where Kubernetes puts an object that names no namespace.
+// CoreNamespace returns the namespace of an object of Kubernetes, which is "default" if
+// it names none.
 func CoreNamespace(m *metav1.ObjectMeta) string { return cmp.Or(m.Namespace, corev1.NamespaceDefault) }
 
-// PodID is the ID of a pod: pod/NAMESPACE/NAME.
+// PodID returns pod/NAMESPACE/NAME.
 func PodID(o *corev1.Pod) string { return "pod/" + CoreNamespace(&o.ObjectMeta) + "/" + o.Name }
 
-// Ended reports whether the pod holds nothing and wants nothing any more.
+// Ended reports whether the pod holds nothing and will not be placed: it succeeded or
+// failed, or it was deleted before it had a node.
 func Ended(o *corev1.Pod) bool {
 	return o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed ||
 		(o.DeletionTimestamp != nil && o.Spec.NodeName == "")
 }
 
-// Held reports whether somebody else still has to let the pod go.
-func Held(o *corev1.Pod) bool { return len(o.Spec.SchedulingGates) > 0 && o.Spec.NodeName == "" }
+// Gated reports whether scheduling gates hold the pod back.
+func Gated(o *corev1.Pod) bool { return len(o.Spec.SchedulingGates) > 0 && o.Spec.NodeName == "" }
 
-// Pod turns a pod into a job of one task.
+// Pod converts a pod into a job of one pending task. The job is nil if the pod does not
+// belong in State (see LeftOut). If the pod has a node, PodPlacement returns it.
 func Pod(o *corev1.Pod, s *Environment) (*cluster.Job, Notes) {
 	notes := PodNotes(o)
 	r := reporter{&notes}
@@ -45,11 +48,11 @@ func Pod(o *corev1.Pod, s *Environment) (*cluster.Job, Notes) {
 		j.Priority = *o.Spec.Priority
 	}
 	j.Preemptible, j.Remarks = s.preemptible(podPreemptible(o, r), j.Queue)
-	j.PreemptionDelay = podDelay(o, r)
+	j.PreemptionDelay = podPreemptionDelay(o, r)
 	shape := cluster.Shape{Preemptible: j.Preemptible, Selector: cluster.SortLabels(o.Spec.NodeSelector)}
 	podRequests(o, &shape, s, r)
 	for _, t := range o.Spec.Tolerations {
-		if knownOperator(t.Operator) {
+		if isKnownOperator(t.Operator) {
 			shape.Tolerations = append(shape.Tolerations, cluster.Toleration{
 				Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: cluster.Effect(t.Effect)})
 		}
@@ -62,19 +65,20 @@ func Pod(o *corev1.Pod, s *Environment) (*cluster.Job, Notes) {
 	return j, notes
 }
 
-// Placement is where a pod runs.
+// Placement is where a pod runs, and since when.
 type Placement struct {
 	Node    string
-	Started int64 // in nanoseconds; 0: not known
+	Started int64 // in nanoseconds; 0 if not known
 	Leaving bool  // it was deleted and still holds its room
 }
 
-// PodPlacement is where the pod runs, false if it has no node.
+// PodPlacement returns where the pod runs, and false if it has no node.
 func PodPlacement(o *corev1.Pod) (Placement, bool) {
 	return Placement{o.Spec.NodeName, Nanoseconds(o.Status.StartTime), o.DeletionTimestamp != nil}, o.Spec.NodeName != ""
 }
 
-// podPreemptible is what the pod says of itself, nil if it says nothing.
+// podPreemptible reads whether the pod is preemptible from its label or annotation; nil
+// if it has neither.
 func podPreemptible(o *corev1.Pod, r reporter) *bool {
 	text, at := labelOrAnnotation(o, v1alpha1.LabelPreemptible, r)
 	is := text == "true"
@@ -88,12 +92,15 @@ func podPreemptible(o *corev1.Pod, r reporter) *bool {
 	return &is
 }
 
-// PodQueue is the queue that the pod names, "" if it names none, and where.
+// PodQueue returns the queue that the pod names, "" if it names none, and the path of
+// the label or annotation.
 func PodQueue(o *corev1.Pod) (queue string, at field.Path, notes Notes) {
 	queue, at = labelOrAnnotation(o, v1alpha1.LabelQueue, reporter{&notes})
 	return queue, at, notes
 }
 
+// labelOrAnnotation returns the value of the key, and where it was found. The label
+// takes precedence.
 func labelOrAnnotation(o *corev1.Pod, key string, r reporter) (string, path) {
 	label, annotation := o.Labels[key], o.Annotations[key]
 	if label != "" && annotation != "" && label != annotation {
@@ -105,7 +112,7 @@ func labelOrAnnotation(o *corev1.Pod, key string, r reporter) (string, path) {
 	return annotation, path{"metadata", "annotations", key}
 }
 
-// podRequests fills in what the pod requests.
+// podRequests sets what the pod requests.
 func podRequests(o *corev1.Pod, shape *cluster.Shape, s *Environment, r reporter) {
 	at := path{"spec", "containers"}
 	shape.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
@@ -131,8 +138,8 @@ func podRequests(o *corev1.Pod, shape *cluster.Shape, s *Environment, r reporter
 	}
 }
 
-// knownOperator reports whether the books know the operator. A toleration with
-// another tolerates nothing here, which errs on the safe side.
-func knownOperator(op corev1.TolerationOperator) bool {
+// isKnownOperator reports whether tolerations with the operator are supported. Others
+// are ignored, so that they tolerate no taint.
+func isKnownOperator(op corev1.TolerationOperator) bool {
 	return op == "" || op == corev1.TolerationOpEqual || op == corev1.TolerationOpExists
 }

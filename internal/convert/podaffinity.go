@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podAffinity gives the shape what concerns nodes and returns what concerns other pods.
+// podAffinity sets the terms of the shape about nodes and returns the terms about other
+// pods.
 func podAffinity(o *corev1.Pod, shape *cluster.Shape, s *Environment) []cluster.JobTerm {
 	a := o.Spec.Affinity
 	if a == nil {
@@ -36,7 +37,8 @@ func podAffinity(o *corev1.Pod, shape *cluster.Shape, s *Environment) []cluster.
 	return out
 }
 
-// nodeTerm is the term's conditions on labels and fields together; the one field there is has a label of its own.
+// nodeTerm returns the conditions of the term on labels and on fields. The only field
+// that Kubernetes supports, metadata.name, is a label in State (nameLabel).
 func nodeTerm(t corev1.NodeSelectorTerm) cluster.Term {
 	var out cluster.Term
 	for _, q := range slices.Concat(t.MatchExpressions, t.MatchFields) {
@@ -51,7 +53,7 @@ func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodA
 		out = append(out, podTerm(&required[i], 0, anti, s))
 	}
 	for i := range preferred {
-		if w := preferred[i].Weight; w != 0 { // 0 means required in the books and nothing at all in Kubernetes
+		if w := preferred[i].Weight; w != 0 { // a weight of 0 has no effect in Kubernetes; in State it would mean required
 			out = append(out, podTerm(&preferred[i].PodAffinityTerm, w, anti, s))
 		}
 	}
@@ -67,20 +69,21 @@ func podTerm(t *corev1.PodAffinityTerm, weight int32, anti bool, s *Environment)
 	if t.NamespaceSelector != nil {
 		selected := labelSelector(t.NamespaceSelector)
 		for _, ns := range s.Namespaces {
-			// Of a namespace's labels a dump of pods tells only its name.
+			// Namespaces themselves are not read: only the label with their name is known.
 			if selected.Matches(map[string]string{corev1.LabelMetadataName: ns}) && !slices.Contains(out.Namespaces, ns) {
 				out.Namespaces = append(out.Namespaces, ns)
 			}
 		}
 		if len(out.Namespaces) == 0 {
-			out.Selector = nil // none is selected, while an empty list would mean the pod's own
+			out.Selector = nil // no namespace is selected; an empty list would mean the namespace of the pod
 		}
 	}
 	slices.Sort(out.Namespaces)
 	return out
 }
 
-// labelSelector turns a selector into a term. None selects nothing, an empty one everything.
+// labelSelector converts a selector. As in Kubernetes, no selector matches nothing and
+// an empty selector matches everything.
 func labelSelector(s *metav1.LabelSelector) cluster.Term {
 	if s == nil {
 		return nil
@@ -90,7 +93,7 @@ func labelSelector(s *metav1.LabelSelector) cluster.Term {
 		out = append(out, cluster.Requirement{Key: q.Key, Operator: cluster.Operator(q.Operator), Values: slices.Clone(q.Values)})
 	}
 	if len(out) == 0 {
-		out = cluster.Term{{Operator: cluster.DoesNotExist}} // no label has the empty key
+		out = cluster.Term{{Operator: cluster.DoesNotExist}} // this always matches: no label has an empty key
 	}
 	return out
 }

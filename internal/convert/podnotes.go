@@ -6,24 +6,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// LeftOut is why the pod is not in State: it has ended, or it is held back. It is
-// "" for other pods.
+// LeftOut returns why the pod does not belong in State: it has ended, or a scheduling
+// gate holds it back. It returns "" for other pods.
 func LeftOut(o *corev1.Pod) string {
 	switch {
 	case o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed:
 		return "it has ended: its phase is " + printable.Text(string(o.Status.Phase))
 	case Ended(o):
 		return "it was deleted before it got a node"
-	case Held(o):
+	case Gated(o):
 		return "it is held back by the scheduling gate " + phrase.Quote(o.Spec.SchedulingGates[0].Name) +
 			"; whoever set the gate has to remove it before anybody schedules the pod"
 	}
 	return ""
 }
 
-// PodNotes are the notes about what a pending pod asks for and is not read, or why
-// it is held back. They need no conversion. Each message comes once, with the first
-// field that it is about.
+// PodNotes returns the notes that Pod returns about a pending pod that is held back or
+// has fields that are ignored. It costs less, since it does not convert. Each message
+// occurs once, with the path of the first field that it is about.
 func PodNotes(o *corev1.Pod) Notes {
 	var notes Notes
 	if Ended(o) || o.Spec.NodeName != "" {
@@ -39,7 +39,7 @@ func PodNotes(o *corev1.Pod) Notes {
 	}
 	notRead := func(what string, at path) { add(at, "with "+what+", which berth does not read") }
 	spec := path{"spec"}
-	if Held(o) {
+	if Gated(o) {
 		return Notes{{Inactive, spec.Add("schedulingGates"), "held back by scheduling gates, not scheduled", ""}}
 	}
 	if len(o.Spec.TopologySpreadConstraints) > 0 {
@@ -61,7 +61,7 @@ func PodNotes(o *corev1.Pod) Notes {
 		}
 	}
 	for i, t := range o.Spec.Tolerations {
-		if !knownOperator(t.Operator) {
+		if !isKnownOperator(t.Operator) {
 			notRead("a toleration by "+phrase.Clip(string(t.Operator)), spec.Add("tolerations", i, "operator"))
 		}
 	}
@@ -78,7 +78,7 @@ type termAt struct {
 	at   path
 }
 
-// affinityTerms are all terms of the pod about other pods.
+// affinityTerms returns the terms of the pod about other pods.
 func affinityTerms(o *corev1.Pod) []termAt {
 	a := o.Spec.Affinity
 	if a == nil {
@@ -103,7 +103,8 @@ func affinityTerms(o *corev1.Pod) []termAt {
 	return out
 }
 
-// selectsByLabel reports whether the namespace selector asks for what pods do not tell.
+// selectsByLabel reports whether the namespace selector is about a label other than the
+// name of the namespace, which is the only one that is known.
 func selectsByLabel(t *corev1.PodAffinityTerm) bool {
 	for _, q := range labelSelector(t.NamespaceSelector) {
 		if q.Key != "" && q.Key != corev1.LabelMetadataName {

@@ -11,14 +11,14 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// effectiveRequests are the requests of the pod as the Kubernetes scheduler counts
-// them: the sum of its containers and sidecars, or an init container with the
-// sidecars before it where that is more, and the overhead.
+// effectiveRequests returns the requests of the pod as the Kubernetes scheduler counts
+// them: the sum over its containers and sidecars, or an init container with the
+// sidecars before it if that is more, plus the overhead.
 //
-// The API server fills requests in from limits before the scheduler sees a pod. A
-// dump has them, a manifest that was never applied need not. Where defaults are
-// given, each container counts with those of them that it does not request. The pod
-// itself is left as it was read: edits may follow.
+// The API server sets missing requests to the limits before the scheduler sees a pod.
+// A dump contains these requests; a manifest that was never applied may lack them, so
+// that they are set here. With defaults, each container also counts with the defaults
+// of what it does not request. The pod itself does not change.
 func effectiveRequests(o *corev1.Pod, defaults corev1.ResourceList) corev1.ResourceList {
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	pod := *o
@@ -31,7 +31,8 @@ func effectiveRequests(o *corev1.Pod, defaults corev1.ResourceList) corev1.Resou
 	return resourcehelper.PodRequests(&pod, options)
 }
 
-// leftOut is what scores count for the pod beside its requests.
+// leftOut returns what scores count for the pod in addition to its requests: the
+// defaults of the containers that request no cpu or no memory.
 func leftOut(o *corev1.Pod, requests corev1.ResourceList) corev1.ResourceList {
 	defaults := corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(cluster.DefaultCPU), resource.DecimalSI),
@@ -49,7 +50,7 @@ func leftOut(o *corev1.Pod, requests corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// withDefaultRequests are the containers, each with requests for all that it limits.
+// withDefaultRequests returns the containers with a request for each limit.
 func withDefaultRequests(containers []corev1.Container) []corev1.Container {
 	out := slices.Clone(containers)
 	for i := range out {
@@ -59,9 +60,9 @@ func withDefaultRequests(containers []corev1.Container) []corev1.Container {
 	return out
 }
 
-// podLevelRequests are the requests of the pod as a whole. A limit of the pod counts
-// only for a resource that no container requests; huge pages cannot be overcommitted,
-// so that a limit of them always counts.
+// podLevelRequests returns the requests of the pod as a whole. A limit of the pod
+// becomes a request only if no container requests the resource. Huge pages cannot be
+// overcommitted, so that their limit always becomes a request.
 func podLevelRequests(r *corev1.ResourceRequirements, containers corev1.ResourceList) corev1.ResourceList {
 	limits := maps.Clone(r.Limits)
 	maps.DeleteFunc(limits, func(name corev1.ResourceName, _ resource.Quantity) bool {
@@ -71,7 +72,8 @@ func podLevelRequests(r *corev1.ResourceRequirements, containers corev1.Resource
 	return requestsOrLimits(r.Requests, limits)
 }
 
-// requestsOrLimits are the requests, and the limit of each resource that has none.
+// requestsOrLimits returns the requests, and the limits of resources that are not
+// requested.
 func requestsOrLimits(requests, limits corev1.ResourceList) corev1.ResourceList {
 	if len(limits) == 0 {
 		return requests

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bounds of one amount. They leave room to add up a whole cluster in int64, and
-// they lie below where the quantity library silently caps what it parses.
+// Limits of one amount. The sum over a whole cluster fits in an int64. The limits are
+// below the value to which the quantity library reduces larger ones without an error.
 const (
 	maxCores  = 1 << 30
 	maxAmount = 1 << 60
 )
 
-// bytesOf converts an amount of memory; fractions of a byte count as one.
+// bytesOf converts an amount to bytes, rounded up.
 func bytesOf(q resource.Quantity, at path, r reporter) int64 {
 	switch {
 	case q.Sign() < 0:
@@ -30,7 +30,7 @@ func bytesOf(q resource.Quantity, at path, r reporter) int64 {
 	return 0
 }
 
-// milliOf converts an amount to thousandths; smaller fractions count as one.
+// milliOf converts an amount to thousandths, rounded up.
 func milliOf(q resource.Quantity, at path, r reporter) int64 {
 	switch {
 	case q.Sign() < 0:
@@ -43,7 +43,7 @@ func milliOf(q resource.Quantity, at path, r reporter) int64 {
 	return 0
 }
 
-// unitsOf converts an amount of something that is not divided.
+// unitsOf converts an amount of a resource that is counted in whole units.
 func unitsOf(q resource.Quantity, at path, r reporter) int64 {
 	v := bytesOf(q, at, r)
 	if v > 0 && q.CmpInt64(v) != 0 {
@@ -53,7 +53,8 @@ func unitsOf(q resource.Quantity, at path, r reporter) int64 {
 	return v
 }
 
-// amountOf converts by what the resource is: thousandths of cores, bytes, or units.
+// amountOf converts an amount to the unit of the resource: thousandths of cores for
+// cpu, bytes for memory and storage, whole units for others.
 func amountOf(name string, q resource.Quantity, at path, r reporter) int64 {
 	switch {
 	case name == cluster.CPU:
@@ -64,7 +65,7 @@ func amountOf(name string, q resource.Quantity, at path, r reporter) int64 {
 	return unitsOf(q, at, r)
 }
 
-// amounts converts a list, sorted by name, whatever is in it.
+// amounts converts a list, sorted by name.
 func amounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
 	out := make(cluster.Resources, 0, len(list))
 	for _, name := range slices.Sorted(maps.Keys(list)) {
@@ -77,7 +78,7 @@ func amounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
 	return out
 }
 
-// deviceTypes are the resources that stand for devices, and the runtime each speaks.
+// deviceTypes are the resources that are devices, and the runtime of each.
 var deviceTypes = map[string]string{
 	"nvidia.com/gpu":        "cuda",
 	"nvidia.com/gpu.shared": "cuda",
@@ -88,23 +89,25 @@ var deviceTypes = map[string]string{
 	"huawei.com/Ascend910":  "cann",
 }
 
-// typeResource is the other way round: what devices of a type are counted under unless the node says.
-func typeResource(kind string) string {
+// typeResource returns the resource under which devices of the runtime are counted if
+// the node does not name one.
+func typeResource(runtime string) string {
 	for _, name := range []string{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi", "huawei.com/Ascend910"} {
-		if deviceTypes[name] == kind {
+		if deviceTypes[name] == runtime {
 			return name
 		}
 	}
 	return cluster.DefaultDeviceResource
 }
 
-// isDevice reports whether the resource is devices, which have ledgers of their own.
+// isDevice reports whether the resource is devices. State counts these one by one and
+// not as an amount.
 func isDevice(name string) bool {
 	return deviceTypes[name] != "" || strings.HasPrefix(name, cluster.PartitionResource)
 }
 
-// profileOf is the MIG profile that a resource name asks for, "" if it asks for
-// none. A resource that was renamed for sharing still asks for its profile.
+// profileOf returns the MIG profile in a resource name, "" if there is none. The suffix
+// of a resource that was renamed for sharing is not part of the profile.
 func profileOf(name string) string {
 	profile, ok := strings.CutPrefix(name, cluster.PartitionResource)
 	if !ok {

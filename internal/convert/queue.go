@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Queue turns a queue as people write it into one for the books. Quotas and
-// limits of devices are kept in thousandths, as the books count them.
+// Queue converts a queue. Quotas and limits of devices are in thousandths of a device,
+// as State counts them.
 func Queue(o *v1alpha1.Queue, s *Environment) (*cluster.Queue, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -40,12 +40,12 @@ func Queue(o *v1alpha1.Queue, s *Environment) (*cluster.Queue, Notes) {
 	q.Limits = s.queueAmounts(o.Spec.Limits, spec.Add("limits"), r)
 	q.Quota = s.quota(o.Spec.Quota, spec.Add("quota"), r)
 	for i := range o.Status.Usage {
-		q.Past = append(q.Past, s.usage(&o.Status.Usage[i], path{"status", "usage", i}, r))
+		q.Past = append(q.Past, s.makeUsage(&o.Status.Usage[i], path{"status", "usage", i}, r))
 	}
 	checkQuotas(o, r)
 	if t := o.Spec.MinRunTime; t != nil {
-		q.MinRunBeforePreempt = runTime(t.BeforePreempt, spec.Add("minRunTime", "beforePreempt"), r)
-		q.MinRunBeforeReclaim = runTime(t.BeforeReclaim, spec.Add("minRunTime", "beforeReclaim"), r)
+		q.MinRunBeforePreempt = minRunTime(t.BeforePreempt, spec.Add("minRunTime", "beforePreempt"), r)
+		q.MinRunBeforeReclaim = minRunTime(t.BeforeReclaim, spec.Add("minRunTime", "beforeReclaim"), r)
 	}
 	return q, notes
 }
@@ -56,12 +56,12 @@ func checkWeight(w int64, at path, r reporter) {
 	}
 }
 
-// checkQuotas reports quotas that could never be had: above the limit, of the
-// product or of all devices.
+// checkQuotas reports quotas above the limit of the same name, and quotas of one product
+// above the limit of all products.
 func checkQuotas(o *v1alpha1.Queue, r reporter) {
 	for _, name := range slices.Sorted(maps.Keys(o.Spec.Quota)) {
 		want := o.Spec.Quota[name]
-		if want.Unlimited { // as much as there is, within the limit
+		if want.Unlimited { // the limit applies nevertheless
 			continue
 		}
 		resource, product := cluster.SplitProduct(string(name))
@@ -79,9 +79,9 @@ func checkQuotas(o *v1alpha1.Queue, r reporter) {
 	}
 }
 
-// runTime converts a minimum run time. None at all and one of 0 would look the
-// same in the books, where the queue above is asked, so the latter is refused.
-func runTime(d *metav1.Duration, at path, r reporter) int64 {
+// minRunTime converts a minimum run time. In State 0 means that the queue above decides,
+// so that a time of 0 cannot be expressed and is refused.
+func minRunTime(d *metav1.Duration, at path, r reporter) int64 {
 	if d == nil {
 		return 0
 	}
@@ -92,8 +92,8 @@ func runTime(d *metav1.Duration, at path, r reporter) int64 {
 	return d.Nanoseconds()
 }
 
-// usage converts what a queue held for a time.
-func (s *Environment) usage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
+// makeUsage converts what a queue held during a time.
+func (s *Environment) makeUsage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
 	from, to := Nanoseconds(&o.From), Nanoseconds(&o.To)
 	for field, t := range map[string]metav1.Time{"from": o.From, "to": o.To} {
 		switch {
@@ -109,8 +109,9 @@ func (s *Environment) usage(o *v1alpha1.QueueUsage, at path, r reporter) cluster
 	return cluster.Usage{From: from, To: to, Resources: s.queueAmounts(o.Resources, at.Add("resources"), r)}
 }
 
-// checkProduct reports a name such as nvidia.com/gpu:NVIDIA-L4 that cannot be right.
-// Whether any node has the product is for a note: nodes come and go.
+// checkProduct reports a name such as nvidia.com/gpu:NVIDIA-L4 of which the part before
+// the colon is no device, or the part after it is missing. Whether a node has the product
+// is not checked: nodes may be added later.
 func (s *Environment) checkProduct(name string, at path, r reporter) {
 	resource, product, named := strings.Cut(name, ":")
 	switch {
@@ -118,7 +119,7 @@ func (s *Environment) checkProduct(name string, at path, r reporter) {
 	case product == "":
 		r.errorf(at, "a product is missing after the colon; write one, such as %s:NVIDIA-L4, or leave the colon out", resource)
 	case isDevice(resource) || s.DeviceResources[resource]:
-	case s.DeviceResources == nil && strings.Contains(resource, "/"): // some node may count devices under it; State knows
+	case s.DeviceResources == nil && strings.Contains(resource, "/"): // some node may count devices under this name
 	default:
 		there := slices.Sorted(maps.Keys(deviceTypes))
 		for _, n := range slices.Sorted(maps.Keys(s.DeviceResources)) {
@@ -130,7 +131,7 @@ func (s *Environment) checkProduct(name string, at path, r reporter) {
 	}
 }
 
-// quota converts a quota, of which some may be unlimited.
+// quota converts a quota. Amounts may be unlimited.
 func (s *Environment) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, at path, r reporter) cluster.Resources {
 	bounded := corev1.ResourceList{}
 	var unlimited []string
@@ -149,7 +150,8 @@ func (s *Environment) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, a
 	return out
 }
 
-// queueAmounts converts what a queue says about resources; devices are counted in thousandths.
+// queueAmounts converts amounts of resources, sorted by name. Devices are in
+// thousandths.
 func (s *Environment) queueAmounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
 	var out cluster.Resources
 	for _, name := range slices.Sorted(maps.Keys(list)) {
@@ -162,7 +164,7 @@ func (s *Environment) queueAmounts(list corev1.ResourceList, at path, r reporter
 		case isDevice(string(name)) || s.DeviceResources[string(name)]:
 			v = milliOf(amount, at, r)
 		case s.DeviceResources == nil && strings.Contains(string(name), "/"):
-			v = bytesOf(amount, at, r) // some node may count devices under it; State knows
+			v = bytesOf(amount, at, r) // some node may count devices under this name
 		default:
 			v = amountOf(string(name), amount, at, r)
 		}

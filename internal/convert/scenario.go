@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 )
 
-// Scenario checks a scenario. It becomes nothing in State: it says what should come of it.
+// Scenario checks a scenario. There is nothing in State that a scenario becomes.
 func Scenario(o *v1alpha1.Scenario) Notes {
 	var notes Notes
 	r := reporter{&notes}
@@ -19,7 +19,7 @@ func Scenario(o *v1alpha1.Scenario) Notes {
 	return notes
 }
 
-// checkExpectation reports expectations that nothing could ever disappoint.
+// checkExpectation reports expectations that every result would meet.
 func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	at := path{"expect"}
 	checks := len(e.Placements) + len(e.Devices) + len(e.Groups) + len(e.Pending) + len(e.Refusals) + len(e.Scores)
@@ -65,8 +65,8 @@ func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	}
 }
 
-// checkCourse reports what a scenario says of time and cannot mean. How far a
-// clock goes is for whoever runs it.
+// checkCourse checks what a scenario says about a run of several cycles. How many cycles
+// are possible is checked when it is run.
 func checkCourse(o *v1alpha1.Scenario, r reporter) {
 	e, expect := &o.Expect, path{"expect"}
 	if o.Cycles == nil {
@@ -92,7 +92,7 @@ func checkCourse(o *v1alpha1.Scenario, r reporter) {
 		every = o.Every.Duration
 	}
 	if *o.Cycles < 1 || every <= 0 {
-		return // whoever runs it says so
+		return // this is reported when it is run
 	}
 	for i := range e.Timeline {
 		m, at := &e.Timeline[i], expect.Add("timeline", i)
@@ -103,7 +103,7 @@ func checkCourse(o *v1alpha1.Scenario, r reporter) {
 	}
 }
 
-// checkMoment reports a moment that no cycle is at.
+// checkMoment reports a moment at which there is no cycle.
 func checkMoment(m *v1alpha1.ExpectedMoment, cycles int, every time.Duration, at path, r reporter) {
 	switch {
 	case (m.Cycle == nil) == (m.At == nil):

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// inherit gives the alternative the job's subgroups and topology where it has
-// none of its own, and says where each is written.
+// inherit sets the subgroups and the topology of the alternative to those of the job if
+// it has none of its own. It returns the paths at which they are written.
 func (m *jobMaker) inherit(a *v1alpha1.Alternative, at path) (subgroups, topology path) {
 	subgroups, topology = at.Add("subgroups"), at.Add("topology")
 	if len(a.Subgroups) == 0 {
@@ -26,9 +26,9 @@ func (m *jobMaker) inherit(a *v1alpha1.Alternative, at path) (subgroups, topolog
 	return subgroups, topology
 }
 
-// arrange divides the plan's tasks into subgroups and says which are kept near
-// each other. It reports whether they can be.
-func (m *jobMaker) arrange(a *v1alpha1.Alternative, at path, p *plan) bool {
+// makeSubgroups makes the subgroups of the alternative and sets its topology. It reports
+// whether what is written is valid.
+func (m *jobMaker) makeSubgroups(a *v1alpha1.Alternative, at path, p *layout) bool {
 	subgroupsAt, topologyAt := m.inherit(a, at)
 	if p.whole != nil {
 		const remedy = "unit %s takes any whole nodes of one group and all replicas together; leave %s out, or leave the unit out and ask for the devices of a node"
@@ -54,7 +54,7 @@ func (m *jobMaker) arrange(a *v1alpha1.Alternative, at path, p *plan) bool {
 			}
 			names[g.Name] = i
 		}
-		members, fine := m.members(a, i, at, roles)
+		members, fine := m.addMembers(a, i, at, roles)
 		ok = ok && fine
 		least := members
 		if g.MinMember != nil && fine {
@@ -69,11 +69,12 @@ func (m *jobMaker) arrange(a *v1alpha1.Alternative, at path, p *plan) bool {
 		}
 		p.subgroups = append(p.subgroups, cluster.Subgroup{Name: g.Name, Min: least, Topology: makeTopology(g.Topology, at.Add("topology"), m.r)})
 	}
-	return m.nest(a, at, subgroupsAt, p) && ok
+	return m.nestSubgroups(a, at, subgroupsAt, p) && ok
 }
 
-// members counts the tasks of subgroup i and marks them as its own.
-func (m *jobMaker) members(a *v1alpha1.Alternative, i int, at path, roles map[string]*role) (int, bool) {
+// addMembers assigns the tasks that subgroup i lists to it, and returns how many they
+// are. It reports false if the list is not valid.
+func (m *jobMaker) addMembers(a *v1alpha1.Alternative, i int, at path, roles map[string]*role) (int, bool) {
 	g := &a.Subgroups[i]
 	if len(g.Tasks) == 0 && slices.ContainsFunc(a.Subgroups, func(o v1alpha1.Subgroup) bool { return o.Parent == g.Name }) {
 		return 0, true
@@ -82,16 +83,16 @@ func (m *jobMaker) members(a *v1alpha1.Alternative, i int, at path, roles map[st
 		m.r.errorf(at.Add("tasks"), "say which tasks are in the subgroup, such as [%s]", phrase.Clip(a.Tasks[0].Name))
 		return 0, false
 	}
-	whose := "the job"
+	owner := "the job"
 	if len(m.job.Spec.Alternatives) > 0 {
-		whose = "alternative " + phrase.Quote(a.Name)
+		owner = "alternative " + phrase.Quote(a.Name)
 	}
 	count, ok := 0, true
 	for k, name := range g.Tasks {
 		at, r := at.Add("tasks", k), roles[name]
 		switch {
 		case r == nil:
-			m.r.errorf(at, "%s has no task %s%s", whose, phrase.Quote(name), nearest.Hint(name, taskNames(a)))
+			m.r.errorf(at, "%s has no task %s%s", owner, phrase.Quote(name), nearest.Hint(name, taskNames(a)))
 			ok = false
 		case r.subgroup == i+1:
 			m.r.errorf(at, "task %s is already listed; leave it out", phrase.Quote(name))
@@ -107,7 +108,7 @@ func (m *jobMaker) members(a *v1alpha1.Alternative, i int, at path, roles map[st
 	return count, ok
 }
 
-// taskNames are those that a suggestion is taken from.
+// taskNames returns the names of tasks from which a suggestion is chosen.
 func taskNames(a *v1alpha1.Alternative) []string {
 	const compared = 1000
 	var out []string
@@ -117,10 +118,11 @@ func taskNames(a *v1alpha1.Alternative) []string {
 	return out
 }
 
-// minimum is how many tasks must stand together, false if what is written makes no sense.
-func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *plan) (int, bool) {
+// minimum returns how many tasks must be placed together. It reports false if what is
+// written is not valid.
+func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *layout) (int, bool) {
 	alt := cluster.Alternative{Subgroups: p.subgroups, MinSubgroups: p.minSubgroups}
-	parts := alt.Least(func(sub int) int { return p.subgroups[sub-1].Min })
+	minima := alt.Least(func(sub int) int { return p.subgroups[sub-1].Min })
 	members := make([]int, len(p.subgroups)+1)
 	for i := range p.roles {
 		members[p.roles[i].subgroup] += p.roles[i].count
@@ -128,7 +130,7 @@ func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *plan) (int, bool
 	loose := members[0]
 	fewest := loose + alt.Least(func(sub int) int { return members[sub] })
 	if a.MinMember == nil {
-		return max(1, parts+loose), true
+		return max(1, minima+loose), true
 	}
 	least, problem := *a.MinMember, ""
 	switch {
@@ -140,8 +142,8 @@ func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *plan) (int, bool
 		problem = fmt.Sprintf("unit %s places all replicas together, %d tasks; leave minMember out", unitNode, p.total)
 	case least > fewest:
 		problem = fmt.Sprintf("%d, and as many subgroups as are needed may have only %d tasks; lower it, or leave it out", least, fewest)
-	case least < parts:
-		problem = fmt.Sprintf("%d is less than the subgroups' own minima, which add up to %d; raise it, or leave it out", least, parts)
+	case least < minima:
+		problem = fmt.Sprintf("%d is less than the subgroups' own minima, which add up to %d; raise it, or leave it out", least, minima)
 	}
 	if problem != "" {
 		m.r.errorf(at.Add("minMember"), "%s", problem)
@@ -149,7 +151,7 @@ func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *plan) (int, bool
 	return least, problem == ""
 }
 
-// makeTopology turns levels as people write them into those of the books.
+// makeTopology converts topology levels.
 func makeTopology(t *v1alpha1.Topology, at path, r reporter) cluster.Topology {
 	if t == nil {
 		return cluster.Topology{}
@@ -163,7 +165,7 @@ func makeTopology(t *v1alpha1.Topology, at path, r reporter) cluster.Topology {
 	checkDistinct(t.Preferred, "level", at.Add("preferred"), r)
 	for i, level := range t.Preferred {
 		switch at := at.Add("preferred", i); {
-		case level == "": // said already
+		case level == "": // checkDistinct has reported it
 		case level == t.Required:
 			r.errorf(at, "%s is required already; leave it out here", phrase.Quote(level))
 		default:

@@ -9,10 +9,12 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// maxTerms bounds how many terms a task's and its job's required affinity make together.
+// maxTerms is the largest number of required terms of a task, after those of the task
+// and of its job are combined.
 const maxTerms = 1000
 
-// selector is the labels that the job asks for and those that the task does.
+// selector returns the labels that the job requires of nodes (of) and those that the
+// task requires (own).
 func (m *jobMaker) selector(of []cluster.Label, own map[string]string, at path) []cluster.Label {
 	if len(own) == 0 {
 		return of
@@ -28,8 +30,9 @@ func (m *jobMaker) selector(of []cluster.Label, own map[string]string, at path) 
 	return cluster.SortLabels(labels)
 }
 
-// nodeAffinity adds what the task asks of nodes to what its job asks. A node must
-// match a term of each, which is to say: any term of one together with any of the other.
+// nodeAffinity adds the node affinity of the task to that of its job. A node must match
+// one required term of the job and one of the task. State knows only alternatives of
+// terms, so that each term of the job is combined with each term of the task.
 func (m *jobMaker) nodeAffinity(s *cluster.Shape, a *v1alpha1.NodeAffinity, at path) {
 	if a == nil {
 		return

@@ -14,7 +14,8 @@ const maxName = 253
 
 var namePath = path{"metadata", "name"}
 
-// checkName reports a name that cannot be one, and returns whether it can.
+// checkName checks the name of an object and reports whether it is valid. Kind is the
+// kind of the object, as in "a node needs a name".
 func checkName(name, kind string, r reporter) bool {
 	return checkNameAt(name, kind, namePath, r)
 }
@@ -25,7 +26,7 @@ func checkNameAt(name, kind string, at path, r reporter) bool {
 		r.errorf(at, "a %s needs a name", kind)
 	case len(name) > maxName:
 		r.errorf(at, "the name has %d characters; %d are the most", len(name), maxName)
-	case !nameLike(name):
+	case !isName(name):
 		r.errorf(at, "%s is no name: use lower-case letters, digits, - and ., and begin and end with a letter or digit", phrase.Quote(name))
 	default:
 		return true
@@ -33,7 +34,9 @@ func checkNameAt(name, kind string, at path, r reporter) bool {
 	return false
 }
 
-func nameLike(s string) bool {
+// isName reports whether s, which is not empty, has only characters that names may
+// have.
+func isName(s string) bool {
 	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 	for i := range len(s) {
 		if c := s[i]; !letter(c) && c != '-' && c != '.' {
@@ -43,12 +46,12 @@ func nameLike(s string) bool {
 	return letter(s[0]) && letter(s[len(s)-1])
 }
 
-// checkNamespace accepts none.
+// checkNamespace reports whether the namespace is valid. No namespace is valid.
 func checkNamespace(namespace string, r reporter) bool {
 	return namespace == "" || checkNameAt(namespace, "namespace", path{"metadata", "namespace"}, r)
 }
 
-// checkLabels reports labels that Kubernetes would not take either.
+// checkLabels reports labels that Kubernetes does not accept.
 func checkLabels(labels map[string]string, at path, r reporter) {
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		if checkKey(k, at.Add(k), r) {
@@ -75,7 +78,8 @@ func checkKey(key string, at path, r reporter) bool {
 	return true
 }
 
-// checkEnum reports a value that is none of those allowed; "" is the default and passes.
+// checkEnum reports whether the value is one of those allowed. An empty value means
+// the default and is always allowed.
 func checkEnum[T ~string](value string, allowed []T, at path, r reporter) bool {
 	if value == "" || slices.Contains(allowed, T(value)) {
 		return true
@@ -92,7 +96,7 @@ func checkEnum[T ~string](value string, allowed []T, at path, r reporter) bool {
 	return false
 }
 
-// checkDistinct reports entries of a list that are empty or come twice.
+// checkDistinct reports entries of a list that are empty or occur twice.
 func checkDistinct(values []string, what string, at path, r reporter) {
 	seen := make(map[string]int, len(values))
 	for i, v := range values {
