@@ -10,24 +10,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Arguments are what a configuration passes to one plugin. They stay as they
-// were written until the plugin says what it wants to read them into.
+// Arguments are the arguments of one plugin in a configuration. They are kept as a tree
+// until the plugin decodes them into a type of its own.
 type Arguments struct {
 	node *yaml.Node
 	file string
 	path path
 }
 
-// Decode reads the arguments into a struct, strictly: a field that it does not
-// have is an error. Without arguments the struct keeps its defaults. It does not validate.
+// Decode reads the arguments into a struct. A field that the struct does not have is an
+// error. Without arguments the struct keeps its values. The plugin validates them.
 func (a Arguments) Decode(into any) error {
 	return strict.Decode(a.node, into, strict.Options{File: a.file, Path: a.path}).Err()
 }
 
-// Empty reports whether nothing was written.
+// Empty reports whether no arguments are written.
 func (a Arguments) Empty() bool { return a.node == nil || strict.IsNull(strict.Resolve(a.node)) }
 
-// ParseArguments reads arguments that stand alone, as tests and flags have them.
+// ParseArguments reads a file, or the text of a flag, that contains only arguments.
 func ParseArguments(name string, data []byte) (Arguments, error) {
 	var out Arguments
 	var docs []*yaml.Node
@@ -44,20 +44,20 @@ func ParseArguments(name string, data []byte) (Arguments, error) {
 	return out, nil
 }
 
-// Configuration is a SchedulerConfiguration that plugins can read their arguments from.
+// Configuration is a SchedulerConfiguration with arguments that can be decoded.
 type Configuration struct {
 	ReplaceDefaults bool
-	Plugins         []PluginEntry // as written
+	Plugins         []PluginEntry // in the order in which they are written
 	Where           string        // file:line
 
 	src     *source
 	written *v1alpha1.SchedulerConfiguration
 }
 
-// PluginEntry is one plugin's place in the profile.
+// PluginEntry is the entry of one plugin.
 type PluginEntry struct {
 	Name      string
-	Weight    *int // nil: the profile's
+	Weight    *int // nil: as in the default profile
 	Before    string
 	After     string
 	Position  string // at most one of Before, After and Position is set
@@ -66,13 +66,14 @@ type PluginEntry struct {
 	Where     string // file:line
 }
 
+// configuration checks a configuration and finds the arguments of its plugins.
 func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuration {
-	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.where(), src: r.src, written: c}
-	r.take(convert.Configuration(c))
+	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.fileLine(), src: r.src, written: c}
+	r.report(convert.Configuration(c))
 	for i, p := range c.Plugins {
 		at := path{"plugins", i}
 		e := PluginEntry{Name: p.Name, Weight: p.Weight, Before: p.Before, After: p.After, Position: p.Position, Disabled: p.Disabled}
-		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.find(at).Line)
+		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.position(at).Line)
 		if n := strict.Resolve(strict.Locate(r.src.root, at)); n.Kind == yaml.MappingNode {
 			if args := strict.Entry(n, "arguments"); args != nil {
 				e.Arguments = Arguments{args, r.src.file, at.Add("arguments")}
@@ -86,7 +87,7 @@ func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuratio
 	return out
 }
 
-// Entry finds a plugin's entry, nil if it is not configured.
+// Entry returns the entry of a plugin, nil if there is none.
 func (c *Configuration) Entry(plugin string) *PluginEntry {
 	i := slices.IndexFunc(c.Plugins, func(e PluginEntry) bool { return e.Name == plugin })
 	if i < 0 {

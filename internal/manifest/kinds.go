@@ -14,24 +14,25 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// The API versions of what kubectl prints.
+// API versions of the kinds of Kubernetes that are read.
 const (
 	coreVersion   = "v1"
 	policyVersion = "policy/v1"
 )
 
-// kind is a kind of object that a bundle holds a list of.
+// kind is a kind of object that is read. A bundle has a list of the objects of each kind.
 type kind struct {
 	version, name string
 	read          func(*Bundle, *yaml.Node, reporter)
 	count         func(*Bundle) int
 	merge         func(b, o *Bundle)
-	// visit names each object; nil: there is one at most, and it has no ID.
-	visit func(*Bundle, func(id string, e entryOf))
+	// visit calls its argument with the ID of each object. It is nil for kinds of which
+	// there is one object at most, without an ID.
+	visit func(*Bundle, func(id string, e objectEntry))
 }
 
-// kinds are all that are read. Where two share their IDs, the one that is
-// declared twice is the later one.
+// kinds are the kinds that are read. Two kinds may share IDs; of two objects with one
+// ID and no position, the one of the later kind is reported as the duplicate.
 var kinds = []kind{
 	kindOf(v1alpha1.APIVersion, v1alpha1.KindNode, func(b *Bundle) *[]*v1alpha1.Node { return &b.Nodes },
 		func(o *v1alpha1.Node) string { return "node/" + o.Name },
@@ -57,7 +58,7 @@ var kinds = []kind{
 		checked(convert.PodDisruptionBudget), namePlace),
 }
 
-// checked is a conversion of which only the notes count.
+// checked returns a function that converts an object and returns only the notes.
 func checked[T, To any](conversion func(*T) (To, convert.Notes)) func(*T) convert.Notes {
 	return func(o *T) convert.Notes {
 		_, notes := conversion(o)
@@ -65,8 +66,8 @@ func checked[T, To any](conversion func(*T) (To, convert.Notes)) func(*T) conver
 	}
 }
 
-// checkedAlone is checked for a conversion that depends on other objects, while
-// none are known.
+// checkedAlone is like checked, for a conversion that depends on other objects. These are
+// not known while a file is read.
 func checkedAlone[T, To any](conversion func(*T, *convert.Environment) (To, convert.Notes)) func(*T) convert.Notes {
 	return func(o *T) convert.Notes {
 		_, notes := conversion(o, &convert.Environment{})
@@ -74,44 +75,47 @@ func checkedAlone[T, To any](conversion func(*T, *convert.Environment) (To, conv
 	}
 }
 
-// kindOf is a kind whose list holds the objects as they were read. Check returns
-// what is wrong with one, and places the fields of it that later errors may name.
+// kindOf returns a kind of which list returns the objects in a bundle. Check returns what
+// is wrong with an object, and places the fields that may be wrong because of other
+// objects, which are checked after the document is dropped.
 func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) string, check func(*T) convert.Notes, places func(*T) []path) kind {
 	k := kind{
 		version: version, name: name,
 		read: func(b *Bundle, n *yaml.Node, r reporter) {
 			if o := decode[T](n, r, version != v1alpha1.APIVersion); o != nil {
-				r.take(check(o))
+				r.report(check(o))
 				*list(b) = append(*list(b), o)
-				b.keep(o, r, places(o)...)
+				b.setSource(o, r, places(o)...)
 			}
 		},
 		count: func(b *Bundle) int { return len(*list(b)) },
 		merge: func(b, o *Bundle) { *list(b) = append(*list(b), *list(o)...) },
 	}
 	if id != nil {
-		k.visit = func(b *Bundle, each func(string, entryOf)) {
+		k.visit = func(b *Bundle, each func(string, objectEntry)) {
 			for i, o := range *list(b) {
-				each(id(o), entryOf{o, version, name, func(f *Bundle) error { return put(b, *list(b), i, *list(f)) }})
+				each(id(o), objectEntry{o, version, name, func(f *Bundle) error { return replace(b, *list(b), i, *list(f)) }})
 			}
 		}
 	}
 	return k
 }
 
-// configurationKind differs in that a bundle keeps what a configuration comes to.
+// configurationKind is the kind SchedulerConfiguration. A bundle has a Configuration
+// instead of the object, since the arguments of plugins are decoded later.
 func configurationKind() kind {
 	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil, nil)
 	k.read = func(b *Bundle, n *yaml.Node, r reporter) {
 		if o := decode[v1alpha1.SchedulerConfiguration](n, r, false); o != nil {
 			b.configurations = append(b.configurations, configuration(o, r))
-			r.src.forget()
+			r.src.dropTree()
 		}
 	}
 	return k
 }
 
-// kindNames are those of an API version. What kubectl prints has lists as well.
+// kindNames returns the kinds of an API version that are read. Of Kubernetes, lists are
+// read as well.
 func kindNames(version string) []string {
 	var out, lists []string
 	for _, k := range kinds {
@@ -135,18 +139,18 @@ const (
 	dump = "kubectl get nodes,pods,pdb -A -o yaml"
 )
 
-// read takes one object, or a list of them, into the bundle.
+// read adds the object, or the objects of a list, to the bundle.
 func (b *Bundle) read(file string, n *yaml.Node, errs *Errors) {
 	b.readAs(file, n, "", "", errs)
 }
 
-// readAs reads an object whose list already said what its items are; kubectl
-// get --raw leaves both out of them.
+// readAs reads an object of which the list gives version and kind. They may be missing in
+// the items of a list, as in what kubectl get --raw prints.
 func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *Errors) {
 	objects, wrong := b.count(), len(*errs)
 	defer func() {
 		if b.count() == objects && len(*errs) > wrong {
-			b.lost++
+			b.unread++
 		}
 	}()
 	n = strict.Resolve(n)
@@ -176,7 +180,7 @@ func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *E
 	}
 }
 
-// readKind reads an object of a kind that is known, or a list of them.
+// readKind reads an object of a known kind, or a list of objects.
 func (b *Bundle) readKind(version, name string, n *yaml.Node, r reporter) {
 	for _, k := range kinds {
 		if k.version == version && k.name == name {
@@ -185,7 +189,7 @@ func (b *Bundle) readKind(version, name string, n *yaml.Node, r reporter) {
 		}
 	}
 	item := strings.TrimSuffix(name, "List")
-	if item == "" { // each item says itself what it is
+	if item == "" { // a List: each item has a kind of its own
 		version = ""
 	}
 	b.readItems(n, version, item, r)
@@ -250,8 +254,8 @@ func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {
 	}
 }
 
-// decode returns nil if anything is wrong: checking half an object would only
-// report the same mistakes again.
+// decode returns nil if there is any error. An object that was decoded in part is not
+// checked, because that would report the same mistakes again.
 func decode[T any](n *yaml.Node, r reporter, allowUnknown bool) *T {
 	out := new(T)
 	if errs := strict.Decode(n, out, strict.Options{File: r.src.file, AllowUnknown: allowUnknown}); len(errs) > 0 {
@@ -261,8 +265,8 @@ func decode[T any](n *yaml.Node, r reporter, allowUnknown bool) *T {
 	return out
 }
 
-// keep remembers where an object was written once it has been checked.
-func (b *Bundle) keep(object any, r reporter, places ...path) {
-	r.src.forget(places...)
+// setSource records where an object is written, after it was checked.
+func (b *Bundle) setSource(object any, r reporter, places ...path) {
+	r.src.dropTree(places...)
 	b.remember(object, r.src)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// models makes the jobs of all models, once the nodes are in the books: which
-// forms a replica may take depends on what devices there are.
+// models adds the jobs of all models to State. It is called when State has all nodes: the
+// alternatives of a replica depend on the devices.
 func (m *stateMaker) models(s *cluster.State) {
 	groups := s.View().Groups()
 	fleet := model.NewFleet(groups)
@@ -21,8 +21,8 @@ func (m *stateMaker) models(s *cluster.State) {
 	}
 	for _, o := range m.bundle.Models {
 		r := m.bundle.reporter(o, &m.errs)
-		spec, notes := convert.Model(o, m.around)
-		r.take(notes)
+		spec, notes := convert.Model(o, m.environment)
+		r.report(notes)
 		if !m.sources(spec, o, r) || spec.Backend == nil {
 			continue
 		}
@@ -38,7 +38,7 @@ func (m *stateMaker) models(s *cluster.State) {
 		}
 		m.plans = append(m.plans, plan)
 		if m.tasks > convert.MaxTasks {
-			return // it was said, and more would only take memory
+			return // addJob has reported it, and more jobs would only take memory
 		}
 		for _, j := range plan.Jobs {
 			m.addJob(j, r)
@@ -47,13 +47,14 @@ func (m *stateMaker) models(s *cluster.State) {
 		for i, x := range o.Status.Replicas {
 			at := path{"status", "replicas", i}
 			if j := s.Job(plan.Replica(x.Replica)); j != nil {
-				m.runningTasks(j, placed{x.Placements, x.Form, at, "form"}, r)
+				m.runningTasks(j, placements{x.Placements, x.Form, at, "form"}, r)
 			}
 		}
 	}
 }
 
-// observe takes readings into the books, once it is known what runs.
+// observe adds the readings of free memory to State. It is called when State has the
+// tasks that run: what is not free and not held by these is foreign.
 func (m *stateMaker) observe(s *cluster.State) {
 	for _, o := range m.bundle.Nodes {
 		if len(o.Status.FreeMemory) == 0 {

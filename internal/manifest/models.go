@@ -11,20 +11,20 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// Models reads the models of one file by themselves, with their sources: the
-// queues and nodes that they name may be elsewhere.
+// Models reads the models of one file and the files of these. Queues and nodes that they
+// name need not exist.
 func Models(file string) ([]*model.Spec, error) {
 	name, data, err := read(file, strings.NewReader(""))
 	if err != nil {
 		return nil, Errors{*err}
 	}
 	b, errs := parse(name, data)
-	m := stateMaker{bundle: b, around: b.around(), errs: errs}
+	m := stateMaker{bundle: b, environment: b.environment(), errs: errs}
 	var out []*model.Spec
 	for _, o := range b.Models {
 		r := b.reporter(o, &m.errs)
-		s, notes := convert.Model(o, m.around)
-		r.take(notes)
+		s, notes := convert.Model(o, m.environment)
+		r.report(notes)
 		if m.sources(s, o, r) && s.Backend != nil {
 			out = append(out, s)
 		}
@@ -35,7 +35,7 @@ func Models(file string) ([]*model.Spec, error) {
 	return out, m.errs.Err()
 }
 
-// selectionNotes tell of devices that models select and no node has.
+// selectionNotes returns notes about devices that models select and no node has.
 func (m *stateMaker) selectionNotes() []string {
 	nodes := map[string]*cluster.Node{}
 	var names []string

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// notes are what a person should know about how the input was read.
+// notes returns what a user should know about the objects, sorted.
 func (b *Bundle) notes() []string {
 	pods, nodes := tallies{}, tallies{}
 	for _, o := range b.Pods {
@@ -41,18 +41,19 @@ func (b *Bundle) notes() []string {
 	return out
 }
 
-// levelNotes tell of topology levels that no node has: with them nothing is near anything.
+// levelNotes returns notes about topology levels that no node has as a label. There are
+// no domains of such a level.
 func (b *Bundle) levelNotes() []string {
-	var labels map[string]bool // of any node; made when first asked for
+	var labels map[string]bool // of all nodes; nil until a job names a level
 	var out []string
-	said := map[string]bool{}
+	noted := map[string]bool{}
 	for _, j := range b.Jobs {
 		for _, level := range levels(j) {
 			if labels == nil {
 				labels = b.nodeLabels()
 			}
-			if id := convert.JobID(j); !labels[level] && !said[id+" "+level] {
-				said[id+" "+level] = true
+			if id := convert.JobID(j); !labels[level] && !noted[id+" "+level] {
+				noted[id+" "+level] = true
 				near := phrase.Suggestion(level, slices.Sorted(maps.Keys(labels)))
 				out = append(out, fmt.Sprintf("%s names the topology level %s, a label that no node has%s", id, phrase.Quote(level), near))
 			}
@@ -61,7 +62,7 @@ func (b *Bundle) levelNotes() []string {
 	return out
 }
 
-// levels are all that the job names.
+// levels returns the topology levels that the job names.
 func levels(j *v1alpha1.Job) []string {
 	var out []string
 	add := func(t *v1alpha1.Topology) {
@@ -72,13 +73,13 @@ func levels(j *v1alpha1.Job) []string {
 			}
 		}
 	}
-	parts := slices.Clone(j.Spec.Subgroups)
+	subgroups := slices.Clone(j.Spec.Subgroups)
 	add(j.Spec.Topology)
 	for _, a := range j.Spec.Alternatives {
 		add(a.Topology)
-		parts = append(parts, a.Subgroups...)
+		subgroups = append(subgroups, a.Subgroups...)
 	}
-	for _, g := range parts {
+	for _, g := range subgroups {
 		add(g.Topology)
 	}
 	return out
@@ -100,7 +101,7 @@ func (b *Bundle) nodeLabels() map[string]bool {
 	return out
 }
 
-// tally collects names for a note and shows the first few.
+// tally collects names for a note, which shows the first of them.
 type tally []string
 
 func (t *tally) add(name string) { *t = append(*t, name) }
@@ -118,10 +119,10 @@ func (t tally) note(notes []string, what, kind string) []string {
 	return append(notes, fmt.Sprintf("%s %s: %s", numeral.Count(len(t), kind), what, names))
 }
 
-// tallies collect the names of objects of one kind by the messages of their notes.
+// tallies are the names of objects of one kind by the messages of their notes.
 type tallies map[string]*tally
 
-// add counts the object under its notes of the severities.
+// add adds the object to the tally of each of its notes of the severities.
 func (t tallies) add(name string, notes convert.Notes, severities ...convert.Severity) {
 	for _, n := range notes {
 		if !slices.Contains(severities, n.Severity) {
@@ -145,7 +146,7 @@ func (t tallies) note(notes []string, kind string) []string {
 	return notes
 }
 
-// LeftOut are the workloads that were read and are not in the books, by ID, and why.
+// LeftOut returns why workloads that were read are not in State, by ID.
 func (b *Bundle) LeftOut() map[string]string {
 	out := map[string]string{}
 	for _, o := range b.Pods {

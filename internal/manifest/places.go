@@ -7,6 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// Places are the fields of an object of which the positions are kept: they may be wrong
+// because of other objects, which is found out after the document is dropped.
+
 var namePath = path{"metadata", "name"}
 
 func namePlace[T any](*T) []path { return []path{namePath} }
@@ -18,7 +21,6 @@ func nodePlaces(o *v1alpha1.Node) []path {
 	return []path{namePath}
 }
 
-// queuePlaces are the fields of a queue that other objects can contradict.
 func queuePlaces(o *v1alpha1.Queue) []path {
 	spec := path{"spec"}
 	out := []path{{"metadata", "name"}, spec.Add("parent"), spec.Add("quota"), spec.Add("limits")}
@@ -42,7 +44,6 @@ func queuePlaces(o *v1alpha1.Queue) []path {
 	return out
 }
 
-// jobPlaces are the fields that are checked against other objects later.
 func jobPlaces(o *v1alpha1.Job) []path {
 	out := []path{namePath, {"spec", "queue"}, {"spec", "tasks"}, {"status", "alternative"}}
 	for i := range o.Status.Placements {
@@ -52,7 +53,7 @@ func jobPlaces(o *v1alpha1.Job) []path {
 	return out
 }
 
-// modelPlaces are the fields that are checked against others later, or read from files.
+// modelPlaces includes the fields that name files, which are read later as well.
 func modelPlaces(o *v1alpha1.Model) []path {
 	spec := path{"spec"}
 	out := []path{

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// resourceNotes tell of resources that queues have terms for, or that workloads
-// request, and that no node has. Without any node that goes without saying.
+// resourceNotes returns notes about resources that no node has and that workloads request
+// or that have a quota, limit or weight in a queue. There are none if there are no nodes.
 func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluster.Node) []string {
 	if len(nodes) == 0 {
 		return nil
@@ -21,7 +21,7 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 		}
 		for i := range n.Devices {
 			if there[n.Devices[i].Resource] = true; n.Devices[i].Fraction > 0 {
-				there[cluster.DefaultDeviceResource] = true // of which slices are parts
+				there[cluster.DefaultDeviceResource] = true // queues count slices as fractions of it
 			}
 		}
 	}
@@ -47,7 +47,8 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 	return out
 }
 
-// requested are the names of the resources that tasks of the job request, in any form.
+// requested returns the names of the resources that tasks of the job request, in any of
+// its alternatives.
 func requested(j *cluster.Job) map[string]bool {
 	out := map[string]bool{}
 	for i := range j.Alternatives {
@@ -62,7 +63,8 @@ func requested(j *cluster.Job) map[string]bool {
 	return out
 }
 
-// productNotes tell of terms for products that no node has.
+// productNotes returns notes about products that no node has and that have a quota, limit
+// or weight in a queue.
 func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
 	there := map[string]bool{}
 	for _, n := range nodes {
@@ -76,7 +78,8 @@ func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
 	})
 }
 
-// absentTerms tell of terms of queues, those that concern the note, for what is not there.
+// absentTerms returns notes about names in quotas, limits and weights of queues that are
+// not there, of those names that concerns accepts.
 func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
 	names := slices.Sorted(maps.Keys(there))
 	var out []string

@@ -9,25 +9,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Error is one thing that is wrong in a file, and where.
+// Error is one mistake in a file and its place.
 type Error = strict.Error
 
-// Errors is everything that is wrong, sorted by place.
+// Errors are all mistakes that were found, sorted by place.
 type Errors = strict.Errors
 
 type path = field.Path
 
-// source is where an object was written. The document's tree is there while the
-// object is checked; later only the places that other objects can contradict.
+// source is where an object is written. The tree of the document is kept while the object
+// is checked, and after that only the positions of some fields.
 type source struct {
 	file  string
 	start strict.Position
-	root  *yaml.Node
-	marks map[string]strict.Position
+	root  *yaml.Node                 // nil after dropTree
+	marks map[string]strict.Position // positions that are kept, by path
 }
 
-// find is the place of the field, or of the nearest field around it that is there.
-func (s *source) find(p path) strict.Position {
+// position returns where the field is written, or the nearest field around it of which
+// the position is known.
+func (s *source) position(p path) strict.Position {
 	if s.root != nil {
 		return strict.PositionOf(s.root, p)
 	}
@@ -39,24 +40,25 @@ func (s *source) find(p path) strict.Position {
 	return s.start
 }
 
-// forget lets go of the document and keeps the places of the given fields.
-func (s *source) forget(keep ...path) {
+// dropTree drops the document, which takes much memory, and keeps the positions of the
+// given fields.
+func (s *source) dropTree(keep ...path) {
 	s.marks = make(map[string]strict.Position, len(keep))
 	for _, p := range keep {
-		s.marks[p.String()] = s.find(p)
+		s.marks[p.String()] = s.position(p)
 	}
 	s.root = nil
 }
 
-// where is the file and line of the object.
-func (s *source) where() string {
+// fileLine returns the file and line of the object.
+func (s *source) fileLine() string {
 	if s == nil || s.file == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s:%d", s.file, s.start.Line)
 }
 
-// reporter collects what is wrong with one object.
+// reporter adds errors about one object to a list.
 type reporter struct {
 	src  *source
 	errs *Errors
@@ -65,14 +67,14 @@ type reporter struct {
 func (r reporter) errorf(p path, format string, args ...any) {
 	e := Error{Path: p.String(), Message: fmt.Sprintf(format, args...)}
 	if r.src != nil {
-		at := r.src.find(p)
+		at := r.src.position(p)
 		e.File, e.Line, e.Column = r.src.file, at.Line, at.Column
 	}
 	*r.errs = append(*r.errs, e)
 }
 
-// take reports what is wrong with the object as its conversion says.
-func (r reporter) take(notes convert.Notes) {
+// report adds the errors among the notes of a conversion.
+func (r reporter) report(notes convert.Notes) {
 	for _, n := range notes {
 		if n.Severity == convert.Invalid {
 			r.errorf(n.Path, "%s", n.Message)

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// State makes fresh books from the objects. Equal objects give equal books, in
-// whatever order and from whatever files they were read.
+// State makes a new State of the objects. Equal objects give equal States, whatever the
+// order and the files in which they were read.
 func (b *Bundle) State() (*cluster.State, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
@@ -19,14 +19,14 @@ func (b *Bundle) State() (*cluster.State, error) {
 		b.Notes = f.Notes
 		return f.state()
 	}
-	m := stateMaker{bundle: b, around: b.around(), defects: tallies{}, offered: totals{}, asked: totals{}}
+	m := stateMaker{bundle: b, environment: b.environment(), defects: tallies{}, offered: totals{}, asked: totals{}}
 	m.convert()
 	if err := m.errs.Err(); err != nil {
 		return nil, err
 	}
 	s := cluster.NewState()
-	m.fill(s)
-	m.adopt(s)
+	m.apply(s)
+	m.switchToState(s)
 	m.models(s)
 	m.restore(s)
 	m.observe(s)
@@ -39,10 +39,11 @@ func (b *Bundle) State() (*cluster.State, error) {
 	return s, nil
 }
 
+// stateMaker makes a State of a bundle.
 type stateMaker struct {
-	bundle *Bundle
-	around *convert.Environment
-	errs   Errors
+	bundle      *Bundle
+	environment *convert.Environment
+	errs        Errors
 
 	queues  []*cluster.Queue
 	nodes   []*cluster.Node
@@ -50,23 +51,23 @@ type stateMaker struct {
 	budgets []*cluster.Budget
 	plans   []*model.Plan
 	running []running
-	cells   map[string]string // of each node
+	cells   map[string]string // of the nodes, by name
 
-	groupOf map[string]cluster.Key // of each node, once the nodes are in the books
+	groupOf map[string]cluster.Key // node group of each node; set by models
 
 	offered, asked totals
 	tasks, devices int
-	kept           tally // replicas that run in a form of before
-	defects        tallies
-	unplaced       tally // pods whose devices could not be found on their node
+	kept           tally   // replicas that run in a way that is not what their spec requests now
+	defects        tallies // nodes by the notes of their conversion
+	unplaced       tally   // pods for which their node has too few free devices
 }
 
-// convert turns every object into one for the books, sorted by name.
+// convert converts every object. Nodes and jobs are sorted by name.
 func (m *stateMaker) convert() {
 	b := m.bundle
 	for _, o := range b.Queues {
-		q, notes := convert.Queue(o, m.around)
-		b.reporter(o, &m.errs).take(notes)
+		q, notes := convert.Queue(o, m.environment)
+		b.reporter(o, &m.errs).report(notes)
 		m.queues = append(m.queues, q)
 	}
 	m.nodes = make([]*cluster.Node, 0, len(b.Nodes)+len(b.CoreNodes))
@@ -84,18 +85,18 @@ func (m *stateMaker) convert() {
 	}
 	for _, o := range b.Jobs {
 		r := b.reporter(o, &m.errs)
-		j, notes := convert.Job(o, m.around)
-		r.take(notes)
+		j, notes := convert.Job(o, m.environment)
+		r.report(notes)
 		m.addJob(j, r)
-		m.runningTasks(j, placed{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
+		m.runningTasks(j, placements{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
 	}
 	for _, o := range b.Pods {
 		if convert.LeftOut(o) != "" {
 			continue
 		}
 		r := b.reporter(o, &m.errs)
-		j, notes := convert.Pod(o, m.around)
-		r.take(notes)
+		j, notes := convert.Pod(o, m.environment)
+		r.report(notes)
 		m.addJob(j, r)
 		if p, ok := convert.PodPlacement(o); ok {
 			m.running = append(m.running, running{
@@ -106,21 +107,21 @@ func (m *stateMaker) convert() {
 	}
 	for _, o := range b.Budgets {
 		budget, notes := convert.DisruptionBudget(o)
-		b.reporter(o, &m.errs).take(notes)
+		b.reporter(o, &m.errs).report(notes)
 		m.budgets = append(m.budgets, budget)
 	}
 	for _, o := range b.CoreBudgets {
 		budget, notes := convert.PodDisruptionBudget(o)
-		b.reporter(o, &m.errs).take(notes)
+		b.reporter(o, &m.errs).report(notes)
 		m.budgets = append(m.budgets, budget)
 	}
 	slices.SortFunc(m.nodes, func(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// addNode reports whether there is room for more.
+// addNode adds a node and reports false if there are too many devices to go on.
 func (m *stateMaker) addNode(n *cluster.Node, notes convert.Notes, r reporter) bool {
-	r.take(notes)
+	r.report(notes)
 	m.defects.add(n.Name, notes, convert.Ignored)
 	for _, l := range n.Resources {
 		if !m.offered.add(l.Name, l.Capacity, 1) {
@@ -155,8 +156,8 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 	m.jobs = append(m.jobs, j)
 }
 
-// fill applies the objects to the State.
-func (m *stateMaker) fill(s *cluster.State) {
+// apply adds the objects to State.
+func (m *stateMaker) apply(s *cluster.State) {
 	for _, q := range topDown(m.queues) {
 		m.must(s.Apply(cluster.QueuePut{Queue: *q}))
 	}
@@ -174,8 +175,8 @@ func (m *stateMaker) fill(s *cluster.State) {
 	}
 }
 
-// adopt goes on with the State's own jobs and tasks.
-func (m *stateMaker) adopt(s *cluster.State) {
+// switchToState replaces the jobs and tasks that run by those of State, which are copies.
+func (m *stateMaker) switchToState(s *cluster.State) {
 	for i := range m.running {
 		w := &m.running[i]
 		for a := range w.job.Alternatives {
@@ -188,21 +189,21 @@ func (m *stateMaker) adopt(s *cluster.State) {
 	}
 }
 
-// must keeps what the books refuse although it was checked before: better an
-// error without a line than books that nobody can trust.
+// must records an error of State about a change that was checked before. It has no
+// position, but without it a State that lacks the change would be used.
 func (m *stateMaker) must(err error) {
 	if err != nil {
 		m.errs = append(m.errs, Error{Message: err.Error()})
 	}
 }
 
-// notes are about the books rather than the objects.
+// notes returns the notes that need converted objects.
 func (m *stateMaker) notes() []string {
 	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
 	out = append(out, resourceNotes(m.queues, m.jobs, m.nodes)...)
 	var unused tally
-	for i, o := range m.bundle.Budgets { // they come before those of Kubernetes
-		if idle(m.budgets[i], m.jobs) {
+	for i, o := range m.bundle.Budgets { // m.budgets has them before those of Kubernetes
+		if coversNone(m.budgets[i], m.jobs) {
 			unused.add(convert.DisruptionBudgetID(o))
 		}
 	}
@@ -213,6 +214,8 @@ func (m *stateMaker) notes() []string {
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }
 
-// idle reports whether the budget is about no workload. A typo in a label would
-// protect nobody, and nothing else would show it.
-func idle(b *cluster.Budget, jobs []*cluster.Job) bool { return !slices.ContainsFunc(jobs, b.Covers) }
+// coversNone reports whether the budget covers no job. The cause may be a typo in a label,
+// which has no other visible effect.
+func coversNone(b *cluster.Budget, jobs []*cluster.Job) bool {
+	return !slices.ContainsFunc(jobs, b.Covers)
+}

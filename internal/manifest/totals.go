@@ -2,17 +2,18 @@ package manifest
 
 import "math"
 
-// maxTotal bounds the sum of one resource over all objects.
+// maxTotal is the largest sum of one resource over all objects.
 const maxTotal = 1 << 62
 
-// maxDevicesInAll bounds everything that is read, at some hundred bytes each. Tests lower it.
+// maxDevicesInAll is the largest number of devices of all nodes together. A device takes
+// some hundred bytes of memory. Tests lower the limit.
 var maxDevicesInAll = 4_000_000
 
-// totals adds up what is asked or offered over a whole bundle, so that no sum
-// the books ever make can overflow.
+// totals are the sums of what all objects request or offer, by resource. They are limited,
+// so that no sum in State can overflow.
 type totals map[string]int64
 
-// add books count times the amount and reports whether the total still counts.
+// add adds count times the value, and reports false if the sum would exceed maxTotal.
 func (t totals) add(name string, value, count int64) bool {
 	if value <= 0 || count <= 0 {
 		return true

@@ -15,14 +15,14 @@ import (
 const emptyRemedy = "there is nothing to schedule: no object was found. Write a Node and a Job (apiVersion: " + v1alpha1.APIVersion +
 	"), or dump a cluster: " + dump
 
-// Validate checks the objects against each other: names that come twice, queues
-// and nodes that are named but not there. It also sets Notes.
+// Validate checks the objects against each other: names that occur twice, and queues and
+// nodes that are named and do not exist. It sets Notes.
 func (b *Bundle) Validate() error {
 	if b.Empty() {
 		return Errors{{Message: emptyRemedy}}
 	}
 	var errs Errors
-	b.checkTwice(&errs)
+	b.checkDuplicates(&errs)
 	b.checkSingle(&errs)
 	b.checkAlone(&errs)
 	b.checkReferences(&errs)
@@ -30,22 +30,23 @@ func (b *Bundle) Validate() error {
 	return errs.Err()
 }
 
+// reporter returns a reporter for the object, which adds to errs.
 func (b *Bundle) reporter(object any, errs *Errors) reporter {
 	return reporter{b.sources[object], errs}
 }
 
-// checkTwice reports objects of one kind and name. Nodes of
-// either kind share their names, and so do budgets.
-func (b *Bundle) checkTwice(errs *Errors) {
+// checkDuplicates reports objects with the same ID. Nodes of Berth and of Kubernetes share
+// their IDs, and so do budgets.
+func (b *Bundle) checkDuplicates(errs *Errors) {
 	first := map[string]any{}
-	b.visit(func(id string, e entryOf) {
+	b.visit(func(id string, e objectEntry) {
 		other, twice := first[id]
 		if !twice {
 			first[id] = e.object
 			return
 		}
 		a, z := other, e.object
-		if b.after(a, z) {
+		if b.isAfter(a, z) {
 			a, z = z, a
 		}
 		place := b.Where(a)
@@ -56,8 +57,8 @@ func (b *Bundle) checkTwice(errs *Errors) {
 	})
 }
 
-// after reports whether a was written after z.
-func (b *Bundle) after(a, z any) bool {
+// isAfter reports whether a is written after z.
+func (b *Bundle) isAfter(a, z any) bool {
 	x, y := b.sources[a], b.sources[z]
 	if x == nil || y == nil {
 		return x == nil && y != nil
@@ -78,6 +79,7 @@ func (b *Bundle) checkSingle(errs *Errors) {
 	}
 }
 
+// checkReferences reports queues and nodes that are named and do not exist.
 func (b *Bundle) checkReferences(errs *Errors) {
 	queues := b.queueTree()
 	queues.check(b, errs)
@@ -112,7 +114,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 		}
 		r := b.reporter(o, errs)
 		q, at, notes := convert.PodQueue(o)
-		r.take(notes)
+		r.report(notes)
 		queues.checkLeaf(q, at, r)
 		if n := o.Spec.NodeName; n != "" && !nodes[n] {
 			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: %s",
@@ -121,10 +123,10 @@ func (b *Bundle) checkReferences(errs *Errors) {
 	}
 }
 
-// checkPlaced reports a placement on a node that is not there.
+// checkPlaced reports a placement on a node that does not exist.
 func checkPlaced(p v1alpha1.TaskPlacement, at path, nodes map[string]bool, names []string, r reporter) {
 	switch {
-	case convert.Outcome(&p) != cluster.Pending: // it is on none, and the one that it was on may be gone
+	case convert.Outcome(&p) != cluster.Pending: // it has no node any more, and the node may have been removed
 	case p.Node == "":
 		r.errorf(at, "say the node that %s runs on", phrase.Quote(p.Task))
 	case !nodes[p.Node]:
@@ -132,6 +134,7 @@ func checkPlaced(p v1alpha1.TaskPlacement, at path, nodes map[string]bool, names
 	}
 }
 
+// noQueue returns the message about a queue that does not exist.
 func noQueue(name string, there []string) string {
 	s := "there is no queue " + phrase.Quote(name)
 	if near := phrase.Suggestion(name, there); near != "" {
@@ -140,8 +143,8 @@ func noQueue(name string, there []string) string {
 	return s + fmt.Sprintf("; declare it (kind: Queue, name: %s) or use %s", phrase.Clip(name), phrase.Either(there[:min(len(there), 5)]))
 }
 
-// around is what the bundle as a whole says about how to read each object.
-func (b *Bundle) around() *convert.Environment {
+// environment returns what the bundle says about how each object is read.
+func (b *Bundle) environment() *convert.Environment {
 	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree())}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {

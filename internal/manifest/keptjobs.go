@@ -8,35 +8,37 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// asItRuns is the form that is made of what runs of the job alone; nil: it has none.
-func asItRuns(j *cluster.Job) *cluster.Alternative {
+// runningAlternative returns the alternative that consists of what runs of the job, nil
+// if it has none. Only jobs of models have one: package model adds it for a replica that
+// runs.
+func runningAlternative(j *cluster.Job) *cluster.Alternative {
 	if last := &j.Alternatives[len(j.Alternatives)-1]; last.Running {
 		return last
 	}
 	return nil
 }
 
-// hasForm reports whether the job may be placed in a form of that name.
-func hasForm(j *cluster.Job, name string) bool {
+// hasAlternative reports whether the spec of the job has an alternative of that name.
+func hasAlternative(j *cluster.Job, name string) bool {
 	return slices.ContainsFunc(j.Alternatives, func(a cluster.Alternative) bool {
 		return !a.Running && (a.Name == name || strings.HasPrefix(a.Name, name+" in "))
 	})
 }
 
-// keep books jobs that run in a form that they would not be placed in any more.
-// Nobody stops a replica because its spec was edited, or a device was lost.
-func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
-	sharers := map[*cluster.Device]cluster.Bytes{}
+// keepRunning adds jobs to State that run in a way in which they would not be placed
+// now. A replica is not stopped because its spec was edited or a device was lost.
+func (m *stateMaker) keepRunning(s *cluster.State, jobs [][]running) {
+	sharers := map[*cluster.Device]cluster.Bytes{} // how many of these tasks have yet to claim the device
 	for _, of := range jobs {
 		for i := range of {
-			for _, d := range of[i].listed(s) {
+			for _, d := range of[i].listedDevices(s) {
 				sharers[d]++
 			}
 		}
 	}
 	for _, of := range jobs {
 		j := of[0].job
-		as := asItRuns(j)
+		as := runningAlternative(j)
 		for i := range of {
 			w := &of[i]
 			w.task = as.Tasks[slices.IndexFunc(as.Tasks, func(t *cluster.Task) bool { return t.Name == w.task.Name })]
@@ -44,19 +46,20 @@ func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
 			if n == nil {
 				continue
 			}
-			claims, problem := w.kept(n, sharers)
+			claims, problem := w.keptClaims(n, sharers)
 			if problem != "" {
 				w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 				continue
 			}
-			m.run(s, w, n, claims)
+			m.place(s, w, n, claims)
 		}
-		m.tellKept(s, j, of[0].because)
+		m.noteKept(s, j, of[0].reason)
 	}
 }
 
-// tellKept says that the job runs in a form of before.
-func (m *stateMaker) tellKept(s *cluster.State, j *cluster.Job, why string) {
+// noteKept adds a remark to the job, and counts it for a note: it runs in a way that is
+// not what its spec requests now.
+func (m *stateMaker) noteKept(s *cluster.State, j *cluster.Job, why string) {
 	if why == "" {
 		why = "none of its forms has these tasks on so many devices"
 	}
@@ -66,8 +69,9 @@ func (m *stateMaker) tellKept(s *cluster.State, j *cluster.Job, why string) {
 	m.kept.add(fmt.Sprintf("%s (%s)", j.ID, why))
 }
 
-// listed are the devices that the task is said to be on, as far as they are there.
-func (w *running) listed(s *cluster.State) []*cluster.Device {
+// listedDevices returns the devices that the status lists for the task, without those
+// that do not exist.
+func (w *running) listedDevices(s *cluster.State) []*cluster.Device {
 	n := s.Node(w.node)
 	var out []*cluster.Device
 	for _, i := range w.devices {
@@ -78,16 +82,17 @@ func (w *running) listed(s *cluster.State) []*cluster.Device {
 	return out
 }
 
-// kept is what the task holds of its devices: what its backend takes of each, or
-// an equal part of what is left for those who are kept there.
-func (w *running) kept(n *cluster.Node, sharers map[*cluster.Device]cluster.Bytes) ([]cluster.Claim, string) {
+// keptClaims returns what the task holds of its devices: the share that its backend takes
+// of each, but at most an equal part of what is free for the kept tasks on the device.
+// The second result says why the task cannot be there.
+func (w *running) keptClaims(n *cluster.Node, sharers map[*cluster.Device]cluster.Bytes) ([]cluster.Claim, string) {
 	if w.devices == nil {
 		return w.claims(n)
 	}
 	devices := slices.Sorted(slices.Values(w.devices))
 	var out []cluster.Claim
 	for k, i := range devices {
-		if problem := missing(n, i, k > 0 && devices[k-1] == i); problem != "" {
+		if problem := checkDevice(n, i, k > 0 && devices[k-1] == i); problem != "" {
 			return nil, problem
 		}
 		d := &n.Devices[i]
@@ -100,15 +105,15 @@ func (w *running) kept(n *cluster.Node, sharers map[*cluster.Device]cluster.Byte
 		}
 		c.Milli = min(c.Milli, d.FreeMilli()/cluster.Milli(sharers[d]))
 		if sharers[d]--; c.Milli == 0 {
-			return nil, fmt.Sprintf("device %d is %s", i, w.refused(n, i))
+			return nil, fmt.Sprintf("device %d is %s", i, w.whyRefused(n, i))
 		}
 		out = append(out, c)
 	}
 	return out, ""
 }
 
-// missing says why a device that is listed cannot be meant.
-func missing(n *cluster.Node, i int, twice bool) string {
+// checkDevice returns what is wrong with a device number in a status, "" if nothing is.
+func checkDevice(n *cluster.Node, i int, twice bool) string {
 	switch {
 	case i < 0 || i >= len(n.Devices):
 		return fmt.Sprintf("it has no device %d; its %d devices count from 0", i, len(n.Devices))
