@@ -57,14 +57,14 @@ func TestBudgets(t *testing.T) {
 		text string
 		want cluster.Budget
 	}{
-		"least":              {budget("{selector: {matchLabels: {app: web}}, minAvailable: 2}"), cluster.Budget{Name: "b", Selector: web, Bound: 2}},
-		"most":               {budget("{selector: {matchLabels: {app: web}}, maxUnavailable: 25%}"), cluster.Budget{Name: "b", Selector: web, Bound: 25, Percent: true, Unavailable: true}},
-		"of Kubernetes":      {coreBudget("{selector: {matchLabels: {app: web}}, maxUnavailable: 1}"), cluster.Budget{Name: "b", Namespace: "default", Selector: web, Bound: 1, Unavailable: true}},
-		"of everybody there": {coreBudget("{selector: {}, minAvailable: 100%}"), cluster.Budget{Name: "b", Namespace: "default", Selector: anything, Bound: 100, Percent: true}},
-		"of nobody":          {coreBudget("{minAvailable: 1}"), cluster.Budget{Name: "b", Namespace: "default", Bound: 1}},
-		"of no bound":        {coreBudget("{selector: {}}"), cluster.Budget{Name: "b", Namespace: "default", Selector: anything}},
-		"bare items":         {"apiVersion: policy/v1\nkind: PodDisruptionBudgetList\nitems: [{metadata: {name: b, namespace: ml}, spec: {minAvailable: 1}}]", cluster.Budget{Name: "b", Namespace: "ml", Bound: 1}},
-		"in a list of all":   {"apiVersion: v1\nkind: List\nitems: [{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1}}]", cluster.Budget{Name: "b", Namespace: "default", Bound: 1}},
+		"least":            {budget("{selector: {matchLabels: {app: web}}, minAvailable: 2}"), cluster.Budget{Name: "b", Selector: web, Bound: 2}},
+		"most":             {budget("{selector: {matchLabels: {app: web}}, maxUnavailable: 25%}"), cluster.Budget{Name: "b", Selector: web, Bound: 25, Percent: true, Unavailable: true}},
+		"of Kubernetes":    {coreBudget("{selector: {matchLabels: {app: web}}, maxUnavailable: 1}"), cluster.Budget{Name: "b", Namespace: "default", Selector: web, Bound: 1, Unavailable: true}},
+		"of all workloads": {coreBudget("{selector: {}, minAvailable: 100%}"), cluster.Budget{Name: "b", Namespace: "default", Selector: anything, Bound: 100, Percent: true}},
+		"of no workload":   {coreBudget("{minAvailable: 1}"), cluster.Budget{Name: "b", Namespace: "default", Bound: 1}},
+		"of no bound":      {coreBudget("{selector: {}}"), cluster.Budget{Name: "b", Namespace: "default", Selector: anything}},
+		"bare items":       {"apiVersion: policy/v1\nkind: PodDisruptionBudgetList\nitems: [{metadata: {name: b, namespace: ml}, spec: {minAvailable: 1}}]", cluster.Budget{Name: "b", Namespace: "ml", Bound: 1}},
+		"in a list of all": {"apiVersion: v1\nkind: List\nitems: [{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1}}]", cluster.Budget{Name: "b", Namespace: "default", Bound: 1}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

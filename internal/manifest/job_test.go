@@ -85,7 +85,7 @@ func TestJobErrors(t *testing.T) {
 	}
 }
 
-// made is a job from its spec.
+// made returns the job with the spec.
 func made(t *testing.T, spec string) *cluster.Job {
 	t.Helper()
 	b, err := Parse("f", []byte(job(spec)))

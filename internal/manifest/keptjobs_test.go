@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// Whatever becomes of a spec, what runs stays in the books and is told of.
+// A replica that runs stays in State when its spec is edited, and a note says so.
 func TestEditedModelsAreKept(t *testing.T) {
 	const gone = "none of its forms has these tasks on so many devices"
 	node := func(devices string) string {
@@ -47,17 +47,17 @@ func TestEditedModelsAreKept(t *testing.T) {
 		var holds []string
 		for _, task := range j.Tasks() {
 			if task.Node == nil {
-				t.Errorf("%s: %s is nowhere", name, task.ID)
+				t.Errorf("%s: %s has no node", name, task.ID)
 			}
 			for _, c := range task.Claims {
 				holds = append(holds, fmt.Sprintf("%d: %d GiB", c.Device, c.Memory>>30))
 			}
 		}
-		told := ""
+		remark := ""
 		if n := len(j.Remarks); j.Alternatives[j.Chosen].Running && n > 0 {
-			told = strings.TrimSuffix(strings.TrimPrefix(j.Remarks[n-1], "It is kept as it runs, which is not what its spec asks for now: "), ".")
+			remark = strings.TrimSuffix(strings.TrimPrefix(j.Remarks[n-1], "It is kept as it runs, which is not what its spec asks for now: "), ".")
 		}
-		if diff := cmp.Diff([]string{tt.holds, tt.why}, []string{strings.Join(holds, " "), told}); diff != "" {
+		if diff := cmp.Diff([]string{tt.holds, tt.why}, []string{strings.Join(holds, " "), remark}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if noted := strings.Contains(strings.Join(b.Notes, "\n"), "model/chat-0 ("+tt.why+")"); noted != (tt.why != "") {
@@ -66,7 +66,7 @@ func TestEditedModelsAreKept(t *testing.T) {
 	}
 }
 
-// Those who are kept on one device share what the others leave of it.
+// Kept tasks on one device share what the other tasks leave of it.
 func TestKeptTogether(t *testing.T) {
 	both := "placements: [{task: server-0, node: gpu, devices: [0]}]"
 	text := object("Model", "chat", "spec: {backend: custom, memory: {device: 30Gi}, replicas: 2}\nstatus: {replicas: [{replica: 0, "+both+"}, {replica: 1, "+both+"}]}") +

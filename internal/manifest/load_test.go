@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// write makes a directory.
+// write makes a directory with files.
 func write(t *testing.T, content map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func TestLoad(t *testing.T) {
 		"a/README.md":     "not read",
 		".git/broken.yml": "a: b: c",
 		".hidden.yaml":    "a: b: c",
-		// What lies beside weights is the model's own.
+		// A .json file beside weights belongs to the model.
 		"m/config.json": `{"model_type": "llama"}`, "m/model.safetensors.index.json": `{}`, "m/node.yaml": object("Node", "m", ""),
 		"m/lora/adapter_config.json": `{"r": 8}`, "m/lora/adapter_model.safetensors": "",
 		"z/config.json": `{"apiVersion": "berth.dev/v1alpha1", "kind": "Node", "metadata": {"name": "z"}}`,
@@ -45,7 +45,7 @@ func TestLoad(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "b.yaml"), filepath.Join(dir, "a", "link.txt")); err != nil {
 		t.Fatal(err)
 	}
-	// The file is named again, which does not make its node come twice.
+	// The file is named a second time and read once.
 	b, err := LoadFrom(strings.NewReader(object("Node", "in", "")), []string{dir, "-", filepath.Join(dir, "a/../b.yaml")})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestHostile: whatever a file holds, the answer is an error with a place.
+// TestHostile checks that hostile files give an error with a position.
 func TestHostile(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i <= 9; i++ {
@@ -146,7 +146,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestPowerShell: its redirection writes UTF-16.
+// TestPowerShell checks that UTF-16, which PowerShell writes when it redirects output, is
+// read.
 func TestPowerShell(t *testing.T) {
 	data := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune(node("{}"))) {
@@ -158,7 +159,7 @@ func TestPowerShell(t *testing.T) {
 	}
 }
 
-// TestAliasesAcrossObjects: an anchor may be in one item and its alias in another.
+// TestAliasesAcrossObjects checks that an alias in one item finds its anchor in another.
 func TestAliasesAcrossObjects(t *testing.T) {
 	b, err := Parse("f", []byte("apiVersion: v1\nkind: List\nitems:\n"+
 		"- {apiVersion: berth.dev/v1alpha1, kind: Node, metadata: {name: a}, spec: &s {cell: west}}\n"+
@@ -168,7 +169,8 @@ func TestAliasesAcrossObjects(t *testing.T) {
 	}
 }
 
-// TestTooManyDevices: few lines can ask for more memory than any machine has.
+// TestTooManyDevices checks the limit of devices: a few lines can describe more devices
+// than fit into memory.
 func TestTooManyDevices(t *testing.T) {
 	defer func(most int) { maxDevicesInAll = most }(maxDevicesInAll)
 	maxDevicesInAll = 4000

@@ -38,7 +38,7 @@ func TestDump(t *testing.T) {
 		"  pod/prod/web-0/0 Bound on gpu-a since 1780304407000000000 [{1 1000 42949672960 0} {2 1000 42949672960 0}]",
 		"budget prod/web of [{app In [web]}]: 25 percent true unavailable true",
 	}
-	if diff := cmp.Diff(want, books(s)); diff != "" {
+	if diff := cmp.Diff(want, describeState(s)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	n := s.Node("gpu-a")
@@ -73,9 +73,9 @@ func TestPodShape(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	wantAffinity := []cluster.JobTerm{
-		// Every node has a hostname of its own, so the domain is the node.
+		// Every node has a hostname of its own, so that the domain is the node.
 		{Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"train"}}}, Anti: true},
-		// The empty selectors are everything: a condition that always holds, in all namespaces there are.
+		// Empty selectors match everything: a condition that always holds, in all namespaces.
 		{Selector: cluster.Term{{Operator: cluster.DoesNotExist}}, Within: "topology.kubernetes.io/zone", Anti: true, Weight: 5, Namespaces: []string{"lab", "prod"}},
 	}
 	if diff := cmp.Diff(wantAffinity, j.Affinity); diff != "" {
@@ -118,7 +118,7 @@ func TestPods(t *testing.T) {
 	gpu := "containers: [{name: c, resources: {requests: {nvidia.com/gpu: 1}}}]"
 	tests := map[string]struct {
 		text  string
-		want  []string // lines of the books about pods and devices
+		want  []string // lines of describeState about pods and devices
 		notes []string
 	}{
 		"restored": {
@@ -158,7 +158,7 @@ func TestPods(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, line := range books(s) {
+			for _, line := range describeState(s) {
 				if strings.Contains(line, "pod/") || strings.Contains(line, "device") {
 					got = append(got, line)
 				}

@@ -97,13 +97,13 @@ func TestUsage(t *testing.T) {
 	const first, last = 1767225600000000000, 1767231000000000000
 	want := []cluster.Usage{{From: first, To: last, Resources: cluster.Resources{{Name: "cpu", Value: 500}, {Name: "nvidia.com/gpu", Value: 2000}, {Name: "nvidia.com/gpu:H100", Value: 1000}}}}
 	if diff := cmp.Diff(want, s.Queue("a").Past); diff != "" {
-		t.Errorf("the past in the books (-want +got)\n%s", diff)
+		t.Errorf("the past use in State (-want +got)\n%s", diff)
 	}
 	if b.Now() != last {
 		t.Errorf("now: want %d, have %d", int64(last), b.Now())
 	}
 	if len(s.View().Products()) > 0 {
-		t.Errorf("the past is no term, and products are named: %v", s.View().Products())
+		t.Errorf("past use is not a quota, limit or weight, and products are listed: %v", s.View().Products())
 	}
 }
 
@@ -121,7 +121,7 @@ func TestQuotaNotes(t *testing.T) {
 		t.Errorf("notes (-want +got)\n%s", diff)
 	}
 	if got := fmt.Sprint(s.Queue("b").Parent, s.Queue("b").Quota, s.Queue("a").Leaf()); got != "a[{cpu 3000} {memory 8589934592}] false" {
-		t.Errorf("the queue in the books: %s", got)
+		t.Errorf("the queue in State: %s", got)
 	}
 }
 
@@ -162,6 +162,6 @@ func TestProductNotes(t *testing.T) {
 		t.Errorf("notes (-want +got)\n%s", diff)
 	}
 	if got := fmt.Sprint(s.Queue("a").Quota, s.View().Products()); got != "[{nvidia.com/gpu:NVIDIA-H100 1500}] [nvidia.com/gpu:B200 nvidia.com/gpu:NVIDIA-H10 nvidia.com/gpu:NVIDIA-H100]" {
-		t.Errorf("in the books: %s", got)
+		t.Errorf("in State: %s", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 const head = `{"apiVersion":"berth.dev/v1alpha1","kind":"Snapshot","version":`
 
-// A reader of version 3 reads 2 by its upgrade, and neither 1 nor 4.
+// A program of version 3 reads version 2 by an upgrade, and neither version 1 nor 4.
 func TestSnapshotVersions(t *testing.T) {
 	third := format{version: 3, upgrades: map[int]func([]byte) ([]byte, error){
 		2: func(data []byte) ([]byte, error) {
@@ -47,8 +47,8 @@ func TestSnapshotVersions(t *testing.T) {
 	}
 }
 
-// TestEveryVersionHasAnUpgrade fails where the version grew and the one before it
-// cannot be read any more.
+// TestEveryVersionHasAnUpgrade fails if the version was raised and the version before it
+// cannot be read.
 func TestEveryVersionHasAnUpgrade(t *testing.T) {
 	if before := cluster.WireVersion - 1; before > 0 && current.upgrades[before] == nil {
 		t.Errorf("no upgrade from version %d to %d", before, cluster.WireVersion)
@@ -112,7 +112,7 @@ func TestSnapshotHasTooMuch(t *testing.T) {
 	}
 }
 
-// What is beside the State comes back: the time, parameters, notes and requests.
+// A snapshot keeps the time, parameters, notes and node requests.
 func TestSnapshotKeepsWhatIsBesideTheState(t *testing.T) {
 	text := head + `1,"now":5,"parameters":{"Prices":18446744073709551615},"notes":["a note"],"nodeRequests":[{"model":"model/m","instanceType":"x"}],"state":{}}`
 	b, err := Parse("f.json", []byte(text))

@@ -60,7 +60,7 @@ func TestSubgroups(t *testing.T) {
 		Subgroups    []cluster.Subgroup
 		MinSubgroups int
 		Topology     cluster.Topology
-		Tasks        map[string]int // the subgroup of each
+		Tasks        map[string]int // the subgroup of each task
 	}
 	rack := cluster.Topology{Required: "rack"}
 	tests := map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// object spells a manifest of one of Berth's kinds, with the body from line 4 on.
+// object returns a manifest of a kind of Berth. The body begins in line 4.
 func object(kind, name, body string) string {
 	return "apiVersion: berth.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: " + name + "}\n" + body
 }
@@ -15,7 +15,8 @@ func object(kind, name, body string) string {
 func job(spec string) string  { return object("Job", "j", "spec: "+spec) }
 func node(spec string) string { return object("Node", "n", "spec: "+spec) }
 
-// problems parses, validates and makes books, and returns what is wrong without the file's name.
+// problems parses the text and makes a State, and returns the errors without the name of
+// the file.
 func problems(text string) string {
 	b, err := Parse("f", []byte(text))
 	if err == nil {

@@ -154,7 +154,7 @@ func TestDecodeLoosely(t *testing.T) {
 		t.Errorf("unknown fields are skipped and wrong types are not: %v", errs)
 	}
 	if errs := read("f", "a: 1", target{}, false); len(errs) != 1 {
-		t.Errorf("a target that is no pointer: %v", errs)
+		t.Errorf("a target that is not a pointer: %v", errs)
 	}
 }
 
