@@ -27,7 +27,7 @@ func checkNameAt(name, kind string, at path, r reporter) bool {
 	case len(name) > maxName:
 		r.errorf(at, "the name has %d characters; %d are the most", len(name), maxName)
 	case !isName(name):
-		r.errorf(at, "%s is no name: use lower-case letters, digits, - and ., and begin and end with a letter or digit", phrase.Quote(name))
+		r.errorf(at, "%s is not a valid name: use lower-case letters, digits, - and ., and begin and end with a letter or digit", phrase.Quote(name))
 	default:
 		return true
 	}
@@ -62,7 +62,7 @@ func checkLabels(labels map[string]string, at path, r reporter) {
 
 func checkLabelValue(value string, at path, r reporter) {
 	if len(validation.IsValidLabelValue(value)) > 0 {
-		r.errorf(at, "%s is no label value: use at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit", phrase.Quote(value))
+		r.errorf(at, "%s is not a valid label value: use at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit", phrase.Quote(value))
 	}
 }
 
@@ -72,7 +72,7 @@ func checkKey(key string, at path, r reporter) bool {
 		return false
 	}
 	if len(validation.IsQualifiedName(key)) > 0 {
-		r.errorf(at, "%s is no label key: write name or domain/name", phrase.Quote(key))
+		r.errorf(at, "%s is not a valid label key: write name or domain/name", phrase.Quote(key))
 		return false
 	}
 	return true

@@ -41,7 +41,7 @@ func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
 		case p.Disabled:
 			r.errorf(at.Add(place.field), "a plugin that is disabled has no place; remove %s, or disabled", place.field)
 		case first != "":
-			r.errorf(at.Add(place.field), "the place is already said by %s; remove one of the two", first)
+			r.errorf(at.Add(place.field), "the place is already given by %s; remove one of the two", first)
 		default:
 			first = place.field
 		}

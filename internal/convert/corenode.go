@@ -65,7 +65,7 @@ func CoreNodeNotes(o *corev1.Node) Notes {
 	if isReady(o) {
 		return nil
 	}
-	return Notes{{Inactive, path{"status", "conditions"}, "not ready, taking nothing new", ""}}
+	return Notes{{Inactive, path{"status", "conditions"}, "not ready, taking no new tasks", ""}}
 }
 
 // isReady reports whether the condition Ready of the node is True. A node without

@@ -19,7 +19,7 @@ func staleGrace(d *metav1.Duration, at path, r reporter) *int64 {
 		return nil
 	}
 	if d.Duration > maxDelay {
-		r.errorf(at, "want %s at most, have %s; a time below 0 is for good", maxDelay, d.Duration)
+		r.errorf(at, "want %s at most, have %s; a negative time means without limit", maxDelay, d.Duration)
 	}
 	grace := d.Nanoseconds()
 	return &grace

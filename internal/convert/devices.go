@@ -124,7 +124,7 @@ func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 	}
 	for i, l := range set.Lost {
 		if l < 0 || l >= set.Count {
-			r.errorf(at.Add("lost", i), "there is no device %d among %d: they count from 0", l, set.Count)
+			r.errorf(at.Add("lost", i), "there is no device %d among %d: devices count from 0", l, set.Count)
 		}
 	}
 	for i, p := range set.Partitions {
@@ -146,7 +146,7 @@ func checkPartition(p *v1alpha1.Partition, at path, r reporter) bool {
 // whether it is valid.
 func checkProfile(profile string, at path, r reporter) bool {
 	if profile == "" || !isName(profile) {
-		r.errorf(at, "%s is no MIG profile; write one such as 1g.10gb", phrase.Quote(profile))
+		r.errorf(at, "%s is not a MIG profile; write one such as 1g.10gb", phrase.Quote(profile))
 		return false
 	}
 	return true

@@ -282,7 +282,7 @@ func (m *jobMaker) placement(p *v1alpha1.Placement, at path, tasks int, into *la
 		}
 	}
 	if p.Unit == unitNode && tasks != 1 {
-		m.r.errorf(at.Add("unit"), "unit %s wants exactly one entry under tasks, have %d: its replicas take whole nodes", unitNode, tasks)
+		m.r.errorf(at.Add("unit"), "unit %s needs exactly one entry under tasks, have %d: its replicas take whole nodes", unitNode, tasks)
 	}
 	labels := maps.Clone(m.job.Spec.NodeSelector)
 	if p.InstanceType != "" {

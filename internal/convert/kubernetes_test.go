@@ -91,14 +91,14 @@ func TestCoreNode(t *testing.T) {
 		"not ready": {
 			corev1.Node{Status: notReady},
 			cluster.Node{Name: "n", Labels: named, Phase: "NOT_READY"},
-			convert.Notes{{Severity: convert.Inactive, Path: field.Path{"status", "conditions"}, Message: "not ready, taking nothing new"}},
+			convert.Notes{{Severity: convert.Inactive, Path: field.Path{"status", "conditions"}, Message: "not ready, taking no new tasks"}},
 		},
 		"a label is missing": {
 			corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"nvidia.com/gpu.count": "2"}}},
 			cluster.Node{Name: "n", Labels: map[string]string{"metadata.name": "n", "nvidia.com/gpu.count": "2"},
 				DeviceResource: "nvidia.com/gpu", Defect: &cluster.Defect{Label: "nvidia.com/gpu.product", Problem: "is missing"}},
 			convert.Notes{{Severity: convert.Ignored, Path: field.Path{"metadata", "labels", "nvidia.com/gpu.product"},
-				Message: "whose device labels cannot be believed, no use to tasks that need devices",
+				Message: "with devices that could not be determined; tasks that need devices are not placed there",
 				Detail:  "nvidia.com/gpu.product is missing"}},
 		},
 		"more devices than a node may have": {
@@ -106,7 +106,7 @@ func TestCoreNode(t *testing.T) {
 			cluster.Node{Name: "n", Labels: named,
 				Defect: &cluster.Defect{Label: "amd.com/gpu", Problem: "5000 devices are more than the 1024 that one node may have"}},
 			convert.Notes{{Severity: convert.Ignored, Path: field.Path{"status", "allocatable", "amd.com/gpu"},
-				Message: "whose device labels cannot be believed, no use to tasks that need devices",
+				Message: "with devices that could not be determined; tasks that need devices are not placed there",
 				Detail:  "amd.com/gpu 5000 devices are more than the 1024 that one node may have"}},
 		},
 		"negative": {

@@ -270,7 +270,7 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 		if d, ok := deviceID(id); ok {
 			s.Place.Selected = append(s.Place.Selected, d)
 		} else {
-			r.errorf(at.Add("devices", i), "%s is no device: write node:type:index, such as gpu-1:cuda:0", phrase.Quote(id))
+			r.errorf(at.Add("devices", i), "%s is not a device: write node:type:index, such as gpu-1:cuda:0", phrase.Quote(id))
 		}
 	}
 	checkDistinct(o.Devices, "device", at.Add("devices"), r)

@@ -168,7 +168,7 @@ func noteDefect(n *cluster.Node, offered cluster.Resources, resources path, r re
 		at = resources
 	}
 	r.note(Note{
-		Ignored, at.Add(n.Defect.Label), "whose device labels cannot be believed, no use to tasks that need devices",
+		Ignored, at.Add(n.Defect.Label), "with devices that could not be determined; tasks that need devices are not placed there",
 		n.Defect.Label + " " + n.Defect.Problem,
 	})
 }

@@ -16,7 +16,7 @@ func LeftOut(o *corev1.Pod) string {
 		return "it was deleted before it got a node"
 	case Gated(o):
 		return "it is held back by the scheduling gate " + phrase.Quote(o.Spec.SchedulingGates[0].Name) +
-			"; whoever set the gate has to remove it before anybody schedules the pod"
+			"; it is scheduled after the gate is removed"
 	}
 	return ""
 }

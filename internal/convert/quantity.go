@@ -47,7 +47,7 @@ func milliOf(q resource.Quantity, at path, r reporter) int64 {
 func unitsOf(q resource.Quantity, at path, r reporter) int64 {
 	v := bytesOf(q, at, r)
 	if v > 0 && q.CmpInt64(v) != 0 {
-		r.errorf(at, "%s is no whole number, and this resource is counted in whole ones", q.String())
+		r.errorf(at, "%s is not a whole number, and this resource is counted in whole numbers", q.String())
 		return 0
 	}
 	return v

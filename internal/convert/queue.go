@@ -23,7 +23,7 @@ func Queue(o *v1alpha1.Queue, s *Environment) (*cluster.Queue, Notes) {
 	checkName(o.Name, "queue", r)
 	q := &cluster.Queue{Name: o.Name, Parent: o.Spec.Parent, Tier: cluster.Tier(o.Spec.Tier), Priority: o.Spec.Priority, Created: created(&o.ObjectMeta), Weight: 1}
 	if o.Spec.Tier == "BestEffort" {
-		r.errorf(spec.Add("tier"), "BestEffort is a CPU class and no tier; write %s", cluster.TierStandard)
+		r.errorf(spec.Add("tier"), "BestEffort is a CPU class and not a tier; write %s", cluster.TierStandard)
 	} else {
 		checkEnum(o.Spec.Tier, cluster.Tiers, spec.Add("tier"), r)
 	}
@@ -70,11 +70,11 @@ func checkQuotas(o *v1alpha1.Queue, r reporter) {
 			if !limited || want.Cmp(most) <= 0 {
 				return false
 			}
-			r.errorf(path{"spec", "quota", string(name)}, "the queue deserves %s and may have no more than %s%s; raise the limit or lower the quota", want.String(), most.String(), of)
+			r.errorf(path{"spec", "quota", string(name)}, "the quota of %s is above the limit of %s%s; raise the limit or lower the quota", want.String(), most.String(), of)
 			return true
 		}
 		if !above(name, "") && product != "" {
-			above(corev1.ResourceName(resource), " of all "+resource)
+			above(corev1.ResourceName(resource), " for all "+resource)
 		}
 	}
 }

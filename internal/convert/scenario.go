@@ -25,11 +25,11 @@ func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	checks := len(e.Placements) + len(e.Devices) + len(e.Groups) + len(e.Pending) + len(e.Refusals) + len(e.Scores)
 	checks += len(e.Timeline) + len(e.Forms) + len(e.Keep) + len(e.Provisions)
 	if checks == 0 && e.Evictions == nil && e.Settled == nil {
-		r.errorf(at, "the scenario expects nothing, so it could never fail; say what should come of it, such as placements: {job/train/worker-0: gpu-1}")
+		r.errorf(at, "the scenario expects nothing, so it could never fail; say what is expected, such as placements: {job/train/worker-0: gpu-1}")
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Placements)) {
 		if e.Placements[id] == "" {
-			r.errorf(at.Add("placements", id), "say the node that it goes to, or pending")
+			r.errorf(at.Add("placements", id), "say the node that it is placed on, or pending")
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Groups)) {

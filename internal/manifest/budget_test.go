@@ -29,7 +29,7 @@ func TestBudgetErrors(t *testing.T) {
 		"less than none":       {budget("{" + sel + "maxUnavailable: -1%}"), `4:61: spec.maxUnavailable: want a number of tasks such as 2, or a percentage from 0% to 100%, have "-1%"`},
 		"part of a task":       {budget("{" + sel + "minAvailable: 1.5}"), "4:59: spec.minAvailable: want a whole number or a percentage such as 30%, have the number 1.5"},
 		"a list":               {budget("{" + sel + "minAvailable: [1]}"), "4:59: spec.minAvailable: want a whole number or a percentage such as 30%, have a list"},
-		"label":                {budget("{selector: {matchLabels: {a b: c}}, minAvailable: 1}"), `4:38: spec.selector.matchLabels["a b"]: "a b" is no label key: write name or domain/name`},
+		"label":                {budget("{selector: {matchLabels: {a b: c}}, minAvailable: 1}"), `4:38: spec.selector.matchLabels["a b"]: "a b" is not a valid label key: write name or domain/name`},
 		"operator":             {budget("{selector: {matchExpressions: [{key: a, operator: Inn, values: [b]}]}, minAvailable: 1}"), `4:57: spec.selector.matchExpressions[0].operator: unknown value "Inn"; did you mean In?`},
 		"a typo":               {budget("{" + sel + "minAvailabel: 1}"), `4:45: spec: unknown field "minAvailabel"; did you mean "minAvailable"?`},
 		"no name":              {"apiVersion: berth.dev/v1alpha1\nkind: DisruptionBudget\nspec: {" + sel + "minAvailable: 1}", "1:1: metadata.name: a budget needs a name"},

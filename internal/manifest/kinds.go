@@ -237,7 +237,7 @@ func (r reporter) unknownKind(kind string, candidates []string) {
 		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", phrase.Quote(kind), phrase.Quote(n), whatIsRead)
 		return
 	}
-	r.errorf(path{"kind"}, "kind %s is not read; %s. A dump of what counts is: %s", phrase.Quote(kind), whatIsRead, dump)
+	r.errorf(path{"kind"}, "kind %s is not read; %s. To dump what berth reads: %s", phrase.Quote(kind), whatIsRead, dump)
 }
 
 func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {

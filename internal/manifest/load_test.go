@@ -110,17 +110,17 @@ func TestHostile(t *testing.T) {
 		"alias chain":     {chain, "nested more than 100 levels deep"},
 		"alias of itself": {"a: &a [*a]", "f:1:8: alias *a contains itself"},
 		"deep lists":      {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "nested more than 100 levels deep"},
-		"deep and open":   {strings.Repeat("{a: ", 10_000), "this is no YAML"},
+		"deep and open":   {strings.Repeat("{a: ", 10_000), "this is not YAML"},
 		"deep blocks":     {deepBlocks(5_000), "nested more than 100 levels deep"},
 		"NUL":             {"a: b\nc: \x00", "f:2:4: a NUL byte: is this a text file?"},
 		"not UTF-8":       {"a: b\nc: é\xff", "f:2:6: a byte that is not UTF-8: save the file as UTF-8"},
-		"broken":          {"a: b: c", "f:1: this is no YAML: mapping values are not allowed in this context"},
+		"broken":          {"a: b: c", "f:1: this is not YAML: mapping values are not allowed in this context"},
 		"control byte":    {"a: \x01", "f:1:4: a control character: is this a text file?"},
-		"unknown anchor":  {"a: *b", "f: this is no YAML: unknown anchor 'b' referenced"},
+		"unknown anchor":  {"a: *b", "f: this is not YAML: unknown anchor 'b' referenced"},
 		"a binary":        {"\x7fELF\x02\x01\x01\x00", "f:1:1: a control character: is this a text file?"},
 		"huge exponent":   {node("{resources: {cpu: 1e400}}"), "f:4:25: spec.resources.cpu: 1e400 is out of range"},
 		"huge replicas":   {job("{tasks: [{name: w, replicas: 99999999999999999999}]}"), "f:4:36: spec.tasks[0].replicas: 99999999999999999999 is too large to count"},
-		"second document": {node("{}") + "\n---\na: b: c", "f:6: this is no YAML"},
+		"second document": {node("{}") + "\n---\na: b: c", "f:6: this is not YAML"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -224,10 +224,10 @@ func TestSourcesOfAnotherKind(t *testing.T) {
 	}
 	file, hub := filepath.Join(dir, "llama.gguf"), filepath.Join(dir, "hf")
 	tests := map[string]struct{ spec, want string }{
-		"a directory as GGUF":  {"{source: {gguf: " + hub + "}}", "4:16: spec.source: " + hub + " is no GGUF file; write a directory with config.json under huggingFace"},
-		"a file as directory":  {"{source: {huggingFace: " + file + "}}", "4:16: spec.source: " + file + " is no directory with a config.json; write a GGUF file under gguf"},
-		"with memory given":    {"{memory: {device: 1Gi}, source: {gguf: " + hub + "}}", "4:39: spec.source: " + hub + " is no GGUF file; write a directory with config.json under huggingFace"},
-		"GGUF, of sglang":      {"{backend: sglang, source: {gguf: " + file + "}}", "4:33: spec.source: sglang serves safetensors or presets, and llama is none; name another backend, or say how much memory it needs under memory"},
+		"a directory as GGUF":  {"{source: {gguf: " + hub + "}}", "4:16: spec.source: " + hub + " is not a GGUF file; write a directory with config.json under huggingFace"},
+		"a file as directory":  {"{source: {huggingFace: " + file + "}}", "4:16: spec.source: " + file + " is not a directory with a config.json; write a GGUF file under gguf"},
+		"with memory given":    {"{memory: {device: 1Gi}, source: {gguf: " + hub + "}}", "4:39: spec.source: " + hub + " is not a GGUF file; write a directory with config.json under huggingFace"},
+		"GGUF, of sglang":      {"{backend: sglang, source: {gguf: " + file + "}}", "4:33: spec.source: sglang serves safetensors or presets, and llama is not one of these; name another backend, or say how much memory it needs under memory"},
 		"GGUF, of vllm":        {"{backend: vllm, source: {gguf: " + file + "}}", ""},
 		"directory, of sglang": {"{backend: sglang, source: {huggingFace: " + hub + "}}", ""},
 	}

@@ -48,7 +48,7 @@ func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool 
 		case src.HuggingFace != "" && missingFile(name):
 			r.errorf(at, "%s; huggingFace is the path of a directory that was downloaded%s", err, presetOf(src.HuggingFace))
 		case local && !read:
-			r.errorf(at, "%s; where it lies on the nodes alone, say how much memory it needs under memory", err)
+			r.errorf(at, "%s; if it is on the nodes only, say how much memory it needs under memory", err)
 		default:
 			r.errorf(at, "%s", err)
 		}
@@ -116,9 +116,9 @@ var formats = map[string]string{"safetensors": "safetensors", "preset": "presets
 func checkFormat(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend) error {
 	switch {
 	case o.GGUF != "" && m.Format != "gguf":
-		return fmt.Errorf("%s is no GGUF file; write a directory with config.json under huggingFace", o.GGUF)
+		return fmt.Errorf("%s is not a GGUF file; write a directory with config.json under huggingFace", o.GGUF)
 	case o.HuggingFace != "" && m.Format != "safetensors":
-		return fmt.Errorf("%s is no directory with a config.json; write a GGUF file under gguf", o.HuggingFace)
+		return fmt.Errorf("%s is not a directory with a config.json; write a GGUF file under gguf", o.HuggingFace)
 	case b == nil || len(b.Formats) == 0 || slices.Contains(b.Formats, m.Format):
 		return nil
 	}
@@ -126,7 +126,7 @@ func checkFormat(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend)
 	for _, f := range b.Formats {
 		serves = append(serves, formats[f])
 	}
-	return fmt.Errorf("%s serves %s, and %s is none; name another backend, or say how much memory it needs under memory", b.Name, phrase.Either(serves), m.Name)
+	return fmt.Errorf("%s serves %s, and %s is not one of these; name another backend, or say how much memory it needs under memory", b.Name, phrase.Either(serves), m.Name)
 }
 
 func missingFile(path string) bool {

@@ -133,7 +133,7 @@ func TestPods(t *testing.T) {
 		"labels that make no sense": {
 			text:  strings.Replace(coreNode, "{name: n}", "{name: n, labels: {nvidia.com/gpu.product: X}}", 1) + pod("", "{nodeName: n, "+gpu+"}"),
 			want:  []string{"pod/default/p queue default chosen 0 created 0", "  pod/default/p/0 Bound on n []"},
-			notes: []string{"1 node whose device labels cannot be believed, no use to tasks that need devices: n (nvidia.com/gpu.count is missing)", "1 pod on devices that their node does not have free, counted without devices: pod/default/p"},
+			notes: []string{"1 node with devices that could not be determined; tasks that need devices are not placed there: n (nvidia.com/gpu.count is missing)", "1 pod on devices that their node does not have free, counted without devices: pod/default/p"},
 		},
 		"terminating and never bound":   {text: coreNode + pod(", deletionTimestamp: 2026-01-01T00:00:00Z", "{"+gpu+"}")},
 		"bare items of a PodList":       {text: "apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: p}, spec: {}}]", want: []string{"pod/default/p queue default chosen -1 created 0", "  pod/default/p/0 Pending []"}},

@@ -50,7 +50,7 @@ func (t *queueTree) check(b *Bundle, errs *Errors) {
 		case !t.has(parent):
 			r.errorf(at, "%s", noQueue(parent, t.names))
 		case parent == cluster.DefaultQueue:
-			r.errorf(at, "queue %s has no queues below it: jobs that name no queue are there; name another parent", parent)
+			r.errorf(at, "queue %s cannot be a parent: it holds the jobs that name no queue; name another parent", parent)
 		default:
 			t.checkAncestors(o, r)
 		}
@@ -73,7 +73,7 @@ func (t *queueTree) checkAncestors(o *v1alpha1.Queue, r reporter) {
 			return // the queue is below a cycle, which is reported for a queue in it
 		}
 		if chain = append(chain, name); len(chain) > maxQueueDepth {
-			r.errorf(at, "queues stand at most %d deep, and this one stands deeper", maxQueueDepth)
+			r.errorf(at, "queues may be nested %d deep at most, and this one is deeper", maxQueueDepth)
 			return
 		}
 	}
@@ -106,7 +106,7 @@ func (t *queueTree) checkLeaf(name string, at path, r reporter) {
 	if !t.has(name) {
 		r.errorf(at, "%s", noQueue(name, t.names))
 	} else if below := t.below[name]; len(below) > 0 {
-		r.errorf(at, "queue %s has queues below it, and workloads go into those: use %s", phrase.Quote(name), phrase.Either(below[:min(len(below), 5)]))
+		r.errorf(at, "queue %s has queues below it, and workloads belong in these: use %s", phrase.Quote(name), phrase.Either(below[:min(len(below), 5)]))
 	}
 }
 
@@ -146,7 +146,7 @@ func quotaNotes(queues []*cluster.Queue) []string {
 	for _, q := range queues {
 		for _, a := range q.Quota {
 			if sums[q.Name].Of(a.Name) > a.Value {
-				out = append(out, fmt.Sprintf("the queues below queue %s deserve more %s than it does itself; when all of them ask, they get less", q.Name, a.Name))
+				out = append(out, fmt.Sprintf("the quotas of the queues below queue %s add up to more %s than its own quota; if all of them request theirs, each gets less", q.Name, a.Name))
 			}
 		}
 	}

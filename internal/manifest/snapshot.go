@@ -154,7 +154,7 @@ func locateDamage(err error, size int) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("the snapshot ends after %d bytes, in the middle of a value: it was cut off", size)
 	case errors.As(err, &syntax):
-		return fmt.Errorf("this is no JSON: at byte %d: %w", syntax.Offset, err)
+		return fmt.Errorf("this is not JSON: at byte %d: %w", syntax.Offset, err)
 	case errors.As(err, &kind):
 		return fmt.Errorf("at byte %d: %s: want %s, have %s", kind.Offset, kind.Field, kind.Type, kind.Value)
 	}

@@ -48,7 +48,7 @@ func (f *snapshotFile) readConfiguration() (*Configuration, Errors) {
 		errs[i].Column, errs[i].Path = 0, "configuration."+errs[i].Path
 	}
 	if b.Configuration() == nil && len(errs) == 0 {
-		errs = Errors{{File: f.name, Path: "configuration", Message: "this is no SchedulerConfiguration"}}
+		errs = Errors{{File: f.name, Path: "configuration", Message: "this is not a SchedulerConfiguration"}}
 	}
 	return b.Configuration(), errs
 }

@@ -164,7 +164,7 @@ func TestChangedBundle(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	more.Name = "Not A Name"
-	if _, err := b.State(); err == nil || !strings.HasPrefix(err.Error(), `metadata.name: "Not A Name" is no name`) {
+	if _, err := b.State(); err == nil || !strings.HasPrefix(err.Error(), `metadata.name: "Not A Name" is not a valid name`) {
 		t.Errorf("an object without a position: %v", err)
 	}
 }
@@ -279,7 +279,7 @@ func TestNotes(t *testing.T) {
 	}
 	first := slices.Clone(b.Notes)
 	want := []string{
-		"1 node not ready, taking nothing new: cpu-b",
+		"1 node not ready, taking no new tasks: cpu-b",
 		"1 pod held back by scheduling gates, not scheduled: pod/prod/gated",
 		"1 pod with topologySpreadConstraints, which berth does not read: pod/lab/train-1",
 	}

@@ -35,7 +35,7 @@ type Options struct {
 func Decode(n *yaml.Node, into any, o Options) Errors {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
-		return Errors{{File: o.File, Message: fmt.Sprintf("cannot decode into %T: it is no pointer", into)}}
+		return Errors{{File: o.File, Message: fmt.Sprintf("cannot decode into %T: it is not a pointer", into)}}
 	}
 	if n == nil {
 		return nil

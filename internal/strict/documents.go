@@ -35,7 +35,7 @@ func Documents(name string, data []byte, visit func(root *yaml.Node)) (errs Erro
 		if line == 0 && !strings.Contains(problem, "unknown anchor") {
 			line = 1 // the library names no line for an error in the first
 		}
-		errs = append(errs, Error{File: name, Line: line, Message: "this is no YAML: " + strings.TrimPrefix(problem, at[0])})
+		errs = append(errs, Error{File: name, Line: line, Message: "this is not YAML: " + strings.TrimPrefix(problem, at[0])})
 	}
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	for {
