@@ -29,14 +29,14 @@ type Environment struct {
 
 // preemptible reports whether a workload is preemptible: as its spec says, or else as
 // its queue implies. In the latter case it returns a remark that says so.
-func (s *Environment) preemptible(spec *bool, queue string) (bool, []string) {
+func (env *Environment) preemptible(spec *bool, queue string) (bool, []string) {
 	if spec != nil {
 		return *spec, nil
 	}
 	if queue == "" {
 		queue = cluster.DefaultQueue
 	}
-	if scavenger := s.Scavengers[queue]; scavenger != "" {
+	if scavenger := env.Scavengers[queue]; scavenger != "" {
 		return true, []string{fmt.Sprintf("Preemptible: queue %s is of the %s tier, and the workload does not say otherwise.", scavenger, cluster.TierScavenger)}
 	}
 	return false, nil

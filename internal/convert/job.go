@@ -61,7 +61,7 @@ func checkTime(t *metav1.Time, at path, r reporter) {
 
 // Job converts a job of Berth. The tasks that its status places are pending in the
 // result.
-func Job(o *v1alpha1.Job, s *Environment) (*cluster.Job, Notes) {
+func Job(o *v1alpha1.Job, env *Environment) (*cluster.Job, Notes) {
 	var notes Notes
 	r := reporter{&notes}
 	spec := path{"spec"}
@@ -72,7 +72,7 @@ func Job(o *v1alpha1.Job, s *Environment) (*cluster.Job, Notes) {
 		ID: JobID(o), Namespace: o.Namespace, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
 		Created: created(&o.ObjectMeta), Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
-	j.Preemptible, j.Remarks = s.preemptible(o.Spec.Preemptible, o.Spec.Queue)
+	j.Preemptible, j.Remarks = env.preemptible(o.Spec.Preemptible, o.Spec.Queue)
 	if d := o.Spec.RunTime; d != nil {
 		if j.RunFor = int64(d.Duration); j.RunFor <= 0 {
 			r.errorf(spec.Add("runTime"), "want more than 0, have %s; leave it out for a job that runs on", d.Duration)
@@ -100,7 +100,7 @@ func Job(o *v1alpha1.Job, s *Environment) (*cluster.Job, Notes) {
 		checkPlacement(&o.Status.Placements[i], path{"status", "placements", i}, r)
 	}
 
-	m := jobMaker{job: o, common: common, around: s, r: r, left: maxTasks}
+	m := jobMaker{job: o, common: common, env: env, r: r, left: maxTasks}
 	switch {
 	case len(o.Spec.Tasks) > 0 && len(o.Spec.Alternatives) > 0:
 		r.errorf(spec.Add("alternatives"), "a job has tasks or alternatives; move the tasks into an alternative of their own")
@@ -120,7 +120,7 @@ func Job(o *v1alpha1.Job, s *Environment) (*cluster.Job, Notes) {
 type jobMaker struct {
 	job    *v1alpha1.Job
 	common cluster.Shape
-	around *Environment
+	env    *Environment
 	r      reporter
 	left   int64          // how many more tasks the job may have
 	names  map[string]int // indexes of the alternatives by name
@@ -306,7 +306,7 @@ func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) 
 	var memory cluster.Bytes
 	s.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
 	for _, a := range amounts(t.Resources, at.Add("resources"), m.r) {
-		if isDevice(a.Name) || m.around.DeviceResources[a.Name] {
+		if isDevice(a.Name) || m.env.DeviceResources[a.Name] {
 			m.r.errorf(at.Add("resources", a.Name), "ask for devices under devices: {count: %d}", max(1, a.Value))
 			continue
 		}

@@ -39,7 +39,7 @@ func ModelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta)
 
 // Model converts a model. The files of the model are not read: Source and Draft of the
 // result are nil, and Adapters counts only those of which the memory is given.
-func Model(o *v1alpha1.Model, around *Environment) (*model.Spec, Notes) {
+func Model(o *v1alpha1.Model, env *Environment) (*model.Spec, Notes) {
 	var notes Notes
 	r := reporter{&notes}
 	spec := path{"spec"}
@@ -50,9 +50,9 @@ func Model(o *v1alpha1.Model, around *Environment) (*model.Spec, Notes) {
 		ID: ModelID(o), Namespace: o.Namespace, Labels: o.Labels, Created: created(&o.ObjectMeta), Replicas: 1,
 		Version: o.Spec.BackendVersion, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
 		Tolerations: makeTolerations(o.Spec.Tolerations, spec.Add("tolerations"), r),
-		Resources:   makeModelResources(o, around, spec.Add("resources"), r),
+		Resources:   makeModelResources(o, env, spec.Add("resources"), r),
 	}
-	s.Preemptible, s.Remarks = around.preemptible(o.Spec.Preemptible, o.Spec.Queue)
+	s.Preemptible, s.Remarks = env.preemptible(o.Spec.Preemptible, o.Spec.Queue)
 	s.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.Add("staleGrace"), r)
 	s.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
 	if n := o.Spec.Replicas; n != nil {
@@ -78,10 +78,10 @@ func checkRange(n, least, most int, at path, r reporter) {
 	}
 }
 
-func makeModelResources(o *v1alpha1.Model, around *Environment, at path, r reporter) cluster.Resources {
+func makeModelResources(o *v1alpha1.Model, env *Environment, at path, r reporter) cluster.Resources {
 	var out cluster.Resources
 	for _, a := range amounts(o.Spec.Resources, at, r) {
-		if isDevice(a.Name) || around.DeviceResources[a.Name] {
+		if isDevice(a.Name) || env.DeviceResources[a.Name] {
 			r.errorf(at.Add(a.Name), "devices are counted by the model's own needs; for a fixed number write placement: {devicesPerReplica: %d}", max(1, a.Value))
 			continue
 		}

@@ -34,7 +34,7 @@ func Gated(o *corev1.Pod) bool { return len(o.Spec.SchedulingGates) > 0 && o.Spe
 
 // Pod converts a pod into a job of one pending task. The job is nil if the pod does not
 // belong in State (see LeftOut). If the pod has a node, PodPlacement returns it.
-func Pod(o *corev1.Pod, s *Environment) (*cluster.Job, Notes) {
+func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 	notes := PodNotes(o)
 	r := reporter{&notes}
 	checkName(o.Name, "pod", r)
@@ -47,17 +47,17 @@ func Pod(o *corev1.Pod, s *Environment) (*cluster.Job, Notes) {
 	if o.Spec.Priority != nil {
 		j.Priority = *o.Spec.Priority
 	}
-	j.Preemptible, j.Remarks = s.preemptible(podPreemptible(o, r), j.Queue)
+	j.Preemptible, j.Remarks = env.preemptible(podPreemptible(o, r), j.Queue)
 	j.PreemptionDelay = podPreemptionDelay(o, r)
 	shape := cluster.Shape{Preemptible: j.Preemptible, Selector: cluster.SortLabels(o.Spec.NodeSelector)}
-	podRequests(o, &shape, s, r)
+	podRequests(o, &shape, env, r)
 	for _, t := range o.Spec.Tolerations {
 		if isKnownOperator(t.Operator) {
 			shape.Tolerations = append(shape.Tolerations, cluster.Toleration{
 				Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: cluster.Effect(t.Effect)})
 		}
 	}
-	j.Affinity = podAffinity(o, &shape, s)
+	j.Affinity = podAffinity(o, &shape, env)
 	j.Alternatives = []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: podTask, Shape: &shape}}}}
 	if LeftOut(o) != "" {
 		return nil, notes
@@ -113,16 +113,16 @@ func labelOrAnnotation(o *corev1.Pod, key string, r reporter) (string, path) {
 }
 
 // podRequests sets what the pod requests.
-func podRequests(o *corev1.Pod, shape *cluster.Shape, s *Environment, r reporter) {
+func podRequests(o *corev1.Pod, shape *cluster.Shape, env *Environment, r reporter) {
 	at := path{"spec", "containers"}
 	shape.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
-	if s.PodsCounted {
+	if env.PodsCounted {
 		shape.Resources = shape.Resources.With(string(corev1.ResourcePods), 1)
 	}
 	requests := effectiveRequests(o, nil)
 	shape.LeftOut = amounts(leftOut(o, requests), at, r)
 	for _, a := range amounts(requests, at, r) {
-		if !isDevice(a.Name) && !s.DeviceResources[a.Name] {
+		if !isDevice(a.Name) && !env.DeviceResources[a.Name] {
 			shape.Resources = shape.Resources.With(a.Name, a.Value)
 			continue
 		}

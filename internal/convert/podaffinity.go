@@ -10,7 +10,7 @@ import (
 
 // podAffinity sets the terms of the shape about nodes and returns the terms about other
 // pods.
-func podAffinity(o *corev1.Pod, shape *cluster.Shape, s *Environment) []cluster.JobTerm {
+func podAffinity(o *corev1.Pod, shape *cluster.Shape, env *Environment) []cluster.JobTerm {
 	a := o.Spec.Affinity
 	if a == nil {
 		return nil
@@ -29,10 +29,10 @@ func podAffinity(o *corev1.Pod, shape *cluster.Shape, s *Environment) []cluster.
 	}
 	var out []cluster.JobTerm
 	if p := a.PodAffinity; p != nil {
-		out = append(out, podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution, false, s)...)
+		out = append(out, podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution, false, env)...)
 	}
 	if p := a.PodAntiAffinity; p != nil {
-		out = append(out, podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution, true, s)...)
+		out = append(out, podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution, true, env)...)
 	}
 	return out
 }
@@ -47,28 +47,28 @@ func nodeTerm(t corev1.NodeSelectorTerm) cluster.Term {
 	return out
 }
 
-func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, anti bool, s *Environment) []cluster.JobTerm {
+func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, anti bool, env *Environment) []cluster.JobTerm {
 	var out []cluster.JobTerm
 	for i := range required {
-		out = append(out, podTerm(&required[i], 0, anti, s))
+		out = append(out, podTerm(&required[i], 0, anti, env))
 	}
 	for i := range preferred {
 		if w := preferred[i].Weight; w != 0 { // a weight of 0 has no effect in Kubernetes; in State it would mean required
-			out = append(out, podTerm(&preferred[i].PodAffinityTerm, w, anti, s))
+			out = append(out, podTerm(&preferred[i].PodAffinityTerm, w, anti, env))
 		}
 	}
 	return out
 }
 
-func podTerm(t *corev1.PodAffinityTerm, weight int32, anti bool, s *Environment) cluster.JobTerm {
+func podTerm(t *corev1.PodAffinityTerm, weight int32, anti bool, env *Environment) cluster.JobTerm {
 	out := cluster.JobTerm{Within: t.TopologyKey, Anti: anti, Weight: weight, Namespaces: slices.Clone(t.Namespaces)}
-	if t.TopologyKey == corev1.LabelHostname && s.UniqueHostnames {
+	if t.TopologyKey == corev1.LabelHostname && env.UniqueHostnames {
 		out.Within = ""
 	}
 	out.Selector = labelSelector(t.LabelSelector)
 	if t.NamespaceSelector != nil {
 		selected := labelSelector(t.NamespaceSelector)
-		for _, ns := range s.Namespaces {
+		for _, ns := range env.Namespaces {
 			// Namespaces themselves are not read: only the label with their name is known.
 			if selected.Matches(map[string]string{corev1.LabelMetadataName: ns}) && !slices.Contains(out.Namespaces, ns) {
 				out.Namespaces = append(out.Namespaces, ns)

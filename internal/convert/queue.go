@@ -16,7 +16,7 @@ import (
 
 // Queue converts a queue. Quotas and limits of devices are in thousandths of a device,
 // as State counts them.
-func Queue(o *v1alpha1.Queue, s *Environment) (*cluster.Queue, Notes) {
+func Queue(o *v1alpha1.Queue, env *Environment) (*cluster.Queue, Notes) {
 	var notes Notes
 	r := reporter{&notes}
 	spec := path{"spec"}
@@ -33,14 +33,14 @@ func Queue(o *v1alpha1.Queue, s *Environment) (*cluster.Queue, Notes) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Spec.OverQuotaWeight)) {
 		w := o.Spec.OverQuotaWeight[name]
-		s.checkProduct(name, spec.Add("overQuotaWeight", name), r)
+		env.checkProduct(name, spec.Add("overQuotaWeight", name), r)
 		checkWeight(w, spec.Add("overQuotaWeight", name), r)
 		q.OverQuotaWeight = append(q.OverQuotaWeight, cluster.Amount{Name: name, Value: w})
 	}
-	q.Limits = s.queueAmounts(o.Spec.Limits, spec.Add("limits"), r)
-	q.Quota = s.quota(o.Spec.Quota, spec.Add("quota"), r)
+	q.Limits = env.queueAmounts(o.Spec.Limits, spec.Add("limits"), r)
+	q.Quota = env.quota(o.Spec.Quota, spec.Add("quota"), r)
 	for i := range o.Status.Usage {
-		q.Past = append(q.Past, s.makeUsage(&o.Status.Usage[i], path{"status", "usage", i}, r))
+		q.Past = append(q.Past, env.makeUsage(&o.Status.Usage[i], path{"status", "usage", i}, r))
 	}
 	checkQuotas(o, r)
 	if t := o.Spec.MinRunTime; t != nil {
@@ -93,7 +93,7 @@ func minRunTime(d *metav1.Duration, at path, r reporter) int64 {
 }
 
 // makeUsage converts what a queue held during a time.
-func (s *Environment) makeUsage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
+func (env *Environment) makeUsage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
 	from, to := Nanoseconds(&o.From), Nanoseconds(&o.To)
 	for field, t := range map[string]metav1.Time{"from": o.From, "to": o.To} {
 		switch {
@@ -106,23 +106,23 @@ func (s *Environment) makeUsage(o *v1alpha1.QueueUsage, at path, r reporter) clu
 	if from != 0 && to != 0 && to <= from {
 		r.errorf(at.Add("to"), "it ends at %s, which is not after it began; swap from and to, or leave the entry out", o.To.UTC().Format(time.RFC3339))
 	}
-	return cluster.Usage{From: from, To: to, Resources: s.queueAmounts(o.Resources, at.Add("resources"), r)}
+	return cluster.Usage{From: from, To: to, Resources: env.queueAmounts(o.Resources, at.Add("resources"), r)}
 }
 
 // checkProduct reports a name such as nvidia.com/gpu:NVIDIA-L4 of which the part before
 // the colon is no device, or the part after it is missing. Whether a node has the product
 // is not checked: nodes may be added later.
-func (s *Environment) checkProduct(name string, at path, r reporter) {
+func (env *Environment) checkProduct(name string, at path, r reporter) {
 	resource, product, named := strings.Cut(name, ":")
 	switch {
 	case !named:
 	case product == "":
 		r.errorf(at, "a product is missing after the colon; write one, such as %s:NVIDIA-L4, or leave the colon out", resource)
-	case isDevice(resource) || s.DeviceResources[resource]:
-	case s.DeviceResources == nil && strings.Contains(resource, "/"): // some node may count devices under this name
+	case isDevice(resource) || env.DeviceResources[resource]:
+	case env.DeviceResources == nil && strings.Contains(resource, "/"): // some node may count devices under this name
 	default:
 		there := slices.Sorted(maps.Keys(deviceTypes))
-		for _, n := range slices.Sorted(maps.Keys(s.DeviceResources)) {
+		for _, n := range slices.Sorted(maps.Keys(env.DeviceResources)) {
 			if !isDevice(n) {
 				there = append(there, n)
 			}
@@ -132,7 +132,7 @@ func (s *Environment) checkProduct(name string, at path, r reporter) {
 }
 
 // quota converts a quota. Amounts may be unlimited.
-func (s *Environment) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, at path, r reporter) cluster.Resources {
+func (env *Environment) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, at path, r reporter) cluster.Resources {
 	bounded := corev1.ResourceList{}
 	var unlimited []string
 	for _, name := range slices.Sorted(maps.Keys(list)) {
@@ -140,10 +140,10 @@ func (s *Environment) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, a
 			bounded[name] = list[name].Quantity
 			continue
 		}
-		s.checkProduct(string(name), at.Add(string(name)), r)
+		env.checkProduct(string(name), at.Add(string(name)), r)
 		unlimited = append(unlimited, string(name))
 	}
-	out := s.queueAmounts(bounded, at, r)
+	out := env.queueAmounts(bounded, at, r)
 	for _, name := range unlimited {
 		out = out.With(name, cluster.Unlimited)
 	}
@@ -152,18 +152,18 @@ func (s *Environment) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, a
 
 // queueAmounts converts amounts of resources, sorted by name. Devices are in
 // thousandths.
-func (s *Environment) queueAmounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
+func (env *Environment) queueAmounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
 	var out cluster.Resources
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		amount, at := list[name], at.Add(string(name))
 		var v int64
 		switch {
 		case strings.Contains(string(name), ":"):
-			s.checkProduct(string(name), at, r)
+			env.checkProduct(string(name), at, r)
 			v = milliOf(amount, at, r)
-		case isDevice(string(name)) || s.DeviceResources[string(name)]:
+		case isDevice(string(name)) || env.DeviceResources[string(name)]:
 			v = milliOf(amount, at, r)
-		case s.DeviceResources == nil && strings.Contains(string(name), "/"):
+		case env.DeviceResources == nil && strings.Contains(string(name), "/"):
 			v = bytesOf(amount, at, r) // some node may count devices under this name
 		default:
 			v = amountOf(string(name), amount, at, r)
