@@ -76,6 +76,15 @@ func (a *QuotaAmount) UnmarshalJSON(data []byte) error {
 	return a.Quantity.UnmarshalJSON(data)
 }
 
+// QuantityOrWord tells the decoder that the word unlimited may be written in place
+// of the quantity. It returns the quantity to read the text into, nil for the word.
+func (a *QuotaAmount) QuantityOrWord(text string) *resource.Quantity {
+	if a.Unlimited = text == Unlimited; a.Unlimited {
+		return nil
+	}
+	return &a.Quantity
+}
+
 // MinRunTime is for how long tasks of the queue and of all below it are left
 // alone once they have started, such as 10m. The nearest queue that says so counts.
 type MinRunTime struct {

@@ -5,32 +5,34 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
 )
 
-// Arguments are what a configuration passes to one plugin. They stay as they
-// were written until the plugin says what it wants to read them into.
+// Arguments are the arguments of one plugin in a configuration. They are kept as a tree
+// until the plugin decodes them into a type of its own.
 type Arguments struct {
 	node *yaml.Node
 	file string
 	path path
 }
 
-// Decode reads the arguments into a struct, strictly: a field that it does not
-// have is an error. Without arguments the struct keeps its defaults. It does not validate.
+// Decode reads the arguments into a struct. A field that the struct does not have is an
+// error. Without arguments the struct keeps its values. The plugin validates them.
 func (a Arguments) Decode(into any) error {
-	return decodeAt(a.node, a.file, a.path, into, true).failure()
+	return strict.Decode(a.node, into, strict.Options{File: a.file, Path: a.path}).Err()
 }
 
-// Empty reports whether nothing was written.
-func (a Arguments) Empty() bool { return a.node == nil || isNull(resolve(a.node)) }
+// Empty reports whether no arguments are written.
+func (a Arguments) Empty() bool { return a.node == nil || strict.IsNull(strict.Resolve(a.node)) }
 
-// ParseArguments reads arguments that stand alone, as tests and flags have them.
+// ParseArguments reads a file, or the text of a flag, that contains only arguments.
 func ParseArguments(name string, data []byte) (Arguments, error) {
 	var out Arguments
 	var docs []*yaml.Node
-	errs := documents(name, data, func(root *yaml.Node) { docs = append(docs, root) })
-	if err := errs.failure(); err != nil {
+	errs := strict.Documents(name, data, func(root *yaml.Node) { docs = append(docs, root) })
+	if err := errs.Err(); err != nil {
 		return out, err
 	}
 	if len(docs) > 1 {
@@ -42,20 +44,20 @@ func ParseArguments(name string, data []byte) (Arguments, error) {
 	return out, nil
 }
 
-// Configuration is a SchedulerConfiguration that plugins can read their arguments from.
+// Configuration is a SchedulerConfiguration with arguments that can be decoded.
 type Configuration struct {
 	ReplaceDefaults bool
-	Plugins         []PluginEntry // as written
+	Plugins         []PluginEntry // in the order in which they are written
 	Where           string        // file:line
 
 	src     *source
 	written *v1alpha1.SchedulerConfiguration
 }
 
-// PluginEntry is one plugin's place in the profile.
+// PluginEntry is the entry of one plugin.
 type PluginEntry struct {
 	Name      string
-	Weight    *int // nil: the profile's
+	Weight    *int // nil: as in the default profile
 	Before    string
 	After     string
 	Position  string // at most one of Before, After and Position is set
@@ -64,58 +66,28 @@ type PluginEntry struct {
 	Where     string // file:line
 }
 
-// Bounds of a plugin's weight.
-const minWeight, maxWeight = 1, 100_000
-
+// configuration checks a configuration and finds the arguments of its plugins.
 func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuration {
-	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.where(), src: r.src, written: c}
-	first := map[string]int{}
+	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.fileLine(), src: r.src, written: c}
+	r.report(convert.Configuration(c))
 	for i, p := range c.Plugins {
 		at := path{"plugins", i}
-		if p.Name == "" {
-			r.errorf(at, "name is missing: say which plugin")
-		} else if j, twice := first[p.Name]; twice {
-			r.errorf(at.add("name"), "plugin %s is already configured as plugins[%d]; merge the two entries", quote(p.Name), j)
-		} else {
-			first[p.Name] = i
-		}
-		if p.Weight != nil && (*p.Weight < minWeight || *p.Weight > maxWeight) {
-			r.errorf(at.add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
-		}
-		checkPlace(&p, at, r)
 		e := PluginEntry{Name: p.Name, Weight: p.Weight, Before: p.Before, After: p.After, Position: p.Position, Disabled: p.Disabled}
-		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.find(at).line)
-		if n := resolve(locate(r.src.root, at)); n.Kind == yaml.MappingNode {
-			if args := entry(n, "arguments"); args != nil {
-				e.Arguments = Arguments{args, r.src.file, at.add("arguments")}
+		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.position(at).Line)
+		if n := strict.Resolve(strict.Locate(r.src.root, at)); n.Kind == yaml.MappingNode {
+			if args := strict.Entry(n, "arguments"); args != nil {
+				e.Arguments = Arguments{args, r.src.file, at.Add("arguments")}
 			}
 		}
-		if a := e.Arguments.node; a != nil && !isNull(resolve(a)) && resolve(a).Kind != yaml.MappingNode {
-			r.errorf(at.add("arguments"), "want an object, have %s", describe(resolve(a)))
+		if a := e.Arguments.node; a != nil && !strict.IsNull(strict.Resolve(a)) && strict.Resolve(a).Kind != yaml.MappingNode {
+			r.errorf(at.Add("arguments"), "want an object, have %s", strict.Describe(strict.Resolve(a)))
 		}
 		out.Plugins = append(out.Plugins, e)
 	}
 	return out
 }
 
-// checkPlace reports a place that is said twice, or for a plugin that has none.
-func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
-	first := ""
-	for _, place := range []struct{ field, value string }{{"before", p.Before}, {"after", p.After}, {"position", p.Position}} {
-		switch {
-		case place.value == "":
-		case p.Disabled:
-			r.errorf(at.add(place.field), "a plugin that is disabled has no place; remove %s, or disabled", place.field)
-		case first != "":
-			r.errorf(at.add(place.field), "the place is already said by %s; remove one of the two", first)
-		default:
-			first = place.field
-		}
-	}
-	checkEnum(p.Position, []string{v1alpha1.PositionFirst, v1alpha1.PositionLast}, at.add("position"), r)
-}
-
-// Entry finds a plugin's entry, nil if it is not configured.
+// Entry returns the entry of a plugin, nil if there is none.
 func (c *Configuration) Entry(plugin string) *PluginEntry {
 	i := slices.IndexFunc(c.Plugins, func(e PluginEntry) bool { return e.Name == plugin })
 	if i < 0 {

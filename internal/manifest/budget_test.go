@@ -29,7 +29,7 @@ func TestBudgetErrors(t *testing.T) {
 		"less than none":       {budget("{" + sel + "maxUnavailable: -1%}"), `4:61: spec.maxUnavailable: want a number of tasks such as 2, or a percentage from 0% to 100%, have "-1%"`},
 		"part of a task":       {budget("{" + sel + "minAvailable: 1.5}"), "4:59: spec.minAvailable: want a whole number or a percentage such as 30%, have the number 1.5"},
 		"a list":               {budget("{" + sel + "minAvailable: [1]}"), "4:59: spec.minAvailable: want a whole number or a percentage such as 30%, have a list"},
-		"label":                {budget("{selector: {matchLabels: {a b: c}}, minAvailable: 1}"), `4:38: spec.selector.matchLabels["a b"]: "a b" is no label key: write name or domain/name`},
+		"label":                {budget("{selector: {matchLabels: {a b: c}}, minAvailable: 1}"), `4:38: spec.selector.matchLabels["a b"]: "a b" is not a valid label key: write name or domain/name`},
 		"operator":             {budget("{selector: {matchExpressions: [{key: a, operator: Inn, values: [b]}]}, minAvailable: 1}"), `4:57: spec.selector.matchExpressions[0].operator: unknown value "Inn"; did you mean In?`},
 		"a typo":               {budget("{" + sel + "minAvailabel: 1}"), `4:45: spec: unknown field "minAvailabel"; did you mean "minAvailable"?`},
 		"no name":              {"apiVersion: berth.dev/v1alpha1\nkind: DisruptionBudget\nspec: {" + sel + "minAvailable: 1}", "1:1: metadata.name: a budget needs a name"},
@@ -57,14 +57,14 @@ func TestBudgets(t *testing.T) {
 		text string
 		want cluster.Budget
 	}{
-		"least":              {budget("{selector: {matchLabels: {app: web}}, minAvailable: 2}"), cluster.Budget{Name: "b", Selector: web, Bound: 2}},
-		"most":               {budget("{selector: {matchLabels: {app: web}}, maxUnavailable: 25%}"), cluster.Budget{Name: "b", Selector: web, Bound: 25, Percent: true, Unavailable: true}},
-		"of Kubernetes":      {coreBudget("{selector: {matchLabels: {app: web}}, maxUnavailable: 1}"), cluster.Budget{Name: "b", Namespace: "default", Selector: web, Bound: 1, Unavailable: true}},
-		"of everybody there": {coreBudget("{selector: {}, minAvailable: 100%}"), cluster.Budget{Name: "b", Namespace: "default", Selector: anything, Bound: 100, Percent: true}},
-		"of nobody":          {coreBudget("{minAvailable: 1}"), cluster.Budget{Name: "b", Namespace: "default", Bound: 1}},
-		"of no bound":        {coreBudget("{selector: {}}"), cluster.Budget{Name: "b", Namespace: "default", Selector: anything}},
-		"bare items":         {"apiVersion: policy/v1\nkind: PodDisruptionBudgetList\nitems: [{metadata: {name: b, namespace: ml}, spec: {minAvailable: 1}}]", cluster.Budget{Name: "b", Namespace: "ml", Bound: 1}},
-		"in a list of all":   {"apiVersion: v1\nkind: List\nitems: [{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1}}]", cluster.Budget{Name: "b", Namespace: "default", Bound: 1}},
+		"least":            {budget("{selector: {matchLabels: {app: web}}, minAvailable: 2}"), cluster.Budget{Name: "b", Selector: web, Bound: 2}},
+		"most":             {budget("{selector: {matchLabels: {app: web}}, maxUnavailable: 25%}"), cluster.Budget{Name: "b", Selector: web, Bound: 25, Percent: true, Unavailable: true}},
+		"of Kubernetes":    {coreBudget("{selector: {matchLabels: {app: web}}, maxUnavailable: 1}"), cluster.Budget{Name: "b", Namespace: "default", Selector: web, Bound: 1, Unavailable: true}},
+		"of all workloads": {coreBudget("{selector: {}, minAvailable: 100%}"), cluster.Budget{Name: "b", Namespace: "default", Selector: anything, Bound: 100, Percent: true}},
+		"of no workload":   {coreBudget("{minAvailable: 1}"), cluster.Budget{Name: "b", Namespace: "default", Bound: 1}},
+		"of no bound":      {coreBudget("{selector: {}}"), cluster.Budget{Name: "b", Namespace: "default", Selector: anything}},
+		"bare items":       {"apiVersion: policy/v1\nkind: PodDisruptionBudgetList\nitems: [{metadata: {name: b, namespace: ml}, spec: {minAvailable: 1}}]", cluster.Budget{Name: "b", Namespace: "ml", Bound: 1}},
+		"in a list of all": {"apiVersion: v1\nkind: List\nitems: [{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1}}]", cluster.Budget{Name: "b", Namespace: "default", Bound: 1}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

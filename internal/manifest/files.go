@@ -3,30 +3,29 @@ package manifest
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/berth-project/berth/internal/phrase"
+	"github.com/berth-project/berth/internal/strict"
 )
 
-// stdinName stands for standard input in errors.
+// stdinName names standard input in errors.
 const stdinName = "<stdin>"
 
-var (
-	extensions = []string{".yaml", ".yml", ".json"}
-	tooLarge   = fmt.Sprintf("larger than %d MiB; split it", maxFileSize>>20)
-)
+var extensions = []string{".yaml", ".yml", ".json"}
 
-// Files lists the files that paths lead to: each once, directories in name
-// order with all .yaml, .yml and .json below them, save the .json beside a model's
-// weights; "-" stays as it is. Links are followed, except those to directories
-// inside a directory, which could go in circles.
+// Files returns the files at the paths, each once. Of a directory it returns all .yaml,
+// .yml and .json files below it, in the order of their names, except hidden ones and the
+// .json files of a model. The path "-" is returned as it is. Links are followed, except
+// links to directories inside a directory, which could form a cycle.
 func Files(paths []string) ([]string, error) {
 	names, errs := files(paths)
-	return names, errs.failure()
+	return names, errs.Err()
 }
 
 func files(paths []string) ([]string, Errors) {
@@ -61,7 +60,7 @@ func (l *lister) fail(name, message string) {
 
 func (l *lister) add(name string) {
 	id := name
-	if name != "-" { // a file that several links lead to is one file
+	if name != "-" { // several links to one file count as one
 		if real, err := filepath.EvalSymlinks(name); err == nil {
 			id = real
 		}
@@ -75,8 +74,8 @@ func (l *lister) add(name string) {
 	}
 }
 
-// file takes what can be read to its end. A pipe is only believed to have one
-// where the shell opened it: opening another waits for a writer, maybe for ever.
+// file adds a file that can be read to its end. A pipe is accepted only if the shell has
+// opened it: opening any other pipe waits for a writer, possibly forever.
 func (l *lister) file(name string, info fs.FileInfo) {
 	switch {
 	case info.Mode().IsRegular(), info.Mode()&fs.ModeNamedPipe != 0 && openedByShell(name):
@@ -88,16 +87,17 @@ func (l *lister) file(name string, info fs.FileInfo) {
 	}
 }
 
-// openedByShell: standard input by its other name, and what <(command) stands for.
+// openedByShell reports whether the name is standard input, or a descriptor such as the
+// shell passes for <(command).
 func openedByShell(name string) bool {
 	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
 }
 
 func (l *lister) directory(root string) {
 	names, errs := len(l.names), len(l.errs)
-	known := 0                 // files that another path led to already
-	model := map[string]bool{} // whether a directory holds one
-	// With a separator at its end a link to a directory is the directory.
+	known := 0                 // files that were found by another path before
+	model := map[string]bool{} // directories that contain a model
+	// The separator at the end makes WalkDir follow a link to a directory.
 	err := filepath.WalkDir(root+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
 		hidden := filepath.Clean(name) != filepath.Clean(root) && e != nil && strings.HasPrefix(e.Name(), ".")
 		switch {
@@ -112,8 +112,8 @@ func (l *lister) directory(root string) {
 		case hidden, model[filepath.Dir(name)] && filepath.Ext(name) == ".json", !slices.Contains(extensions, strings.ToLower(filepath.Ext(name))):
 			return nil
 		}
-		// A mounted config map is links to files, which are read like files. What
-		// looks like a manifest and cannot be read is no less wrong in here.
+		// A mounted ConfigMap consists of links to files, which are followed. A file that
+		// cannot be read is an error here as well.
 		info, err := os.Stat(name)
 		switch {
 		case err != nil:
@@ -129,7 +129,7 @@ func (l *lister) directory(root string) {
 	if err != nil {
 		l.fail(root, "cannot be read: "+cause(err))
 	} else if len(l.names) == names && len(l.errs) == errs && known == 0 {
-		why := "the directory has no " + oneOf(extensions) + " file"
+		why := "the directory has no " + phrase.Either(extensions) + " file"
 		if holdsModel(root) {
 			why = "the directory holds a model, not manifests; name it in a Model, under source"
 		}
@@ -137,12 +137,12 @@ func (l *lister) directory(root string) {
 	}
 }
 
-// holdsModel reports whether a directory is a model or an adapter as Hugging Face
-// lays them out: a configuration beside weights, or beside an index of them.
+// holdsModel reports whether the directory contains a model or an adapter in the layout
+// of Hugging Face: a configuration, and weights or an index of weights.
 func holdsModel(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return false // whoever walks it says so
+		return false // the walk reports the error
 	}
 	var config, weights bool
 	for _, e := range entries {
@@ -152,7 +152,7 @@ func holdsModel(dir string) bool {
 	return config && weights
 }
 
-// cause drops the path that the system's errors repeat.
+// cause returns the message of the error without the path, which errors name anyway.
 func cause(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -161,7 +161,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// read returns a file's name in errors and its content.
+// read returns the content of a file, and the name of the file in errors.
 func read(p string, stdin io.Reader) (string, []byte, *Error) {
 	name, in := p, stdin
 	var size int64
@@ -180,7 +180,7 @@ func read(p string, stdin io.Reader) (string, []byte, *Error) {
 	}
 	buffered := bufio.NewReaderSize(in, snapshotHead)
 	head, _ := buffered.Peek(snapshotHead) // a file that cannot be read fails below
-	most, tooLarge := int64(maxFileSize), tooLarge
+	most, tooLarge := int64(strict.MaxSize), strict.TooLarge
 	if isSnapshot(head) {
 		most, tooLarge = maxSnapshotSize, snapshotTooLarge
 	}
@@ -194,13 +194,13 @@ func read(p string, stdin io.Reader) (string, []byte, *Error) {
 	return name, data, nil
 }
 
-// readAll reads to the end, or to the limit of the reader: so far that parse sees
-// that it is too much.
+// readAll reads to the end of the file, of which the size is known or 0. The limit of the
+// reader is one byte more than is allowed, so that parse detects a file that is too large.
 func readAll(in io.Reader, size int64) ([]byte, error) {
 	if size <= 0 {
 		return io.ReadAll(in)
 	}
-	// The size is known, save for a file that still grows: no doubling and copying.
+	// One allocation is enough, unless the file has grown in the meantime.
 	data := make([]byte, size)
 	n, err := io.ReadFull(in, data)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

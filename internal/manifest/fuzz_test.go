@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzParse: no file makes reading panic or hang; what can be read makes books,
-// or errors that say what is wrong.
+// FuzzParse checks that no file makes Parse or State panic or hang, and that errors can be
+// printed.
 func FuzzParse(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {
@@ -53,13 +53,13 @@ func FuzzParse(f *testing.F) {
 			_, err = b.State()
 		}
 		if err != nil && (err.Error() == "" || !utf8.ValidString(err.Error())) {
-			t.Errorf("an error nobody can read: %q", err)
+			t.Errorf("an error that cannot be printed: %q", err)
 		}
 	})
 }
 
-// FuzzSet: no assignment makes changing an object panic, and one that is refused
-// leaves the bundle as it was.
+// FuzzSet checks that no assignment makes Set panic, and that an assignment that is
+// refused does not change the bundle.
 func FuzzSet(f *testing.F) {
 	for _, s := range []string{
 		"job/j.spec.priority=10", "job/j.spec.tasks[0].devices.count=4", `node/n.metadata.labels["a.b/c"]=x`,
@@ -87,12 +87,11 @@ func FuzzSet(f *testing.F) {
 			}
 			return
 		}
-		_, _ = b.State() // an error is an answer, too
+		_, _ = b.State() // it may return an error, and must not panic
 	})
 }
 
-// FuzzArguments: whatever a configuration passes to a plugin is read or refused
-// with a place, never half.
+// FuzzArguments checks that arguments are decoded in the same way each time.
 func FuzzArguments(f *testing.F) {
 	for _, s := range []string{"", "{}", "weights: {cpu: 1}", "list: [1, a]\nshare: 0.5", "<<: {a: 1}", "flag: yes", "amount: 1e400", "any: {? [x] : y}", "wait: 3s", "[1]"} {
 		f.Add([]byte(s))

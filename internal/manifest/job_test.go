@@ -51,7 +51,7 @@ func TestJobErrors(t *testing.T) {
 		"unit":                  {job("{placement: {unit: Nodes}, tasks: [{name: w}]}"), `4:26: spec.placement.unit: unknown value "Nodes"; did you mean Node?`},
 		"nodes without unit":    {job("{placement: {nodesPerReplica: 2}, tasks: [{name: w}]}"), "4:37: spec.placement.nodesPerReplica: nodes per replica need unit: Node beside it"},
 		"nodes per replica":     {job("{placement: {unit: Node, nodesPerReplica: 0}, tasks: [{name: w}]}"), "4:49: spec.placement.nodesPerReplica: want from 1 to 100000, have 0"},
-		"whole nodes, two":      {job("{placement: {unit: Node}, tasks: [{name: w}, {name: v}]}"), "4:26: spec.placement.unit: unit Node wants exactly one entry under tasks, have 2: its replicas take whole nodes"},
+		"whole nodes, two":      {job("{placement: {unit: Node}, tasks: [{name: w}, {name: v}]}"), "4:26: spec.placement.unit: unit Node needs exactly one entry under tasks, have 2: its replicas take whole nodes"},
 		"whole nodes, memory":   {job("{placement: {unit: Node}, tasks: [{name: w, devices: {memory: 1Gi}}]}"), "4:69: spec.tasks[0].devices.memory: unit Node takes whole nodes: say totalMemory, of all devices of a replica, or count, of each node"},
 		"whole nodes, minimum":  {job("{minMember: 3, placement: {unit: Node, nodesPerReplica: 2}, tasks: [{name: w, replicas: 2}]}"), "4:19: spec.minMember: unit Node places all replicas together, 4 tasks; leave minMember out"},
 		"instance types":        {job("{nodeSelector: {node.kubernetes.io/instance-type: a}, placement: {instanceType: b}, tasks: [{name: w}]}"), `4:87: spec.placement.instanceType: nodeSelector already asks for the instance type "a"; keep one`},
@@ -73,7 +73,7 @@ func TestJobErrors(t *testing.T) {
 		"nothing free":          {on("{placements: [{task: w-0, node: n}, {task: w-1, node: n}]}"), "10:45: status.placements[1]: w-1 cannot be running on n: too few of its devices are free for that; list the devices of every running task, or correct the node"},
 		"in merged fields":      {job("{<<: {tasks: [{name: w}], minMember: 3}}"), "4:44: spec.minMember: 3 of only 1 tasks; lower it or add replicas"},
 		"total":                 {task("devices: {totalMemory: 0}"), "4:49: spec.tasks[0].devices.totalMemory: say how much device memory is needed, such as 320Gi"},
-		"namespace":             {"apiVersion: berth.dev/v1alpha1\nkind: Job\nmetadata: {name: j, namespace: A/B}\nspec: {tasks: [{name: w}]}", `3:32: metadata.namespace: "A/B" is no name: use lower-case letters, digits, - and ., and begin and end with a letter or digit`},
+		"namespace":             {"apiVersion: berth.dev/v1alpha1\nkind: Job\nmetadata: {name: j, namespace: A/B}\nspec: {tasks: [{name: w}]}", `3:32: metadata.namespace: "A/B" is not a valid name: use lower-case letters, digits, - and ., and begin and end with a letter or digit`},
 		"custom device counted": {node("{deviceResource: a.b/npu, devices: {product: x, count: 1, memory: 1Gi}}") + "\n---\n" + job("{tasks: [{name: w, resources: {a.b/npu: 1}}]}"), `9:15: spec.tasks[0].resources["a.b/npu"]: ask for devices under devices: {count: 1}`},
 	}
 	for name, tc := range tests {
@@ -85,7 +85,7 @@ func TestJobErrors(t *testing.T) {
 	}
 }
 
-// made is a job from its spec.
+// made returns the job with the spec.
 func made(t *testing.T, spec string) *cluster.Job {
 	t.Helper()
 	b, err := Parse("f", []byte(job(spec)))

@@ -5,126 +5,117 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
+	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// The API versions of what kubectl prints.
+// API versions of the kinds of Kubernetes that are read.
 const (
 	coreVersion   = "v1"
 	policyVersion = "policy/v1"
 )
 
-// kind is a kind of object that a bundle holds a list of.
+// kind is a kind of object that is read. A bundle has a list of the objects of each kind.
 type kind struct {
 	version, name string
 	read          func(*Bundle, *yaml.Node, reporter)
 	count         func(*Bundle) int
 	merge         func(b, o *Bundle)
-	// visit names each object; nil: there is one at most, and it has no ID.
-	visit func(*Bundle, func(id string, e entryOf))
+	// visit calls its argument with the ID of each object. It is nil for kinds of which
+	// there is one object at most, without an ID.
+	visit func(*Bundle, func(id string, e objectEntry))
 }
 
-// kinds are all that are read. Where two share their IDs, the one that is
-// declared twice is the later one.
+// kinds are the kinds that are read. Two kinds may share IDs; of two objects with one
+// ID and no position, the one of the later kind is reported as the duplicate.
 var kinds = []kind{
 	kindOf(v1alpha1.APIVersion, v1alpha1.KindNode, func(b *Bundle) *[]*v1alpha1.Node { return &b.Nodes },
 		func(o *v1alpha1.Node) string { return "node/" + o.Name },
-		func(o *v1alpha1.Node, r reporter) []path {
-			makeNode(o, r)
-			if len(o.Status.FreeMemory) > 0 {
-				return []path{namePath, {"status", "freeMemory"}}
-			}
-			return []path{namePath}
-		}),
+		checked(convert.Node), nodePlaces),
 	kindOf(v1alpha1.APIVersion, v1alpha1.KindQueue, func(b *Bundle) *[]*v1alpha1.Queue { return &b.Queues },
 		func(o *v1alpha1.Queue) string { return "queue/" + o.Name },
-		func(o *v1alpha1.Queue, r reporter) []path {
-			makeQueue(o, &surroundings{}, r)
-			return queuePlaces(o)
-		}),
-	kindOf(v1alpha1.APIVersion, v1alpha1.KindJob, func(b *Bundle) *[]*v1alpha1.Job { return &b.Jobs }, jobID,
-		func(o *v1alpha1.Job, r reporter) []path {
-			makeJob(o, &surroundings{}, r)
-			return jobPlaces(o)
-		}),
-	kindOf(v1alpha1.APIVersion, v1alpha1.KindModel, func(b *Bundle) *[]*v1alpha1.Model { return &b.Models }, modelID,
-		func(o *v1alpha1.Model, r reporter) []path {
-			makeModel(o, &surroundings{}, r)
-			return modelPlaces(o)
-		}),
-	kindOf(v1alpha1.APIVersion, v1alpha1.KindDisruptionBudget, func(b *Bundle) *[]*v1alpha1.DisruptionBudget { return &b.Budgets }, budgetID,
-		func(o *v1alpha1.DisruptionBudget, r reporter) []path {
-			makeBudget(o, r)
-			return []path{namePath}
-		}),
+		checkedAlone(convert.Queue), queuePlaces),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindJob, func(b *Bundle) *[]*v1alpha1.Job { return &b.Jobs }, convert.JobID,
+		checkedAlone(convert.Job), jobPlaces),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindModel, func(b *Bundle) *[]*v1alpha1.Model { return &b.Models }, convert.ModelID,
+		checkedAlone(convert.Model), modelPlaces),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindDisruptionBudget, func(b *Bundle) *[]*v1alpha1.DisruptionBudget { return &b.Budgets }, convert.DisruptionBudgetID,
+		checked(convert.DisruptionBudget), namePlace),
 	configurationKind(),
 	kindOf(v1alpha1.APIVersion, v1alpha1.KindScenario, func(b *Bundle) *[]*v1alpha1.Scenario { return &b.scenarios }, nil,
-		func(o *v1alpha1.Scenario, r reporter) []path {
-			checkScenario(o, r)
-			return nil
-		}),
+		convert.Scenario, func(*v1alpha1.Scenario) []path { return nil }),
 	kindOf(coreVersion, "Node", func(b *Bundle) *[]*corev1.Node { return &b.CoreNodes },
 		func(o *corev1.Node) string { return "node/" + o.Name },
-		func(o *corev1.Node, r reporter) []path {
-			makeCoreNode(o, r)
-			return []path{namePath}
-		}),
-	kindOf(coreVersion, "Pod", func(b *Bundle) *[]*corev1.Pod { return &b.Pods }, podID,
-		func(o *corev1.Pod, r reporter) []path {
-			makePod(o, &surroundings{}, r)
-			return []path{namePath, {"spec", "nodeName"}, {"spec", "containers"},
-				{"metadata", "labels", v1alpha1.LabelQueue}, {"metadata", "annotations", v1alpha1.LabelQueue}}
-		}),
-	kindOf(policyVersion, "PodDisruptionBudget", func(b *Bundle) *[]*policyv1.PodDisruptionBudget { return &b.CoreBudgets }, coreBudgetID,
-		func(o *policyv1.PodDisruptionBudget, r reporter) []path {
-			makeCoreBudget(o, r)
-			return []path{namePath}
-		}),
+		checked(convert.CoreNode), namePlace),
+	kindOf(coreVersion, "Pod", func(b *Bundle) *[]*corev1.Pod { return &b.Pods }, convert.PodID,
+		checkedAlone(convert.Pod), podPlaces),
+	kindOf(policyVersion, "PodDisruptionBudget", func(b *Bundle) *[]*policyv1.PodDisruptionBudget { return &b.CoreBudgets }, convert.PodDisruptionBudgetID,
+		checked(convert.PodDisruptionBudget), namePlace),
 }
 
-var namePath = path{"metadata", "name"}
+// checked returns a function that converts an object and returns only the notes.
+func checked[T, To any](conversion func(*T) (To, convert.Notes)) func(*T) convert.Notes {
+	return func(o *T) convert.Notes {
+		_, notes := conversion(o)
+		return notes
+	}
+}
 
-// kindOf is a kind whose list holds the objects as they were read. Check reports
-// what is wrong with one, and says which places of it later errors may name.
-func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) string, check func(*T, reporter) []path) kind {
+// checkedAlone is like checked, for a conversion that depends on other objects. These are
+// not known while a file is read.
+func checkedAlone[T, To any](conversion func(*T, *convert.Environment) (To, convert.Notes)) func(*T) convert.Notes {
+	return func(o *T) convert.Notes {
+		_, notes := conversion(o, &convert.Environment{})
+		return notes
+	}
+}
+
+// kindOf returns a kind of which list returns the objects in a bundle. Check returns what
+// is wrong with an object, and places the fields that may be wrong because of other
+// objects, which are checked after the document is dropped.
+func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) string, check func(*T) convert.Notes, places func(*T) []path) kind {
 	k := kind{
 		version: version, name: name,
 		read: func(b *Bundle, n *yaml.Node, r reporter) {
-			if o := decode[T](n, r, version == v1alpha1.APIVersion); o != nil {
-				places := check(o, r)
+			if o := decode[T](n, r, version != v1alpha1.APIVersion); o != nil {
+				r.report(check(o))
 				*list(b) = append(*list(b), o)
-				b.keep(o, r, places...)
+				b.setSource(o, r, places(o)...)
 			}
 		},
 		count: func(b *Bundle) int { return len(*list(b)) },
 		merge: func(b, o *Bundle) { *list(b) = append(*list(b), *list(o)...) },
 	}
 	if id != nil {
-		k.visit = func(b *Bundle, each func(string, entryOf)) {
+		k.visit = func(b *Bundle, each func(string, objectEntry)) {
 			for i, o := range *list(b) {
-				each(id(o), entryOf{o, version, name, func(f *Bundle) error { return put(b, *list(b), i, *list(f)) }})
+				each(id(o), objectEntry{o, version, name, func(f *Bundle) error { return replace(b, *list(b), i, *list(f)) }})
 			}
 		}
 	}
 	return k
 }
 
-// configurationKind differs in that a bundle keeps what a configuration comes to.
+// configurationKind is the kind SchedulerConfiguration. A bundle has a Configuration
+// instead of the object, since the arguments of plugins are decoded later.
 func configurationKind() kind {
-	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil)
+	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil, nil)
 	k.read = func(b *Bundle, n *yaml.Node, r reporter) {
-		if o := decode[v1alpha1.SchedulerConfiguration](n, r, true); o != nil {
+		if o := decode[v1alpha1.SchedulerConfiguration](n, r, false); o != nil {
 			b.configurations = append(b.configurations, configuration(o, r))
-			r.src.forget()
+			r.src.dropTree()
 		}
 	}
 	return k
 }
 
-// kindNames are those of an API version. What kubectl prints has lists as well.
+// kindNames returns the kinds of an API version that are read. Of Kubernetes, lists are
+// read as well.
 func kindNames(version string) []string {
 	var out, lists []string
 	for _, k := range kinds {
@@ -148,31 +139,31 @@ const (
 	dump = "kubectl get nodes,pods,pdb -A -o yaml"
 )
 
-// read takes one object, or a list of them, into the bundle.
+// read adds the object, or the objects of a list, to the bundle.
 func (b *Bundle) read(file string, n *yaml.Node, errs *Errors) {
 	b.readAs(file, n, "", "", errs)
 }
 
-// readAs reads an object whose list already said what its items are; kubectl
-// get --raw leaves both out of them.
+// readAs reads an object of which the list gives version and kind. They may be missing in
+// the items of a list, as in what kubectl get --raw prints.
 func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *Errors) {
 	objects, wrong := b.count(), len(*errs)
 	defer func() {
 		if b.count() == objects && len(*errs) > wrong {
-			b.lost++
+			b.unread++
 		}
 	}()
-	n = resolve(n)
-	src := &source{file: file, start: position{n.Line, n.Column}, root: n}
+	n = strict.Resolve(n)
+	src := &source{file: file, start: strict.Position{Line: n.Line, Column: n.Column}, root: n}
 	r := reporter{src, errs}
 	if n.Kind != yaml.MappingNode {
-		r.errorf(nil, "want an object with apiVersion and kind, have %s%s", describe(n), listRemedy(n))
+		r.errorf(nil, "want an object with apiVersion and kind, have %s%s", strict.Describe(n), listRemedy(n))
 		return
 	}
-	if v := text(n, "apiVersion"); v != "" {
+	if v := strict.Text(n, "apiVersion"); v != "" {
 		version = v
 	}
-	if k := text(n, "kind"); k != "" {
+	if k := strict.Text(n, "kind"); k != "" {
 		kind = k
 	}
 	switch of := kindNames(version); {
@@ -189,7 +180,7 @@ func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *E
 	}
 }
 
-// readKind reads an object of a kind that is known, or a list of them.
+// readKind reads an object of a known kind, or a list of objects.
 func (b *Bundle) readKind(version, name string, n *yaml.Node, r reporter) {
 	for _, k := range kinds {
 		if k.version == version && k.name == name {
@@ -198,7 +189,7 @@ func (b *Bundle) readKind(version, name string, n *yaml.Node, r reporter) {
 		}
 	}
 	item := strings.TrimSuffix(name, "List")
-	if item == "" { // each item says itself what it is
+	if item == "" { // a List: each item has a kind of its own
 		version = ""
 	}
 	b.readItems(n, version, item, r)
@@ -234,7 +225,7 @@ func (r reporter) unknownVersion(version, kind string) {
 		r.errorf(path{"apiVersion"}, "apiVersion is missing; %s", remedy)
 		return
 	}
-	r.errorf(path{"apiVersion"}, "unknown apiVersion %s; %s", quote(version), remedy)
+	r.errorf(path{"apiVersion"}, "unknown apiVersion %s; %s", phrase.Quote(version), remedy)
 }
 
 func (r reporter) unknownKind(kind string, candidates []string) {
@@ -243,19 +234,19 @@ func (r reporter) unknownKind(kind string, candidates []string) {
 		return
 	}
 	if n, ok := nearest.Of(kind, candidates); ok {
-		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", quote(kind), quote(n), whatIsRead)
+		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", phrase.Quote(kind), phrase.Quote(n), whatIsRead)
 		return
 	}
-	r.errorf(path{"kind"}, "kind %s is not read; %s. A dump of what counts is: %s", quote(kind), whatIsRead, dump)
+	r.errorf(path{"kind"}, "kind %s is not read; %s. To dump what berth reads: %s", phrase.Quote(kind), whatIsRead, dump)
 }
 
 func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {
-	items := entry(n, "items")
-	if items == nil || isNull(resolve(items)) {
+	items := strict.Entry(n, "items")
+	if items == nil || strict.IsNull(strict.Resolve(items)) {
 		return
 	}
-	if items = resolve(items); items.Kind != yaml.SequenceNode {
-		r.errorf(path{"items"}, "want a list, have %s", describe(items))
+	if items = strict.Resolve(items); items.Kind != yaml.SequenceNode {
+		r.errorf(path{"items"}, "want a list, have %s", strict.Describe(items))
 		return
 	}
 	for _, item := range items.Content {
@@ -263,19 +254,19 @@ func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {
 	}
 }
 
-// decode returns nil if anything is wrong: checking half an object would only
-// report the same mistakes again.
-func decode[T any](n *yaml.Node, r reporter, strict bool) *T {
+// decode returns nil if there is any error. An object that was decoded in part is not
+// checked, because that would report the same mistakes again.
+func decode[T any](n *yaml.Node, r reporter, allowUnknown bool) *T {
 	out := new(T)
-	if errs := decodeAt(n, r.src.file, nil, out, strict); len(errs) > 0 {
+	if errs := strict.Decode(n, out, strict.Options{File: r.src.file, AllowUnknown: allowUnknown}); len(errs) > 0 {
 		*r.errs = append(*r.errs, errs...)
 		return nil
 	}
 	return out
 }
 
-// keep remembers where an object was written once it has been checked.
-func (b *Bundle) keep(object any, r reporter, places ...path) {
-	r.src.forget(places...)
+// setSource records where an object is written, after it was checked.
+func (b *Bundle) setSource(object any, r reporter, places ...path) {
+	r.src.dropTree(places...)
 	b.remember(object, r.src)
 }

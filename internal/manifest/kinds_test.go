@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a message says is read must not fall behind what is.
+// The message about what is read names every kind.
 func TestWhatIsReadNamesEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, name := range kindNames(k.version) {

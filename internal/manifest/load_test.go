@@ -8,10 +8,12 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/strict"
 	"github.com/google/go-cmp/cmp"
 )
 
-// write makes a directory.
+// write makes a directory with files.
 func write(t *testing.T, content map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +37,7 @@ func TestLoad(t *testing.T) {
 		"a/README.md":     "not read",
 		".git/broken.yml": "a: b: c",
 		".hidden.yaml":    "a: b: c",
-		// What lies beside weights is the model's own.
+		// A .json file beside weights belongs to the model.
 		"m/config.json": `{"model_type": "llama"}`, "m/model.safetensors.index.json": `{}`, "m/node.yaml": object("Node", "m", ""),
 		"m/lora/adapter_config.json": `{"r": 8}`, "m/lora/adapter_model.safetensors": "",
 		"z/config.json": `{"apiVersion": "berth.dev/v1alpha1", "kind": "Node", "metadata": {"name": "z"}}`,
@@ -43,7 +45,7 @@ func TestLoad(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "b.yaml"), filepath.Join(dir, "a", "link.txt")); err != nil {
 		t.Fatal(err)
 	}
-	// The file is named again, which does not make its node come twice.
+	// The file is named a second time and read once.
 	b, err := LoadFrom(strings.NewReader(object("Node", "in", "")), []string{dir, "-", filepath.Join(dir, "a/../b.yaml")})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +95,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestHostile: whatever a file holds, the answer is an error with a place.
+// TestHostile checks that hostile files give an error with a position.
 func TestHostile(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i <= 9; i++ {
@@ -108,17 +110,17 @@ func TestHostile(t *testing.T) {
 		"alias chain":     {chain, "nested more than 100 levels deep"},
 		"alias of itself": {"a: &a [*a]", "f:1:8: alias *a contains itself"},
 		"deep lists":      {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "nested more than 100 levels deep"},
-		"deep and open":   {strings.Repeat("{a: ", 10_000), "this is no YAML"},
+		"deep and open":   {strings.Repeat("{a: ", 10_000), "this is not YAML"},
 		"deep blocks":     {deepBlocks(5_000), "nested more than 100 levels deep"},
 		"NUL":             {"a: b\nc: \x00", "f:2:4: a NUL byte: is this a text file?"},
 		"not UTF-8":       {"a: b\nc: é\xff", "f:2:6: a byte that is not UTF-8: save the file as UTF-8"},
-		"broken":          {"a: b: c", "f:1: this is no YAML: mapping values are not allowed in this context"},
+		"broken":          {"a: b: c", "f:1: this is not YAML: mapping values are not allowed in this context"},
 		"control byte":    {"a: \x01", "f:1:4: a control character: is this a text file?"},
-		"unknown anchor":  {"a: *b", "f: this is no YAML: unknown anchor 'b' referenced"},
+		"unknown anchor":  {"a: *b", "f: this is not YAML: unknown anchor 'b' referenced"},
 		"a binary":        {"\x7fELF\x02\x01\x01\x00", "f:1:1: a control character: is this a text file?"},
 		"huge exponent":   {node("{resources: {cpu: 1e400}}"), "f:4:25: spec.resources.cpu: 1e400 is out of range"},
 		"huge replicas":   {job("{tasks: [{name: w, replicas: 99999999999999999999}]}"), "f:4:36: spec.tasks[0].replicas: 99999999999999999999 is too large to count"},
-		"second document": {node("{}") + "\n---\na: b: c", "f:6: this is no YAML"},
+		"second document": {node("{}") + "\n---\na: b: c", "f:6: this is not YAML"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,12 +141,13 @@ func deepBlocks(n int) string {
 }
 
 func TestTooLarge(t *testing.T) {
-	if _, err := Parse("f", make([]byte, maxFileSize+1)); err == nil || err.Error() != "f: larger than 256 MiB; split it" {
+	if _, err := Parse("f", make([]byte, strict.MaxSize+1)); err == nil || err.Error() != "f: larger than 256 MiB; split it" {
 		t.Error(err)
 	}
 }
 
-// TestPowerShell: its redirection writes UTF-16.
+// TestPowerShell checks that UTF-16, which PowerShell writes when it redirects output, is
+// read.
 func TestPowerShell(t *testing.T) {
 	data := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune(node("{}"))) {
@@ -156,7 +159,7 @@ func TestPowerShell(t *testing.T) {
 	}
 }
 
-// TestAliasesAcrossObjects: an anchor may be in one item and its alias in another.
+// TestAliasesAcrossObjects checks that an alias in one item finds its anchor in another.
 func TestAliasesAcrossObjects(t *testing.T) {
 	b, err := Parse("f", []byte("apiVersion: v1\nkind: List\nitems:\n"+
 		"- {apiVersion: berth.dev/v1alpha1, kind: Node, metadata: {name: a}, spec: &s {cell: west}}\n"+
@@ -166,13 +169,14 @@ func TestAliasesAcrossObjects(t *testing.T) {
 	}
 }
 
-// TestTooManyDevices: few lines can ask for more memory than any machine has.
+// TestTooManyDevices checks the limit of devices: a few lines can describe more devices
+// than fit into memory.
 func TestTooManyDevices(t *testing.T) {
 	defer func(most int) { maxDevicesInAll = most }(maxDevicesInAll)
 	maxDevicesInAll = 4000
 	var w strings.Builder
-	for i := range maxDevicesInAll/maxDevices + 1 {
-		w.WriteString(object("Node", fmt.Sprintf("n%d", i), fmt.Sprintf("spec: {devices: {product: x, count: %d, memory: 1Gi}}\n---\n", maxDevices)))
+	for i := range maxDevicesInAll/cluster.MaxDevices + 1 {
+		w.WriteString(object("Node", fmt.Sprintf("n%d", i), fmt.Sprintf("spec: {devices: {product: x, count: %d, memory: 1Gi}}\n---\n", cluster.MaxDevices)))
 	}
 	b, err := Parse("f", []byte(w.String()))
 	if err != nil {

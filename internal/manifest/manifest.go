@@ -1,10 +1,13 @@
-// Package manifest turns files into API objects and these into cluster.State.
+// Package manifest reads files into API objects, and makes a cluster.State of these.
 //
-// It is strict: what it cannot read or believe is an error with file, line,
-// column, field and remedy, and all of them come at once. It reads Berth's own
-// kinds and what kubectl prints of a live cluster: nodes, pods and disruption
-// budgets. It decides nothing: whether a job fits, or a node's labels make
-// sense, is for plugins.
+// It reads the kinds of Berth, and nodes, pods and disruption budgets as kubectl prints
+// them. Package strict decodes the files, and package convert turns each object into a
+// cluster object. This package finds the files, checks references between objects, adds
+// positions to what convert reports, and places the tasks that run. It also reads and
+// writes snapshots.
+//
+// Every mistake is reported, with file, line, column, field and remedy. Nothing is
+// decided here: whether a job fits a node is decided by plugins.
 package manifest
 
 import (
@@ -15,13 +18,14 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Bundle is the objects of one or more files. Objects may be added, changed and
-// removed in code before State is called; those know no line.
+// Bundle contains the objects of one or more files. A program may add, change and remove
+// objects before it calls State; errors about such objects have no position.
 type Bundle struct {
 	Nodes     []*v1alpha1.Node
 	Queues    []*v1alpha1.Queue
@@ -30,27 +34,28 @@ type Bundle struct {
 	CoreNodes []*corev1.Node
 	Pods      []*corev1.Pod
 	Budgets   []*v1alpha1.DisruptionBudget
-	// CoreBudgets are those of Kubernetes.
+	// CoreBudgets are the budgets of Kubernetes.
 	CoreBudgets []*policyv1.PodDisruptionBudget
-	// Notes are what a person should know about how the input was read. They
-	// are those of the last call of Validate or State.
+	// Notes are what a user should know about how the input was read. Validate and State
+	// set them.
 	Notes []string
 
-	plans          []*model.Plan // of the models, in their order, as of the last call of State
+	plans          []*model.Plan // of the models, in their order; State sets them
 	snapshots      []*snapshotFile
 	configurations []*Configuration
 	scenarios      []*v1alpha1.Scenario
 	sources        map[any]*source // by object
-	lost           int             // objects that could not be read; what names them cannot be checked
+	unread         int             // objects that could not be read, so that references to them cannot be checked
 }
 
-// Load reads files, directories (all .yaml, .yml and .json below them) and, for
-// "-", standard input; a snapshot stands alone. The error is Errors: everything wrong, not just the first.
+// Load reads files, directories (see Files) and, for "-", standard input, and validates
+// the objects. A snapshot must be the only file, except for a configuration. The error is
+// of type Errors and has every mistake.
 func Load(paths []string) (*Bundle, error) {
 	return LoadFrom(os.Stdin, paths)
 }
 
-// LoadFrom is Load with another standard input.
+// LoadFrom is like Load and reads standard input from stdin.
 func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
 	names, errs := files(paths)
 	out := &Bundle{}
@@ -66,23 +71,23 @@ func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
 	}
 	if out.Empty() && len(errs) == 0 {
 		errs = append(errs, Error{File: strings.Join(paths, ", "), Message: emptyRemedy})
-	} else if out.lost == 0 && !out.Empty() {
+	} else if out.unread == 0 && !out.Empty() {
 		var wrong Errors
 		if errors.As(out.Validate(), &wrong) {
 			errs = append(errs, wrong...)
 		}
 	}
-	if err := errs.failure(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// Parse reads the documents of one file. It checks each object for itself;
-// Validate and State check them against each other.
+// Parse reads the documents of one file. It checks each object by itself; Validate and
+// State check references between objects.
 func Parse(name string, data []byte) (*Bundle, error) {
 	b, errs := parse(name, data)
-	if err := errs.failure(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -94,8 +99,8 @@ func parse(name string, data []byte) (*Bundle, Errors) {
 	}
 	b := &Bundle{}
 	var errs Errors
-	unread := documents(name, data, func(root *yaml.Node) { b.read(name, root, &errs) })
-	b.lost += len(unread)
+	unread := strict.Documents(name, data, func(root *yaml.Node) { b.read(name, root, &errs) })
+	b.unread += len(unread)
 	return b, append(errs, unread...)
 }
 
@@ -105,7 +110,7 @@ func (b *Bundle) Merge(o *Bundle) {
 		k.merge(b, o)
 	}
 	b.snapshots = append(b.snapshots, o.snapshots...)
-	b.lost += o.lost
+	b.unread += o.unread
 	for object, src := range o.sources {
 		b.remember(object, src)
 	}
@@ -118,8 +123,8 @@ func (b *Bundle) remember(object any, src *source) {
 	b.sources[object] = src
 }
 
-// Configuration is the scheduler's configuration, nil if there is none. One that was
-// read beside a snapshot counts instead of the snapshot's.
+// Configuration returns the configuration of the scheduler, nil if there is none. A
+// configuration that was read beside a snapshot replaces that of the snapshot.
 func (b *Bundle) Configuration() *Configuration {
 	if len(b.configurations) > 0 {
 		return b.configurations[0]
@@ -130,7 +135,7 @@ func (b *Bundle) Configuration() *Configuration {
 	return nil
 }
 
-// Scenario is what should come of the objects, nil if nothing is said.
+// Scenario returns the scenario, nil if there is none.
 func (b *Bundle) Scenario() *v1alpha1.Scenario {
 	if len(b.scenarios) == 0 {
 		return nil
@@ -138,12 +143,12 @@ func (b *Bundle) Scenario() *v1alpha1.Scenario {
 	return b.scenarios[0]
 }
 
-// Plans are what became of the models when State was last called.
+// Plans returns the plans of the models, as of the last call of State.
 func (b *Bundle) Plans() []*model.Plan { return b.plans }
 
-// Where is the file and line that an object, one of the bundle's pointers, was
-// read from, as "file:line"; "" for objects made in code.
-func (b *Bundle) Where(object any) string { return b.sources[object].where() }
+// Where returns where an object was read, as "file:line". The object is one of the
+// pointers in the bundle. It returns "" for an object that was not read from a file.
+func (b *Bundle) Where(object any) string { return b.sources[object].fileLine() }
 
 // Empty reports whether there are no objects.
 func (b *Bundle) Empty() bool { return b.count() == 0 }

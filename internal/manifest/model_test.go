@@ -38,12 +38,12 @@ func TestModelErrors(t *testing.T) {
 		"bits it has":            {memory("backend: llamacpp, kvCacheBits: 4"), ``},
 		"stages and devices":     {memory("parallelism: {pipeline: 2}, placement: {devicesPerReplica: 4}"), `4:90: spec.placement.devicesPerReplica: parallelism 1 × 2 is 2 devices, not 4; leave one out`},
 		"size of whole nodes":    {memory("parallelism: {tensor: 2}, placement: {unit: Node}"), `4:44: spec.parallelism: with unit: Node a replica takes all devices of its nodes, and its parallelism follows from them; leave it out`},
-		"draft of nobody":        {memory("draft: {preset: phi-four}"), `4:38: spec.draft: no preset is called "phi-four"`},
-		"preset of nobody":       {memory("source: {preset: phi-for}"), `4:39: spec.source: no preset is called "phi-for"; did you mean "phi-4"?`},
-		"no GGUF":                {aModel("{backend: llamacpp, source: {preset: phi-4}}"), `4:35: spec.source: llamacpp serves GGUF files, and phi-4 is none; name another backend, or say how much memory it needs under memory`},
-		"no speech":              {aModel("{backend: voxbox, source: {preset: phi-4}}"), `4:33: spec.source: voxbox serves its own speech models, and phi-4 is none; name another backend, or say how much memory it needs under memory`},
+		"unknown draft":          {memory("draft: {preset: phi-four}"), `4:38: spec.draft: no preset is called "phi-four"`},
+		"unknown preset, a typo": {memory("source: {preset: phi-for}"), `4:39: spec.source: no preset is called "phi-for"; did you mean "phi-4"?`},
+		"no GGUF":                {aModel("{backend: llamacpp, source: {preset: phi-4}}"), `4:35: spec.source: llamacpp serves GGUF files, and phi-4 is not one of these; name another backend, or say how much memory it needs under memory`},
+		"no speech":              {aModel("{backend: voxbox, source: {preset: phi-4}}"), `4:33: spec.source: voxbox serves its own speech models, and phi-4 is not one of these; name another backend, or say how much memory it needs under memory`},
 		"speech":                 {aModel("{source: {preset: whisper-small}}"), ``},
-		"speech elsewhere":       {aModel("{backend: vllm, source: {preset: whisper-small}}"), `4:31: spec.source: vllm serves safetensors, presets or GGUF files, and whisper-small is none; name another backend, or say how much memory it needs under memory`},
+		"speech elsewhere":       {aModel("{backend: vllm, source: {preset: whisper-small}}"), `4:31: spec.source: vllm serves safetensors, presets or GGUF files, and whisper-small is not one of these; name another backend, or say how much memory it needs under memory`},
 		"no source":              {aModel("{}"), `4:7: spec.source: say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory`},
 		"two sources":            {aModel("{source: {preset: phi-4, gguf: a.gguf}}"), `4:38: spec.source.ggu preset already says where the model comes from; keep one`},
 		"unknown preset":         {aModel("{source: {preset: phi-4-mni}}"), `4:16: spec.source: no preset is called "phi-4-mni"; did you mean "phi-4-mini"?`},
@@ -51,7 +51,7 @@ func TestModelErrors(t *testing.T) {
 		"missing file":           {aModel("{source: {gguf: no/such.gguf}}"), `4:16: spec.source: ./no/such.gguf is not there`},
 		"missing directory":      {aModel("{source: {huggingFace: no/such}}"), `4:16: spec.source: ./no/such is not there; huggingFace is the path of a directory that was downloaded`},
 		"no directory, a preset": {aModel("{source: {huggingFace: meta-llama/Llama-3.1-8B-Instruct}}"), `4:16: spec.source: ./meta-llama/Llama-3.1-8B-Instruct is not there; huggingFace is the path of a directory that was downloaded; without one, preset: llama-3.1-8b is this model`},
-		"missing on the nodes":   {aModel("{source: {localPath: /no/such}}"), `4:16: spec.source: /no/such is not there; where it lies on the nodes alone, say how much memory it needs under memory`},
+		"missing on the nodes":   {aModel("{source: {localPath: /no/such}}"), `4:16: spec.source: /no/such is not there; if it is on the nodes only, say how much memory it needs under memory`},
 		"draft without source":   {aModel("{source: {preset: phi-4}, draft: {}}"), `4:40: spec.draft: say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory`},
 		"missing draft":          {aModel("{source: {preset: phi-4}, draft: {preset: ph}}"), `4:40: spec.draft: no preset is called "ph"`},
 		"adapters": {memory("adapters: [{memory: 1Gi}, {name: a}, {name: b, memory: 1Gi, path: x}, {name: b, memory: -1}]"), `4:42: spec.adapters[0].name: an adapter needs a name
@@ -65,19 +65,19 @@ func TestModelErrors(t *testing.T) {
 		"strategy":             {place("strategy: binpack"), `4:53: spec.placement.strategy: unknown value "binpack"; did you mean Binpack?`},
 		"unit":                 {place("unit: Nodes"), `4:49: spec.placement.unit: unknown value "Nodes"; did you mean Node?`},
 		"cells":                {place("cells: [a, a]"), `4:54: spec.placement.cells[1]: cell "a" is already entry 0`},
-		"selector":             {place("nodeSelector: {a b: c}"), `4:63: spec.placement.nodeSelector["a b"]: "a b" is no label key: write name or domain/name`},
+		"selector":             {place("nodeSelector: {a b: c}"), `4:63: spec.placement.nodeSelector["a b"]: "a b" is not a valid label key: write name or domain/name`},
 		"devices per replica":  {place("devicesPerReplica: 5000"), `4:62: spec.placement.devicesPerReplica: want from 1 to 4096, have 5000`},
 		"other parallelism":    {memory("parallelism: {tensor: 2}, placement: {devicesPerReplica: 3}"), `4:88: spec.placement.devicesPerReplica: parallelism 2 × 1 is 2 devices, not 3; leave one out`},
 		"type without unit":    {place("instanceType: g5.xlarge"), `4:57: spec.placement.instanceType: an instance type needs unit: Node beside it`},
 		"type twice":           {place("unit: Node, instanceType: g5.xlarge, nodeSelector: {node.kubernetes.io/instance-type: g6.xlarge}"), `4:69: spec.placement.instanceType: nodeSelector already asks for the instance type "g6.xlarge"; keep one`},
 		"unknown type":         {place("unit: Node, instanceType: g5.xlrge"), `4:69: spec.placement.instanceType: no instance type is called "g5.xlrge"; did you mean "g5.xlarge"?`},
-		"type as a label":      {place("unit: Node, instanceType: 'a b'"), `4:69: spec.placement.instanceType: "a b" is no label value: use at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit`},
-		"device ids": {place("devices: ['a:b', 'a:cuda:x', 'a:cuda:-1', ':cuda:0', 'a::0', 'a:cuda:99999', 'gpu:cuda:0', 'gpu:cuda:0']"), `4:53: spec.placement.devices[0]: "a:b" is no device: write node:type:index, such as gpu-1:cuda:0
-4:60: spec.placement.devices[1]: "a:cuda:x" is no device: write node:type:index, such as gpu-1:cuda:0
-4:72: spec.placement.devices[2]: "a:cuda:-1" is no device: write node:type:index, such as gpu-1:cuda:0
-4:85: spec.placement.devices[3]: ":cuda:0" is no device: write node:type:index, such as gpu-1:cuda:0
-4:96: spec.placement.devices[4]: "a::0" is no device: write node:type:index, such as gpu-1:cuda:0
-4:104: spec.placement.devices[5]: "a:cuda:99999" is no device: write node:type:index, such as gpu-1:cuda:0
+		"type as a label":      {place("unit: Node, instanceType: 'a b'"), `4:69: spec.placement.instanceType: "a b" is not a valid label value: use at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit`},
+		"device ids": {place("devices: ['a:b', 'a:cuda:x', 'a:cuda:-1', ':cuda:0', 'a::0', 'a:cuda:99999', 'gpu:cuda:0', 'gpu:cuda:0']"), `4:53: spec.placement.devices[0]: "a:b" is not a device: write node:type:index, such as gpu-1:cuda:0
+4:60: spec.placement.devices[1]: "a:cuda:x" is not a device: write node:type:index, such as gpu-1:cuda:0
+4:72: spec.placement.devices[2]: "a:cuda:-1" is not a device: write node:type:index, such as gpu-1:cuda:0
+4:85: spec.placement.devices[3]: ":cuda:0" is not a device: write node:type:index, such as gpu-1:cuda:0
+4:96: spec.placement.devices[4]: "a::0" is not a device: write node:type:index, such as gpu-1:cuda:0
+4:104: spec.placement.devices[5]: "a:cuda:99999" is not a device: write node:type:index, such as gpu-1:cuda:0
 4:134: spec.placement.devices[7]: device "gpu:cuda:0" is already entry 6`},
 		"too few selected":  {place("devices: ['gpu:cuda:0'], devicesPerReplica: 2"), `4:52: spec.placement.devices: 1 devices are selected, and each replica takes 2`},
 		"unknown field":     {memory("placment: {}"), `4:31: spec: unknown field "placment"; did you mean "placement"?`},

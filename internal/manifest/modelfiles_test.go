@@ -16,7 +16,7 @@ import (
 	hf "github.com/berth-project/berth/internal/estimate/hf/sample"
 )
 
-// Paths are seen from the manifest that they are written in, wherever one stands.
+// Paths are relative to the manifest, whatever the working directory is.
 func TestModelFilesLieBesideTheManifest(t *testing.T) {
 	dir := write(t, map[string]string{
 		"manifests/models.yaml": aModel("{source: {gguf: ../models/llama.gguf}}") + "\n---\n" +
@@ -50,8 +50,8 @@ func TestModelFilesLieBesideTheManifest(t *testing.T) {
 	}
 }
 
-// Whatever a manifest names, only files and directories are opened: a pipe would
-// wait for ever, and a device has no end.
+// Only files and directories are opened: opening a pipe waits for a writer, and a device
+// such as /dev/zero has no end.
 func TestOnlyFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"pipe.gguf", "pipe/config.json", "adapter/adapter_model.safetensors", "weights/model.safetensors"} {
@@ -98,7 +98,7 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	}
 }
 
-// What lies on the nodes alone needs no file here where its memory is given.
+// A model of which the memory is given needs no files here: they may be on the nodes only.
 func TestFilesThatAreElsewhere(t *testing.T) {
 	text := aModel("{source: {localPath: /mnt/chat.gguf}, memory: {total: 8Gi}}") + gpu
 	b, err := Parse("f", []byte(text))
@@ -115,8 +115,8 @@ func TestFilesThatAreElsewhere(t *testing.T) {
 	}
 }
 
-// Equal manifests give equal books.
-func TestModelBooksAreEqual(t *testing.T) {
+// Equal manifests give equal States.
+func TestEqualModelsGiveEqualStates(t *testing.T) {
 	text := aModel("{replicas: 3, source: {preset: phi-4}, placement: {distributed: true}}") + gpu + "\n---\n" +
 		object("Model", "whole", "spec: {replicas: 2, source: {preset: phi-4-mini}, placement: {unit: Node, nodeSelector: {a: b, c: d}}}\nstatus: {replicas: [{replica: 0, placements: [{task: node-0, node: gpu}]}]}") + "\n---\n" +
 		aNodeWith("state: MAINTENANCE, files: {phi-4: READY, x: DOWNLOADING}, freeMemory: [1Gi, 30Gi]")
@@ -132,13 +132,14 @@ func TestModelBooksAreEqual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(modelBooks(t, first), modelBooks(t, second)); diff != "" {
+	if diff := cmp.Diff(describeModels(t, first), describeModels(t, second)); diff != "" {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
 }
 
-// modelBooks writes what matters of them, with nothing left out that an alternative asks for.
-func modelBooks(t *testing.T, s *cluster.State) string {
+// describeModels returns a text of the jobs in State, with everything that an alternative
+// requests.
+func describeModels(t *testing.T, s *cluster.State) string {
 	t.Helper()
 	var out strings.Builder
 	show := func(v any) {
@@ -186,12 +187,12 @@ func TestSetOfModels(t *testing.T) {
 		t.Errorf("a context of -1: %v", err)
 	}
 	if b.Models[0].Spec.Context != 8192 {
-		t.Errorf("what was refused was kept: %d", b.Models[0].Spec.Context)
+		t.Errorf("a value that was refused was set: %d", b.Models[0].Spec.Context)
 	}
 }
 
-// What a node is just now: a reading takes what nobody booked, and what is
-// reserved is no one's.
+// A reading of free memory makes what no task holds foreign, and memory that is reserved
+// is not offered.
 func TestNodeNow(t *testing.T) {
 	b, err := Parse("f", []byte(node("{resources: {cpu: 8, memory: 64Gi}, unifiedMemory: true, devices: {product: A10, count: 2, memory: 24Gi, reserved: 2Gi}}")+
 		"\nstatus: {state: MAINTENANCE, files: {phi-4: READY}, freeMemory: [10Gi]}"))
@@ -209,7 +210,7 @@ func TestNodeNow(t *testing.T) {
 	}
 }
 
-// Each field is for one kind of source.
+// A source of another kind than its field is for is an error.
 func TestSourcesOfAnotherKind(t *testing.T) {
 	dir := t.TempDir()
 	if err := gguf.Llama8B().Write(filepath.Join(dir, "llama.gguf"), false); err != nil {
@@ -223,10 +224,10 @@ func TestSourcesOfAnotherKind(t *testing.T) {
 	}
 	file, hub := filepath.Join(dir, "llama.gguf"), filepath.Join(dir, "hf")
 	tests := map[string]struct{ spec, want string }{
-		"a directory as GGUF":  {"{source: {gguf: " + hub + "}}", "4:16: spec.source: " + hub + " is no GGUF file; write a directory with config.json under huggingFace"},
-		"a file as directory":  {"{source: {huggingFace: " + file + "}}", "4:16: spec.source: " + file + " is no directory with a config.json; write a GGUF file under gguf"},
-		"with memory given":    {"{memory: {device: 1Gi}, source: {gguf: " + hub + "}}", "4:39: spec.source: " + hub + " is no GGUF file; write a directory with config.json under huggingFace"},
-		"GGUF, of sglang":      {"{backend: sglang, source: {gguf: " + file + "}}", "4:33: spec.source: sglang serves safetensors or presets, and llama is none; name another backend, or say how much memory it needs under memory"},
+		"a directory as GGUF":  {"{source: {gguf: " + hub + "}}", "4:16: spec.source: " + hub + " is not a GGUF file; write a directory with config.json under huggingFace"},
+		"a file as directory":  {"{source: {huggingFace: " + file + "}}", "4:16: spec.source: " + file + " is not a directory with a config.json; write a GGUF file under gguf"},
+		"with memory given":    {"{memory: {device: 1Gi}, source: {gguf: " + hub + "}}", "4:39: spec.source: " + hub + " is not a GGUF file; write a directory with config.json under huggingFace"},
+		"GGUF, of sglang":      {"{backend: sglang, source: {gguf: " + file + "}}", "4:33: spec.source: sglang serves safetensors or presets, and llama is not one of these; name another backend, or say how much memory it needs under memory"},
 		"GGUF, of vllm":        {"{backend: vllm, source: {gguf: " + file + "}}", ""},
 		"directory, of sglang": {"{backend: sglang, source: {huggingFace: " + hub + "}}", ""},
 	}

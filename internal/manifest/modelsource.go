@@ -14,14 +14,16 @@ import (
 	"github.com/berth-project/berth/internal/estimate/hf"
 	"github.com/berth-project/berth/internal/estimate/library"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
-// sources reads the model's files, and reports whether it could.
+// sources reads the files of the model and reports whether it could. If the memory is
+// given in the manifest, files may be missing.
 func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool {
 	known := s.Memory.Device > 0 || s.Memory.Total > 0
 	served := s.Backend
 	if known {
-		served = nil // who gave the memory knows what serves it
+		served = nil // with given memory, the format of the source does not matter
 	}
 	ok := true
 	open := func(src *v1alpha1.ModelSource, at path, by *backend.Backend) *estimate.Model {
@@ -36,17 +38,17 @@ func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool 
 		found, err := find(name)
 		read := err == nil
 		if read {
-			err = suits(src, found, by)
+			err = checkFormat(src, found, by)
 		}
 		switch {
 		case err == nil:
 			return found
 		case !read && known && src.Preset == "":
-			return nil // what it needs was given
+			return nil // the memory is given
 		case src.HuggingFace != "" && missingFile(name):
 			r.errorf(at, "%s; huggingFace is the path of a directory that was downloaded%s", err, presetOf(src.HuggingFace))
 		case local && !read:
-			r.errorf(at, "%s; where it lies on the nodes alone, say how much memory it needs under memory", err)
+			r.errorf(at, "%s; if it is on the nodes only, say how much memory it needs under memory", err)
 		default:
 			r.errorf(at, "%s", err)
 		}
@@ -61,7 +63,7 @@ func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool 
 		if a.Path == "" {
 			continue
 		}
-		bytes, err := hf.ReadAdapter(beside(a.Path, r))
+		bytes, err := hf.ReadAdapter(fromManifest(a.Path, r))
 		if err != nil {
 			r.errorf(path{"spec", "adapters", i}, "%s", err)
 			ok = false
@@ -71,26 +73,27 @@ func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool 
 	return ok
 }
 
-// sourceName is what the library knows the source by, and whether it may lie on
-// the nodes alone.
+// sourceName returns the name by which the library finds the source, and whether the
+// files may exist on the nodes only.
 func sourceName(o *v1alpha1.ModelSource, r reporter) (name string, local bool) {
 	switch {
 	case o.Preset != "":
 		return o.Preset, false
 	case o.GGUF != "":
-		return beside(o.GGUF, r), false
+		return fromManifest(o.GGUF, r), false
 	case o.HuggingFace != "":
-		return beside(o.HuggingFace, r), false
+		return fromManifest(o.HuggingFace, r), false
 	}
 	if o.LocalPath != "" {
-		return beside(o.LocalPath, r), true
+		return fromManifest(o.LocalPath, r), true
 	}
 	return "", false
 }
 
-// beside is a path as seen from the manifest it is written in. It can only be
-// meant as a path.
-func beside(name string, r reporter) string {
+// fromManifest returns a path that is relative to the directory of the manifest. The
+// result begins with / or ./, so that the library does not take it for the name of a
+// preset.
+func fromManifest(name string, r reporter) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -105,17 +108,17 @@ func beside(name string, r reporter) string {
 	return name
 }
 
-// formats say what a model is, by what it was read from.
+// formats are the names in messages of the formats of models.
 var formats = map[string]string{"safetensors": "safetensors", "preset": "presets", "gguf": "GGUF files", "table": "its own speech models"}
 
-// suits says what is wrong with a source that could be read: it is not what the
-// field is for, or nothing that the backend serves, if one is to be asked.
-func suits(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend) error {
+// checkFormat returns an error if the source, which could be read, has another format
+// than its field is for, or one that the backend does not serve. A nil backend serves all.
+func checkFormat(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend) error {
 	switch {
 	case o.GGUF != "" && m.Format != "gguf":
-		return fmt.Errorf("%s is no GGUF file; write a directory with config.json under huggingFace", o.GGUF)
+		return fmt.Errorf("%s is not a GGUF file; write a directory with config.json under huggingFace", o.GGUF)
 	case o.HuggingFace != "" && m.Format != "safetensors":
-		return fmt.Errorf("%s is no directory with a config.json; write a GGUF file under gguf", o.HuggingFace)
+		return fmt.Errorf("%s is not a directory with a config.json; write a GGUF file under gguf", o.HuggingFace)
 	case b == nil || len(b.Formats) == 0 || slices.Contains(b.Formats, m.Format):
 		return nil
 	}
@@ -123,7 +126,7 @@ func suits(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend) error
 	for _, f := range b.Formats {
 		serves = append(serves, formats[f])
 	}
-	return fmt.Errorf("%s serves %s, and %s is none; name another backend, or say how much memory it needs under memory", b.Name, either(serves), m.Name)
+	return fmt.Errorf("%s serves %s, and %s is not one of these; name another backend, or say how much memory it needs under memory", b.Name, phrase.Either(serves), m.Name)
 }
 
 func missingFile(path string) bool {
@@ -131,7 +134,8 @@ func missingFile(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// presetOf names the preset that stands for a repository; "": none does.
+// presetOf returns the end of a message that names the preset for a repository, "" if
+// there is none.
 func presetOf(repository string) string {
 	m, err := library.Known(repository)
 	if err != nil || m.Format != "preset" {

@@ -8,56 +8,31 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/numeral"
-	"github.com/berth-project/berth/internal/printable"
-	corev1 "k8s.io/api/core/v1"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
-// notes are what a person should know about how the input was read.
+// notes returns what a user should know about the objects, sorted.
 func (b *Bundle) notes() []string {
-	var gated, selectors tally
-	unreadable := map[string]*tally{}
+	pods, nodes := tallies{}, tallies{}
 	for _, o := range b.Pods {
-		if ended(o) || o.Spec.NodeName != "" {
-			continue
-		}
-		if held(o) {
-			gated.add(podID(o))
-			continue
-		}
-		for _, what := range unread(o) {
-			if unreadable[what] == nil {
-				unreadable[what] = &tally{}
-			}
-			unreadable[what].add(podID(o))
-		}
-		if selectsByLabel(o) {
-			selectors.add(podID(o))
-		}
+		pods.add(convert.PodID(o), convert.PodNotes(o), convert.Ignored, convert.Inactive)
 	}
-	var down tally
 	cells := map[string]bool{}
 	for _, n := range b.CoreNodes {
-		if !ready(n) {
-			down.add(n.Name)
-		}
+		nodes.add(n.Name, convert.CoreNodeNotes(n), convert.Inactive)
 		cells[n.Labels[v1alpha1.LabelCell]] = true
 	}
 	for _, n := range b.Nodes {
 		cells[cmp.Or(n.Spec.Cell, n.Labels[v1alpha1.LabelCell])] = true
 	}
-	var out []string
-	out = gated.note(out, "held back by scheduling gates, not scheduled", "pod")
-	out = down.note(out, "not ready, taking nothing new", "node")
-	out = selectors.note(out, "with a namespace selector by label; only the names of namespaces are known", "pod")
-	for _, what := range slices.Sorted(maps.Keys(unreadable)) {
-		out = unreadable[what].note(out, "with "+what+", which berth does not read", "pod")
-	}
+	out := pods.note(nodes.note(nil, "node"), "pod")
 	there := slices.Sorted(maps.Keys(cells))
 	for _, j := range b.Jobs {
 		for _, c := range j.Spec.Cells {
 			if !cells[c] {
-				out = append(out, fmt.Sprintf("%s names the cell %s, which no node is in%s", jobID(j), quote(c), suggestion(c, there)))
+				out = append(out, fmt.Sprintf("%s names the cell %s, which no node is in%s", convert.JobID(j), phrase.Quote(c), phrase.Suggestion(c, there)))
 			}
 		}
 	}
@@ -66,27 +41,28 @@ func (b *Bundle) notes() []string {
 	return out
 }
 
-// levelNotes tell of topology levels that no node has: with them nothing is near anything.
+// levelNotes returns notes about topology levels that no node has as a label. There are
+// no domains of such a level.
 func (b *Bundle) levelNotes() []string {
-	var labels map[string]bool // of any node; made when first asked for
+	var labels map[string]bool // of all nodes; nil until a job names a level
 	var out []string
-	said := map[string]bool{}
+	noted := map[string]bool{}
 	for _, j := range b.Jobs {
 		for _, level := range levels(j) {
 			if labels == nil {
 				labels = b.nodeLabels()
 			}
-			if id := jobID(j); !labels[level] && !said[id+" "+level] {
-				said[id+" "+level] = true
-				near := suggestion(level, slices.Sorted(maps.Keys(labels)))
-				out = append(out, fmt.Sprintf("%s names the topology level %s, a label that no node has%s", id, quote(level), near))
+			if id := convert.JobID(j); !labels[level] && !noted[id+" "+level] {
+				noted[id+" "+level] = true
+				near := phrase.Suggestion(level, slices.Sorted(maps.Keys(labels)))
+				out = append(out, fmt.Sprintf("%s names the topology level %s, a label that no node has%s", id, phrase.Quote(level), near))
 			}
 		}
 	}
 	return out
 }
 
-// levels are all that the job names.
+// levels returns the topology levels that the job names.
 func levels(j *v1alpha1.Job) []string {
 	var out []string
 	add := func(t *v1alpha1.Topology) {
@@ -97,13 +73,13 @@ func levels(j *v1alpha1.Job) []string {
 			}
 		}
 	}
-	parts := slices.Clone(j.Spec.Subgroups)
+	subgroups := slices.Clone(j.Spec.Subgroups)
 	add(j.Spec.Topology)
 	for _, a := range j.Spec.Alternatives {
 		add(a.Topology)
-		parts = append(parts, a.Subgroups...)
+		subgroups = append(subgroups, a.Subgroups...)
 	}
-	for _, g := range parts {
+	for _, g := range subgroups {
 		add(g.Topology)
 	}
 	return out
@@ -125,7 +101,7 @@ func (b *Bundle) nodeLabels() map[string]bool {
 	return out
 }
 
-// tally collects names for a note and shows the first few.
+// tally collects names for a note, which shows the first of them.
 type tally []string
 
 func (t *tally) add(name string) { *t = append(*t, name) }
@@ -143,18 +119,39 @@ func (t tally) note(notes []string, what, kind string) []string {
 	return append(notes, fmt.Sprintf("%s %s: %s", numeral.Count(len(t), kind), what, names))
 }
 
-// LeftOut are the workloads that were read and are not in the books, by ID, and why.
+// tallies are the names of objects of one kind by the messages of their notes.
+type tallies map[string]*tally
+
+// add adds the object to the tally of each of its notes of the severities.
+func (t tallies) add(name string, notes convert.Notes, severities ...convert.Severity) {
+	for _, n := range notes {
+		if !slices.Contains(severities, n.Severity) {
+			continue
+		}
+		if t[n.Message] == nil {
+			t[n.Message] = &tally{}
+		}
+		shown := name
+		if n.Detail != "" {
+			shown += " (" + n.Detail + ")"
+		}
+		t[n.Message].add(shown)
+	}
+}
+
+func (t tallies) note(notes []string, kind string) []string {
+	for _, message := range slices.Sorted(maps.Keys(t)) {
+		notes = t[message].note(notes, message, kind)
+	}
+	return notes
+}
+
+// LeftOut returns why workloads that were read are not in State, by ID.
 func (b *Bundle) LeftOut() map[string]string {
 	out := map[string]string{}
 	for _, o := range b.Pods {
-		switch {
-		case o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed:
-			out[podID(o)] = "it has ended: its phase is " + printable.Text(string(o.Status.Phase))
-		case ended(o):
-			out[podID(o)] = "it was deleted before it got a node"
-		case held(o):
-			out[podID(o)] = "it is held back by the scheduling gate " + quote(o.Spec.SchedulingGates[0].Name) +
-				"; whoever set the gate has to remove it before anybody schedules the pod"
+		if why := convert.LeftOut(o); why != "" {
+			out[convert.PodID(o)] = why
 		}
 	}
 	return out

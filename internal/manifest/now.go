@@ -1,19 +1,22 @@
 package manifest
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"github.com/berth-project/berth/internal/convert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
-// Now is the moment that the objects describe, in nanoseconds: what the scenario
-// says, or the snapshot, or else the latest time that they name, since equal input gives equal
-// output and the clock is no input. A dump names the last heartbeats of its nodes.
+// Now returns the time that the objects describe, in nanoseconds: the time of the snapshot
+// or of the scenario, or else the latest time in any object, such as the last heartbeat of
+// a node in a dump. The clock is not used, so that equal input gives equal output.
 func (b *Bundle) Now() int64 {
 	if f := b.snapshot(); f != nil {
 		return f.Now
 	}
 	if s := b.Scenario(); s != nil && s.Now != nil {
-		return nanoseconds(s.Now)
+		return convert.Nanoseconds(s.Now)
 	}
 	latest := int64(0)
-	see := func(t *metav1.Time) { latest = max(latest, nanoseconds(t)) }
+	see := func(t *metav1.Time) { latest = max(latest, convert.Nanoseconds(t)) }
 	for _, o := range b.Nodes {
 		see(&o.CreationTimestamp)
 	}

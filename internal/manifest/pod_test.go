@@ -38,7 +38,7 @@ func TestDump(t *testing.T) {
 		"  pod/prod/web-0/0 Bound on gpu-a since 1780304407000000000 [{1 1000 42949672960 0} {2 1000 42949672960 0}]",
 		"budget prod/web of [{app In [web]}]: 25 percent true unavailable true",
 	}
-	if diff := cmp.Diff(want, books(s)); diff != "" {
+	if diff := cmp.Diff(want, describeState(s)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	n := s.Node("gpu-a")
@@ -73,9 +73,9 @@ func TestPodShape(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	wantAffinity := []cluster.JobTerm{
-		// Every node has a hostname of its own, so the domain is the node.
+		// Every node has a hostname of its own, so that the domain is the node.
 		{Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"train"}}}, Anti: true},
-		// The empty selectors are everything: a condition that always holds, in all namespaces there are.
+		// Empty selectors match everything: a condition that always holds, in all namespaces.
 		{Selector: cluster.Term{{Operator: cluster.DoesNotExist}}, Within: "topology.kubernetes.io/zone", Anti: true, Weight: 5, Namespaces: []string{"lab", "prod"}},
 	}
 	if diff := cmp.Diff(wantAffinity, j.Affinity); diff != "" {
@@ -118,7 +118,7 @@ func TestPods(t *testing.T) {
 	gpu := "containers: [{name: c, resources: {requests: {nvidia.com/gpu: 1}}}]"
 	tests := map[string]struct {
 		text  string
-		want  []string // lines of the books about pods and devices
+		want  []string // lines of describeState about pods and devices
 		notes []string
 	}{
 		"restored": {
@@ -133,7 +133,7 @@ func TestPods(t *testing.T) {
 		"labels that make no sense": {
 			text:  strings.Replace(coreNode, "{name: n}", "{name: n, labels: {nvidia.com/gpu.product: X}}", 1) + pod("", "{nodeName: n, "+gpu+"}"),
 			want:  []string{"pod/default/p queue default chosen 0 created 0", "  pod/default/p/0 Bound on n []"},
-			notes: []string{"1 node whose device labels cannot be believed, no use to tasks that need devices: n (nvidia.com/gpu.count is missing)", "1 pod on devices that their node does not have free, counted without devices: pod/default/p"},
+			notes: []string{"1 node with devices that could not be determined; tasks that need devices are not placed there: n (nvidia.com/gpu.count is missing)", "1 pod on devices that their node does not have free, counted without devices: pod/default/p"},
 		},
 		"terminating and never bound":   {text: coreNode + pod(", deletionTimestamp: 2026-01-01T00:00:00Z", "{"+gpu+"}")},
 		"bare items of a PodList":       {text: "apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: p}, spec: {}}]", want: []string{"pod/default/p queue default chosen -1 created 0", "  pod/default/p/0 Pending []"}},
@@ -158,7 +158,7 @@ func TestPods(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, line := range books(s) {
+			for _, line := range describeState(s) {
 				if strings.Contains(line, "pod/") || strings.Contains(line, "device") {
 					got = append(got, line)
 				}

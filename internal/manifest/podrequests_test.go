@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A pod requests what the Kubernetes scheduler would count once the API server has
-// filled in what is missing. Amounts of cpu are in thousandths.
+// A pod requests what the Kubernetes scheduler counts after the API server has set the
+// missing requests. Amounts of cpu are in thousandths.
 func TestPodRequests(t *testing.T) {
 	const gi = 1 << 30
 	tests := map[string]struct {
@@ -19,19 +19,19 @@ func TestPodRequests(t *testing.T) {
 		"requests": {spec: "containers: [{resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 2, memory: 2Gi}}}]", cpu: 1000, memory: gi},
 		"limits alone": {spec: "containers: [{resources: {limits: {cpu: 2, memory: 2Gi, nvidia.com/gpu: 1}}}]",
 			cpu: 2000, memory: 2 * gi, devices: 1},
-		"each resource by itself":  {spec: "containers: [{resources: {requests: {cpu: 1}, limits: {cpu: 2, memory: 2Gi}}}]", cpu: 1000, memory: 2 * gi},
-		"a request of 0 is one":    {spec: "containers: [{resources: {requests: {cpu: 0}, limits: {cpu: 2}}}]"},
-		"each container by itself": {spec: "containers: [{resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}, {resources: {limits: {cpu: 2}}}]", cpu: 3000, memory: gi},
-		"a small init container":   {spec: "initContainers: [{resources: {limits: {cpu: 1}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 2000},
-		"a large init container":   {spec: "initContainers: [{resources: {limits: {cpu: 4}}}, {resources: {limits: {cpu: 3}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 4000},
-		"sidecars add up":          {spec: "initContainers: [{restartPolicy: Always, resources: {limits: {cpu: 1}}}, {restartPolicy: Always, resources: {limits: {cpu: 1}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 4000},
-		"init after a sidecar":     {spec: "initContainers: [{restartPolicy: Always, resources: {limits: {cpu: 1}}}, {resources: {limits: {cpu: 4}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 5000},
-		"init before a sidecar":    {spec: "initContainers: [{resources: {limits: {cpu: 4}}}, {restartPolicy: Always, resources: {limits: {cpu: 1}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 4000},
-		"overhead":                 {spec: "overhead: {cpu: 250m}, containers: [{resources: {limits: {cpu: 2}}}]", cpu: 2250},
-		"the pod requests":         {spec: "resources: {requests: {cpu: 3}, limits: {cpu: 4}}, containers: [{resources: {limits: {cpu: 2, memory: 1Gi}}}]", cpu: 3000, memory: gi},
-		"the pod has limits alone": {spec: "resources: {limits: {cpu: 4, memory: 2Gi}}, containers: [{resources: {requests: {cpu: 1}}}]", cpu: 1000, memory: 2 * gi},
-		"huge pages are the limit": {spec: "resources: {limits: {hugepages-2Mi: 4Gi}}, containers: [{resources: {limits: {hugepages-2Mi: 2Gi}}}]", huge: 4 * gi},
-		"devices are no pod's own": {spec: "resources: {limits: {nvidia.com/gpu: 4}}, containers: [{resources: {limits: {nvidia.com/gpu: 2}}}]", devices: 2},
+		"each resource by itself":            {spec: "containers: [{resources: {requests: {cpu: 1}, limits: {cpu: 2, memory: 2Gi}}}]", cpu: 1000, memory: 2 * gi},
+		"a request of 0 is one":              {spec: "containers: [{resources: {requests: {cpu: 0}, limits: {cpu: 2}}}]"},
+		"each container by itself":           {spec: "containers: [{resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}, {resources: {limits: {cpu: 2}}}]", cpu: 3000, memory: gi},
+		"a small init container":             {spec: "initContainers: [{resources: {limits: {cpu: 1}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 2000},
+		"a large init container":             {spec: "initContainers: [{resources: {limits: {cpu: 4}}}, {resources: {limits: {cpu: 3}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 4000},
+		"sidecars add up":                    {spec: "initContainers: [{restartPolicy: Always, resources: {limits: {cpu: 1}}}, {restartPolicy: Always, resources: {limits: {cpu: 1}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 4000},
+		"init after a sidecar":               {spec: "initContainers: [{restartPolicy: Always, resources: {limits: {cpu: 1}}}, {resources: {limits: {cpu: 4}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 5000},
+		"init before a sidecar":              {spec: "initContainers: [{resources: {limits: {cpu: 4}}}, {restartPolicy: Always, resources: {limits: {cpu: 1}}}], containers: [{resources: {limits: {cpu: 2}}}]", cpu: 4000},
+		"overhead":                           {spec: "overhead: {cpu: 250m}, containers: [{resources: {limits: {cpu: 2}}}]", cpu: 2250},
+		"the pod requests":                   {spec: "resources: {requests: {cpu: 3}, limits: {cpu: 4}}, containers: [{resources: {limits: {cpu: 2, memory: 1Gi}}}]", cpu: 3000, memory: gi},
+		"the pod has limits alone":           {spec: "resources: {limits: {cpu: 4, memory: 2Gi}}, containers: [{resources: {requests: {cpu: 1}}}]", cpu: 1000, memory: 2 * gi},
+		"huge pages are the limit":           {spec: "resources: {limits: {hugepages-2Mi: 4Gi}}, containers: [{resources: {limits: {hugepages-2Mi: 2Gi}}}]", huge: 4 * gi},
+		"devices of the pod are not counted": {spec: "resources: {limits: {nvidia.com/gpu: 4}}, containers: [{resources: {limits: {nvidia.com/gpu: 2}}}]", devices: 2},
 	}
 	for name, tc := range tests {
 		b, err := Parse("f", []byte(pod("", "{"+tc.spec+"}")))

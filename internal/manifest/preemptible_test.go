@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Workloads of Scavenger queues are preemptible unless they say otherwise, wherever
-// in the input the queue is.
+// Workloads of Scavenger queues are preemptible by default, wherever the queue is in the
+// input.
 func TestPreemptible(t *testing.T) {
 	queues := "\n---\n" + object("Queue", "scraps", "spec: {tier: Scavenger}") + "\n---\n" + object("Queue", "heap", "spec: {tier: Scavenger}") +
 		"\n---\n" + object("Queue", "night", "spec: {parent: heap, tier: Guaranteed}") +
@@ -51,7 +51,7 @@ func TestPreemptible(t *testing.T) {
 			}
 			j := s.Jobs()[0]
 			if j.Tasks()[0].Shape.Preemptible != j.Preemptible {
-				t.Error("the shape says otherwise than the job")
+				t.Error("the shape and the job differ")
 			}
 			if d := cmp.Diff(tc.want, outcome{j.Preemptible, j.Remarks}); d != "" {
 				t.Errorf("(-want +got):\n%s", d)

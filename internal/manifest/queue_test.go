@@ -31,12 +31,12 @@ func TestQueueErrors(t *testing.T) {
 		"unlimited, a typo":    {queues("{quota: {cpu: unlimitd}}"), `4:21: spec.quota.cpu: want a quantity such as 8, 500m, 80Gi or 1.5Ti, have "unlimitd"`},
 		"below before above":   {queues("{parent: b}", "{parent: c}", "{}"), ""},
 		"no parent":            {object("Queue", "research", "") + "---\n" + object("Queue", "q", "spec: {parent: reserch}"), `8:16: spec.parent: there is no queue "reserch"; did you mean "research"?`},
-		"the default's child":  {queues("{parent: default}"), "4:16: spec.parent: queue default has no queues below it: jobs that name no queue are there; name another parent"},
+		"the default's child":  {queues("{parent: default}"), "4:16: spec.parent: queue default cannot be a parent: it holds the jobs that name no queue; name another parent"},
 		"its own parent":       {queues("{parent: a}"), "4:16: spec.parent: the queue is above itself (a → a); one of them needs another parent"},
 		"a cycle, said once":   {queues("{parent: c}", "{parent: a}", "{parent: b}", "{parent: b}"), "4:16: spec.parent: the queue is above itself (a → c → b → a); one of them needs another parent"},
 		"sixteen deep":         {queues(deep[:16]...), ""},
-		"too deep":             {queues(deep...), "84:16: spec.parent: queues stand at most 16 deep, and this one stands deeper"},
-		"quota above limit":    {queues("{quota: {cpu: 8}, limits: {cpu: 4}}"), "4:21: spec.quota.cpu: the queue deserves 8 and may have no more than 4; raise the limit or lower the quota"},
+		"too deep":             {queues(deep...), "84:16: spec.parent: queues may be nested 16 deep at most, and this one is deeper"},
+		"quota above limit":    {queues("{quota: {cpu: 8}, limits: {cpu: 4}}"), "4:21: spec.quota.cpu: the quota of 8 is above the limit of 4; raise the limit or lower the quota"},
 		"quota":                {queues("{quota: {cpu: -8}}"), "4:21: spec.quota.cpu: -8 is negative"},
 		"weight":               {queues("{overQuotaWeight: {cpu: -1}}"), "4:31: spec.overQuotaWeight.cpu: want a weight from 0 to 100000, have -1"},
 		"products":             {queues(`{quota: {nvidia.com/gpu: 4, "nvidia.com/gpu:H100": 2}, limits: {"nvidia.com/gpu:H100": 2500m}, overQuotaWeight: {"nvidia.com/gpu:H100": 3}}`), ""},
@@ -45,11 +45,11 @@ func TestQueueErrors(t *testing.T) {
 		"no such devices":      {queues(`{limits: {"nvidia.com/gpuu:H100": 2}}`), `4:41: spec.limits["nvidia.com/gpuu:H100"]: only devices have products, and none are called "nvidia.com/gpuu"; did you mean "nvidia.com/gpu"?`},
 		"weight of no devices": {queues(`{overQuotaWeight: {"memory:H100": 2}}`), `4:41: spec.overQuotaWeight["memory:H100"]: only devices have products, and none are called "memory"; known: amd.com/gpu, gpu.intel.com/i915, gpu.intel.com/xe, habana.ai/gaudi, huawei.com/Ascend910, nvidia.com/gpu, nvidia.com/gpu.shared`},
 		"no product":           {queues(`{quota: {"nvidia.com/gpu:": 2}}`), `4:35: spec.quota["nvidia.com/gpu:"]: a product is missing after the colon; write one, such as nvidia.com/gpu:NVIDIA-L4, or leave the colon out`},
-		"product above limit":  {queues(`{quota: {"nvidia.com/gpu:H100": 4}, limits: {"nvidia.com/gpu:H100": 3}}`), `4:39: spec.quota["nvidia.com/gpu:H100"]: the queue deserves 4 and may have no more than 3; raise the limit or lower the quota`},
+		"product above limit":  {queues(`{quota: {"nvidia.com/gpu:H100": 4}, limits: {"nvidia.com/gpu:H100": 3}}`), `4:39: spec.quota["nvidia.com/gpu:H100"]: the quota of 4 is above the limit of 3; raise the limit or lower the quota`},
 		"product, other units": {queues(`{quota: {"example.com/npu:X1": 2}, limits: {example.com/npu: 3}}`) + "\n---\n" + object("Node", "n", "spec: {deviceResource: example.com/npu, devices: {product: X1, count: 2, memory: 8Gi}}"), ""},
-		"product above all":    {queues(`{quota: {"nvidia.com/gpu:H100": 4}, limits: {nvidia.com/gpu: 3}}`), `4:39: spec.quota["nvidia.com/gpu:H100"]: the queue deserves 4 and may have no more than 3 of all nvidia.com/gpu; raise the limit or lower the quota`},
-		"a job above":          {queues("{}", "{parent: a}", "{parent: a}") + inA, `19:15: spec.queue: queue "a" has queues below it, and workloads go into those: use b or c`},
-		"a pod above":          {queues("{}", "{parent: a}") + pod, `13:47: metadata.labels["berth.dev/queue"]: queue "a" has queues below it, and workloads go into those: use b`},
+		"product above all":    {queues(`{quota: {"nvidia.com/gpu:H100": 4}, limits: {nvidia.com/gpu: 3}}`), `4:39: spec.quota["nvidia.com/gpu:H100"]: the quota of 4 is above the limit of 3 for all nvidia.com/gpu; raise the limit or lower the quota`},
+		"a job above":          {queues("{}", "{parent: a}", "{parent: a}") + inA, `19:15: spec.queue: queue "a" has queues below it, and workloads belong in these: use b or c`},
+		"a pod above":          {queues("{}", "{parent: a}") + pod, `13:47: metadata.labels["berth.dev/queue"]: queue "a" has queues below it, and workloads belong in these: use b`},
 		"run times":            {queues("{minRunTime: {beforePreempt: 10m, beforeReclaim: 1h}}"), ""},
 		"no run time":          {queues("{minRunTime: {beforePreempt: 0s}}"), "4:36: spec.minRunTime.beforePreempt: want a time above 0, such as 10m, have 0s; where it is left out, the queue above decides"},
 		"negative run time":    {queues("{minRunTime: {beforeReclaim: -1h}}"), "4:36: spec.minRunTime.beforeReclaim: want a time above 0, such as 10m, have -1h0m0s; where it is left out, the queue above decides"},
@@ -97,13 +97,13 @@ func TestUsage(t *testing.T) {
 	const first, last = 1767225600000000000, 1767231000000000000
 	want := []cluster.Usage{{From: first, To: last, Resources: cluster.Resources{{Name: "cpu", Value: 500}, {Name: "nvidia.com/gpu", Value: 2000}, {Name: "nvidia.com/gpu:H100", Value: 1000}}}}
 	if diff := cmp.Diff(want, s.Queue("a").Past); diff != "" {
-		t.Errorf("the past in the books (-want +got)\n%s", diff)
+		t.Errorf("the past use in State (-want +got)\n%s", diff)
 	}
 	if b.Now() != last {
 		t.Errorf("now: want %d, have %d", int64(last), b.Now())
 	}
 	if len(s.View().Products()) > 0 {
-		t.Errorf("the past is no term, and products are named: %v", s.View().Products())
+		t.Errorf("past use is not a quota, limit or weight, and products are listed: %v", s.View().Products())
 	}
 }
 
@@ -116,12 +116,12 @@ func TestQuotaNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"the queues below queue a deserve more cpu than it does itself; when all of them ask, they get less"}
+	want := []string{"the quotas of the queues below queue a add up to more cpu than its own quota; if all of them request theirs, each gets less"}
 	if diff := cmp.Diff(want, b.Notes); diff != "" {
 		t.Errorf("notes (-want +got)\n%s", diff)
 	}
 	if got := fmt.Sprint(s.Queue("b").Parent, s.Queue("b").Quota, s.Queue("a").Leaf()); got != "a[{cpu 3000} {memory 8589934592}] false" {
-		t.Errorf("the queue in the books: %s", got)
+		t.Errorf("the queue in State: %s", got)
 	}
 }
 
@@ -162,6 +162,6 @@ func TestProductNotes(t *testing.T) {
 		t.Errorf("notes (-want +got)\n%s", diff)
 	}
 	if got := fmt.Sprint(s.Queue("a").Quota, s.View().Products()); got != "[{nvidia.com/gpu:NVIDIA-H100 1500}] [nvidia.com/gpu:B200 nvidia.com/gpu:NVIDIA-H10 nvidia.com/gpu:NVIDIA-H100]" {
-		t.Errorf("in the books: %s", got)
+		t.Errorf("in State: %s", got)
 	}
 }

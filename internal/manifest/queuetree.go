@@ -8,14 +8,16 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
-// maxQueueDepth bounds the tree of queues: every placement is booked on each level.
+// maxQueueDepth is the largest depth of the tree of queues. Each placement counts in the
+// queue and in all queues above it.
 const maxQueueDepth = 16
 
-// queueTree is who is above whom, by name.
+// queueTree is the tree of queues, by name.
 type queueTree struct {
-	names   []string // all queues, the default one included, sorted
+	names   []string // of all queues and the default queue, sorted
 	parents map[string]string
 	below   map[string][]string // sorted
 }
@@ -39,7 +41,7 @@ func (t *queueTree) has(name string) bool {
 	return ok
 }
 
-// check reports queues that do not stand in the tree.
+// check reports queues with a parent that does not exist or cannot be a parent.
 func (t *queueTree) check(b *Bundle, errs *Errors) {
 	for _, o := range b.Queues {
 		r, at, parent := b.reporter(o, errs), path{"spec", "parent"}, o.Spec.Parent
@@ -48,14 +50,15 @@ func (t *queueTree) check(b *Bundle, errs *Errors) {
 		case !t.has(parent):
 			r.errorf(at, "%s", noQueue(parent, t.names))
 		case parent == cluster.DefaultQueue:
-			r.errorf(at, "queue %s has no queues below it: jobs that name no queue are there; name another parent", parent)
+			r.errorf(at, "queue %s cannot be a parent: it holds the jobs that name no queue; name another parent", parent)
 		default:
 			t.checkAncestors(o, r)
 		}
 	}
 }
 
-// checkAncestors reports a cycle once, at the member whose name comes first, and a tree that is too deep.
+// checkAncestors reports a queue that is nested too deep, and a cycle. A cycle is reported
+// once, for the queue in it with the first name.
 func (t *queueTree) checkAncestors(o *v1alpha1.Queue, r reporter) {
 	at := path{"spec", "parent"}
 	chain := []string{o.Name}
@@ -67,17 +70,17 @@ func (t *queueTree) checkAncestors(o *v1alpha1.Queue, r reporter) {
 			return
 		}
 		if slices.Contains(chain, name) {
-			return // it hangs below a cycle, which is reported where it is
+			return // the queue is below a cycle, which is reported for a queue in it
 		}
 		if chain = append(chain, name); len(chain) > maxQueueDepth {
-			r.errorf(at, "queues stand at most %d deep, and this one stands deeper", maxQueueDepth)
+			r.errorf(at, "queues may be nested %d deep at most, and this one is deeper", maxQueueDepth)
 			return
 		}
 	}
 }
 
-// scavengers are the queues of the Scavenger tier and those below one, by name, with
-// the nearest such queue.
+// scavengers returns the queues of the Scavenger tier and the queues below these, by name,
+// each with the nearest queue of the tier.
 func (b *Bundle) scavengers(t *queueTree) map[string]string {
 	tier := map[string]bool{}
 	for _, q := range b.Queues {
@@ -95,7 +98,7 @@ func (b *Bundle) scavengers(t *queueTree) map[string]string {
 	return out
 }
 
-// checkLeaf reports a workload in a queue that is not there or has queues below it.
+// checkLeaf reports a workload in a queue that does not exist or has queues below it.
 func (t *queueTree) checkLeaf(name string, at path, r reporter) {
 	if name == "" {
 		return
@@ -103,11 +106,11 @@ func (t *queueTree) checkLeaf(name string, at path, r reporter) {
 	if !t.has(name) {
 		r.errorf(at, "%s", noQueue(name, t.names))
 	} else if below := t.below[name]; len(below) > 0 {
-		r.errorf(at, "queue %s has queues below it, and workloads go into those: use %s", quote(name), oneOf(below[:min(len(below), 5)]))
+		r.errorf(at, "queue %s has queues below it, and workloads belong in these: use %s", phrase.Quote(name), phrase.Either(below[:min(len(below), 5)]))
 	}
 }
 
-// topDown sorts queues so that each comes after the one above it.
+// topDown sorts queues so that each follows its parent.
 func topDown(queues []*cluster.Queue) []*cluster.Queue {
 	byName := map[string]*cluster.Queue{}
 	for _, q := range queues {
@@ -125,8 +128,9 @@ func topDown(queues []*cluster.Queue) []*cluster.Queue {
 	return out
 }
 
-// quotaNotes tell of quotas that add up to more than the queue above deserves.
-// That is no error: when all of them ask at once, they shrink in proportion.
+// quotaNotes returns notes about queues below one queue with quotas that add up to more
+// than its own. This is not an error: when all of them request their quotas, these are
+// reduced in proportion.
 func quotaNotes(queues []*cluster.Queue) []string {
 	sums := map[string]cluster.Resources{}
 	for _, q := range queues {
@@ -142,7 +146,7 @@ func quotaNotes(queues []*cluster.Queue) []string {
 	for _, q := range queues {
 		for _, a := range q.Quota {
 			if sums[q.Name].Of(a.Name) > a.Value {
-				out = append(out, fmt.Sprintf("the queues below queue %s deserve more %s than it does itself; when all of them ask, they get less", q.Name, a.Name))
+				out = append(out, fmt.Sprintf("the quotas of the queues below queue %s add up to more %s than its own quota; if all of them request theirs, each gets less", q.Name, a.Name))
 			}
 		}
 	}

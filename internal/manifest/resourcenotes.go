@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
-// resourceNotes tell of resources that queues have terms for, or that workloads
-// request, and that no node has. Without any node that goes without saying.
+// resourceNotes returns notes about resources that no node has and that workloads request
+// or that have a quota, limit or weight in a queue. There are none if there are no nodes.
 func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluster.Node) []string {
 	if len(nodes) == 0 {
 		return nil
@@ -20,7 +21,7 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 		}
 		for i := range n.Devices {
 			if there[n.Devices[i].Resource] = true; n.Devices[i].Fraction > 0 {
-				there[cluster.DefaultDeviceResource] = true // of which slices are parts
+				there[cluster.DefaultDeviceResource] = true // queues count slices as fractions of it
 			}
 		}
 	}
@@ -41,12 +42,13 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		out = requests[name].note(out, "requesting "+name+", which no node has"+suggestion(name, names), "workload")
+		out = requests[name].note(out, "requesting "+name+", which no node has"+phrase.Suggestion(name, names), "workload")
 	}
 	return out
 }
 
-// requested are the names of the resources that tasks of the job request, in any form.
+// requested returns the names of the resources that tasks of the job request, in any of
+// its alternatives.
 func requested(j *cluster.Job) map[string]bool {
 	out := map[string]bool{}
 	for i := range j.Alternatives {
@@ -56,6 +58,42 @@ func requested(j *cluster.Job) map[string]bool {
 					out[a.Name] = true
 				}
 			}
+		}
+	}
+	return out
+}
+
+// productNotes returns notes about products that no node has and that have a quota, limit
+// or weight in a queue.
+func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
+	there := map[string]bool{}
+	for _, n := range nodes {
+		for i := range n.Devices {
+			there[n.Devices[i].ProductResource] = true
+		}
+	}
+	return absentTerms(queues, there, func(name string) bool {
+		_, product := cluster.SplitProduct(name)
+		return product != ""
+	})
+}
+
+// absentTerms returns notes about names in quotas, limits and weights of queues that are
+// not there, of those names that concerns accepts.
+func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
+	names := slices.Sorted(maps.Keys(there))
+	var out []string
+	for _, q := range queues {
+		missing := map[string]bool{}
+		for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
+			for _, a := range list {
+				if concerns(a.Name) && !there[a.Name] {
+					missing[a.Name] = true
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(missing)) {
+			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+phrase.Suggestion(name, names))
 		}
 	}
 	return out

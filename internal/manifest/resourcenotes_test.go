@@ -28,7 +28,7 @@ func TestResourceNotes(t *testing.T) {
 	}
 }
 
-// Strategies are Pack and Spread; the older spelling is read as well.
+// The strategies are Pack and Spread. The older name Binpack is read as well.
 func TestStrategySpellings(t *testing.T) {
 	for spelt, want := range map[string]cluster.Strategy{"": cluster.Binpack, "Pack": cluster.Binpack, "Binpack": cluster.Binpack, "Spread": cluster.Spread} {
 		b, err := Parse("m.yaml", []byte("apiVersion: berth.dev/v1alpha1\nkind: Model\nmetadata: {name: m}\nspec:\n  source: {preset: phi-4}\n  placement: {strategy: \""+spelt+"\"}\n"))

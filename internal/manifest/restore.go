@@ -8,41 +8,44 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/phrase"
 )
 
-// running is a task that is known to run.
+// running is a task that runs or has ended, according to a status or a pod.
 type running struct {
 	job     *cluster.Job
 	task    *cluster.Task
 	node    string
-	devices []int // by index; nil: to be chosen
-	started int64 // when, 0: long ago
+	devices []int // by index; nil: not known, to be chosen
+	started int64 // in nanoseconds; 0: not known, long ago
 	leaving bool
-	ended   cluster.Status // Succeeded or Failed; Pending: it has not
+	ended   cluster.Status // Succeeded or Failed; Pending if it has not ended
 	pod     bool
-	because string // it is not what is asked for now
+	reason  string // why it is not what its spec requests now; "" if it is
 
 	at path
 	r  reporter
 }
 
-// placed is what a status says of where tasks are.
-type placed struct {
+// placements is what a status says about where tasks are.
+type placements struct {
 	places      []v1alpha1.TaskPlacement
-	alternative string // by name, "" where it is not said
-	at          path   // of what has these fields
-	field       string // that the alternative is written in
+	alternative string // the name; "" if not given
+	at          path   // of the object that has these fields
+	field       string // the field with the name of the alternative
 }
 
-// holdsSo reports whether the task may be on so many devices; the forms of a model
-// have tasks of the same name.
-func holdsSo(t *cluster.Task, devices []int) bool {
+// canHold reports whether the task can be on these devices, by their number. It tells the
+// alternatives of a model apart, which have tasks of the same names.
+func canHold(t *cluster.Task, devices []int) bool {
 	need := &t.Shape.Need
 	return devices == nil || !t.Shape.Served() || (need.None() == (len(devices) == 0) && (need.Devices == 0 || need.Devices == len(devices)))
 }
 
-// runningTasks finds the tasks that a job's status says run.
-func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
+// runningTasks finds the tasks of the job that its status places.
+func (m *stateMaker) runningTasks(j *cluster.Job, o placements, r reporter) {
 	places := o.places
 	if len(places) == 0 {
 		return
@@ -50,7 +53,7 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 	seen := map[string]int{}
 	for i, p := range places {
 		if k, twice := seen[p.Task]; twice {
-			r.errorf(o.at.add("placements", i), "task %s is already placed by placements[%d]", quote(p.Task), k)
+			r.errorf(o.at.Add("placements", i), "task %s is already placed by placements[%d]", phrase.Quote(p.Task), k)
 			return
 		}
 		seen[p.Task] = i
@@ -61,16 +64,16 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 			m.cells[n.Name] = n.Cell
 		}
 	}
-	if asItRuns(j) != nil && !hasForm(j, o.alternative) {
-		o.alternative = "" // a name of before: what runs says more
+	if runningAlternative(j) != nil && !hasAlternative(j, o.alternative) {
+		o.alternative = "" // the alternative is no longer in the spec; the tasks that run decide
 	}
-	for _, a := range m.likely(j, places[0].Node) {
-		if tasks := m.placedFrom(a, o); tasks != nil {
+	for _, a := range m.likelyAlternatives(j, places[0].Node) {
+		if tasks := m.tasksOf(a, o); tasks != nil {
 			for i, t := range tasks {
 				m.running = append(m.running, running{
-					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: nanoseconds(places[i].Started),
-					leaving: places[i].State == taskReleasing, ended: outcome(&places[i]),
-					at: o.at.add("placements", i), r: r,
+					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: convert.Nanoseconds(places[i].Started),
+					leaving: places[i].State == convert.TaskReleasing, ended: convert.Outcome(&places[i]),
+					at: o.at.Add("placements", i), r: r,
 				})
 			}
 			return
@@ -79,8 +82,9 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 	m.reportPlacements(j, o, r)
 }
 
-// likely are the job's alternatives, those for the group of the node before others.
-func (m *stateMaker) likely(j *cluster.Job, node string) []*cluster.Alternative {
+// likelyAlternatives returns the alternatives of the job, first those for the node group
+// of the node.
+func (m *stateMaker) likelyAlternatives(j *cluster.Job, node string) []*cluster.Alternative {
 	var own, others []*cluster.Alternative
 	for i := range j.Alternatives {
 		a := &j.Alternatives[i]
@@ -93,8 +97,9 @@ func (m *stateMaker) likely(j *cluster.Job, node string) []*cluster.Alternative 
 	return append(own, others...)
 }
 
-// placedFrom returns the alternative's task for each placement, nil if one is missing or in another cell.
-func (m *stateMaker) placedFrom(a *cluster.Alternative, o placed) []*cluster.Task {
+// tasksOf returns the task of the alternative for each placement. It returns nil if the
+// alternative lacks one of the tasks or is for another cell.
+func (m *stateMaker) tasksOf(a *cluster.Alternative, o placements) []*cluster.Task {
 	if len(a.Tasks) == 0 {
 		return nil
 	}
@@ -109,7 +114,7 @@ func (m *stateMaker) placedFrom(a *cluster.Alternative, o placed) []*cluster.Tas
 	out := make([]*cluster.Task, 0, len(o.places))
 	for _, p := range o.places {
 		t := byName[p.Task]
-		if t == nil || !holdsSo(t, p.Devices) || (cell != "" && p.Node != "" && m.cells[p.Node] != cell) {
+		if t == nil || !canHold(t, p.Devices) || (cell != "" && p.Node != "" && m.cells[p.Node] != cell) {
 			return nil
 		}
 		out = append(out, t)
@@ -117,9 +122,9 @@ func (m *stateMaker) placedFrom(a *cluster.Alternative, o placed) []*cluster.Tas
 	return out
 }
 
-// reportPlacements says why no alternative has the tasks that run.
-func (m *stateMaker) reportPlacements(j *cluster.Job, o placed, r reporter) {
-	const compared = 1000 // names, for a suggestion
+// reportPlacements reports why no alternative has the tasks that run.
+func (m *stateMaker) reportPlacements(j *cluster.Job, o placements, r reporter) {
+	const compared = 1000 // how many names are considered for a suggestion
 	known := map[string]bool{}
 	var tasks, alternatives []string
 	for _, a := range j.Alternatives {
@@ -134,30 +139,32 @@ func (m *stateMaker) reportPlacements(j *cluster.Job, o placed, r reporter) {
 		}
 	}
 	if a := o.alternative; a != "" && !slices.ContainsFunc(alternatives, func(s string) bool { return s == a || strings.HasPrefix(s, a+" in ") }) {
-		at := o.at.add(o.field)
+		at := o.at.Add(o.field)
 		if len(alternatives) == 0 {
 			r.errorf(at, "%s has no alternatives to choose from; leave it out", j.ID)
 		} else {
-			r.errorf(at, "there is no alternative %s%s", quote(a), didYouMean(a, alternatives))
+			r.errorf(at, "there is no alternative %s%s", phrase.Quote(a), nearest.Hint(a, alternatives))
 		}
 		return
 	}
 	unknown := false
 	for i, p := range o.places {
 		if !known[p.Task] {
-			r.errorf(o.at.add("placements", i, "task"), "%s has no task %s%s", j.ID, quote(p.Task), suggestion(p.Task, tasks))
+			r.errorf(o.at.Add("placements", i, "task"), "%s has no task %s%s", j.ID, phrase.Quote(p.Task), phrase.Suggestion(p.Task, tasks))
 			unknown = true
 		}
 	}
 	if !unknown {
-		r.errorf(o.at.add("placements"), "no alternative of %s has all these tasks on nodes of one of its cells", j.ID)
+		r.errorf(o.at.Add("placements"), "no alternative of %s has all these tasks on nodes of one of its cells", j.ID)
 	}
 }
 
-// restore books what runs: first the tasks whose devices are known, then those
-// that take what is left; and last, what is on its way out gives its room back.
+// restore adds the tasks that run to State: first the jobs of which all devices are known,
+// then the others, for which devices are chosen from those that are left, then the jobs
+// that are kept although their spec has changed. Finally the tasks that are being deleted
+// are marked as releasing.
 func (m *stateMaker) restore(s *cluster.State) {
-	chosen := map[*cluster.Job]bool{} // devices of some task are still to be chosen
+	chosen := map[*cluster.Job]bool{} // jobs with a task for which devices must be chosen
 	for _, w := range m.running {
 		chosen[w.job] = chosen[w.job] || w.devices == nil
 	}
@@ -171,12 +178,12 @@ func (m *stateMaker) restore(s *cluster.State) {
 		for to < len(m.running) && m.running[to].job == m.running[from].job {
 			to++
 		}
-		if of := m.running[from:to]; !m.book(s, of) {
+		if of := m.running[from:to]; !m.placeJob(s, of) {
 			kept = append(kept, of)
 		}
 		from = to
 	}
-	m.keep(s, kept) // they take what the others leave
+	m.keepRunning(s, kept) // they get what the other jobs leave
 	for i := range m.running {
 		if w := &m.running[i]; w.leaving && w.task.Runs() {
 			seen := cluster.SeenOn(w.task, w.task.Node, w.task.Claims, w.started)
@@ -186,7 +193,7 @@ func (m *stateMaker) restore(s *cluster.State) {
 	}
 }
 
-// compareBool puts false first.
+// compareBool sorts false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -197,10 +204,10 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// book takes the tasks of one job into the books. It reports false, and has booked
-// none, where they are not what the job asks for any more and it may be kept as it runs.
-func (m *stateMaker) book(s *cluster.State, of []running) bool {
-	as := asItRuns(of[0].job)
+// placeJob adds the tasks of one job to State. It reports false, and has added none, if
+// they are no longer what the job requests and the job is to be kept as it runs.
+func (m *stateMaker) placeJob(s *cluster.State, of []running) bool {
+	as := runningAlternative(of[0].job)
 	if as != nil && slices.Contains(as.Tasks, of[0].task) {
 		return false
 	}
@@ -217,7 +224,7 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 			for k := range i {
 				m.must(s.Apply(cluster.TaskGone{Task: of[k].task.Ref()}))
 			}
-			of[0].because = fmt.Sprintf("%s on %s: %s", w.task.Name, w.node, problem)
+			of[0].reason = fmt.Sprintf("%s on %s: %s", w.task.Name, w.node, problem)
 			return false
 		case w.pod:
 			m.unplaced.add(w.job.ID)
@@ -225,16 +232,16 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 			w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 			continue
 		}
-		m.run(s, w, n, claims)
+		m.place(s, w, n, claims)
 	}
 	if j := of[0].job; j.Chosen >= 0 && j.Alternatives[j.Chosen].Running {
-		m.tellKept(s, j, "")
+		m.noteKept(s, j, "")
 	}
 	return true
 }
 
-// nodeOf is the node that the task is on; nil for one that has ended, which is said
-// of it, and where the node is not there.
+// nodeOf returns the node that the task is on, nil if there is no such node. For a task
+// that has ended it records that in State and returns nil.
 func (m *stateMaker) nodeOf(s *cluster.State, w *running) *cluster.Node {
 	if w.ended != cluster.Pending {
 		m.must(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
@@ -243,8 +250,8 @@ func (m *stateMaker) nodeOf(s *cluster.State, w *running) *cluster.Node {
 	return s.Node(w.node)
 }
 
-// run puts the task on the node with the claims.
-func (m *stateMaker) run(s *cluster.State, w *running, n *cluster.Node, claims []cluster.Claim) {
+// place adds the task to State as running on the node with the claims.
+func (m *stateMaker) place(s *cluster.State, w *running, n *cluster.Node, claims []cluster.Claim) {
 	if err := s.CanRun(w.task, n, claims); err != nil {
 		w.r.errorf(w.at, "%s", err)
 		return
@@ -252,7 +259,8 @@ func (m *stateMaker) run(s *cluster.State, w *running, n *cluster.Node, claims [
 	m.must(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
 }
 
-// claims is what the task holds of the node's devices, or why it cannot.
+// claims returns what the task holds of the devices of the node. The second result says
+// why it cannot be there, and is "" if it can.
 func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	if w.devices == nil {
 		claims, ok := n.Choose(w.task.Shape, nil)
@@ -264,11 +272,11 @@ func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	wanted := map[int]bool{}
 	products := map[string]bool{}
 	for _, i := range w.devices {
-		if problem := missing(n, i, wanted[i]); problem != "" {
+		if problem := checkDevice(n, i, wanted[i]); problem != "" {
 			return nil, problem
 		}
 		if d := &n.Devices[i]; !w.task.Shape.Takes(d) {
-			return nil, fmt.Sprintf("device %d is %s", i, w.refused(n, i))
+			return nil, fmt.Sprintf("device %d is %s", i, w.whyRefused(n, i))
 		}
 		wanted[i] = true
 		products[n.Devices[i].Product] = true
@@ -276,8 +284,8 @@ func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	if w.task.Shape.Need.None() && len(wanted) > 0 {
 		return nil, "it asks for no devices"
 	}
-	// The chooser knows what each device is worth to the shape; the score makes it
-	// take the listed ones if they do.
+	// Choose knows how much of each device the shape needs. The score makes it prefer the
+	// listed devices.
 	shape := *w.task.Shape
 	if len(products) == 1 {
 		for p := range products {
@@ -296,8 +304,8 @@ func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	return nil, fmt.Sprintf("devices %v are not what the task asks for", w.devices)
 }
 
-// refused says why the device does not take the task.
-func (w *running) refused(n *cluster.Node, i int) string {
+// whyRefused returns why the device does not take the task.
+func (w *running) whyRefused(n *cluster.Node, i int) string {
 	d := &n.Devices[i]
 	switch {
 	case d.Lost:

@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/berth-project/berth/internal/nearest"
 )
 
 // Set changes one field of one object, as in "job/train.spec.priority=10" or
-// `job/train.spec.tasks[0].devices.count=4`, and checks the object again as if
-// it had been written so. Names with dots stand in brackets: labels["a.b/c"].
-// The value is YAML.
+// `job/train.spec.tasks[0].devices.count=4`. The object is decoded and checked again. A
+// name with dots is written in brackets: labels["a.b/c"]. The value is YAML.
 func (b *Bundle) Set(assignment string) error {
 	name := "--set " + assignment
-	if len(name) > 200 { // a value may be a whole object
+	if len(name) > 200 { // the value may be a whole object
 		name = strings.ToValidUTF8(name[:200], "") + "…"
 	}
 	fail := func(format string, args ...any) error {
@@ -40,7 +41,7 @@ func (b *Bundle) Set(assignment string) error {
 	}
 	at := b.object(object)
 	if at == nil {
-		return fail("there is no %s%s", object, didYouMean(object, b.objectNames()))
+		return fail("there is no %s%s", object, nearest.Hint(object, b.objectNames()))
 	}
 	data, err := json.Marshal(at.object)
 	if err != nil {
@@ -61,15 +62,15 @@ func (b *Bundle) Set(assignment string) error {
 	}
 	fresh, errs := parse(name, data)
 	for i := range errs {
-		errs[i].Line, errs[i].Column = 0, 0 // of the object as it was spelled here, which nobody wrote
+		errs[i].Line, errs[i].Column = 0, 0 // positions in the JSON that was made here mean nothing to the user
 	}
-	if err := errs.failure(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	return at.replace(fresh)
 }
 
-// splitTarget parts an object's name, which may have dots, from the field.
+// splitTarget separates the name of the object, which may have dots, from the field.
 func splitTarget(s string) (object, field string) {
 	first := -1
 	for _, root := range []string{".metadata", ".spec", ".status"} {
@@ -85,7 +86,7 @@ func splitTarget(s string) (object, field string) {
 	return s[:first], s[first+1:]
 }
 
-// parsePath reads spec.tasks[0].resources["nvidia.com/gpu"] into its steps.
+// parsePath parses a path such as spec.tasks[0].resources["nvidia.com/gpu"].
 func parsePath(s string) (path, error) {
 	var out path
 	for s != "" {
@@ -123,8 +124,9 @@ func parsePath(s string) (path, error) {
 	return out, nil
 }
 
-// assign puts the value where the path leads, making objects on the way. A name
-// where there is a list of one entry means that entry, since it may be written without its list.
+// assign sets the value at the path and returns the changed tree. Objects on the way that
+// are missing are made. Where a list has a single entry, a name is taken for a field of
+// that entry, since such a list may be written without brackets.
 func assign(tree any, steps path, v any) (any, error) {
 	if len(steps) == 0 {
 		return v, nil
@@ -163,7 +165,7 @@ func assign(tree any, steps path, v any) (any, error) {
 	return tree, nil
 }
 
-// prune drops what Go spells out although nobody wrote it.
+// prune removes fields that json.Marshal writes although they are empty.
 func prune(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -184,8 +186,8 @@ func prune(v any) any {
 	return v
 }
 
-// entryOf is an object of the bundle and how to put another in its place.
-type entryOf struct {
+// objectEntry is an object of the bundle, and a function that replaces it.
+type objectEntry struct {
 	object        any
 	version, kind string
 	replace       func(*Bundle) error
@@ -193,14 +195,14 @@ type entryOf struct {
 
 func (b *Bundle) objectNames() []string {
 	var out []string
-	b.visit(func(name string, _ entryOf) { out = append(out, name) })
+	b.visit(func(name string, _ objectEntry) { out = append(out, name) })
 	slices.Sort(out)
 	return out
 }
 
-func (b *Bundle) object(name string) *entryOf {
-	var found *entryOf
-	b.visit(func(n string, e entryOf) {
+func (b *Bundle) object(name string) *objectEntry {
+	var found *objectEntry
+	b.visit(func(n string, e objectEntry) {
 		if n == name && found == nil {
 			found = &e
 		}
@@ -208,8 +210,8 @@ func (b *Bundle) object(name string) *entryOf {
 	return found
 }
 
-// visit names every object that has an ID.
-func (b *Bundle) visit(each func(id string, e entryOf)) {
+// visit calls each with every object that has an ID.
+func (b *Bundle) visit(each func(id string, e objectEntry)) {
 	for _, k := range kinds {
 		if k.visit != nil {
 			k.visit(b, each)
@@ -217,8 +219,9 @@ func (b *Bundle) visit(each func(id string, e entryOf)) {
 	}
 }
 
-// put replaces an object; what is said about it later still names the line it came from.
-func put[T comparable](b *Bundle, list []T, i int, fresh []T) error {
+// replace replaces an object. Later errors about the new object name the position of the
+// old one.
+func replace[T comparable](b *Bundle, list []T, i int, fresh []T) error {
 	if len(fresh) != 1 {
 		return Errors{{Message: "the change makes it another kind of object"}}
 	}

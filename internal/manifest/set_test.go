@@ -42,14 +42,14 @@ func TestSet(t *testing.T) {
 		`job/ml/train.spec.priority=10`:                 func(b *Bundle) bool { return b.Jobs[0].Spec.Priority == 10 },
 		`job/ml/train.spec.tasks[0].replicas=3`:         func(b *Bundle) bool { return *b.Jobs[0].Spec.Tasks[0].Replicas == 3 },
 		`job/ml/train.spec.tasks[1]={name: u}`:          func(b *Bundle) bool { return len(b.Jobs[0].Spec.Tasks) == 2 },
-		`job/ml/train.spec.nodeSelector={a: b=c}`:       nil, // the value is no label value
+		`job/ml/train.spec.nodeSelector={a: b=c}`:       nil, // the value is not a label value
 		`node/a.example.com.spec.devices.count=4`:       func(b *Bundle) bool { return b.Nodes[0].Spec.Devices[0].Count == 4 },
 		`node/a.example.com.metadata.labels["a.b/c"]=d`: func(b *Bundle) bool { return b.Nodes[0].Labels["a.b/c"] == "d" },
 		`node/a.example.com.spec.unschedulable=true`:    func(b *Bundle) bool { return b.Nodes[0].Spec.Unschedulable },
 		`pod/ml/web.spec.nodeSelector={rack: r1}`:       func(b *Bundle) bool { return b.Pods[0].Spec.NodeSelector["rack"] == "r1" },
 		`budget/ml/b.spec.minAvailable=2`:               func(b *Bundle) bool { return b.Budgets[0].Spec.MinAvailable.IntVal == 2 },
 		`budget/ml/b.spec.selector.matchLabels.app=api`: func(b *Bundle) bool { return b.Budgets[0].Spec.MinAvailable.StrVal == "30%" },
-		`budget/ml/b.spec.maxUnavailable=1`:             nil, // it has the other bound already
+		`budget/ml/b.spec.maxUnavailable=1`:             nil, // the budget has minAvailable already
 		`budget/ml/p.spec.maxUnavailable=5%`:            func(b *Bundle) bool { return b.CoreBudgets[0].Spec.MaxUnavailable.StrVal == "5%" },
 		`queue/q.spec.minRunTime.beforeReclaim=1h`: func(b *Bundle) bool {
 			return b.Queues[0].Spec.MinRunTime.BeforePreempt.Seconds() == 90 && b.Queues[0].Spec.MinRunTime.BeforeReclaim.Hours() == 1
@@ -85,7 +85,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("%s: not set; error %v", assignment, err)
 		}
 		if b.Where(b.Jobs[0]) != where {
-			t.Errorf("%s: the job no longer knows its line", assignment)
+			t.Errorf("%s: the position of the job is lost", assignment)
 		}
 		if _, err := b.State(); err != nil {
 			t.Errorf("%s: %v", assignment, err)

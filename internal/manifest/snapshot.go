@@ -12,20 +12,21 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// Snapshot is what a simulation starts from, as one JSON document. Its first three
-// fields come first, so that the first bytes of a file tell it from manifests.
+// Snapshot is what a simulation starts from, as one JSON document. The first three fields
+// are written first, so that the first bytes of a file tell a snapshot from a manifest.
 type Snapshot struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Version of the format. A reader reads its own version and the one before it.
+	// Version is the version of the format. A program reads its own version and the one
+	// before it.
 	Version int `json:"version"`
-	// Now is the time that commands decide at, in nanoseconds since 1970.
+	// Now is the time of the decisions, in nanoseconds since 1970.
 	Now int64 `json:"now,omitempty"`
-	// Configuration is the SchedulerConfiguration as it was written; absent: the default profile.
+	// Configuration is the SchedulerConfiguration as it was written; nil: the default profile.
 	Configuration *v1alpha1.SchedulerConfiguration `json:"configuration,omitempty"`
-	// Parameters are what plugins published last, by plugin.
+	// Parameters are the parameters that plugins published last, by plugin.
 	Parameters map[string]uint64 `json:"parameters,omitempty"`
-	// Notes are what a person should know about how the input was read.
+	// Notes are what a user should know about how the input was read.
 	Notes []string `json:"notes,omitempty"`
 	// NodeRequests are what models with an instance type request of a provisioner.
 	NodeRequests []model.NodeRequest `json:"nodeRequests,omitempty"`
@@ -33,14 +34,14 @@ type Snapshot struct {
 }
 
 const (
-	snapshotHead    = 4096 // bytes in which a snapshot says what it is
+	snapshotHead    = 4096 // bytes at the start of a file that contain the first three fields
 	maxSnapshotSize = 1 << 30
 )
 
 var snapshotTooLarge = fmt.Sprintf("larger than %d MiB, the most that a snapshot may have", maxSnapshotSize>>20)
 
-// Snapshot is what the commands start from: the State that was made of the bundle,
-// and what they need beside it.
+// Snapshot returns a snapshot of the State that was made of the bundle, and of what
+// commands need besides it.
 func (b *Bundle) Snapshot(state *cluster.State, now int64, parameters map[string]uint64) *Snapshot {
 	out := &Snapshot{
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSnapshot, Version: cluster.WireVersion,
@@ -52,20 +53,21 @@ func (b *Bundle) Snapshot(state *cluster.State, now int64, parameters map[string
 	return out
 }
 
-// Write writes the snapshot as a file has it.
+// Write writes the snapshot in the format of a file.
 func (s *Snapshot) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(s)
 }
 
-// isSnapshot reports whether a file that begins so is a snapshot.
+// isSnapshot reports whether a file that begins with data is a snapshot.
 func isSnapshot(data []byte) bool {
 	_, ok := snapshotBody(data)
 	return ok
 }
 
-// snapshotBody is a reader of what follows the kind of a snapshot.
+// snapshotBody returns a decoder for what follows the kind of a snapshot, and false if data
+// is not the beginning of one.
 func snapshotBody(data []byte) (*json.Decoder, bool) {
 	d := json.NewDecoder(bytes.NewReader(data[:min(len(data), snapshotHead)]))
 	d.UseNumber()
@@ -77,17 +79,17 @@ func snapshotBody(data []byte) (*json.Decoder, bool) {
 	return d, true
 }
 
-// format is a version of the snapshot's JSON form and the way to it from the
-// version before: upgrades[v] makes a document of version v+1 from one of version v.
+// format is a version of the format of snapshots. Function upgrades[v] turns a document of
+// version v into one of version v+1.
 type format struct {
 	version  int
 	upgrades map[int]func([]byte) ([]byte, error)
 }
 
-// current is the format that is written. Version 1 is the first.
+// current is the format that is written. The first version is 1.
 var current = format{version: cluster.WireVersion}
 
-// read decodes a snapshot, strictly: a field that is not known is an error.
+// read decodes a snapshot. An unknown field is an error.
 func (f format) read(data []byte) (*Snapshot, error) {
 	version, err := snapshotVersion(data)
 	switch {
@@ -107,7 +109,7 @@ func (f format) read(data []byte) (*Snapshot, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(out); err != nil {
-		return nil, damage(err, len(data))
+		return nil, locateDamage(err, len(data))
 	}
 	end := d.InputOffset()
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -119,7 +121,7 @@ func (f format) read(data []byte) (*Snapshot, error) {
 	return out, nil
 }
 
-// snapshotVersion reads no further than the version.
+// snapshotVersion returns the version of a snapshot. It does not read what follows.
 func snapshotVersion(data []byte) (int, error) {
 	d, ok := snapshotBody(data)
 	if !ok {
@@ -144,15 +146,15 @@ func snapshotVersion(data []byte) (int, error) {
 	return int(v), nil
 }
 
-// damage says where a document of so many bytes cannot be read.
-func damage(err error, size int) error {
+// locateDamage returns an error that says where a document of so many bytes is damaged.
+func locateDamage(err error, size int) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("the snapshot ends after %d bytes, in the middle of a value: it was cut off", size)
 	case errors.As(err, &syntax):
-		return fmt.Errorf("this is no JSON: at byte %d: %w", syntax.Offset, err)
+		return fmt.Errorf("this is not JSON: at byte %d: %w", syntax.Offset, err)
 	case errors.As(err, &kind):
 		return fmt.Errorf("at byte %d: %s: want %s, have %s", kind.Offset, kind.Field, kind.Type, kind.Value)
 	}

@@ -15,7 +15,7 @@ import (
 
 const head = `{"apiVersion":"berth.dev/v1alpha1","kind":"Snapshot","version":`
 
-// A reader of version 3 reads 2 by its upgrade, and neither 1 nor 4.
+// A program of version 3 reads version 2 by an upgrade, and neither version 1 nor 4.
 func TestSnapshotVersions(t *testing.T) {
 	third := format{version: 3, upgrades: map[int]func([]byte) ([]byte, error){
 		2: func(data []byte) ([]byte, error) {
@@ -47,8 +47,8 @@ func TestSnapshotVersions(t *testing.T) {
 	}
 }
 
-// TestEveryVersionHasAnUpgrade fails where the version grew and the one before it
-// cannot be read any more.
+// TestEveryVersionHasAnUpgrade fails if the version was raised and the version before it
+// cannot be read.
 func TestEveryVersionHasAnUpgrade(t *testing.T) {
 	if before := cluster.WireVersion - 1; before > 0 && current.upgrades[before] == nil {
 		t.Errorf("no upgrade from version %d to %d", before, cluster.WireVersion)
@@ -62,12 +62,12 @@ func TestDamagedSnapshots(t *testing.T) {
 		"a fraction":        {head + `1.5}`, "f.json: the kind of a snapshot is followed by its version, a whole number"},
 		"a text":            {head + `"1"}`, "f.json: the kind of a snapshot is followed by its version, a whole number"},
 		"a large number":    {head + `99999999999999999999}`, "f.json: the kind of a snapshot is followed by its version, a whole number"},
-		"no JSON":           {head + `1,}`, "f.json: this is no JSON: at byte 66: invalid character '}' looking for beginning of object key string"},
+		"no JSON":           {head + `1,}`, "f.json: this is not JSON: at byte 66: invalid character '}' looking for beginning of object key string"},
 		"another type":      {head + `1,"state":{"nodes":5}}`, "f.json: at byte 83: state.nodes: want []cluster.NodeRecord, have number"},
 		"more than one":     {head + `1,"state":{}}{}`, "f.json: something follows the snapshot, after 76 bytes"},
-		"deep":              {head + `1,"state":` + strings.Repeat(`[`, 20000), "f.json: this is no JSON: at byte 10073: invalid character '[' exceeded max depth"},
+		"deep":              {head + `1,"state":` + strings.Repeat(`[`, 20000), "f.json: this is not JSON: at byte 10073: invalid character '[' exceeded max depth"},
 		"no configuration":  {head + `1,"configuration":{},"state":{}}`, "f.json:1: configuration.apiVersion: apiVersion is missing; " + whatIsRead},
-		"another kind":      {head + `1,"configuration":{"apiVersion":"berth.dev/v1alpha1","kind":"Queue","metadata":{"name":"a"}},"state":{}}`, "f.json: configuration: this is no SchedulerConfiguration"},
+		"another kind":      {head + `1,"configuration":{"apiVersion":"berth.dev/v1alpha1","kind":"Queue","metadata":{"name":"a"}},"state":{}}`, "f.json: configuration: this is not a SchedulerConfiguration"},
 		"makes no State":    {head + `1,"state":{"now":-1}}`, "f.json: the snapshot makes no State: now is -1; it must be from 0 to 1152921504606846976"},
 		"other first bytes": {`{"kind":"Snapshot","apiVersion":"berth.dev/v1alpha1","version":1}`, "f.json:1:1: a snapshot is one JSON document in a file of its own, and begins with apiVersion, kind and version, as berth simulate --snapshot-out writes it"},
 	}
@@ -112,7 +112,7 @@ func TestSnapshotHasTooMuch(t *testing.T) {
 	}
 }
 
-// What is beside the State comes back: the time, parameters, notes and requests.
+// A snapshot keeps the time, parameters, notes and node requests.
 func TestSnapshotKeepsWhatIsBesideTheState(t *testing.T) {
 	text := head + `1,"now":5,"parameters":{"Prices":18446744073709551615},"notes":["a note"],"nodeRequests":[{"model":"model/m","instanceType":"x"}],"state":{}}`
 	b, err := Parse("f.json", []byte(text))

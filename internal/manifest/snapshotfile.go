@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/model"
 )
 
@@ -12,12 +13,12 @@ import (
 type snapshotFile struct {
 	*Snapshot
 	name          string
-	configuration *Configuration // nil: none
+	configuration *Configuration // nil if there is none
 }
 
 func parseSnapshot(name string, data []byte) (*Bundle, Errors) {
 	fail := func(message string) (*Bundle, Errors) {
-		return &Bundle{lost: 1}, Errors{{File: name, Message: message}}
+		return &Bundle{unread: 1}, Errors{{File: name, Message: message}}
 	}
 	if len(data) > maxSnapshotSize {
 		return fail(snapshotTooLarge)
@@ -30,13 +31,13 @@ func parseSnapshot(name string, data []byte) (*Bundle, Errors) {
 	if s.Configuration != nil {
 		var errs Errors
 		if f.configuration, errs = f.readConfiguration(); len(errs) > 0 {
-			return &Bundle{lost: 1}, errs
+			return &Bundle{unread: 1}, errs
 		}
 	}
 	return &Bundle{snapshots: []*snapshotFile{f}}, nil
 }
 
-// readConfiguration reads the configuration as if it stood in a file of its own.
+// readConfiguration reads the configuration like a file of its own.
 func (f *snapshotFile) readConfiguration() (*Configuration, Errors) {
 	data, err := json.Marshal(f.Configuration)
 	if err != nil {
@@ -47,12 +48,12 @@ func (f *snapshotFile) readConfiguration() (*Configuration, Errors) {
 		errs[i].Column, errs[i].Path = 0, "configuration."+errs[i].Path
 	}
 	if b.Configuration() == nil && len(errs) == 0 {
-		errs = Errors{{File: f.name, Path: "configuration", Message: "this is no SchedulerConfiguration"}}
+		errs = Errors{{File: f.name, Path: "configuration", Message: "this is not a SchedulerConfiguration"}}
 	}
 	return b.Configuration(), errs
 }
 
-// state makes a fresh State of the snapshot.
+// state makes a State of the snapshot.
 func (f *snapshotFile) state() (*cluster.State, error) {
 	fail := func(format string, args ...any) (*cluster.State, error) {
 		return nil, Errors{{File: f.name, Message: fmt.Sprintf(format, args...)}}
@@ -67,8 +68,8 @@ func (f *snapshotFile) state() (*cluster.State, error) {
 		devices += len(f.State.Nodes[i].Node.Devices)
 	}
 	switch {
-	case tasks > maxTasksInAll:
-		return fail("the snapshot has %d tasks; the most is %d", tasks, maxTasksInAll)
+	case tasks > convert.MaxTasks:
+		return fail("the snapshot has %d tasks; the most is %d", tasks, convert.MaxTasks)
 	case devices > maxDevicesInAll:
 		return fail("the snapshot has %d devices; the most is %d", devices, maxDevicesInAll)
 	}
@@ -79,7 +80,7 @@ func (f *snapshotFile) state() (*cluster.State, error) {
 	return s, nil
 }
 
-// snapshot is the one that was read, nil if the bundle has manifests.
+// snapshot returns the snapshot that was read, nil if there is none.
 func (b *Bundle) snapshot() *snapshotFile {
 	if len(b.snapshots) == 0 {
 		return nil
@@ -87,11 +88,11 @@ func (b *Bundle) snapshot() *snapshotFile {
 	return b.snapshots[0]
 }
 
-// Snapshotted reports whether the bundle is a snapshot: it makes a State, and has
-// neither objects nor plans of models.
+// Snapshotted reports whether the bundle is a snapshot. Such a bundle has neither objects
+// nor plans of models.
 func (b *Bundle) Snapshotted() bool { return len(b.snapshots) > 0 }
 
-// Parameters are what plugins had published when the snapshot was made.
+// Parameters returns the parameters that plugins had published when the snapshot was made.
 func (b *Bundle) Parameters() map[string]uint64 {
 	if f := b.snapshot(); f != nil {
 		return f.Parameters
@@ -99,8 +100,8 @@ func (b *Bundle) Parameters() map[string]uint64 {
 	return nil
 }
 
-// NodeRequests are what models with an instance type request of a provisioner, as
-// of the last call of State.
+// NodeRequests returns what models with an instance type request of a provisioner, as of
+// the last call of State.
 func (b *Bundle) NodeRequests() []model.NodeRequest {
 	if f := b.snapshot(); f != nil {
 		return f.NodeRequests
@@ -108,8 +109,8 @@ func (b *Bundle) NodeRequests() []model.NodeRequest {
 	return model.NodeRequests(b.plans)
 }
 
-// checkAlone reports what was read beside a snapshot. A configuration may be: it
-// counts instead of the snapshot's.
+// checkAlone reports objects that were read beside a snapshot. Only a configuration is
+// allowed, which replaces that of the snapshot.
 func (b *Bundle) checkAlone(errs *Errors) {
 	if f := b.snapshot(); f != nil && b.count()-len(b.configurations) > 1 {
 		*errs = append(*errs, Error{File: f.name, Message: "a snapshot is the whole input: nothing but a SchedulerConfiguration is read beside it; name it alone"})

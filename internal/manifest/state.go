@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/model"
 )
 
-// State makes fresh books from the objects. Equal objects give equal books, in
-// whatever order and from whatever files they were read.
+// State makes a new State of the objects. Equal objects give equal States, whatever the
+// order and the files in which they were read.
 func (b *Bundle) State() (*cluster.State, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
@@ -18,18 +19,18 @@ func (b *Bundle) State() (*cluster.State, error) {
 		b.Notes = f.Notes
 		return f.state()
 	}
-	m := stateMaker{bundle: b, around: b.around(), offered: totals{}, asked: totals{}}
+	m := stateMaker{bundle: b, environment: b.environment(), defects: tallies{}, offered: totals{}, asked: totals{}}
 	m.convert()
-	if err := m.errs.failure(); err != nil {
+	if err := m.errs.Err(); err != nil {
 		return nil, err
 	}
 	s := cluster.NewState()
-	m.fill(s)
-	m.adopt(s)
+	m.apply(s)
+	m.switchToState(s)
 	m.models(s)
 	m.restore(s)
 	m.observe(s)
-	if err := m.errs.failure(); err != nil {
+	if err := m.errs.Err(); err != nil {
 		return nil, err
 	}
 	b.plans = m.plans
@@ -38,10 +39,11 @@ func (b *Bundle) State() (*cluster.State, error) {
 	return s, nil
 }
 
+// stateMaker makes a State of a bundle.
 type stateMaker struct {
-	bundle *Bundle
-	around *surroundings
-	errs   Errors
+	bundle      *Bundle
+	environment *convert.Environment
+	errs        Errors
 
 	queues  []*cluster.Queue
 	nodes   []*cluster.Node
@@ -49,65 +51,78 @@ type stateMaker struct {
 	budgets []*cluster.Budget
 	plans   []*model.Plan
 	running []running
-	cells   map[string]string // of each node
+	cells   map[string]string // of the nodes, by name
 
-	groupOf map[string]cluster.Key // of each node, once the nodes are in the books
+	groupOf map[string]cluster.Key // node group of each node; set by models
 
 	offered, asked totals
 	tasks, devices int
-	kept           tally // replicas that run in a form of before
-	unplaced       tally // pods whose devices could not be found on their node
+	kept           tally   // replicas that run in a way that is not what their spec requests now
+	defects        tallies // nodes by the notes of their conversion
+	unplaced       tally   // pods for which their node has too few free devices
 }
 
-// convert turns every object into one for the books, sorted by name.
+// convert converts every object. Nodes and jobs are sorted by name.
 func (m *stateMaker) convert() {
 	b := m.bundle
 	for _, o := range b.Queues {
-		m.queues = append(m.queues, makeQueue(o, m.around, b.reporter(o, &m.errs)))
+		q, notes := convert.Queue(o, m.environment)
+		b.reporter(o, &m.errs).report(notes)
+		m.queues = append(m.queues, q)
 	}
 	m.nodes = make([]*cluster.Node, 0, len(b.Nodes)+len(b.CoreNodes))
 	for _, o := range b.Nodes {
-		if r := b.reporter(o, &m.errs); !m.addNode(makeNode(o, r), r) {
+		n, notes := convert.Node(o)
+		if !m.addNode(n, notes, b.reporter(o, &m.errs)) {
 			return
 		}
 	}
 	for _, o := range b.CoreNodes {
-		if r := b.reporter(o, &m.errs); !m.addNode(makeCoreNode(o, r), r) {
+		n, notes := convert.CoreNode(o)
+		if !m.addNode(n, notes, b.reporter(o, &m.errs)) {
 			return
 		}
 	}
 	for _, o := range b.Jobs {
 		r := b.reporter(o, &m.errs)
-		j := makeJob(o, m.around, r)
+		j, notes := convert.Job(o, m.environment)
+		r.report(notes)
 		m.addJob(j, r)
-		m.runningTasks(j, placed{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
+		m.runningTasks(j, placements{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
 	}
 	for _, o := range b.Pods {
-		if ended(o) || held(o) {
+		if convert.LeftOut(o) != "" {
 			continue
 		}
 		r := b.reporter(o, &m.errs)
-		j := makePod(o, m.around, r)
+		j, notes := convert.Pod(o, m.environment)
+		r.report(notes)
 		m.addJob(j, r)
-		if o.Spec.NodeName != "" {
+		if p, ok := convert.PodPlacement(o); ok {
 			m.running = append(m.running, running{
-				job: j, task: j.Alternatives[0].Tasks[0], node: o.Spec.NodeName,
-				started: nanoseconds(o.Status.StartTime), leaving: o.DeletionTimestamp != nil, pod: true, at: path{"spec", "nodeName"}, r: r,
+				job: j, task: j.Alternatives[0].Tasks[0], node: p.Node,
+				started: p.Started, leaving: p.Leaving, pod: true, at: path{"spec", "nodeName"}, r: r,
 			})
 		}
 	}
 	for _, o := range b.Budgets {
-		m.budgets = append(m.budgets, makeBudget(o, b.reporter(o, &m.errs)))
+		budget, notes := convert.DisruptionBudget(o)
+		b.reporter(o, &m.errs).report(notes)
+		m.budgets = append(m.budgets, budget)
 	}
 	for _, o := range b.CoreBudgets {
-		m.budgets = append(m.budgets, makeCoreBudget(o, b.reporter(o, &m.errs)))
+		budget, notes := convert.PodDisruptionBudget(o)
+		b.reporter(o, &m.errs).report(notes)
+		m.budgets = append(m.budgets, budget)
 	}
 	slices.SortFunc(m.nodes, func(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// addNode reports whether there is room for more.
-func (m *stateMaker) addNode(n *cluster.Node, r reporter) bool {
+// addNode adds a node and reports false if there are too many devices to go on.
+func (m *stateMaker) addNode(n *cluster.Node, notes convert.Notes, r reporter) bool {
+	r.report(notes)
+	m.defects.add(n.Name, notes, convert.Ignored)
 	for _, l := range n.Resources {
 		if !m.offered.add(l.Name, l.Capacity, 1) {
 			r.errorf(namePath, "with this node the cluster has more %s than can be counted", l.Name)
@@ -135,14 +150,14 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 			}
 		}
 	}
-	if m.tasks > maxTasksInAll && before <= maxTasksInAll {
-		r.errorf(namePath, "with %s there are more than %d tasks; split the input", j.ID, maxTasksInAll)
+	if m.tasks > convert.MaxTasks && before <= convert.MaxTasks {
+		r.errorf(namePath, "with %s there are more than %d tasks; split the input", j.ID, convert.MaxTasks)
 	}
 	m.jobs = append(m.jobs, j)
 }
 
-// fill applies the objects to the State.
-func (m *stateMaker) fill(s *cluster.State) {
+// apply adds the objects to State.
+func (m *stateMaker) apply(s *cluster.State) {
 	for _, q := range topDown(m.queues) {
 		m.must(s.Apply(cluster.QueuePut{Queue: *q}))
 	}
@@ -160,8 +175,8 @@ func (m *stateMaker) fill(s *cluster.State) {
 	}
 }
 
-// adopt goes on with the State's own jobs and tasks.
-func (m *stateMaker) adopt(s *cluster.State) {
+// switchToState replaces the jobs and tasks that run by those of State, which are copies.
+func (m *stateMaker) switchToState(s *cluster.State) {
 	for i := range m.running {
 		w := &m.running[i]
 		for a := range w.job.Alternatives {
@@ -174,32 +189,33 @@ func (m *stateMaker) adopt(s *cluster.State) {
 	}
 }
 
-// must keeps what the books refuse although it was checked before: better an
-// error without a line than books that nobody can trust.
+// must records an error of State about a change that was checked before. It has no
+// position, but without it a State that lacks the change would be used.
 func (m *stateMaker) must(err error) {
 	if err != nil {
 		m.errs = append(m.errs, Error{Message: err.Error()})
 	}
 }
 
-// notes are about the books rather than the objects.
+// notes returns the notes that need converted objects.
 func (m *stateMaker) notes() []string {
 	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
 	out = append(out, resourceNotes(m.queues, m.jobs, m.nodes)...)
-	var broken, unused tally
-	for i, o := range m.bundle.Budgets { // they come before those of Kubernetes
-		if idle(m.budgets[i], m.jobs) {
-			unused.add(budgetID(o))
+	var unused tally
+	for i, o := range m.bundle.Budgets { // m.budgets has them before those of Kubernetes
+		if coversNone(m.budgets[i], m.jobs) {
+			unused.add(convert.DisruptionBudgetID(o))
 		}
 	}
 	out = unused.note(out, "whose selector matches no workload in the same namespace", "disruption budget")
-	for _, n := range m.nodes {
-		if n.Defect != nil {
-			broken.add(n.Name + " (" + n.Defect.Label + " " + n.Defect.Problem + ")")
-		}
-	}
-	out = broken.note(out, "whose device labels cannot be believed, no use to tasks that need devices", "node")
+	out = m.defects.note(out, "node")
 	out = append(out, m.selectionNotes()...)
 	out = m.kept.note(out, "kept in a form that is not what the spec asks for now", "replica")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
+}
+
+// coversNone reports whether the budget covers no job. The cause may be a typo in a label,
+// which has no other visible effect.
+func coversNone(b *cluster.Budget, jobs []*cluster.Job) bool {
+	return !slices.ContainsFunc(jobs, b.Covers)
 }

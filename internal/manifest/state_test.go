@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// books is a state written out: enough to see who holds what.
-func books(s *cluster.State) []string {
+// describeState returns lines that say which task holds what.
+func describeState(s *cluster.State) []string {
 	var out []string
 	for _, q := range s.Queues() {
 		out = append(out, fmt.Sprintf("queue %s %s priority %d weight %d limits %v used %v", q.Name, q.Tier, q.Priority, q.Weight, q.Limits, q.Used))
@@ -78,15 +78,15 @@ func TestState(t *testing.T) {
 		"  job/train/worker-1 Bound on gpu-1 [{0 500 42949672960 0}]",
 		"  job/train/worker-2 Pending []",
 	}
-	if diff := cmp.Diff(want, books(s)); diff != "" {
+	if diff := cmp.Diff(want, describeState(s)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	again, err := b.State()
 	if err != nil || again.Node("gpu-1") == s.Node("gpu-1") {
-		t.Errorf("books are not fresh: %v", err)
+		t.Errorf("the second State could not be made: %v", err)
 	}
-	if diff := cmp.Diff(books(s), books(again)); diff != "" {
-		t.Errorf("the second books differ\n%s", diff)
+	if diff := cmp.Diff(describeState(s), describeState(again)); diff != "" {
+		t.Errorf("the second State differs\n%s", diff)
 	}
 	if got := b.Where(b.Jobs[0]); got != "testdata/berth.yaml:15" {
 		t.Errorf("the job is at %s", got)
@@ -114,7 +114,8 @@ func TestConfigurationAndScenario(t *testing.T) {
 	}
 }
 
-// TestOrderDoesNotMatter: books depend on the objects, not on files or their order.
+// TestOrderDoesNotMatter checks that State depends on the objects, and not on the files or
+// the order in which they are read.
 func TestOrderDoesNotMatter(t *testing.T) {
 	var docs []string
 	for _, f := range []string{"testdata/berth.yaml", "testdata/dump.yaml"} {
@@ -144,11 +145,11 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := append(books(s), all.Notes...)
+		got := append(describeState(s), all.Notes...)
 		if want == nil {
 			want = got
 		} else if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("another order, other books\n%s", diff)
+			t.Fatalf("in another order the State differs\n%s", diff)
 		}
 	})
 }
@@ -163,8 +164,8 @@ func TestChangedBundle(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	more.Name = "Not A Name"
-	if _, err := b.State(); err == nil || !strings.HasPrefix(err.Error(), `metadata.name: "Not A Name" is no name`) {
-		t.Errorf("an object without a line: %v", err)
+	if _, err := b.State(); err == nil || !strings.HasPrefix(err.Error(), `metadata.name: "Not A Name" is not a valid name`) {
+		t.Errorf("an object without a position: %v", err)
 	}
 }
 
@@ -278,7 +279,7 @@ func TestNotes(t *testing.T) {
 	}
 	first := slices.Clone(b.Notes)
 	want := []string{
-		"1 node not ready, taking nothing new: cpu-b",
+		"1 node not ready, taking no new tasks: cpu-b",
 		"1 pod held back by scheduling gates, not scheduled: pod/prod/gated",
 		"1 pod with topologySpreadConstraints, which berth does not read: pod/lab/train-1",
 	}
@@ -286,6 +287,6 @@ func TestNotes(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if _, err := b.State(); err != nil || !slices.Equal(first, b.Notes) {
-		t.Errorf("notes add up: %v", b.Notes)
+		t.Errorf("a second call of State repeats notes: %v", b.Notes)
 	}
 }

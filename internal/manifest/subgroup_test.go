@@ -38,8 +38,8 @@ func TestSubgroupErrors(t *testing.T) {
 		"subgroups of a leaf":    {of("subgroups: [{name: a, tasks: [leader], minSubgroups: 1}]"), "4:115: spec.subgroups[0].minSubgroups: 1 of only 0 subgroups; lower it, or add some"},
 		"more than so few have":  {of("minMember: 5, minSubgroups: 1, subgroups: [{name: a, tasks: [leader]}, {name: b, tasks: [worker]}]"), "4:73: spec.minMember: 5, and as many subgroups as are needed may have only 1 tasks; lower it, or leave it out"},
 		"empty topology":         {of("topology: {}"), "4:72: spec.topology: say the label of a level that is required or preferred, such as {required: rack}, or leave topology out"},
-		"level":                  {of("topology: {required: a b, preferred: [c/d/e]}"), "4:83: spec.topology.required: \"a b\" is no label key: write name or domain/name\n4:100: spec.topology.preferred[0]: \"c/d/e\" is no label key: write name or domain/name"},
-		"level of a part":        {of("subgroups: [{name: a, tasks: [worker], topology: {required: a b}}]"), `4:122: spec.subgroups[0].topology.required: "a b" is no label key: write name or domain/name`},
+		"level":                  {of("topology: {required: a b, preferred: [c/d/e]}"), "4:83: spec.topology.required: \"a b\" is not a valid label key: write name or domain/name\n4:100: spec.topology.preferred[0]: \"c/d/e\" is not a valid label key: write name or domain/name"},
+		"level of a part":        {of("subgroups: [{name: a, tasks: [worker], topology: {required: a b}}]"), `4:122: spec.subgroups[0].topology.required: "a b" is not a valid label key: write name or domain/name`},
 		"levels twice":           {of("topology: {required: rack, preferred: [zone, zone, rack, '']}"), "4:107: spec.topology.preferred[1]: level \"zone\" is already entry 0\n4:113: spec.topology.preferred[2]: \"rack\" is required already; leave it out here\n4:119: spec.topology.preferred[3]: a level is missing"},
 		"not in every form":      {forms("subgroups: [{name: a, tasks: [w]}]"), `4:137: spec.subgroups[0].tasks[0]: alternative "small" has no task "w"; did you mean "v"?`},
 		"whole nodes, subgroups": {whole("subgroups: [{name: a, tasks: [w]}]"), "4:77: spec.subgroups: unit Node takes any whole nodes of one group and all replicas together; leave subgroups out, or leave the unit out and ask for the devices of a node"},
@@ -60,7 +60,7 @@ func TestSubgroups(t *testing.T) {
 		Subgroups    []cluster.Subgroup
 		MinSubgroups int
 		Topology     cluster.Topology
-		Tasks        map[string]int // the subgroup of each
+		Tasks        map[string]int // the subgroup of each task
 	}
 	rack := cluster.Topology{Required: "rack"}
 	tests := map[string]struct {

@@ -7,43 +7,46 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 )
 
 const emptyRemedy = "there is nothing to schedule: no object was found. Write a Node and a Job (apiVersion: " + v1alpha1.APIVersion +
 	"), or dump a cluster: " + dump
 
-// Validate checks the objects against each other: names that come twice, queues
-// and nodes that are named but not there. It also sets Notes.
+// Validate checks the objects against each other: names that occur twice, and queues and
+// nodes that are named and do not exist. It sets Notes.
 func (b *Bundle) Validate() error {
 	if b.Empty() {
 		return Errors{{Message: emptyRemedy}}
 	}
 	var errs Errors
-	b.checkTwice(&errs)
+	b.checkDuplicates(&errs)
 	b.checkSingle(&errs)
 	b.checkAlone(&errs)
 	b.checkReferences(&errs)
 	b.Notes = b.notes()
-	return errs.failure()
+	return errs.Err()
 }
 
+// reporter returns a reporter for the object, which adds to errs.
 func (b *Bundle) reporter(object any, errs *Errors) reporter {
 	return reporter{b.sources[object], errs}
 }
 
-// checkTwice reports objects of one kind and name. Nodes of
-// either kind share their names, and so do budgets.
-func (b *Bundle) checkTwice(errs *Errors) {
+// checkDuplicates reports objects with the same ID. Nodes of Berth and of Kubernetes share
+// their IDs, and so do budgets.
+func (b *Bundle) checkDuplicates(errs *Errors) {
 	first := map[string]any{}
-	b.visit(func(id string, e entryOf) {
+	b.visit(func(id string, e objectEntry) {
 		other, twice := first[id]
 		if !twice {
 			first[id] = e.object
 			return
 		}
 		a, z := other, e.object
-		if b.after(a, z) {
+		if b.isAfter(a, z) {
 			a, z = z, a
 		}
 		place := b.Where(a)
@@ -54,8 +57,8 @@ func (b *Bundle) checkTwice(errs *Errors) {
 	})
 }
 
-// after reports whether a was written after z.
-func (b *Bundle) after(a, z any) bool {
+// isAfter reports whether a is written after z.
+func (b *Bundle) isAfter(a, z any) bool {
 	x, y := b.sources[a], b.sources[z]
 	if x == nil || y == nil {
 		return x == nil && y != nil
@@ -63,7 +66,7 @@ func (b *Bundle) after(a, z any) bool {
 	if x.file != y.file {
 		return x.file > y.file
 	}
-	return x.start.line > y.start.line
+	return x.start.Line > y.start.Line
 }
 
 // checkSingle reports a second configuration or scenario.
@@ -76,6 +79,7 @@ func (b *Bundle) checkSingle(errs *Errors) {
 	}
 }
 
+// checkReferences reports queues and nodes that are named and do not exist.
 func (b *Bundle) checkReferences(errs *Errors) {
 	queues := b.queueTree()
 	queues.check(b, errs)
@@ -105,61 +109,63 @@ func (b *Bundle) checkReferences(errs *Errors) {
 		}
 	}
 	for _, o := range b.Pods {
-		if ended(o) {
+		if convert.Ended(o) {
 			continue
 		}
 		r := b.reporter(o, errs)
-		q, at := podQueue(o, r)
+		q, at, notes := convert.PodQueue(o)
+		r.report(notes)
 		queues.checkLeaf(q, at, r)
 		if n := o.Spec.NodeName; n != "" && !nodes[n] {
 			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: %s",
-				podID(o), quote(n), suggestion(n, nodeNames), dump)
+				convert.PodID(o), phrase.Quote(n), phrase.Suggestion(n, nodeNames), dump)
 		}
 	}
 }
 
-// checkPlaced reports a placement on a node that is not there.
+// checkPlaced reports a placement on a node that does not exist.
 func checkPlaced(p v1alpha1.TaskPlacement, at path, nodes map[string]bool, names []string, r reporter) {
 	switch {
-	case outcome(&p) != cluster.Pending: // it is on none, and the one that it was on may be gone
+	case convert.Outcome(&p) != cluster.Pending: // it has no node any more, and the node may have been removed
 	case p.Node == "":
-		r.errorf(at, "say the node that %s runs on", quote(p.Task))
+		r.errorf(at, "say the node that %s runs on", phrase.Quote(p.Task))
 	case !nodes[p.Node]:
-		r.errorf(at.add("node"), "there is no node %s%s", quote(p.Node), suggestion(p.Node, names))
+		r.errorf(at.Add("node"), "there is no node %s%s", phrase.Quote(p.Node), phrase.Suggestion(p.Node, names))
 	}
 }
 
+// noQueue returns the message about a queue that does not exist.
 func noQueue(name string, there []string) string {
-	s := "there is no queue " + quote(name)
-	if near := suggestion(name, there); near != "" {
+	s := "there is no queue " + phrase.Quote(name)
+	if near := phrase.Suggestion(name, there); near != "" {
 		return s + near
 	}
-	return s + fmt.Sprintf("; declare it (kind: Queue, name: %s) or use %s", clip(name), oneOf(there[:min(len(there), 5)]))
+	return s + fmt.Sprintf("; declare it (kind: Queue, name: %s) or use %s", phrase.Clip(name), phrase.Either(there[:min(len(there), 5)]))
 }
 
-// around is what the bundle as a whole says about how to read each object.
-func (b *Bundle) around() *surroundings {
-	s := &surroundings{deviceNames: map[string]bool{}, podSlots: len(b.CoreNodes) > 0, hostnames: len(b.CoreNodes) > 0, scavengers: b.scavengers(b.queueTree())}
+// environment returns what the bundle says about how each object is read.
+func (b *Bundle) environment() *convert.Environment {
+	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree())}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {
 		h, ok := labels[corev1.LabelHostname]
-		s.hostnames = s.hostnames && ok && !hostnames[h]
+		s.UniqueHostnames = s.UniqueHostnames && ok && !hostnames[h]
 		hostnames[h] = true
 		_, ok = list[corev1.ResourcePods]
-		s.podSlots = s.podSlots && ok
+		s.PodsCounted = s.PodsCounted && ok
 	}
 	for _, n := range b.Nodes {
 		see(n.Labels, n.Spec.Resources)
 		if n.Spec.DeviceResource != "" {
-			s.deviceNames[n.Spec.DeviceResource] = true
+			s.DeviceResources[n.Spec.DeviceResource] = true
 		}
 	}
 	for _, n := range b.CoreNodes {
-		see(n.Labels, allocatable(n))
+		see(n.Labels, convert.Allocatable(n))
 	}
 	namespaces := map[string]bool{}
 	for _, p := range b.Pods {
-		namespaces[coreNamespace(&p.ObjectMeta)] = true
+		namespaces[convert.CoreNamespace(&p.ObjectMeta)] = true
 	}
 	for _, j := range b.Jobs {
 		if j.Namespace != "" {
@@ -171,6 +177,6 @@ func (b *Bundle) around() *surroundings {
 			namespaces[m.Namespace] = true
 		}
 	}
-	s.namespaces = slices.Sorted(maps.Keys(namespaces))
+	s.Namespaces = slices.Sorted(maps.Keys(namespaces))
 	return s
 }

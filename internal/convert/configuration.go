@@ -1,0 +1,50 @@
+package convert
+
+import (
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/phrase"
+)
+
+// Limits of the weight of a plugin. The largest weight of a queue is the same.
+const minWeight, maxWeight = 1, 100_000
+
+// Configuration checks a configuration of the scheduler. There is nothing in State that
+// it becomes. Whether the plugins exist and their arguments are valid is not checked.
+func Configuration(o *v1alpha1.SchedulerConfiguration) Notes {
+	var notes Notes
+	r := reporter{&notes}
+	first := map[string]int{}
+	for i, p := range o.Plugins {
+		at := path{"plugins", i}
+		if p.Name == "" {
+			r.errorf(at, "name is missing: say which plugin")
+		} else if j, twice := first[p.Name]; twice {
+			r.errorf(at.Add("name"), "plugin %s is already configured as plugins[%d]; merge the two entries", phrase.Quote(p.Name), j)
+		} else {
+			first[p.Name] = i
+		}
+		if p.Weight != nil && (*p.Weight < minWeight || *p.Weight > maxWeight) {
+			r.errorf(at.Add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
+		}
+		checkPlace(&p, at, r)
+	}
+	return notes
+}
+
+// checkPlace reports a second place in the profile for one plugin, and a place for a
+// plugin that is disabled.
+func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
+	first := ""
+	for _, place := range []struct{ field, value string }{{"before", p.Before}, {"after", p.After}, {"position", p.Position}} {
+		switch {
+		case place.value == "":
+		case p.Disabled:
+			r.errorf(at.Add(place.field), "a plugin that is disabled has no place; remove %s, or disabled", place.field)
+		case first != "":
+			r.errorf(at.Add(place.field), "the place is already given by %s; remove one of the two", first)
+		default:
+			first = place.field
+		}
+	}
+	checkEnum(p.Position, []string{v1alpha1.PositionFirst, v1alpha1.PositionLast}, at.Add("position"), r)
+}

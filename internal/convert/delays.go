@@ -1,0 +1,51 @@
+package convert
+
+import (
+	"time"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/phrase"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxDelay is the maxDelay delay that a workload may have: about 11 years.
+const maxDelay = 100_000 * time.Hour
+
+// staleGrace converts how long a gang may run below its minimum; nil if that is not
+// given.
+func staleGrace(d *metav1.Duration, at path, r reporter) *int64 {
+	if d == nil {
+		return nil
+	}
+	if d.Duration > maxDelay {
+		r.errorf(at, "want %s at most, have %s; a negative time means without limit", maxDelay, d.Duration)
+	}
+	grace := d.Nanoseconds()
+	return &grace
+}
+
+// preemptionDelay converts how long a workload evicts nothing; 0 if that is not given.
+func preemptionDelay(d *metav1.Duration, at path, r reporter) int64 {
+	if d == nil {
+		return 0
+	}
+	if d.Duration < 0 || d.Duration > maxDelay {
+		r.errorf(at, "want a time from 0 to %s, such as 5m, have %s", maxDelay, d.Duration)
+	}
+	return d.Nanoseconds()
+}
+
+// podPreemptionDelay reads the preemption delay from an annotation of the pod.
+func podPreemptionDelay(o *corev1.Pod, r reporter) int64 {
+	text, given := o.Annotations[v1alpha1.AnnotationPreemptionDelay]
+	if !given {
+		return 0
+	}
+	delay, err := time.ParseDuration(text)
+	if err != nil || delay < 0 || delay > maxDelay {
+		r.errorf(path{"metadata", "annotations", v1alpha1.AnnotationPreemptionDelay}, "want a time from 0 to %s, such as 5m, have %s", maxDelay, phrase.Quote(text))
+		return 0
+	}
+	return delay.Nanoseconds()
+}

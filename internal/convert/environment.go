@@ -1,0 +1,43 @@
+package convert
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Environment is what the other objects of a cluster say about how one object is
+// read. The zero value is for a cluster of which nothing is known.
+type Environment struct {
+	// DeviceResources are the names under which nodes offer devices, besides the names
+	// that are always devices, such as nvidia.com/gpu. If it is nil, they are not known,
+	// and any resource with a domain in its name may be a device.
+	DeviceResources map[string]bool
+	// PodsCounted is set if every node says how many pods it takes. Each pod then
+	// requests one of the resource pods.
+	PodsCounted bool
+	// UniqueHostnames is set if every node has a hostname label that no other node has,
+	// so that a topology domain of that label is one node.
+	UniqueHostnames bool
+	// Namespaces are the namespaces of pods, jobs and models, sorted.
+	Namespaces []string
+	// Scavengers are the queues whose jobs are preemptible by default: the queues of the
+	// Scavenger tier and the queues below these. The value is the nearest queue of the
+	// tier, which may be the queue itself.
+	Scavengers map[string]string
+}
+
+// preemptible reports whether a workload is preemptible: as its spec says, or else as
+// its queue implies. In the latter case it returns a remark that says so.
+func (env *Environment) preemptible(spec *bool, queue string) (bool, []string) {
+	if spec != nil {
+		return *spec, nil
+	}
+	if queue == "" {
+		queue = cluster.DefaultQueue
+	}
+	if scavenger := env.Scavengers[queue]; scavenger != "" {
+		return true, []string{fmt.Sprintf("Preemptible: queue %s is of the %s tier, and the workload does not say otherwise.", scavenger, cluster.TierScavenger)}
+	}
+	return false, nil
+}

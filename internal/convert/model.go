@@ -1,0 +1,291 @@
+package convert
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/estimate/backend"
+	"github.com/berth-project/berth/internal/estimate/library"
+	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/phrase"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Limits of a model.
+const (
+	maxReplicas  = 10_000
+	maxContext   = 100_000_000 // tokens
+	maxSequences = 1_000_000
+	maxParallel  = 4096
+
+	maxModelMemory = 8 << 40 // bytes
+
+	strategyPack = "Pack" // the strategy that State and snapshots call Binpack
+)
+
+var (
+	modelStrategies = []cluster.Strategy{strategyPack, cluster.Spread, cluster.Binpack}
+	modelStates     = []cluster.Health{cluster.HealthRunning, cluster.HealthStarting, cluster.HealthFailed}
+)
+
+// ModelID returns model/NAME or model/NAMESPACE/NAME. The ID of a replica is this with
+// its number appended.
+func ModelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta) }
+
+// Model converts a model. The files of the model are not read: Source and Draft of the
+// result are nil, and Adapters counts only those of which the memory is given.
+func Model(o *v1alpha1.Model, env *Environment) (*model.Spec, Notes) {
+	var notes Notes
+	r := reporter{&notes}
+	spec := path{"spec"}
+	checkName(o.Name, "model", r)
+	checkNamespace(o.Namespace, r)
+	checkLabels(o.Labels, path{"metadata", "labels"}, r)
+	s := &model.Spec{
+		ID: ModelID(o), Namespace: o.Namespace, Labels: o.Labels, Created: created(&o.ObjectMeta), Replicas: 1,
+		Version: o.Spec.BackendVersion, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
+		Tolerations: makeTolerations(o.Spec.Tolerations, spec.Add("tolerations"), r),
+		Resources:   makeModelResources(o, env, spec.Add("resources"), r),
+	}
+	s.Preemptible, s.Remarks = env.preemptible(o.Spec.Preemptible, o.Spec.Queue)
+	s.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.Add("staleGrace"), r)
+	s.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
+	if n := o.Spec.Replicas; n != nil {
+		s.Replicas = *n
+		checkRange(*n, 0, maxReplicas, spec.Add("replicas"), r)
+	}
+	if iso := o.Spec.Isolation; iso != nil {
+		checkIsolation(iso, spec.Add("isolation"), r)
+		s.Isolation = makeIsolation(nil, iso, spec.Add("isolation"), r)
+	}
+	makeServe(s, &o.Spec, spec, r)
+	makeModelMemory(s, o.Spec.Memory, spec.Add("memory"), r)
+	makeSource(s, o, spec, r)
+	makeModelPlace(s, &o.Spec.Placement, spec.Add("placement"), r)
+	makeModelStatus(s, &o.Status, r)
+	return s, notes
+}
+
+// checkRange reports a number that is less than least or more than most.
+func checkRange(n, least, most int, at path, r reporter) {
+	if n < least || n > most {
+		r.errorf(at, "want from %d to %d, have %d", least, most, n)
+	}
+}
+
+func makeModelResources(o *v1alpha1.Model, env *Environment, at path, r reporter) cluster.Resources {
+	var out cluster.Resources
+	for _, a := range amounts(o.Spec.Resources, at, r) {
+		if isDevice(a.Name) || env.DeviceResources[a.Name] {
+			r.errorf(at.Add(a.Name), "devices are counted by the model's own needs; for a fixed number write placement: {devicesPerReplica: %d}", max(1, a.Value))
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// makeServe sets how the model is served.
+func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
+	if s.Backend = findBackend(o, spec, r); s.Backend != nil {
+		if _, err := s.Backend.Types(s.Version); err != nil {
+			r.errorf(spec.Add("backendVersion"), "%s", err)
+		}
+	}
+	s.Serve = estimate.Form{Context: o.Context, Sequences: o.Sequences, BatchTokens: o.BatchTokens, KVBits: o.KVCacheBits}
+	for field, n := range map[string]int{"context": o.Context, "sequences": o.Sequences, "batchTokens": o.BatchTokens} {
+		if n != 0 {
+			most := maxContext
+			if field == "sequences" {
+				most = maxSequences
+			}
+			checkRange(n, 1, most, spec.Add(field), r)
+		}
+	}
+	if bits := o.KVCacheBits; bits != 0 && bits != 16 && bits != 8 && bits != 4 {
+		r.errorf(spec.Add("kvCacheBits"), "want 16, 8 or 4, have %d", bits)
+	} else if b := s.Backend; bits != 0 && b != nil && len(b.CacheBits) > 0 && !slices.Contains(b.CacheBits, bits) {
+		r.errorf(spec.Add("kvCacheBits"), "the cache of %s has %s bits, not %d", b.Name, phrase.Either(b.CacheBits), bits)
+	}
+	if p := o.Parallelism; p != nil {
+		s.Serve.Tensor, s.Serve.Pipeline = p.Tensor, p.Pipeline
+		for field, n := range map[string]int{"tensor": p.Tensor, "pipeline": p.Pipeline} {
+			if n != 0 {
+				checkRange(n, 1, maxParallel, spec.Add("parallelism", field), r)
+			}
+		}
+		if n := max(1, p.Tensor) * max(1, p.Pipeline); n > maxParallel && max(p.Tensor, p.Pipeline) <= maxParallel {
+			r.errorf(spec.Add("parallelism"), "%d × %d are %d devices; the most is %d", p.Tensor, p.Pipeline, n, maxParallel)
+		}
+	}
+	if q := o.GPUMemoryUtilization; q != nil {
+		at := spec.Add("gpuMemoryUtilization")
+		s.Utilization = makeShare(*q, at, r)
+		switch b := s.Backend; {
+		case b == nil:
+		case b.Fraction(1) == 0:
+			r.errorf(at, "%s claims the memory that it needs, not a part of each device; leave it out", b.Name)
+		case b.Static && s.Utilization >= cluster.Whole:
+			r.errorf(at, "the share of %s is for weights and cache alone, and must leave room for the rest; want less than 1, such as 0.88", b.Name)
+		}
+	}
+}
+
+// findBackend returns the backend that serves the model: the one that is named, or the
+// default for the format of the source. It is nil if there is none of that name.
+func findBackend(o *v1alpha1.ModelSpec, spec path, r reporter) *backend.Backend {
+	name := o.Backend
+	if name == "" {
+		name = "vllm"
+		if o.Source.GGUF != "" || strings.EqualFold(filepath.Ext(o.Source.LocalPath), ".gguf") {
+			name = "llamacpp"
+		} else if m, err := library.Known(o.Source.Preset); err == nil && m.Format == "table" {
+			name = "voxbox"
+		}
+	}
+	b, err := backend.Find(name)
+	if err != nil {
+		r.errorf(spec.Add("backend"), "%s", err)
+	}
+	return b
+}
+
+func makeModelMemory(s *model.Spec, o *v1alpha1.ModelMemory, at path, r reporter) {
+	if o == nil {
+		return
+	}
+	convert := func(q *resource.Quantity, field string) cluster.Bytes {
+		if q == nil {
+			return 0
+		}
+		if q.Sign() <= 0 {
+			r.errorf(at.Add(field), "want more than 0, have %s; leave it out to have it estimated", q.String())
+			return 0
+		}
+		return modelBytes(*q, at.Add(field), r)
+	}
+	s.Memory = model.Memory{Device: convert(o.Device, "device"), Total: convert(o.Total, "total"), Host: convert(o.Host, "host")}
+	if o.Device != nil && o.Total != nil {
+		r.errorf(at.Add("total"), "device is of each device, total of all together; keep one")
+	}
+}
+
+// modelBytes converts an amount of memory of a model. The amount is limited, so that
+// its product with numbers of devices and replicas does not overflow.
+func modelBytes(q resource.Quantity, at path, r reporter) cluster.Bytes {
+	if q.CmpInt64(maxModelMemory) > 0 {
+		r.errorf(at, "%s is too large for a model: the most is 8Ti", q.String())
+		return 0
+	}
+	return cluster.Bytes(bytesOf(q, at, r))
+}
+
+// makeSource checks where the model comes from, and sets the names of its files.
+func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
+	known := o.Spec.Memory != nil && (o.Spec.Memory.Device != nil || o.Spec.Memory.Total != nil)
+	s.Files.Main = checkSource(&o.Spec.Source, spec.Add("source"), !known, r)
+	s.Files.Path = o.Spec.Source.LocalPath
+	if d := o.Spec.Draft; d != nil {
+		s.Files.Draft = checkSource(d, spec.Add("draft"), true, r)
+	}
+	names := map[string]int{}
+	for i, a := range o.Spec.Adapters {
+		at := spec.Add("adapters", i)
+		if a.Name == "" {
+			r.errorf(at.Add("name"), "an adapter needs a name")
+		} else if j, twice := names[a.Name]; twice {
+			r.errorf(at.Add("name"), "adapter %s is already adapters[%d]", phrase.Quote(a.Name), j)
+		}
+		names[a.Name] = i
+		switch {
+		case (a.Path == "") == (a.Memory == nil):
+			r.errorf(at, "say either path, whose headers are read, or memory")
+		case a.Memory != nil:
+			s.Adapters += modelBytes(*a.Memory, at.Add("memory"), r)
+		}
+	}
+}
+
+// checkSource checks a source and returns the name of its files. Wanted is set if there
+// must be a source.
+func checkSource(o *v1alpha1.ModelSource, at path, wanted bool, r reporter) string {
+	var given []string
+	name := ""
+	for _, x := range []struct{ field, value string }{
+		{"preset", o.Preset}, {"gguf", o.GGUF}, {"huggingFace", o.HuggingFace}, {"localPath", o.LocalPath},
+	} {
+		if x.value != "" {
+			given = append(given, x.field)
+			name = x.value
+		}
+	}
+	switch {
+	case len(given) > 1:
+		r.errorf(at.Add(given[1]), "%s already says where the model comes from; keep one", given[0])
+	case len(given) == 0 && wanted:
+		r.errorf(at, "say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory")
+	}
+	if o.Files != "" {
+		name = o.Files
+	}
+	return name
+}
+
+func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r reporter) {
+	checkEnum(o.Strategy, modelStrategies, at.Add("strategy"), r)
+	checkEnum(o.Unit, []string{unitDevice, unitNode}, at.Add("unit"), r)
+	checkDistinct(o.Cells, "cell", at.Add("cells"), r)
+	checkLabels(o.NodeSelector, at.Add("nodeSelector"), r)
+	s.Place = model.Place{
+		Strategy: cluster.Strategy(o.Strategy), WholeNodes: o.Unit == unitNode, Cells: o.Cells, Selector: o.NodeSelector,
+		Devices: o.DevicesPerReplica, Distributed: o.Distributed, Offload: o.CPUOffload, InstanceType: o.InstanceType,
+	}
+	if o.Strategy == "" || o.Strategy == strategyPack {
+		s.Place.Strategy = cluster.Binpack
+	}
+	if n := o.DevicesPerReplica; n != 0 {
+		checkRange(n, 1, maxParallel, at.Add("devicesPerReplica"), r)
+		if t, p := max(1, s.Serve.Tensor), max(1, s.Serve.Pipeline); s.Serve.Tensor+s.Serve.Pipeline > 0 && t*p != n {
+			r.errorf(at.Add("devicesPerReplica"), "parallelism %d × %d is %d devices, not %d; leave one out", t, p, t*p, n)
+		}
+	}
+	if s.Place.WholeNodes && s.Serve.Tensor+s.Serve.Pipeline > 0 {
+		r.errorf(path{"spec", "parallelism"}, "with unit: %s a replica takes all devices of its nodes, and its parallelism follows from them; leave it out", unitNode)
+	}
+	if o.InstanceType != "" {
+		if o.Unit != unitNode {
+			r.errorf(at.Add("instanceType"), "an instance type needs unit: %s beside it", unitNode)
+		}
+		if v, set := o.NodeSelector[v1alpha1.LabelInstanceType]; set && v != o.InstanceType {
+			r.errorf(at.Add("instanceType"), "nodeSelector already asks for the instance type %s; keep one", phrase.Quote(v))
+		}
+		checkLabelValue(o.InstanceType, at.Add("instanceType"), r)
+	}
+	for i, id := range o.Devices {
+		if d, ok := deviceID(id); ok {
+			s.Place.Selected = append(s.Place.Selected, d)
+		} else {
+			r.errorf(at.Add("devices", i), "%s is not a device: write node:type:index, such as gpu-1:cuda:0", phrase.Quote(id))
+		}
+	}
+	checkDistinct(o.Devices, "device", at.Add("devices"), r)
+	slices.SortFunc(s.Place.Selected, cluster.DeviceID.Compare)
+	if n := len(o.Devices); n > 0 && n < o.DevicesPerReplica {
+		r.errorf(at.Add("devices"), "%d devices are selected, and each replica takes %d", n, o.DevicesPerReplica)
+	}
+}
+
+// deviceID parses node:type:index.
+func deviceID(s string) (cluster.DeviceID, bool) {
+	parts := strings.Split(s, ":")
+	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {
+		return cluster.DeviceID{}, false
+	}
+	i, err := strconv.Atoi(parts[2])
+	return cluster.DeviceID{Node: parts[0], Type: parts[1], Index: i}, err == nil && i >= 0 && i < maxDevices
+}

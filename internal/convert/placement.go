@@ -1,0 +1,34 @@
+package convert
+
+import (
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+)
+
+// States of a task in a status. An empty state means Running.
+const (
+	taskRunning   = "Running"
+	TaskReleasing = "Releasing"
+	taskSucceeded = "Succeeded"
+	taskFailed    = "Failed"
+)
+
+// Outcome returns how the task ended, and cluster.Pending if it has not.
+func Outcome(p *v1alpha1.TaskPlacement) cluster.Status {
+	switch p.State {
+	case taskSucceeded:
+		return cluster.Succeeded
+	case taskFailed:
+		return cluster.Failed
+	}
+	return cluster.Pending
+}
+
+// checkPlacement checks one entry of a status. Whether the node exists is not checked.
+func checkPlacement(p *v1alpha1.TaskPlacement, at path, r reporter) {
+	checkEnum(p.State, []string{taskRunning, TaskReleasing, taskSucceeded, taskFailed}, at.Add("state"), r)
+	checkTime(p.Started, at.Add("started"), r)
+	if Outcome(p) != cluster.Pending && len(p.Devices) > 0 {
+		r.errorf(at.Add("devices"), "a task in state %s holds no devices; leave them out", p.State)
+	}
+}

@@ -1,0 +1,115 @@
+package convert
+
+import (
+	"github.com/berth-project/berth/internal/phrase"
+	"github.com/berth-project/berth/internal/printable"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// LeftOut returns why the pod does not belong in State: it has ended, or a scheduling
+// gate holds it back. It returns "" for other pods.
+func LeftOut(o *corev1.Pod) string {
+	switch {
+	case o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed:
+		return "it has ended: its phase is " + printable.Text(string(o.Status.Phase))
+	case Ended(o):
+		return "it was deleted before it got a node"
+	case Gated(o):
+		return "it is held back by the scheduling gate " + phrase.Quote(o.Spec.SchedulingGates[0].Name) +
+			"; it is scheduled after the gate is removed"
+	}
+	return ""
+}
+
+// PodNotes returns the notes that Pod returns about a pending pod that is held back or
+// has fields that are ignored. It costs less, since it does not convert. Each message
+// occurs once, with the path of the first field that it is about.
+func PodNotes(o *corev1.Pod) Notes {
+	var notes Notes
+	if Ended(o) || o.Spec.NodeName != "" {
+		return nil
+	}
+	add := func(at path, message string) {
+		for i := range notes {
+			if notes[i].Message == message {
+				return
+			}
+		}
+		notes = append(notes, Note{Ignored, at, message, ""})
+	}
+	notRead := func(what string, at path) { add(at, "with "+what+", which berth does not read") }
+	spec := path{"spec"}
+	if Gated(o) {
+		return Notes{{Inactive, spec.Add("schedulingGates"), "held back by scheduling gates, not scheduled", ""}}
+	}
+	if len(o.Spec.TopologySpreadConstraints) > 0 {
+		notRead("topologySpreadConstraints", spec.Add("topologySpreadConstraints"))
+	}
+	if len(o.Spec.ResourceClaims) > 0 {
+		notRead("resourceClaims", spec.Add("resourceClaims"))
+	}
+	for i, c := range o.Spec.Containers {
+		for k, p := range c.Ports {
+			if p.HostPort != 0 {
+				notRead("hostPort", spec.Add("containers", i, "ports", k, "hostPort"))
+			}
+		}
+	}
+	for i, v := range o.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			notRead("persistentVolumeClaim", spec.Add("volumes", i, "persistentVolumeClaim"))
+		}
+	}
+	for i, t := range o.Spec.Tolerations {
+		if !isKnownOperator(t.Operator) {
+			notRead("a toleration by "+phrase.Clip(string(t.Operator)), spec.Add("tolerations", i, "operator"))
+		}
+	}
+	for _, t := range affinityTerms(o) {
+		if selectsByLabel(t.term) {
+			add(t.at.Add("namespaceSelector"), "with a namespace selector by label; only the names of namespaces are known")
+		}
+	}
+	return notes
+}
+
+type termAt struct {
+	term *corev1.PodAffinityTerm
+	at   path
+}
+
+// affinityTerms returns the terms of the pod about other pods.
+func affinityTerms(o *corev1.Pod) []termAt {
+	a := o.Spec.Affinity
+	if a == nil {
+		return nil
+	}
+	var out []termAt
+	add := func(kind string, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		at := path{"spec", "affinity", kind}
+		for i := range required {
+			out = append(out, termAt{&required[i], at.Add("requiredDuringSchedulingIgnoredDuringExecution", i)})
+		}
+		for i := range preferred {
+			out = append(out, termAt{&preferred[i].PodAffinityTerm, at.Add("preferredDuringSchedulingIgnoredDuringExecution", i, "podAffinityTerm")})
+		}
+	}
+	if p := a.PodAffinity; p != nil {
+		add("podAffinity", p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if p := a.PodAntiAffinity; p != nil {
+		add("podAntiAffinity", p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return out
+}
+
+// selectsByLabel reports whether the namespace selector is about a label other than the
+// name of the namespace, which is the only one that is known.
+func selectsByLabel(t *corev1.PodAffinityTerm) bool {
+	for _, q := range labelSelector(t.NamespaceSelector) {
+		if q.Key != "" && q.Key != corev1.LabelMetadataName {
+			return true
+		}
+	}
+	return false
+}

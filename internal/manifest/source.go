@@ -1,0 +1,83 @@
+package manifest
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/field"
+	"github.com/berth-project/berth/internal/strict"
+	"go.yaml.in/yaml/v3"
+)
+
+// Error is one mistake in a file and its place.
+type Error = strict.Error
+
+// Errors are all mistakes that were found, sorted by place.
+type Errors = strict.Errors
+
+type path = field.Path
+
+// source is where an object is written. The tree of the document is kept while the object
+// is checked, and after that only the positions of some fields.
+type source struct {
+	file  string
+	start strict.Position
+	root  *yaml.Node                 // nil after dropTree
+	marks map[string]strict.Position // positions that are kept, by path
+}
+
+// position returns where the field is written, or the nearest field around it of which
+// the position is known.
+func (s *source) position(p path) strict.Position {
+	if s.root != nil {
+		return strict.PositionOf(s.root, p)
+	}
+	for ; len(p) > 0; p = p[:len(p)-1] {
+		if at, ok := s.marks[p.String()]; ok {
+			return at
+		}
+	}
+	return s.start
+}
+
+// dropTree drops the document, which takes much memory, and keeps the positions of the
+// given fields.
+func (s *source) dropTree(keep ...path) {
+	s.marks = make(map[string]strict.Position, len(keep))
+	for _, p := range keep {
+		s.marks[p.String()] = s.position(p)
+	}
+	s.root = nil
+}
+
+// fileLine returns the file and line of the object.
+func (s *source) fileLine() string {
+	if s == nil || s.file == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", s.file, s.start.Line)
+}
+
+// reporter adds errors about one object to a list.
+type reporter struct {
+	src  *source
+	errs *Errors
+}
+
+func (r reporter) errorf(p path, format string, args ...any) {
+	e := Error{Path: p.String(), Message: fmt.Sprintf(format, args...)}
+	if r.src != nil {
+		at := r.src.position(p)
+		e.File, e.Line, e.Column = r.src.file, at.Line, at.Column
+	}
+	*r.errs = append(*r.errs, e)
+}
+
+// report adds the errors among the notes of a conversion.
+func (r reporter) report(notes convert.Notes) {
+	for _, n := range notes {
+		if n.Severity == convert.Invalid {
+			r.errorf(n.Path, "%s", n.Message)
+		}
+	}
+}
