@@ -18,12 +18,12 @@ func place(t *testing.T, args engine.Arguments, j *enginetest.JobBuilder) []clus
 		t.Fatal(err)
 	}
 	state := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "100Gi"), j)
-	for i, part := range []cluster.Milli{0, 700, 300, 300} {
-		if part == 0 {
+	for i, used := range []cluster.Milli{0, 700, 300, 300} {
+		if used == 0 {
 			continue
 		}
-		x := enginetest.Job(string(rune('a'+i))).Share(1, part).Build()
-		seen := cluster.SeenOn(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: part}}, 0)
+		x := enginetest.Job(string(rune('a'+i))).Share(1, used).Build()
+		seen := cluster.SeenOn(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: used}}, 0)
 		if err := state.ApplyAll([]cluster.Change{cluster.JobPut{Job: *x}, seen}); err != nil {
 			t.Fatal(err)
 		}

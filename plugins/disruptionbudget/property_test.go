@@ -29,7 +29,7 @@ type standing map[string][2]int
 
 func (c *counts) standing(s *cluster.State, j *cluster.Job) standing {
 	out := standing{}
-	for _, b := range c.of(s.View(), j) {
+	for _, b := range c.covering(s.View(), j) {
 		out[b.Name] = [2]int{b.running, b.desired}
 	}
 	return out

@@ -21,11 +21,11 @@ func plain() *enginetest.NodeBuilder {
 func able() *enginetest.NodeBuilder { return plain().Advertise(everything) }
 
 func on(n *enginetest.NodeBuilder, jobs ...*enginetest.JobBuilder) *cluster.Node {
-	parts := []enginetest.Part{n}
+	wantsPartitions := []enginetest.Part{n}
 	for _, j := range jobs {
-		parts = append(parts, j.On("n"))
+		wantsPartitions = append(wantsPartitions, j.On("n"))
 	}
-	return enginetest.State(parts...).Node("n")
+	return enginetest.State(wantsPartitions...).Node("n")
 }
 
 func isolated(b *enginetest.JobBuilder, cpu cluster.CPUClass, gpu cluster.GPUClass) *enginetest.JobBuilder {
@@ -231,9 +231,9 @@ func TestHeadline(t *testing.T) {
 		return isolated(enginetest.Job("j").Devices(1), "", cluster.GPUDeviceExclusive)
 	}
 	tests := map[string]struct {
-		parts     []enginetest.Part
-		reason    engine.Reason
-		permanent bool
+		wantsPartitions []enginetest.Part
+		reason          engine.Reason
+		permanent       bool
 	}{
 		"nobody advertises": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), device()}, NoNodeSupportsClass, true},
 		"contention beats": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), node("c", everything), enginetest.Job("x").Devices(1).On("c"), device()},
@@ -250,7 +250,7 @@ func TestHeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := enginetest.Engine(p).Open(enginetest.State(tc.parts...), engine.Options{})
+			s := enginetest.Engine(p).Open(enginetest.State(tc.wantsPartitions...), engine.Options{})
 			defer s.Close()
 			out, err := s.Run()
 			if err != nil || len(out.Refusals) != 1 {

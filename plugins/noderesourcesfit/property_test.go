@@ -153,8 +153,8 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 				t.Fatalf("%+v on %+v: rejection %+v, but room %v", s, n, r, room(s, n))
 			}
 			if r != nil {
-				if ever := room(s, n.Emptied()); r.Cure.Transient() != ever {
-					t.Fatalf("%+v on %+v: rejection %+v, but the empty node has room: %v", s, n, r, ever)
+				if checkEmpty := room(s, n.Emptied()); r.Cure.Transient() != checkEmpty {
+					t.Fatalf("%+v on %+v: rejection %+v, but the empty node has room: %v", s, n, r, checkEmpty)
 				}
 				continue
 			}
@@ -186,10 +186,10 @@ func TestEverShortIsFitOnTheEmptyNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, n := drawShape(t), enginetest.State(drawNode(t)).Node("n")
 		short, known := s.EverShort(n)
-		if !known || !capable(s, n) {
+		if !known || !hasCapacity(s, n) {
 			return
 		}
-		r, want := forGood.devices(short), ever(s, n.Emptied())
+		r, want := ifEmpty.devices(short), checkEmpty(s, n.Emptied())
 		if (r == nil) != (want == nil) || r != nil && r.Reason != want.Reason {
 			t.Fatalf("without a copy it is %+v, for the empty node %+v", r, want)
 		}

@@ -29,8 +29,8 @@ func TestWholeNodesAtAGlance(t *testing.T) {
 		for name, need := range needs {
 			s := &cluster.Shape{Need: need, Resources: cluster.Resources{{Name: cluster.CPU, Value: 2000}, {Name: cluster.Memory, Value: 2 << 30}}}
 			empty := n.Emptied()
-			want := why(s, empty, &forGood)
-			if supplied(s, empty) && empty.Feasible(s) {
+			want := why(s, empty, &ifEmpty)
+			if hasFree(s, empty) && empty.Feasible(s) {
 				want = nil
 			}
 			if diff := cmp.Diff(want, possible(s, n)); diff != "" {

@@ -39,10 +39,10 @@ func TestMergePutsPluginsInTheirPlace(t *testing.T) {
 			"Mine NodeResourcesFit LabelFilter IsolationFilter",
 		},
 
-		"no such plugin":       {[]Override{at("Mine", Before, "LabelFiltre")}, false, `c.yaml:m: plugin Mine: it is to be before LabelFiltre, which is not in the profile; did you mean "LabelFilter"?`},
-		"a disabled one":       {[]Override{{Name: "LabelFilter", Disabled: true}, at("Mine", After, "LabelFilter")}, false, "c.yaml:m: plugin Mine: it is to be after LabelFilter, which is not in the profile; known: TaintToleration, IsolationFilter, NodeResourcesFit, Mine"},
-		"one that is replaced": {[]Override{{Name: "NodeResourcesFit"}, {Name: "IsolationFilter"}, at("Mine", After, "LabelFilter")}, true, "c.yaml:m: plugin Mine: it is to be after LabelFilter, which is not in the profile; known: NodeResourcesFit, IsolationFilter, Mine"},
-		"itself":               {[]Override{at("Mine", After, "Mine")}, false, "c.yaml:m: plugin Mine: it is to be after Mine, which is the plugin itself; name another one"},
+		"no such plugin":       {[]Override{at("Mine", Before, "LabelFiltre")}, false, `c.yaml:m: plugin Mine: its place is before LabelFiltre, which is not in the profile; did you mean "LabelFilter"?`},
+		"a disabled one":       {[]Override{{Name: "LabelFilter", Disabled: true}, at("Mine", After, "LabelFilter")}, false, "c.yaml:m: plugin Mine: its place is after LabelFilter, which is not in the profile; known: TaintToleration, IsolationFilter, NodeResourcesFit, Mine"},
+		"one that is replaced": {[]Override{{Name: "NodeResourcesFit"}, {Name: "IsolationFilter"}, at("Mine", After, "LabelFilter")}, true, "c.yaml:m: plugin Mine: its place is after LabelFilter, which is not in the profile; known: NodeResourcesFit, IsolationFilter, Mine"},
+		"itself":               {[]Override{at("Mine", After, "Mine")}, false, "c.yaml:m: plugin Mine: its place is after Mine, which is the plugin itself; name another one"},
 		"a circle":             {[]Override{at("Mine", After, "Yours"), at("Yours", Before, "Mine")}, false, "c.yaml:m: plugin Mine: the places depend on each other: Mine after Yours, Yours before Mine; remove one of them"},
 		"beside a circle": {
 			[]Override{at("Extra", After, "C"), at("A", After, "B"), at("B", Before, "C"), at("C", After, "A")}, false,

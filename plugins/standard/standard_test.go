@@ -43,7 +43,7 @@ func TestEveryFolderIsRegistered(t *testing.T) {
 }
 
 func TestPromisedPluginsAreInTheProfile(t *testing.T) {
-	for _, p := range promises {
+	for _, p := range required {
 		if find(Profile(), p.name) < 0 {
 			t.Errorf("%s is not in the profile: %s", p.name, p.why)
 		}

@@ -55,8 +55,8 @@ func sorted(p engine.Plugin, written string) string {
 func TestArguments(t *testing.T) {
 	tests := map[string]struct{ arguments, want string }{
 		"nothing set": {`{}`, ""},
-		"empty role":  {`{"first": ["leader", ""]}`, `first[1] is empty, which is no role; name one or remove it`},
-		"twice":       {`{"first": ["leader", "ps", "leader"]}`, `first[0] and first[2] are both "leader", and a role has one place; remove one`},
+		"empty role":  {`{"first": ["leader", ""]}`, `first[1] is empty, which is not a role; name one or remove it`},
+		"twice":       {`{"first": ["leader", "ps", "leader"]}`, `first[0] and first[2] are both "leader", and a role may be listed once; remove one`},
 		"a typo":      {`{"frist": []}`, `json: unknown field "frist"`},
 	}
 	for name, tt := range tests {
