@@ -151,7 +151,7 @@ type Isolation struct {
 	Session string `json:"session,omitempty"`
 }
 
-// Placement says whether a job takes devices or whole nodes.
+// Placement is whether a job takes devices or whole nodes.
 type Placement struct {
 	// Unit is Device (the default) or Node. With Node, a job takes whole nodes of one group, and no two replicas share a node.
 	Unit string `json:"unit,omitempty"`
@@ -204,7 +204,7 @@ type Requirement struct {
 // JobTerm requires or prefers that a job is in the same domain of nodes as other jobs.
 type JobTerm struct {
 	Selector JobSelector `json:"selector"`
-	// Within is the label whose values form the domains, such as rack. Unless given, each node is a domain.
+	// Within is the label that names the domains, such as rack. Unless given, each node is a domain.
 	Within string `json:"within,omitempty"`
 	// Anti keeps the job away from the selected jobs instead.
 	Anti bool `json:"anti,omitempty"`

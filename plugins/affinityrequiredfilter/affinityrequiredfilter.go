@@ -1,4 +1,4 @@
-// Package affinityrequiredfilter rejects nodes whose labels do not match what a task
+// Package affinityrequiredfilter rejects nodes with labels that do not match what a task
 // requires, and nodes in domains that do not match what its job requires of other jobs:
 // that they are in the same domain, or that they are not.
 //
@@ -74,7 +74,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 
 func matters(s *cluster.Shape) bool { return len(s.Required) > 0 }
 
-// admit accepts a node whose labels match at least one of the required terms.
+// admit accepts a node if its labels match at least one of the required terms.
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	for _, t := range s.Required {
 		if t.Matches(n.Labels) {

@@ -76,7 +76,7 @@ func TestJobPreferences(t *testing.T) {
 		"near":              {job().Affinity(preferences("web", "rack", 10, false)), scores{"a1": 100, "a2": 100, "b1": 0, "lone": 0}},
 		"away":              {job().Affinity(preferences("web", "rack", 10, true)), scores{"a1": 0, "a2": 0, "b1": 100, "lone": 100}},
 		"near, but not too": {job().Affinity(preferences("web", "rack", 10, false)).Affinity(preferences("web", "", 30, true)), scores{"a1": 25, "a2": 100, "b1": 75, "lone": 75}},
-		"near nobody":       {job().Affinity(preferences("cache", "rack", 10, false)), scores{"a1": 0, "a2": 0, "b1": 0, "lone": 0}},
+		"near no job":       {job().Affinity(preferences("cache", "rack", 10, false)), scores{"a1": 0, "a2": 0, "b1": 0, "lone": 0}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestJobPreferences(t *testing.T) {
 	}
 }
 
-// A gang that likes to be apart is spread as its tasks are placed.
+// A gang that prefers to be apart is spread while its tasks are placed.
 func TestSession(t *testing.T) {
 	_, s := open(t, enginetest.Job("j").Label("app", "web").Gang(4).Affinity(preferences("web", "rack", 1, true)).Affinity(preferences("web", "", 1, true)))
 	out, err := s.Run()

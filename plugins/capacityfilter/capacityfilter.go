@@ -1,4 +1,4 @@
-// Package capacityfilter rejects node groups whose device memory is too small for a job
+// Package capacityfilter rejects node groups with too little device memory for a job
 // of whole nodes: for all its replicas together, or for one replica on the nodes that it
 // takes.
 //
@@ -71,7 +71,7 @@ func (f filter) most(g *cluster.Group) cluster.Bytes {
 	return most
 }
 
-// admitNode rejects nodes whose devices provide less than other nodes of the group do.
+// admitNode rejects nodes with devices that provide less than those of other nodes of the group.
 // If no node of the group provides enough, admit rejects the group instead.
 func (f filter) admitNode(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 	w, g := j.Alternatives[t.Alternative].Whole, n.Group()

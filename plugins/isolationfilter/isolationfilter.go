@@ -34,7 +34,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: NoNodeSupportsClass, Cure: engine.Grow, Phrase: "does not support {subject}", Meaning: "The node does not advertise the isolation class that the task requests, or could not provide it even with no other task on it. The subject is the class."},
 	{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Phrase: "fewer than {want} free for {subject}", One: "nothing free for {subject}", Meaning: "The node supports the class, but the cores or devices that it needs are held by other tasks. The subject is the class."},
 	{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Phrase: "its share mode is exclusive", Meaning: "The task shares devices, and the node's share mode is exclusive. An operator can change the mode; otherwise other nodes are needed. The subject is the class."},
-	{Reason: ClassConflictsWithResourceId, Phrase: "{subject} contradicts the requested devices", Meaning: "The class contradicts the devices that the task requests: DeviceExclusive with a partition, or PartitionExclusive with a resource whose devices are not partitions. Only a changed request helps. The subject is the class."},
+	{Reason: ClassConflictsWithResourceId, Phrase: "{subject} contradicts the requested devices", Meaning: "The class contradicts the devices that the task requests: DeviceExclusive with a partition, or PartitionExclusive with a resource that has no partitions. Only a changed request helps. The subject is the class."},
 }
 
 type plugin struct{}
@@ -175,8 +175,8 @@ func countDevices(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
 	return usable, free
 }
 
-// partitioned reports whether all devices that the task may use are slices. On a node
-// whose devices are divided evenly, slices are requested by count, without a profile.
+// partitioned reports whether all devices that the task may use are slices. On a
+// node with evenly divided devices, slices are requested by count, without a profile.
 func partitioned(s *cluster.Shape, n *cluster.Node) bool {
 	some := false
 	for i := range n.Devices {

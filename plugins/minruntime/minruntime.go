@@ -2,8 +2,8 @@
 // start is not lost.
 //
 // The minimum run time is that of the nearest queue, from the victim's queue upwards, that
-// sets one. It does not matter for which job the room is needed. A task whose start
-// is not known counts as started long ago.
+// sets one. It does not matter for which job the room is needed. A task counts as
+// started long ago if its start is not known.
 package minruntime
 
 import (
@@ -14,7 +14,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "MinRunTime"
 
-// TooYoung is given for a victim whose minimum run time has not passed.
+// TooYoung is given for a victim that has not run for its minimum run time.
 const TooYoung engine.Reason = "VictimTooYoung"
 
 // reasons documents the reasons that the plugin gives.

@@ -5,8 +5,8 @@
 // It checks the kind only. How many devices there are, how large they are and whether they
 // are free is checked by NodeResourcesFit. A task that takes a whole node needs every
 // device of the node to be of the right kind; for any other task one device is enough.
-// Devices that were not selected, or whose runtime the backend does not support, count as
-// missing; GPUMatchingFilter and BackendFrameworkFilter give clearer reasons for them.
+// Devices that were not selected, or have a runtime that the backend does not support,
+// count as missing; GPUMatchingFilter and BackendFrameworkFilter give clearer reasons for them.
 package noderesourcefilter
 
 import (

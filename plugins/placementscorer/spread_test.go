@@ -7,9 +7,10 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// Fewer of this model always come first, in the thousandths that decisions are
-// made in, whatever others there are and however full the devices.
-func TestFewerOfThisModelComeFirst(t *testing.T) {
+// A node with fewer replicas of the same model always scores higher, in the thousandths in
+// which decisions are made, whatever other replicas are on it and however full its
+// devices are.
+func TestFewerReplicasOfTheModelScoreHigher(t *testing.T) {
 	if got := spreadValue(0, 0, 1); got != 1 {
 		t.Errorf("an empty node is worth %v, want 1", got)
 	}
@@ -32,8 +33,8 @@ func TestFewerOfThisModelComeFirst(t *testing.T) {
 	}
 }
 
-// A node with a crowd of others is better than an idle one with a replica of its own.
-func TestCrowdOfOthersIsBetterThanItsOwn(t *testing.T) {
+// A node with many replicas of other models is better than an idle one with a replica of the same model.
+func TestOtherModelsAreBetterThanTheSameModel(t *testing.T) {
 	parts := []enginetest.Part{enginetest.Node("a").CPU(64, "640Gi").GPUs(1, "A", "80Gi"), enginetest.Node("b").CPU(64, "640Gi").GPUs(8, "A", "80Gi")}
 	model := func(name, set string) *enginetest.JobBuilder {
 		return enginetest.Job(name).Served(cluster.Spread).Set(set, 2).DeviceMemory(1, "8Gi")
@@ -42,11 +43,11 @@ func TestCrowdOfOthersIsBetterThanItsOwn(t *testing.T) {
 		parts = append(parts, model(name, name).On("a"))
 	}
 	if got := run(t, enginetest.State(append(parts, model("m-0", "m").On("b"), model("m-1", "m"))...))["m-1"]; got != "a 0" {
-		t.Errorf("it went to %q, want a, where none of its model is", got)
+		t.Errorf("placed on %q, want a, which has no replica of its model", got)
 	}
 }
 
-func TestCrowd(t *testing.T) {
+func TestReplicasBeside(t *testing.T) {
 	model := func(name, set string) *enginetest.JobBuilder {
 		return enginetest.Job(name).Served(cluster.Spread).Set(set, 3)
 	}
@@ -64,7 +65,7 @@ func TestCrowd(t *testing.T) {
 		job          string
 		same, others int
 	}{
-		"one that comes":                    {"m-2", 2, 3},
+		"a new replica":                     {"m-2", 2, 3},
 		"it is no replicasBefore to itself": {"m-1", 1, 3},
 		"another model":                     {"x-0", 0, 4},
 		"two without a set differ":          {"y", 0, 4},
@@ -88,7 +89,7 @@ func TestSpread(t *testing.T) {
 		state []enginetest.Part
 		want  float64
 	}{
-		"nobody there":              {fraction("new"), nil, 100},
+		"an empty node":             {fraction("new"), nil, 100},
 		"one, an idle device left":  {fraction("new"), []enginetest.Part{fraction("a").On("n")}, 50},
 		"one, no idle device left":  {model("new").DeviceMemory(2, "20Gi"), []enginetest.Part{fraction("a").On("n")}, 100.0/3 + 100.0/6*(0.85+0.15*0.75)},
 		"another model":             {fraction("new"), []enginetest.Part{fraction("a").Set("x", 1).On("n")}, 50 + 50*(0.85/2+0.15)},
@@ -116,7 +117,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-func TestCompanyAllocatesNothing(t *testing.T) {
+func TestCountingReplicasAllocatesNothing(t *testing.T) {
 	state := enginetest.State(enginetest.Node("n"), enginetest.Job("a").Served(cluster.Spread).Set("m", 2).On("n"), enginetest.Job("b").Served(cluster.Spread).Set("m", 2))
 	j, n := state.Job("job/b"), state.Node("n")
 	if got := testing.AllocsPerRun(100, func() { replicasBefore(j, n) }); got != 0 {

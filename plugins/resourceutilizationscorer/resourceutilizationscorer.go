@@ -14,7 +14,7 @@ import (
 const Name = "ResourceUtilizationScorer"
 
 // unknownNeed is used if the memory that a replica needs is not given. It is less than a
-// node has, so the group whose nodes have the least memory scores best: a job of unknown
+// node has, so the group of nodes with the least memory scores best: a job of unknown
 // size should not take the largest machines.
 const unknownNeed cluster.Bytes = 1 << 30
 

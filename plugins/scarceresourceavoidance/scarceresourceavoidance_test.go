@@ -70,7 +70,7 @@ func TestScore(t *testing.T) {
 func TestReserve(t *testing.T) {
 	job := enginetest.Job
 	p := built(t, enginetest.Arguments(`{"reserve": {"perDevice": {"cpu": 8, "memory": "64Gi"}}}`))
-	// Of 48 cores and 320 GiB, 16 cores and 64 GiB are not for the four devices.
+	// Of 48 cores and 320 GiB, 16 cores and 64 GiB are not reserved for the four devices.
 	on := func(jobs ...*enginetest.JobBuilder) *cluster.Node {
 		parts := []enginetest.Part{enginetest.Node("n").CPU(48, "320Gi").GPUs(4, "A100", "80Gi")}
 		for _, j := range jobs {
@@ -107,7 +107,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// A reservation turns tasks without devices away, and no others; without one nothing is filtered.
+// A reservation rejects tasks without devices and no other tasks. Without a reservation, no node is rejected.
 func TestReserveInSession(t *testing.T) {
 	decide := func(args engine.Arguments, j *enginetest.JobBuilder) int {
 		state := enginetest.State(enginetest.Node("n").CPU(32, "256Gi").GPUs(4, "A100", "80Gi"), j)

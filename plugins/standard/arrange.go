@@ -80,7 +80,7 @@ func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
 	return out, nil
 }
 
-// circle returns the error for plugins whose places depend on each other, reported at the
+// circle returns the error for plugins with places that depend on each other, reported at the
 // first of them that is written. Each of them is next to another one that is missing from
 // the arranged profile put.
 func circle(put engine.Profile, overrides []Override) error {

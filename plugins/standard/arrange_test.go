@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-func TestMergePutsPluginsInTheirPlace(t *testing.T) {
+func TestMergeArrangesPlugins(t *testing.T) {
 	base := engine.Profile{{Name: "LabelFilter"}, {Name: "TaintToleration"}, {Name: "IsolationFilter"}, {Name: "NodeResourcesFit"}}
 	at := func(name string, side Side, of string) Override {
 		return Override{Name: name, Place: Place{side, of}, Where: "c.yaml:" + strings.ToLower(name[:1])}
@@ -19,12 +19,12 @@ func TestMergePutsPluginsInTheirPlace(t *testing.T) {
 		replace   bool
 		want      string // names, or an error
 	}{
-		"nothing said": {[]Override{{Name: "Mine"}}, false, "LabelFilter TaintToleration IsolationFilter NodeResourcesFit Mine"},
-		"first":        {[]Override{at("Mine", First, "")}, false, "Mine LabelFilter TaintToleration IsolationFilter NodeResourcesFit"},
-		"two first":    {[]Override{at("Mine", First, ""), at("Yours", First, "")}, false, "Mine Yours LabelFilter TaintToleration IsolationFilter NodeResourcesFit"},
-		"two last":     {[]Override{at("LabelFilter", Last, ""), {Name: "Mine"}, at("Yours", Last, "")}, false, "TaintToleration IsolationFilter NodeResourcesFit Mine LabelFilter Yours"},
-		"before":       {[]Override{at("Mine", Before, "NodeResourcesFit")}, false, "LabelFilter TaintToleration IsolationFilter Mine NodeResourcesFit"},
-		"after":        {[]Override{at("Mine", After, "LabelFilter")}, false, "LabelFilter Mine TaintToleration IsolationFilter NodeResourcesFit"},
+		"no place":  {[]Override{{Name: "Mine"}}, false, "LabelFilter TaintToleration IsolationFilter NodeResourcesFit Mine"},
+		"first":     {[]Override{at("Mine", First, "")}, false, "Mine LabelFilter TaintToleration IsolationFilter NodeResourcesFit"},
+		"two first": {[]Override{at("Mine", First, ""), at("Yours", First, "")}, false, "Mine Yours LabelFilter TaintToleration IsolationFilter NodeResourcesFit"},
+		"two last":  {[]Override{at("LabelFilter", Last, ""), {Name: "Mine"}, at("Yours", Last, "")}, false, "TaintToleration IsolationFilter NodeResourcesFit Mine LabelFilter Yours"},
+		"before":    {[]Override{at("Mine", Before, "NodeResourcesFit")}, false, "LabelFilter TaintToleration IsolationFilter Mine NodeResourcesFit"},
+		"after":     {[]Override{at("Mine", After, "LabelFilter")}, false, "LabelFilter Mine TaintToleration IsolationFilter NodeResourcesFit"},
 		"beside one that moves": {
 			[]Override{at("Mine", After, "Yours"), at("Yours", Before, "LabelFilter"), at("LabelFilter", Last, "")}, false,
 			"TaintToleration IsolationFilter NodeResourcesFit Yours Mine LabelFilter",

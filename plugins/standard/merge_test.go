@@ -27,7 +27,7 @@ func TestMerge(t *testing.T) {
 		replace   bool
 		want      result
 	}{
-		"nothing said": {nil, false, result{Profile: base}},
+		"no override": {nil, false, result{Profile: base}},
 		"changed in its place": {
 			[]Override{{Name: "LabelFilter", Arguments: many, Where: "c.yaml:3"}}, false,
 			result{Profile: engine.Profile{{Name: "LabelFilter", Arguments: many, Where: "c.yaml:3"}, base[1], base[2], base[3]}},
@@ -61,7 +61,7 @@ func TestMerge(t *testing.T) {
 			[]Override{{Name: "Mine", Where: "c.yaml:5"}, {Name: "Mine", Where: "c.yaml:9"}}, false,
 			result{Error: "c.yaml:9: plugin Mine: it is already set at c.yaml:5, and only one of the two can apply; merge them into one entry"},
 		},
-		"twice, nobody knows where": {
+		"twice, without locations": {
 			[]Override{{Name: "Mine"}, {Name: "Mine"}}, false,
 			result{Error: "plugins[1]: plugin Mine: it is already set at plugins[0], and only one of the two can apply; merge them into one entry"},
 		},
@@ -109,7 +109,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Unknown names come out of Merge as they are, and the engine says what was meant.
+// Merge keeps unknown names, and engine.New reports them with a suggestion.
 func TestMergeLeavesUnknownNamesToTheEngine(t *testing.T) {
 	p, err := Merge(Profile(), []Override{{Name: "LabelFiltre", Where: "c.yaml:5"}}, false)
 	if err != nil {

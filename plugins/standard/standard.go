@@ -55,7 +55,7 @@ type entry struct {
 // only if no other filter rejects it.
 //
 // The weights and their purpose follow. A score is between 0 and 100 before weighting, so a
-// plugin of weight 10 outweighs plugins whose weights add up to less than 10.
+// plugin of weight 10 outweighs plugins with weights that add up to less than 10.
 //
 //	10  spot-instance-manager      whether a machine may be withdrawn matters more than how well it is packed
 //	 3  TaintToleration            what the operator prefers for a node

@@ -162,7 +162,7 @@ func (p *plugin) minimum(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	return p.job.rejection
 }
 
-// matters reports whether some bound is on a resource whose cost depends on the node.
+// matters reports whether the cost depends on the node for some bound.
 func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	need := &t.Shape.Need
 	if need.None() {
