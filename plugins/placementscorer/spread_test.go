@@ -65,10 +65,10 @@ func TestReplicasBeside(t *testing.T) {
 		job          string
 		same, others int
 	}{
-		"a new replica":                     {"m-2", 2, 3},
-		"it is no replicasBefore to itself": {"m-1", 1, 3},
-		"another model":                     {"x-0", 0, 4},
-		"two without a set differ":          {"y", 0, 4},
+		"a new replica":            {"m-2", 2, 3},
+		"not beside itself":        {"m-1", 1, 3},
+		"another model":            {"x-0", 0, 4},
+		"two without a set differ": {"y", 0, 4},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
