@@ -8,24 +8,24 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Where no plan keeps all queues within their shares, since jobs cannot be divided, two
-// other rules let victims leave:
+// Jobs cannot be divided, so there may be no plan that keeps all queues within their
+// shares. Two other rules then allow victims:
 //
-//   - A queue that stays within its quota takes from queues that are beyond theirs,
-//     victim by victim: each of them leaves while its queue still holds more than its
-//     quota.
-//   - A queue takes from a sibling, at whatever level their branches part, if more is
-//     then held within shares or, where that is the same, the siblings reach less far
-//     beyond theirs; and if it stands lower then than the sibling stood. A queue that
-//     would be beyond its quota takes nothing by this rule that others hold within
-//     theirs. Below the sibling, the queues that stand highest lose first.
+//   - A queue that stays within its quota takes from queues that are beyond theirs. Each
+//     victim is allowed while its queue still holds more than its quota.
+//   - A queue takes from a sibling, at the level at which their branches fork, if more is
+//     then held within shares or, if that stays the same, if the siblings exceed their
+//     shares less. Its ratio must then be lower than that of the sibling was before. A
+//     queue that would be beyond its quota takes nothing by this rule that another queue
+//     holds within its quota. Below the sibling, the queues with the highest ratios lose
+//     first.
 
-// lastResort registers these rules.
+// lastResort registers the two rules.
 func (p *plugin) lastResort(s *engine.Session) {
 	s.Hooks.AddLastResort(engine.Reclaim, engine.LastResort{Victims: p.reclaimableLast, Classes: p.classesLast, Balance: p.balance})
 }
 
-// reclaimableLast says which victims may leave by one of the rules.
+// reclaimableLast decides which victims may be evicted by one of the rules.
 func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	c := p.lastClaimant(job, lacks)
 	if c == nil {
@@ -34,8 +34,7 @@ func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*
 	return c.spareLast
 }
 
-// lastClaimant is the claimant with how the siblings of its branch stand; nil where no
-// rule can let it have anything.
+// lastClaimant returns the claimant for the job, and nil if no rule can allow any victim.
 func (p *plugin) lastClaimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	c := p.claimant(job, lacks)
 	if c == nil || len(c.asks[len(c.branch)-1]) == 0 {
@@ -55,7 +54,7 @@ func (p *plugin) lastClaimant(job *cluster.Job, lacks []*cluster.Task) *claimant
 	return nil
 }
 
-// classesLast are those of queues that one of the rules may take from.
+// classesLast returns the classes of queues that one of the rules may take from.
 func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
 	c := p.lastClaimant(job, lacks)
 	if c == nil {
@@ -82,7 +81,7 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 	}
 }
 
-// quotaOf is the quota as a bound: a queue that has none does not stay within it.
+// quotaOf returns the quota as a bound. Without a quota the bound is 0.
 func quotaOf(sh *Share) int64 { return max(sh.Quota, 0) }
 
 func (c *claimant) spareLast(v *engine.Victim) engine.Verdict {
@@ -100,7 +99,7 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Verdict {
 	return engine.Protect(cmp.Or(objection, VictimQueueWithinItsShare))
 }
 
-// allows reports whether the victim may leave by shares or by one of the rules, as the
+// allows reports whether the victim may be evicted by shares or by one of the rules, as the
 // queues are now.
 func (c *claimant) allows(v *engine.Victim, theirs []*Queue, fork int) bool {
 	deserves := c.deserves(fork)
@@ -115,7 +114,7 @@ func (c *claimant) allows(v *engine.Victim, theirs []*Queue, fork int) bool {
 		c.some(v, theirs[0], fork, func(resource string) bool { return c.tree.highest(theirs[1:], resource) })
 }
 
-// mayAllow reports whether the victim may leave once others have left, so that the
+// mayAllow reports whether the victim may be evicted after further evictions, when the
 // claimant stays within its share or its quota.
 func (c *claimant) mayAllow(v *engine.Victim, theirs []*Queue, fork int) bool {
 	if c.mayBeWithin[fork] && c.exceeds(v, theirs, fork) {
@@ -126,16 +125,17 @@ func (c *claimant) mayAllow(v *engine.Victim, theirs []*Queue, fork int) bool {
 	})
 }
 
-// some reports whether the condition holds for a resource that the job asks for and
-// that the sibling is charged for the victim.
+// some reports whether the condition holds for some resource that the job requests and that
+// the sibling is charged for the victim.
 func (c *claimant) some(v *engine.Victim, sibling *Queue, fork int, holds func(resource string) bool) bool {
 	return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
 		return v.ChargeOf(sibling.Queue, ask.Name) > 0 && holds(ask.Name)
 	})
 }
 
-// every reports whether the condition holds for all such resources: what is held within
-// the quota of one resource is not taken for what is held beyond the quota of another.
+// every reports whether there are such resources and the condition holds for all of them:
+// what is held within the quota of one resource is not taken because another resource is
+// held beyond its quota.
 func (c *claimant) every(v *engine.Victim, sibling *Queue, fork int, holds func(resource string) bool) bool {
 	return c.some(v, sibling, fork, func(string) bool { return true }) &&
 		!c.some(v, sibling, fork, func(resource string) bool { return !holds(resource) })
@@ -151,19 +151,19 @@ func (c *claimant) deserves(fork int) bool {
 	return true
 }
 
-// evener reports whether the claimant's queue of the level stands lower with the job
-// than the sibling stood before anything was evicted.
+// evener reports whether the ratio of the claimant's queue at the level, with the job, is
+// lower than that of the sibling before anything was evicted.
 func (c *claimant) evener(level int, sibling *Queue) bool {
 	return c.tree.ratio(c.branch[level], c.left[level]).compare(c.standing(sibling)) < 0
 }
 
-// mayBeEvener is evener once all others of the claimant's queue have left that may.
+// mayBeEvener is evener after all possible evictions from the claimant's queue.
 func (c *claimant) mayBeEvener(level int, sibling *Queue) bool {
 	q := c.branch[level]
 	return c.tree.ratioOf(q, q.Firm, c.left[level]).compare(c.standing(sibling)) < 0
 }
 
-// standing is how the sibling stood when it was first asked about.
+// standing returns the ratio of the sibling when it was first needed, before anything was evicted.
 func (c *claimant) standing(sibling *Queue) ratio {
 	stood, known := c.stood[sibling]
 	if !known {
@@ -176,8 +176,7 @@ func (c *claimant) standing(sibling *Queue) ratio {
 	return stood
 }
 
-// beyond reports whether all queues that lose something still hold more than their
-// quota.
+// beyond reports whether all queues that lose something hold more than their quota.
 func beyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 	return !slices.ContainsFunc(branch, func(q *Queue) bool {
 		sh := q.share(resource)
@@ -185,20 +184,19 @@ func beyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 	})
 }
 
-// mayBeBeyond reports whether all the queues may hold more than their quota. One that
-// has changed since the search began may have lost victims, and get them back when a
-// plan is taken back.
+// mayBeBeyond reports whether all queues may hold more than their quota. A queue that changed
+// since the search began may have lost victims, and holds more again when a plan is undone.
 func (c *claimant) mayBeBeyond(branch []*Queue, resource string) bool {
 	return !slices.ContainsFunc(branch, func(q *Queue) bool {
 		sh := q.share(resource)
 		if resource == gpu && q.slices {
-			return false // it may lose nothing of that
+			return false // it may lose nothing of nvidia.com/gpu
 		}
 		return sh != nil && c.plugin.view.Recent().Queue(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
 	})
 }
 
-// siblings are the queues with the same parent, the queue included.
+// siblings returns the queues with the same parent, including the queue itself.
 func (t *Tree) siblings(q *Queue) []*Queue {
 	if q.Parent == nil {
 		return t.Roots
@@ -206,8 +204,8 @@ func (t *Tree) siblings(q *Queue) []*Queue {
 	return q.Parent.Children
 }
 
-// highest reports whether none of the siblings of these queues that has victims stands
-// higher than they do.
+// highest reports whether no sibling of these queues that has victims has a higher ratio
+// than they do.
 func (t *Tree) highest(branch []*Queue, resource string) bool {
 	for _, q := range branch {
 		own := t.ratio(q, nil)
@@ -220,8 +218,8 @@ func (t *Tree) highest(branch []*Queue, resource string) bool {
 	return true
 }
 
-// balance measures the levels at which the plan is allowed only if the siblings are
-// more even with it; nil where there is none.
+// balance measures the levels at which the plan is allowed only if the siblings are more even
+// with it. It returns nil if there is no such level.
 func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine.Victim) func() engine.Balance {
 	c := p.claimant(job, lacks)
 	if c == nil {
@@ -254,8 +252,8 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 	}
 }
 
-// fair reports whether the victim may leave by shares or quotas alone, in the State
-// that the plan ends in.
+// fair reports whether the victim may be evicted by shares or quotas alone, in the State in
+// which the plan ends.
 func (c *claimant) fair(v *engine.Victim, theirs []*Queue, fork int, plan []*engine.Victim) bool {
 	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return ended(theirs, resource, charged(v, resource)) }) {
 		return true

@@ -10,43 +10,43 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Claim is what one of several siblings deserves, may have and asks for of one
-// resource, and what decides between them.
+// Claim is the entitlement of one queue to a resource that it divides with its siblings:
+// its quota, its limit and its request, and what decides between siblings.
 type Claim struct {
 	Name     string
 	Tier     cluster.Tier
 	Priority int32
 	Created  int64
-	Weight   int64 // of what is left over; from 0 to 2³¹. With 0 it gets nothing beyond its quota
+	Weight   int64 // for what is left after quotas, from 0 to 2³¹; with 0 it gets nothing beyond its quota
 	Quota    int64 // cluster.Unlimited: as much as there is
 	Limit    int64 // below 0: none
 	Request  int64
 
-	seniority int // its place by age and name among its siblings, from 1; 0: not known
+	seniority int // rank by age and name among its siblings, from 1; 0: not known
 }
 
-// Part is what a claim gets, and why it gets no more.
+// Part is what an entitlement gets, and why it gets no more.
 type Part struct {
-	Quota     int64 // out of its quota
-	OverQuota int64 // out of what the others left
+	Quota     int64 // within its quota
+	OverQuota int64 // of what is left after quotas
 	Stop      Stop
 }
 
-// Share is all that the claim gets.
+// Share returns the whole amount.
 func (p Part) Share() int64 { return p.Quota + p.OverQuota }
 
-// Stop says why a share is no larger. Stops are API: they are in JSON.
+// Stop is the reason why a share is not larger. Stops are part of the JSON output.
 type Stop string
 
 // The stops.
 const (
-	Satisfied Stop = "Satisfied" // it has all it asks for
-	AtLimit   Stop = "AtLimit"   // it may not have more
-	AtQuota   Stop = "AtQuota"   // its weight is 0: it deserves nothing beyond its quota
+	Satisfied Stop = "Satisfied" // it has all that it requests
+	AtLimit   Stop = "AtLimit"   // it has reached its limit
+	AtQuota   Stop = "AtQuota"   // its weight is 0, so it gets nothing beyond its quota
 	NoneLeft  Stop = "NoneLeft"  // nothing is left to divide
 )
 
-// most is what the claim can take at most.
+// most returns the most that can be taken.
 func (c *Claim) most() int64 {
 	most := c.Request
 	if c.Limit >= 0 {
@@ -58,7 +58,7 @@ func (c *Claim) most() int64 {
 	return max(0, most)
 }
 
-// stop is why the claim gets no more than the share.
+// stop returns why no more than the share is given.
 func (c *Claim) stop(share int64) Stop {
 	switch {
 	case share >= max(0, c.Request):
@@ -71,15 +71,15 @@ func (c *Claim) stop(share int64) Stop {
 	return NoneLeft
 }
 
-// Divide gives each claim its part of the total, in the claims' order. The parts
-// depend on the claims alone, and not on the order they come in.
+// Divide divides the total and returns what each entitlement gets, in the same order. The
+// result does not depend on the order of the entitlements.
 func Divide(total int64, claims []Claim) []Part {
 	out, _ := divide(total, claims, make([]footing, len(claims)))
 	return out
 }
 
-// divide also says what each part stands on, and what is left where all claims
-// have what they can take; -1 where one has not.
+// divide is Divide that also records what each result depends on. It returns what is left
+// if all entitlements have the most that they can take, and -1 otherwise.
 func divide(total int64, claims []Claim, on []footing) (out []Part, slack int64) {
 	out = make([]Part, len(claims))
 	left := overQuota(deserved(max(0, total), claims, out), claims, out, on)
@@ -91,9 +91,9 @@ func divide(total int64, claims []Claim, on []footing) (out []Part, slack int64)
 	return out, left
 }
 
-// deserved gives each claim what it asks for within its quota, the strongest
-// tier first. The tier in which it runs short shares what is left of the total
-// in proportion; those below it get nothing. It returns what is left.
+// deserved gives each entitlement what it requests within its quota, the strongest tier
+// first. If a tier requests more than is left, its entitlements get what is left in
+// proportion, and weaker tiers get nothing. It returns what is left.
 func deserved(total int64, claims []Claim, out []Part) int64 {
 	left := total
 	tiers := indexes(claims, func(i, j int) int { return cmp.Compare(claims[i].Tier.Rank(), claims[j].Tier.Rank()) })
@@ -102,11 +102,11 @@ func deserved(total int64, claims []Claim, out []Part) int64 {
 		rest, short := left, false
 		for k, i := range tier {
 			quota := claims[i].Quota
-			if quota == cluster.Unlimited { // otherwise larger requests would get larger parts
+			if quota == cluster.Unlimited { // otherwise a larger request would get a larger part
 				quota = total
 			}
 			want[k] = max(0, min(quota, claims[i].most()))
-			if short = short || want[k] > rest; !short { // a sum might be too large to count
+			if short = short || want[k] > rest; !short { // the sum might overflow
 				rest -= want[k]
 			}
 		}
@@ -122,8 +122,9 @@ func deserved(total int64, claims []Claim, out []Part) int64 {
 	return left
 }
 
-// overQuota divides what the quotas left: by priority, high first, and by weight
-// among those of one priority who can still take some. What nobody may take stays idle.
+// overQuota divides what is left after quotas: by priority, the highest first, and by weight
+// among the entitlements of one priority that can take more. What no entitlement can take is
+// left.
 func overQuota(left int64, claims []Claim, out []Part, on []footing) int64 {
 	classes := indexes(claims, func(i, j int) int { return cmp.Compare(claims[j].Priority, claims[i].Priority) })
 	for _, class := range classes {
@@ -135,9 +136,9 @@ func overQuota(left int64, claims []Claim, out []Part, on []footing) int64 {
 	return left
 }
 
-// rounds fills claims by weight. Whoever needs least for its weight is satisfied
-// first, and what it leaves is divided again among the others; that is what
-// rounds come to, whatever their number.
+// rounds divides the amount by weight. Dividing it repeatedly, with what satisfied
+// entitlements do not take divided again among the others, gives the same result as
+// satisfying the entitlements in the order of what they can take for their weight.
 func rounds(left int64, class []int, claims []Claim, out []Part, on []footing) int64 {
 	open := make([]opening, 0, len(class))
 	all := int64(0)
@@ -150,7 +151,7 @@ func rounds(left int64, class []int, claims []Claim, out []Part, on []footing) i
 	slices.SortFunc(open, func(a, b opening) int { return compareProducts(a.room, b.weight, b.room, a.weight) })
 	for k, o := range open {
 		if compareProducts(o.room, all, left, o.weight) > 0 {
-			rest := open[k:] // none of them can be satisfied any more
+			rest := open[k:] // none of these can be satisfied
 			weights := make([]int64, len(rest))
 			for n := range rest {
 				weights[n] = rest[n].weight
@@ -169,17 +170,17 @@ func rounds(left int64, class []int, claims []Claim, out []Part, on []footing) i
 	return left
 }
 
-// opening is a claim that can take more than its quota.
+// opening is an entitlement that can take more than its quota.
 type opening struct {
 	claim        int
 	room, weight int64
 }
 
-// weight is bounded so that sums of weights cannot overflow.
+// weight returns the weight, bounded so that sums of weights do not overflow.
 func weight(c *Claim) int64 { return min(max(1, c.Weight), 1<<31) }
 
-// proportional splits the amount by weight: rounded down, and what that leaves
-// goes by one to the largest fractions, then to whoever comes first by tie.
+// proportional divides the amount by weight, rounded down. What rounding leaves is given in
+// units of 1 to the largest fractions; the order tie decides between equal fractions.
 func proportional(amount int64, weights []int64, tie func(i, j int) int) []int64 {
 	weights = slices.Clone(weights)
 	var high, low uint64
@@ -188,7 +189,7 @@ func proportional(amount int64, weights []int64, tie func(i, j int) int) []int64
 		low, carry = bits.Add64(low, uint64(w), 0)
 		high += carry
 	}
-	if shift := bits.Len64(high); shift > 0 || low > math.MaxInt64 { // too large to count: scale down
+	if shift := bits.Len64(high); shift > 0 || low > math.MaxInt64 { // the sum is too large: scale the weights down
 		low = 0
 		for i := range weights {
 			weights[i] >>= shift + 1
@@ -202,7 +203,7 @@ func proportional(amount int64, weights []int64, tie func(i, j int) int) []int64
 	left := amount
 	for i, w := range weights {
 		h, l := bits.Mul64(uint64(amount), uint64(w))
-		q, rem := bits.Div64(h, l, low) // w ≤ low, so that the quotient is at most the amount
+		q, rem := bits.Div64(h, l, low) // w ≤ low, so the quotient is at most the amount
 		out[i], fractions[i] = int64(q), rem
 		left -= out[i]
 	}
@@ -219,13 +220,13 @@ func proportional(amount int64, weights []int64, tie func(i, j int) int) []int64
 		}
 		return tie(i, j)
 	})
-	for _, i := range order[:left] { // fewer than there are fractions
+	for _, i := range order[:left] { // left is less than the number of fractions
 		out[i]++
 	}
 	return out
 }
 
-// elder puts the older claim first, then the one whose name comes first.
+// elder orders entitlements by age, then by name.
 func elder(a, b *Claim) int {
 	if a.seniority > 0 && b.seniority > 0 {
 		return cmp.Compare(a.seniority, b.seniority)
@@ -233,7 +234,7 @@ func elder(a, b *Claim) int {
 	return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Name, b.Name))
 }
 
-// indexes groups the claims' indexes into classes of equals, in order.
+// indexes groups the indexes of the entitlements into classes of equals, in order.
 func indexes(claims []Claim, compare func(i, j int) int) [][]int {
 	all := make([]int, len(claims))
 	for i := range all {
@@ -251,14 +252,14 @@ func indexes(claims []Claim, compare func(i, j int) int) [][]int {
 	return out
 }
 
-// compareProducts compares a × b with c × d; all are at least 0.
+// compareProducts compares a × b with c × d. All must be at least 0.
 func compareProducts(a, b, c, d int64) int {
 	h1, l1 := bits.Mul64(uint64(a), uint64(b))
 	h2, l2 := bits.Mul64(uint64(c), uint64(d))
 	return cmp.Or(cmp.Compare(h1, h2), cmp.Compare(l1, l2))
 }
 
-// plus adds amounts of at least 0; what is too large to count is as much as can be counted.
+// plus adds two amounts of at least 0. The result is at most the largest int64.
 func plus(a, b int64) int64 {
 	if sum, ok := cluster.AddOverflow(a, b); ok {
 		return sum

@@ -8,51 +8,50 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// kept is the tree of a State, kept from session to session. It works out again
-// only what changed requests and totals can change: a claim whose change leaves the
-// other parts as they are, as most do, costs nothing but itself. Where past use
-// counts, time changes all weights, and everything is divided again whenever the
-// shares are asked for; the tree and the requests are kept. It equals what Shares
-// works out anew.
+// kept keeps the tree of a State from session to session. It computes again only what
+// changed requests and totals can change. Most changes of a request do not change the
+// shares of other queues, and only the changed queue is computed. If past use counts, time
+// changes all weights, and everything is divided again in each session; the tree and the
+// requests are kept. The result is the same as that of Shares.
 type kept struct {
 	*Tree
 	view     cluster.View
 	revision uint64
 	asks     demand
-	queues   uint64 // version that it is up to date with
+	queues   uint64 // version of the queues that was read
 	kinds    []cluster.Device
-	accounts accounts        // profiles that queues have terms for
+	accounts accounts        // slice profiles that queues name
 	divides  map[string]bool // resources that queues divide, requested or not
-	columns  map[string]bool // of these, the ones with quotas, use or requests
+	columns  map[string]bool // those of them with quotas, use or requests
 	divided  map[divisionOf]*division
-	dirty    [][]*division // to be worked out again, by depth
+	dirty    [][]*division // to be computed again, by depth
 }
 
-// divisionOf names a division: of a resource, among the queues below one or at the top.
+// divisionOf identifies a division: its resource, and the queue that it is below, nil at the top.
 type divisionOf struct {
 	parent   *Queue
 	resource string
 }
 
-// division is how siblings divide one resource.
+// division is the division of one resource among siblings.
 type division struct {
 	resource string
 	parent   *Queue // nil at the top
 	depth    int
 	siblings []*Queue
 	footing  []footing
-	slack    int64 // what is left once all have what they can take; -1: they have not
+	slack    int64 // what is left if all have the most that they can take; -1 otherwise
 	dirty    bool
 }
 
-// footing is what the part of a claim stands on beyond its quota.
+// footing is what the allotment of an entitlement beyond its quota depends on.
 type footing struct {
 	dry       bool  // nothing was left for its priority
-	rest      bool  // it shares by weight with others that could take more
-	left, all int64 // of rest: what is shared, and the weights of those that share it
+	rest      bool  // it divides by weight with others that could take more
+	left, all int64 // with rest: the amount that is divided, and the sum of the weights
 }
 
-// follow brings the tree in step with the State, of which so much is to be divided.
+// follow updates the tree from the State and divides the total.
 func (k *kept) follow(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 	if k.Tree == nil || k.view != s || k.revision != s.Recent().Terms() || !slices.Equal(k.kinds, s.Kinds()) {
 		k.begin(s, settings)
@@ -69,22 +68,22 @@ func (k *kept) follow(s cluster.View, total cluster.Resources, settings Settings
 		k.bySlot[q.Slot()].known = false
 	})
 	k.queues = s.Recent().QueuesVersion()
-	for name := range asking { // in whatever order: each sets requests of its own
+	for name := range asking { // the order does not matter: each sets its own requests
 		k.ask(k.byName[name])
 	}
 	k.settle()
 	return k.Tree
 }
 
-// recall takes in what the queues used until now.
+// recall computes past use again, and marks all divisions as dirty.
 func (k *kept) recall() {
 	k.Tree.recall(k.view)
-	for _, d := range k.divided { // in any order: each is settled after those above it
+	for _, d := range k.divided { // the order does not matter: divisions are computed by depth
 		k.soil(d)
 	}
 }
 
-// begin makes the tree anew, with nothing asked for.
+// begin builds a new tree without requests.
 func (k *kept) begin(s cluster.View, settings Settings) {
 	*k = kept{
 		Tree: newTree(s), view: s, revision: s.Recent().Terms(), asks: newDemand(s), kinds: s.Kinds(), accounts: accountsOf(s), divides: settings.Divided(s),
@@ -105,13 +104,13 @@ func (k *kept) begin(s cluster.View, settings Settings) {
 	}
 }
 
-// column begins to divide a resource, if it is one that queues divide.
+// column starts to divide a resource, if it is one that queues divide.
 func (k *kept) column(name string) {
 	if k.columns[name] || !k.divides[name] {
 		return
 	}
 	if k.accounts.has(name) {
-		k.column(gpu) // of which they are parts
+		k.column(gpu) // of which slices are fractions
 	}
 	k.columns[name] = true
 	for _, root := range k.Roots {
@@ -120,7 +119,7 @@ func (k *kept) column(name string) {
 	k.divisions(name, nil, k.Roots, 0)
 }
 
-// enter gives the queue, and those below it, what they deserve of the resource.
+// enter sets quota and limit of the resource for the queue and all queues below it.
 func (k *kept) enter(q *Queue, name string) *Share {
 	sh := &Share{Resource: name, Limit: bound(q.Limits, name), Quota: bound(q.Quota, name)}
 	q.parts[name] = sh
@@ -146,7 +145,7 @@ func (k *kept) divisions(name string, parent *Queue, siblings []*Queue, depth in
 	k.soil(d)
 }
 
-// divideUp takes in what there is.
+// divideUp sets the total.
 func (k *kept) divideUp(total cluster.Resources) {
 	if slices.Equal(k.Total, total) {
 		return
@@ -158,11 +157,11 @@ func (k *kept) divideUp(total cluster.Resources) {
 	}
 	k.Total = total
 	for _, q := range k.bySlot {
-		q.known = false // its dominant part is another
+		q.known = false // its largest fraction of the total has changed
 	}
 }
 
-// ask sets what a leaf holds and asks for.
+// ask sets what a leaf holds and requests.
 func (k *kept) ask(q *Queue) {
 	asks := k.asks.asks[q.Name]
 	for _, a := range q.Used {
@@ -177,7 +176,7 @@ func (k *kept) ask(q *Queue) {
 	}
 }
 
-// request sets the queue's request and what of it can be taken, and with them those above.
+// request sets the queue's request and the part of it that can be taken, and updates the queues above.
 func (k *kept) request(q *Queue, name string, v, takes int64) {
 	sh := q.parts[name]
 	if sh.Request == v && sh.Takes == takes {
@@ -202,7 +201,7 @@ func (k *kept) request(q *Queue, name string, v, takes int64) {
 	q.show(sh)
 }
 
-// show lists the share, unless the queue neither asks for any nor deserves some.
+// show updates the listed share. A share without request and quota is not listed.
 func (q *Queue) show(sh *Share) {
 	q.known = false
 	listed := q.share(sh.Resource)
@@ -217,14 +216,14 @@ func (q *Queue) show(sh *Share) {
 	}
 }
 
-// absorbs reports whether the parts of the others stay as they are when the queue
-// can take another amount than before, and sets its own.
+// absorbs reports whether the shares of the siblings stay as they are when the most that
+// the queue can take changes. If so, it sets the queue's own share.
 func (k *kept) absorbs(d *division, q *Queue, sh *Share, before, after int64) bool {
 	quota := max(0, min(sh.Quota, after))
 	switch {
 	case k.decay.counts():
 		return false
-	case d.slack >= 0 && after-before <= d.slack: // all have what they can take, and so has it
+	case d.slack >= 0 && after-before <= d.slack: // all have the most that they can take, and still do
 		d.slack -= after - before
 		sh.Part.Quota, sh.Part.OverQuota = quota, after-quota
 		k.pour(q, d.resource)
@@ -236,7 +235,7 @@ func (k *kept) absorbs(d *division, q *Queue, sh *Share, before, after int64) bo
 	return f.dry || f.rest && compareProducts(after-sh.Part.Quota, f.all, f.left, weight(&Claim{Weight: q.WeightOf(d.resource)})) > 0
 }
 
-// pour has the queues below divide another amount.
+// pour marks the divisions below the queue as dirty, because its share changed.
 func (k *kept) pour(q *Queue, name string) {
 	if len(q.Children) == 0 {
 		return
@@ -247,7 +246,7 @@ func (k *kept) pour(q *Queue, name string) {
 	}
 }
 
-// soil has the division be worked out again.
+// soil marks the division to be computed again.
 func (k *kept) soil(d *division) {
 	if d.dirty {
 		return
@@ -259,7 +258,7 @@ func (k *kept) soil(d *division) {
 	k.dirty[d.depth] = append(k.dirty[d.depth], d)
 }
 
-// settle works out again what has to be, from the top down.
+// settle computes the dirty divisions again, from the top down.
 func (k *kept) settle() {
 	for depth := 0; depth < len(k.dirty); depth++ {
 		for _, d := range k.dirty[depth] {

@@ -2,16 +2,16 @@ package fairshare
 
 import "github.com/berth-project/berth/cluster"
 
-// wakes is how often, in a half-life, sessions are asked for while shares move.
+// wakes is how many sessions are requested in a half-life while shares change with time.
 const wakes = 64
 
-// moves reports whether time alone still changes shares: where past use counts, until
-// all that queues hold has been held for so long that nothing before it counts.
+// moves reports whether shares still change by time alone. If past use counts, that is so
+// until queues have held what they hold for so long that earlier use no longer counts.
 func (k *kept) moves() bool {
 	if !k.decay.counts() {
 		return false
 	}
-	for _, d := range k.divided { // in any order: one that moves is enough
+	for _, d := range k.divided { // the order does not matter: one division is enough
 		then := make([]sum, len(d.siblings))
 		claims := make([]Claim, len(d.siblings))
 		for i, q := range d.siblings {
@@ -33,7 +33,7 @@ func (k *kept) moves() bool {
 	return false
 }
 
-// weighs is the queue's weight for the resource with such a past, in thousandths.
+// weighs returns the queue's weight for the resource with the effect of its past use, in thousandths.
 func (q *Queue) weighs(resource string, past *Past) int64 {
 	if past == nil {
 		return cluster.MulDiv(q.WeightOf(resource), 1000, 1)
@@ -41,8 +41,7 @@ func (q *Queue) weighs(resource string, past *Past) int64 {
 	return past.Weight
 }
 
-// lasting is what the queue will have used of the resource once it has held for ever
-// what it holds now. It is what recall comes to.
+// lasting returns the past use that the queue approaches if it holds forever what it holds now.
 func (q *Queue) lasting(resource string) sum {
 	if len(q.Children) == 0 || len(q.Queue.Past) > 0 {
 		return times(q.Used.Of(resource), one)

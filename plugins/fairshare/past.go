@@ -7,24 +7,24 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Decay is how past use counts. The zero Decay lets it not count at all.
+// Decay is how past use counts. With the zero Decay it does not count.
 type Decay struct {
 	HalfLife int64 // in nanoseconds
-	Weight   int64 // how strongly, in thousandths
-	Now      int64 // what age is counted from
+	Weight   int64 // how strongly past use counts, in thousandths
+	Now      int64 // the time from which age is counted, in nanoseconds since 1970
 }
 
 func (d *Decay) counts() bool { return d.HalfLife > 0 && d.Weight > 0 }
 
-// one is the whole of what halved gives parts of.
+// one is 1 in the unit of halved.
 const one = 1 << 63
 
-// halved is 2 to the power of -age/halfLife, in parts of 2⁶³. It is worked out
-// in whole numbers, because machines differ in the last digit of a float: the
-// halvings that are complete are a shift, the rest is e^-y with y below ln 2, as
-// 1 - y(1 - y/2(1 - y/3(…))). Twenty terms are more than 63 bits can tell apart.
+// halved returns 2 to the power of -age/halfLife, in units of 2⁻⁶³. It uses integers, because
+// the last digits of floating-point results differ between machines. Complete halvings
+// are a shift. The rest is e^-y with y below ln 2, computed as 1 - y(1 - y/2(1 - y/3(…))).
+// Twenty terms are more than 63 bits can represent.
 func (d *Decay) halved(age int64) uint64 {
-	const ln2 = 0xB17217F7D1CF79AB // in parts of 2⁶⁴
+	const ln2 = 0xB17217F7D1CF79AB // in units of 2⁻⁶⁴
 	complete, rest := age/d.HalfLife, age%d.HalfLife
 	if complete >= 63 {
 		return 0
@@ -39,20 +39,20 @@ func (d *Decay) halved(age int64) uint64 {
 	return power >> complete
 }
 
-// Past is what a queue's past did to its weight for one resource.
+// Past is the effect of a queue's past use on its weight for one resource.
 type Past struct {
-	// Share is the queue's past use, in thousandths of what all that compete for
-	// it used, or of what there is, whichever is more.
+	// Share is the queue's past use, in thousandths of the past use of all queues that
+	// compete with it, or of the total, whichever is more.
 	Share int64
-	// Weight is what the queue's weight has become, in thousandths. All that
-	// compete weigh together what they did.
+	// Weight is the queue's changed weight, in thousandths. The sum of the weights of all
+	// queues that compete does not change.
 	Weight int64
 }
 
-// weigh changes the weights of those who compete for what quotas leave of the
-// total: w becomes w + Weight × (w - u), but no less than a hundredth of w, where
-// w and u are parts of the whole: of the weights, and of what was used. It
-// returns what it did to each, nil where nothing.
+// weigh changes the weights of the entitlements that compete for what is left of the total
+// after quotas. The weight w becomes w + Weight × (w - u), but at least a hundredth of w. Here
+// w is the fraction of all weights, and u the fraction of past use. It returns the effect
+// on each entitlement, nil if there is none.
 func (d *Decay) weigh(total int64, claims []Claim, used []sum) []*Past {
 	out := make([]*Past, len(claims))
 	classes := indexes(claims, func(i, j int) int { return cmp.Compare(claims[j].Priority, claims[i].Priority) })
@@ -63,7 +63,7 @@ func (d *Decay) weigh(total int64, claims []Claim, used []sum) []*Past {
 }
 
 func (d *Decay) weighClass(whole sum, class []int, claims []Claim, used []sum, out []*Past) {
-	const unit = 1 << 27 // eleven of these are still a weight
+	const unit = 1 << 27 // eleven times this is still a valid weight
 	var all sum
 	weights, changed := int64(0), int64(0)
 	competes := func(i int) bool { return claims[i].most() > max(0, claims[i].Quota) }

@@ -159,13 +159,13 @@ func TestSettings(t *testing.T) {
 		`{"halfLife": "24h"}`:                    {want: past(Decay{HalfLife: 24 * hour, Weight: 1000})},
 		`{"halfLife": "90m", "pastWeight": 2.5}`: {want: past(Decay{HalfLife: hour * 3 / 2, Weight: 2500})},
 		`{"halfLife": "90m", "pastWeight": 0}`:   {want: past(Decay{HalfLife: hour * 3 / 2})},
-		`{"pastWeight": 2}`:                      {err: "pastWeight says how strongly the past counts; say with halfLife, such as 24h, how long it does"},
+		`{"pastWeight": 2}`:                      {err: "pastWeight is how strongly past use counts, and needs halfLife; add one such as 24h"},
 		`{"halfLife": "1h", "pastWeight": 11}`:   {err: "pastWeight 11 is not from 0 to 10"},
 		`{"halfLife": "1h", "pastWeight": -1}`:   {err: "pastWeight -1 is not from 0 to 10"},
-		`{"halfLife": "0s"}`:                     {err: `halfLife "0s" is no duration from 1s to 100000h; write one such as 24h, or leave it out and the past does not count`},
-		`{"halfLife": "1d"}`:                     {err: `halfLife "1d" is no duration from 1s to 100000h; write one such as 24h, or leave it out and the past does not count`},
+		`{"halfLife": "0s"}`:                     {err: `halfLife "0s" is not a duration from 1s to 100000h; write one such as 24h, or leave it out and past use does not count`},
+		`{"halfLife": "1d"}`:                     {err: `halfLife "1d" is not a duration from 1s to 100000h; write one such as 24h, or leave it out and past use does not count`},
 		`{"divide": ["cpu", "memory"]}`:          {want: Settings{Divide: []string{"cpu", "memory"}}},
-		`{"divide": [""]}`:                       {err: "divide names a resource without a name; write one such as cpu"},
+		`{"divide": [""]}`:                       {err: "divide lists a resource without a name; write one such as cpu"},
 		`{"halfLive": "1h"}`:                     {err: `json: unknown field "halfLive"`},
 	}
 	for text, tc := range tests {

@@ -7,13 +7,13 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// ratio is what a queue holds of what it deserves, in the resource in which that is most.
+// ratio is what a queue holds relative to its share, in the resource with the highest ratio.
 type ratio struct{ held, deserved, total int64 }
 
-// ratio is that of the queue if it holds so much more.
+// ratio returns the ratio of the queue if it holds more in addition.
 func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio { return t.ratioOf(q, q.Used, more) }
 
-// ratioOf is that of the queue if it holds both.
+// ratioOf returns the ratio of the queue if it holds the sum of held and more.
 func (t *Tree) ratioOf(q *Queue, held, more cluster.Resources) ratio {
 	top := ratio{total: 1}
 	for i := range q.Shares {
@@ -26,7 +26,7 @@ func (t *Tree) ratioOf(q *Queue, held, more cluster.Resources) ratio {
 	return top
 }
 
-// reach is the ratio of the queue if it gets all that is idle, as far as it asks for it.
+// reach returns the ratio of the queue if it gets all idle resources that it requests.
 func (t *Tree) reach(q *Queue, idle cluster.Resources) ratio {
 	top := ratio{total: 1}
 	for i := range q.Shares {
@@ -40,7 +40,7 @@ func (t *Tree) reach(q *Queue, idle cluster.Resources) ratio {
 	return top
 }
 
-// idle is what no queue holds.
+// idle returns what no queue holds.
 func (t *Tree) idle() cluster.Resources {
 	out := slices.Clone(t.Total)
 	for i := range out {
@@ -52,7 +52,7 @@ func (t *Tree) idle() cluster.Resources {
 	return out
 }
 
-// within is what leaves hold within their shares, as balance has it.
+// within returns what leaves hold within their shares; see balance.
 func (t *Tree) within() int64 {
 	sum := int64(0)
 	for _, q := range t.bySlot {
@@ -65,8 +65,8 @@ func (t *Tree) within() int64 {
 	return sum
 }
 
-// compare orders ratios. One that deserves nothing and holds something is above all
-// others, the more it holds of what there is.
+// compare orders ratios. A queue without a share that holds something is above all queues
+// with a share. Of two such queues, the one that holds more of the total is higher.
 func (r ratio) compare(o ratio) int {
 	above := func(r ratio) bool { return r.deserved <= 0 && r.held > 0 }
 	switch x, y := above(r), above(o); {
@@ -80,16 +80,16 @@ func (r ratio) compare(o ratio) int {
 	return compareProducts(r.held, max(1, o.deserved), o.held, max(1, r.deserved))
 }
 
-// balance is how much is held within shares, and how the siblings stand at the levels
-// of a branch. Tasks that are placed in idle room never lessen the first and, where
-// they leave it as it is, never raise the second.
+// balance is how much is held within shares, and the ratios of the siblings at the levels of
+// a branch. Placing tasks in idle room never lowers the former, and if the former
+// stays the same, never raises the latter.
 type balance struct {
-	within int64     // what leaves hold within their shares, in millionths of all there is, summed up over resources
-	levels [][]ratio // from the top down, the highest first
-	lower  []bool    // must be lower at this level, and not only not higher
+	within int64     // what leaves hold within their shares, in millionths of the total, summed over resources
+	levels [][]ratio // from the top down, each with the highest ratio first
+	lower  []bool    // whether the level must become lower; otherwise it must not become higher
 }
 
-// Below reports whether the siblings are more even than in the other State.
+// Below reports whether this balance is more even than the other one.
 func (b *balance) Below(other engine.Balance) bool {
 	o, ok := other.(*balance)
 	if !ok || len(o.levels) != len(b.levels) {

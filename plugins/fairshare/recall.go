@@ -7,32 +7,32 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// recollection works out what queues used in the past. It does so for every interval
-// of every queue, and most of them are alike: they begin and end at the times of
-// reports and of sessions, and name the same resources. So a time is expected to be
-// the one that followed the same time before, and a resource to be the one that the
-// last interval names in the same position; only others are looked up.
+// recollection computes the past use of queues. It adds up every interval of every queue,
+// and most intervals are similar: they begin and end at the times of reports and of
+// sessions, and name the same resources. It therefore expects a time to be the one that
+// followed the same time before, and a resource to be the one that the last interval
+// named at the same index. Only other times and resources are looked up.
 type recollection struct {
 	decay   Decay
 	places  places
 	moments []moment
 	known   map[int64]int // moments by time
-	last    int           // moment that was asked for last
-	named   []named       // by position in the list of an interval, as they were last
+	last    int           // index of the moment that was last used
+	named   []named       // by index in the list of an interval, as last used
 }
 
 // moment is a time at which intervals begin or end.
 type moment struct {
 	time  int64
-	power uint64 // what is left by now of what counted then; see halved
-	next  int    // moment that was asked for after it last
+	power uint64 // the factor with which use at that time counts now; see halved
+	next  int    // index of the moment that was used after this one
 }
 
-// places are where resources stand in the past of a queue. Those that queues do not
-// divide have no place, and are not added up.
+// places maps resources to positions in the past use of a queue. Resources that queues do
+// not divide have no position and are not added up.
 type places map[string]int
 
-// placesOf gives the resources places.
+// placesOf assigns positions to the resources.
 func placesOf(divided map[string]bool) places {
 	out := places{}
 	for i, name := range slices.Sorted(maps.Keys(divided)) {
@@ -41,7 +41,7 @@ func placesOf(divided map[string]bool) places {
 	return out
 }
 
-// named is a resource and its place; -1: it has none.
+// named is a resource with its position; -1: none.
 type named struct {
 	resource string
 	place    int
@@ -58,14 +58,14 @@ func newRecollection(divided map[string]bool) recollection {
 	return recollection{places: placesOf(divided), known: map[int64]int{}}
 }
 
-// begin forgets what was left at another time.
+// begin drops the factors of another time.
 func (r *recollection) begin(decay Decay) {
 	r.decay, r.moments = decay, r.moments[:0]
 	clear(r.known)
 	r.last = r.moment(decay.Now)
 }
 
-// recall works out what all queues used until now.
+// recall computes the past use of all queues.
 func (t *Tree) recall(s cluster.View) {
 	t.recollection.begin(t.decay)
 	for _, root := range t.Roots {
@@ -73,8 +73,8 @@ func (t *Tree) recall(s cluster.View) {
 	}
 }
 
-// recall works out what the queue used, and all below it. A queue that reports
-// nothing of its past has that of the queues below it together.
+// recall computes the past use of the queue and of all queues below it. A queue without
+// reported use has the sum of the queues below it.
 func (r *recollection) recall(s cluster.View, q *Queue) {
 	if q.past == nil {
 		q.past = make([]sum, len(r.places))
@@ -95,11 +95,10 @@ func (r *recollection) recall(s cluster.View, q *Queue) {
 	}
 }
 
-// add adds what was used to the sums of resources. An amount that was held from one
-// time to another counts with the integral of 2^(-age/halfLife) over that time. An
-// amount that is held for ever has an integral of halfLife ÷ ln 2; parts of that are
-// what the ends differ by, and what is counted here. What is not past yet does not
-// count.
+// add adds use to the sums of resources. An amount that was held between two times counts
+// with the integral of 2^(-age/halfLife) over that time, as a fraction of the integral
+// for an amount that is held forever, which is halfLife ÷ ln 2. That fraction is the
+// difference of the factors of the two times. Use after now does not count.
 func (r *recollection) add(sums []sum, past ...cluster.Usage) {
 	for i := range past {
 		u := &past[i]
@@ -109,7 +108,7 @@ func (r *recollection) add(sums []sum, past ...cluster.Usage) {
 		}
 		early, late := r.power(u.From), r.power(to)
 		if early >= late {
-			continue // too short, or too long ago, to tell
+			continue // the interval is too short, or too long ago, to count
 		}
 		for k := range u.Resources {
 			a := &u.Resources[k]
@@ -120,10 +119,10 @@ func (r *recollection) add(sums []sum, past ...cluster.Usage) {
 	}
 }
 
-// power is what is left by now of what counted at the time.
+// power returns the factor with which use at the time counts now.
 func (r *recollection) power(time int64) uint64 {
 	last := &r.moments[r.last]
-	if last.time == time { // the interval begins where the one before it ends
+	if last.time == time { // the interval begins where the previous one ends
 		return last.power
 	}
 	next := last.next
@@ -135,7 +134,7 @@ func (r *recollection) power(time int64) uint64 {
 	return r.moments[next].power
 }
 
-// moment looks the time up.
+// moment returns the index of the moment of the time.
 func (r *recollection) moment(time int64) int {
 	i, known := r.known[time]
 	if !known {
@@ -146,7 +145,7 @@ func (r *recollection) moment(time int64) int {
 	return i
 }
 
-// place is that of the resource, which an interval names in the k-th position; -1: none.
+// place returns the position of the resource that an interval names at index k; -1: none.
 func (r *recollection) place(k int, resource string) int {
 	if k == len(r.named) {
 		r.named = append(r.named, r.places.find(resource))

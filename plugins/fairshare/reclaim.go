@@ -8,44 +8,44 @@ import (
 	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
-// Why a job is not a victim of reclaiming.
+// The reasons why a victim is protected from being reclaimed.
 const (
 	VictimInSameQueue         engine.Reason = "VictimInSameQueue"
-	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue, its own or one above, would fall below its quota
+	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue, the victim's or one above it, would hold less than its quota
 	VictimOfStrongerTier      engine.Reason = "VictimOfStrongerTier"
-	QueueBeyondItsShare       engine.Reason = "QueueBeyondItsShare" // the one that wants to reclaim
+	QueueBeyondItsShare       engine.Reason = "QueueBeyondItsShare" // the queue that needs the room
 	VictimQueueWithinItsShare engine.Reason = "VictimQueueWithinItsShare"
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: VictimInSameQueue, Phrase: "in the same queue", Spared: "in the same queue", Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
-	{Reason: VictimGuaranteed, Phrase: "its Guaranteed queue would fall below its quota", Spared: "whose Guaranteed queue would hold less than its quota", Meaning: "Why nothing is reclaimed from a job: its queue, or one above it, is Guaranteed, and would hold less than its quota without it."},
-	{Reason: VictimOfStrongerTier, Phrase: "of a stronger tier", Spared: "of a stronger tier", Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
-	{Reason: QueueBeyondItsShare, Phrase: "the queue that asks would be above its own fair share", Spared: "outside of a queue above its own that would exceed its fair share", Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
-	{Reason: VictimQueueWithinItsShare, Phrase: "its queue would fall below its fair share", Spared: "whose queue would fall below its fair share", Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
+	{Reason: VictimInSameQueue, Phrase: "in the same queue", Spared: "in the same queue", Meaning: "Why a job is not reclaimed: it is in the same queue as the job that needs its room."},
+	{Reason: VictimGuaranteed, Phrase: "its Guaranteed queue would hold less than its quota", Spared: "in Guaranteed queues that would hold less than their quota", Meaning: "Why a job is not reclaimed: its queue, or one above it, is Guaranteed, and would hold less than its quota without the job."},
+	{Reason: VictimOfStrongerTier, Phrase: "of a stronger tier", Spared: "of a stronger tier", Meaning: "Why a job is not reclaimed: its queue is of a stronger tier, and would take the room back."},
+	{Reason: QueueBeyondItsShare, Phrase: "the queue that needs the room would exceed its own fair share", Spared: "outside of a queue above its own that would exceed its fair share", Meaning: "Why a job is not reclaimed: with its room, the queue that needs the room would exceed its own fair share."},
+	{Reason: VictimQueueWithinItsShare, Phrase: "its queue would hold less than its fair share", Spared: "in queues that would hold less than their fair share", Meaning: "Why a job is not reclaimed: without the job, its queue would hold less than its fair share."},
 }
 
-// claimant is a job that wants its queue's share back, and the branch of its queue.
+// claimant is a job that needs room, with the branch of its queue.
 type claimant struct {
 	plugin *plugin
 	tree   *Tree
 	job    *cluster.Job
 	branch []*Queue
-	asks   []cluster.Resources // by level of the branch: what the job would be charged there
+	asks   []cluster.Resources // by level of the branch: what the job would be charged to the queue
 	lacks  []*cluster.Task
 
 	opened  uint64              // version of the queues before anything was evicted
-	version uint64              // of the queues, that the rest is as of; 0: of none
-	left    []cluster.Resources // by level: the same, without what is placed of the job
-	within  []bool              // by level of the branch: all from there down stay within their share
+	version uint64              // version of the queues for which the following fields are correct; 0: not computed
+	left    []cluster.Resources // by level: asks without the tasks of the job that are already placed
+	within  []bool              // by level: the queues from this level down stay within their shares
 
-	mayBeWithin []bool // by level: they would once others have left
+	mayBeWithin []bool // by level: they would after further evictions
 
-	stood map[*Queue]ratio // of the last resort: how siblings of the branch stood before anything was evicted
+	stood map[*Queue]ratio // for the last resort: the ratios of siblings of the branch before anything was evicted
 }
 
-// reclaimable says which victims may leave so that the job's queue gets its share.
+// reclaimable decides which victims may be evicted so that the job's queue gets its share.
 func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	c := p.claimant(job, lacks)
 	if c == nil || len(c.asks[len(c.branch)-1]) == 0 || !c.mayStay(len(c.branch)-1, (*Share).Share) {
@@ -54,7 +54,7 @@ func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 	return c.spare
 }
 
-// claimant is the job as one that wants its queue's share; nil where the queue is not known.
+// claimant returns the claimant for the job, and nil if its queue is not known.
 func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	t := p.shares()
 	leaf := t.byName[job.Queue]
@@ -71,9 +71,9 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	return c
 }
 
-// refresh follows what the queues hold: victims have left, and tasks of the job may be
-// placed. The plan is judged by the State that it ends in, so what is placed of the job
-// and what it still asks for count together.
+// refresh updates the fields that depend on what the queues hold: victims were evicted, or
+// tasks of the job were placed. A plan is judged by the State that it ends in, so what is
+// placed of the job and what it still requests count together.
 func (c *claimant) refresh() {
 	version := c.plugin.view.Recent().QueuesVersion()
 	if c.version == version && c.left[0] != nil {
@@ -94,7 +94,7 @@ func (c *claimant) refresh() {
 	}
 }
 
-// stays reports whether the queue of the level holds no more than the bound with the job.
+// stays reports whether the queue at the level holds no more than the bound with the job.
 func (c *claimant) stays(level int, bound func(*Share) int64) bool {
 	q := c.branch[level]
 	for _, a := range c.left[level] {
@@ -105,9 +105,9 @@ func (c *claimant) stays(level int, bound func(*Share) int64) bool {
 	return true
 }
 
-// mayStay reports whether the queue of the level stays within the bound, or would once
-// others of it have left: those of queues below it that it may reclaim from, and in the
-// job's own queue those of lower priority.
+// mayStay reports whether the queue at the level stays within the bound, or would after
+// further evictions: from queues below it that it may reclaim from, and in the job's own
+// queue of jobs of lower priority.
 func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
 	q := c.branch[level]
 	if c.stays(level, bound) {
@@ -126,8 +126,8 @@ func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
 	return true
 }
 
-// classes are those of queues that hold more than their share of something that the
-// job asks for: without any of that they might still have it.
+// classes returns the classes of queues that hold more than their share of a resource that
+// the job requests, so that they may keep their share without a victim.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
 	c := p.claimant(job, lacks)
 	if c == nil {
@@ -139,7 +139,7 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 	}
 }
 
-// queues are those that have such classes.
+// queues returns the queues that have such classes.
 func (p *plugin) queues(job *cluster.Job, lacks []*cluster.Task) (queues []string, all bool) {
 	c := p.claimant(job, lacks)
 	if c == nil || !slices.Contains(c.mayBeWithin[:len(c.branch)], true) {
@@ -153,9 +153,9 @@ func (p *plugin) queues(job *cluster.Job, lacks []*cluster.Task) (queues []strin
 	return queues, false
 }
 
-// mayTake reports whether the queue, and those above it up to the fork, hold so much more
-// than their shares of something that the job asks for that they might lose the least that
-// a victim holds.
+// mayTake reports whether the queue, and the queues above it up to the fork, hold so much more
+// than their shares of a requested resource that they might lose the least that a victim
+// holds.
 func (c *claimant) mayTake(q *Queue, least func(resource string) int64) bool {
 	leaf, fork := c.fork(q)
 	return leaf != nil && c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
@@ -163,7 +163,7 @@ func (c *claimant) mayTake(q *Queue, least func(resource string) int64) bool {
 	})
 }
 
-// mayDeserve is deserves once others have left.
+// mayDeserve is deserves after further evictions.
 func (c *claimant) mayDeserve(level int) bool {
 	for i := level; i < len(c.branch); i++ {
 		if !c.mayStay(i, quotaOf) {
@@ -194,10 +194,10 @@ func (c *claimant) spare(v *engine.Victim) engine.Verdict {
 	return engine.Protect(QueueBeyondItsShare)
 }
 
-// stronger finds where the branch of the victim's queue parts from the claimant's, and
-// objects where they do not part or the victim's is of a stronger tier there. The leaf is
-// nil where nothing ends the objection; else the claimant's quota may hold once others of
-// its queue have left.
+// stronger finds the level at which the branch of the victim's queue forks from the
+// claimant's. It objects if the branches do not fork, or if the victim's queue is of a
+// stronger tier there. The leaf is nil if the objection is final. Otherwise the claimant's
+// queue may be within its quota after further evictions, and the objection ends.
 func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection engine.Reason) {
 	c.refresh()
 	leaf, fork = c.fork(c.tree.byName[v.Job.Queue])
@@ -220,9 +220,9 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 	return nil, 0, VictimOfStrongerTier
 }
 
-// wouldReturn reports whether a Guaranteed queue above both would hold less than its
-// quota of something that the victim holds and the job does not ask for: the victim
-// would take that back from other tiers, in the name of that queue.
+// wouldReturn reports whether a Guaranteed queue above both would hold less than its quota of
+// a resource that the victim holds and the job does not request. The victim's queue would
+// then take that back from other tiers within the guarantee of that queue.
 func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 	for level, above := range c.branch[:fork] {
 		_, keeps := tier.Without(c.plugin.view, above.Queue, func(resource string) int64 {
@@ -238,9 +238,9 @@ func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 	return false
 }
 
-// fork is the victim's queue, and the level at which its branch parts from the claimant's.
-// The queue is nil where they do not part: a job stays in a queue that is gone, or has
-// queues below it by now.
+// fork returns the victim's queue and the level at which its branch forks from the
+// claimant's. The queue is nil if they do not fork: a running job may be in a queue that was
+// removed, or that has queues below it by now.
 func (c *claimant) fork(leaf *Queue) (_ *Queue, level int) {
 	if leaf == nil || slices.Contains(c.branch, leaf) {
 		return nil, 0
@@ -251,8 +251,8 @@ func (c *claimant) fork(leaf *Queue) (_ *Queue, level int) {
 	return leaf, level
 }
 
-// exceeds reports whether the queues of the victim hold more than their shares of
-// something that the job asks for, so that they keep these without the victim.
+// exceeds reports whether the victim's queues hold so much more than their shares of a
+// requested resource that they keep their shares without the victim.
 func (c *claimant) exceeds(v *engine.Victim, theirs []*Queue, fork int) bool {
 	return c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) })
 }
@@ -262,7 +262,7 @@ func above(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 	return keep(branch, resource, gone, (*Share).Share)
 }
 
-// keep reports whether all queues that lose something keep as much as the bound.
+// keep reports whether all queues that lose something keep at least the bound.
 func keep(branch []*Queue, resource string, gone func(*Queue) int64, bound func(*Share) int64) bool {
 	for _, q := range branch {
 		if sh := q.share(resource); sh != nil {
@@ -274,12 +274,12 @@ func keep(branch []*Queue, resource string, gone func(*Queue) int64, bound func(
 	return true
 }
 
-// charged is what the victim is charged in the account of each queue.
+// charged returns a function for what the victim is charged to a queue.
 func charged(v *engine.Victim, resource string) func(*Queue) int64 {
 	return func(q *Queue) int64 { return v.ChargeOf(q.Queue, resource) }
 }
 
-// share is the queue's share of the resource, nil if it neither asks for any nor deserves some.
+// share returns the queue's share of the resource, and nil if it neither requests it nor has a quota of it.
 func (q *Queue) share(resource string) *Share {
 	for i := range q.Shares {
 		if q.Shares[i].Resource == resource {

@@ -2,9 +2,9 @@ package fairshare
 
 import "github.com/berth-project/berth/cluster"
 
-// requests are what pending tasks ask for, by queue. What a task will take of a
-// device is known once it has one; until then the most that a device of its kind
-// would give stands for it.
+// requests holds what pending tasks request, by queue. What a task takes of a device is
+// known only when it has one. Until then, the most that a device of its kind would give is
+// used.
 type requests struct {
 	view   cluster.View
 	asks   map[string]map[string]int64

@@ -10,31 +10,31 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// arguments are what a profile may say about the plugin.
+// arguments are the plugin's arguments.
 type arguments struct {
-	// HalfLife is the time after which past use counts half; none: it does not count.
+	// HalfLife is the time after which past use counts half. Unless given, past use does not count.
 	HalfLife string `json:"halfLife"`
-	// PastWeight is how strongly it counts, from 0 to 10; 1 unless given.
+	// PastWeight is how strongly past use counts, from 0 to 10; 1 unless given.
 	PastWeight *float64 `json:"pastWeight"`
-	// Divide names resources, such as cpu and memory, that are divided although no
-	// queue has terms for them.
+	// Divide lists further resources to divide, such as cpu and memory, that no queue
+	// names in its quota, limits or weights.
 	Divide []string `json:"divide"`
 }
 
-// Settings are how a profile wants shares worked out.
+// Settings are how shares are computed.
 type Settings struct {
 	Decay  Decay
-	Divide []string // resources that are divided whatever the terms of queues name
+	Divide []string // resources that are divided even if no queue names them
 }
 
-// ReadSettings reads the plugin's arguments; Now is left to the session.
+// ReadSettings decodes the plugin's arguments. It leaves Decay.Now at 0.
 func ReadSettings(args engine.Arguments) (Settings, error) {
 	var a arguments
 	if err := args.Decode(&a); err != nil {
 		return Settings{}, err
 	}
 	if slices.Contains(a.Divide, "") {
-		return Settings{}, fmt.Errorf("divide names a resource without a name; write one such as cpu")
+		return Settings{}, fmt.Errorf("divide lists a resource without a name; write one such as cpu")
 	}
 	decay, err := a.decay()
 	return Settings{decay, a.Divide}, err
@@ -48,7 +48,7 @@ func (a *arguments) decay() (Decay, error) {
 			return Decay{}, fmt.Errorf("pastWeight %v is not from 0 to 10", *w)
 		}
 		if d.Weight = int64(math.Round(*w * 1000)); a.HalfLife == "" {
-			return Decay{}, fmt.Errorf("pastWeight says how strongly the past counts; say with halfLife, such as 24h, how long it does")
+			return Decay{}, fmt.Errorf("pastWeight is how strongly past use counts, and needs halfLife; add one such as 24h")
 		}
 	}
 	if a.HalfLife == "" {
@@ -56,16 +56,16 @@ func (a *arguments) decay() (Decay, error) {
 	}
 	half, err := time.ParseDuration(a.HalfLife)
 	if err != nil || half < shortest || half > longest {
-		return Decay{}, fmt.Errorf("halfLife %q is no duration from 1s to 100000h; write one such as 24h, or leave it out and the past does not count", a.HalfLife)
+		return Decay{}, fmt.Errorf("halfLife %q is not a duration from 1s to 100000h; write one such as 24h, or leave it out and past use does not count", a.HalfLife)
 	}
 	d.HalfLife = int64(half)
 	return d, nil
 }
 
-// Divided are the resources that queues divide: devices, what the terms of some
-// queue name, and what the profile adds. All others are free for all: a quota of
-// devices would be worth little if cores, which no queue has terms for, were divided
-// by weight.
+// Divided returns the resources that queues divide: devices, the resources that some queue
+// names in its quota, limits or weights, and those of the settings. Other resources are
+// not divided: a quota of devices would be worth little if cores, which no queue names,
+// were divided by weight.
 func (o *Settings) Divided(s cluster.View) map[string]bool {
 	out := map[string]bool{}
 	for _, list := range [][]string{deviceNames(s), o.Divide} {
@@ -83,8 +83,8 @@ func (o *Settings) Divided(s cluster.View) map[string]bool {
 	return out
 }
 
-// deviceNames are the resources that devices of nodes are divided under:
-// slices are parts of GPUs unless some queue has terms for their own name.
+// deviceNames returns the resource names under which devices are divided. Slices are
+// fractions of GPUs unless some queue names them.
 func deviceNames(s cluster.View) []string {
 	kinds := s.Kinds()
 	out := make([]string, len(kinds))

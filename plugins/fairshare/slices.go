@@ -7,17 +7,17 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// MIG slices that a queue has no terms for count there as a part of nvidia.com/gpu,
-// and nodes offer them as such. Where some queue has terms for a profile, all queues
-// divide its slices under their own name too, as they do with products. The slices
-// are then offered under both names, because it is not known which queues will have
-// them: shares of nvidia.com/gpu may come to more than the other queues can hold. Not
-// to offer them would be worse: quotas that count on them would not be covered, and
-// tasks within their quota would be evicted.
+// In a queue that does not name a slice profile in its quota, limits or weights, MIG slices
+// count as a fraction of nvidia.com/gpu, and nodes offer them as such. If some queue names a
+// profile, all queues also divide its slices under their own name, as they do with
+// products. The slices are then offered under both names, because it is not known which
+// queues will hold them. The shares of nvidia.com/gpu may then add up to more than the other
+// queues can hold. Not offering them would be worse: quotas that include them would not be
+// covered, and tasks within their quota would be evicted.
 
 const gpu = cluster.DefaultDeviceResource
 
-// account is a profile that some queue has terms for.
+// account is a slice profile that some queue names.
 type account struct {
 	name     string
 	fraction int64 // of a GPU, in thousandths
@@ -25,7 +25,7 @@ type account struct {
 
 type accounts []account
 
-// accountsOf are the profiles that queues have terms for, by name.
+// accountsOf returns the slice profiles that queues name, sorted by name.
 func accountsOf(s cluster.View) accounts {
 	var names []string
 	for _, q := range s.Queues() {
@@ -41,7 +41,7 @@ func accountsOf(s cluster.View) accounts {
 	return out
 }
 
-// profiles are those that the queue has terms for.
+// profiles returns the slice profiles that the queue names.
 func profiles(q *cluster.Queue) (out []string) {
 	for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
 		for _, a := range list {
@@ -57,9 +57,9 @@ func (a account) of(slices int64) int64 {
 	return cluster.MulDiv(slices, a.fraction, int64(cluster.Whole))
 }
 
-// rises is what an amount of the child, such as its request, comes to in the account
-// of the queue above it: slices count as a part of nvidia.com/gpu in one of them and
-// not in the other where only one has terms for them.
+// rises returns what an amount of the child, such as its request, is in the parent. If only
+// one of the two names a slice profile, its slices count as a fraction of nvidia.com/gpu in
+// the other one only.
 func (l accounts) rises(child *Queue, resource string, amount func(resource string) int64) int64 {
 	v := amount(resource)
 	if resource != gpu {
@@ -76,8 +76,8 @@ func (l accounts) rises(child *Queue, resource string, amount func(resource stri
 	return v
 }
 
-// differ reports whether slices of the resource count as a part of nvidia.com/gpu
-// either in the queue or in the one above it, and not in both.
+// differ reports whether slices of the resource count as a fraction of nvidia.com/gpu in
+// exactly one of the queue and its parent.
 func (l accounts) differ(q *Queue, resource string) bool {
 	return l.has(resource) && q.Names(resource) != q.Parent.Names(resource)
 }
@@ -86,8 +86,8 @@ func (l accounts) has(resource string) bool {
 	return slices.ContainsFunc(l, func(a account) bool { return a.name == resource })
 }
 
-// falls is what queues divide of the resource that their parent has so much of: of
-// nvidia.com/gpu also the slices that it has terms for, and some of them have not.
+// falls returns what the children divide of their parent's share of the resource. For
+// nvidia.com/gpu it includes slices that the parent names and some child does not.
 func (l accounts) falls(parent *Queue, resource string, share func(resource string) int64) int64 {
 	v := share(resource)
 	if resource != gpu {
@@ -101,7 +101,7 @@ func (l accounts) falls(parent *Queue, resource string, share func(resource stri
 	return v
 }
 
-// ofGPU is what pending tasks in the queue ask of nvidia.com/gpu by asking for slices.
+// ofGPU returns what a request for slices counts as nvidia.com/gpu in the queue.
 func ofGPU(ask cluster.DeviceAsk, q *cluster.Queue) int64 {
 	if ask.OfGPU == 0 || q == nil || q.Names(ask.Name) {
 		return 0
@@ -109,9 +109,9 @@ func ofGPU(ask cluster.DeviceAsk, q *cluster.Queue) int64 {
 	return ask.OfGPU
 }
 
-// mayBeAbove reports whether all queues of the branch may keep their share of the
-// resource without a victim that holds the least, which is 1 or more. Queues that have
-// slices of their own may lose nothing of nvidia.com/gpu.
+// mayBeAbove reports whether all queues of the branch may keep their share of the resource
+// without a victim that holds at least the least, which is 1 or more. A queue that names
+// slices may lose nothing of nvidia.com/gpu.
 func mayBeAbove(branch []*Queue, resource string, least func(resource string) int64) bool {
 	for _, q := range branch {
 		sh := q.share(resource)
@@ -125,8 +125,8 @@ func mayBeAbove(branch []*Queue, resource string, least func(resource string) in
 	return true
 }
 
-// leastCharge is the least of the resource that a queue loses with a victim of the class
-// which holds some.
+// leastCharge returns the least of the resource that a queue loses with a victim of the class
+// that holds some of it.
 func (p *plugin) leastCharge(class cluster.Class, resource string) int64 {
 	if resource != gpu || !p.plain() {
 		return 1
@@ -134,13 +134,13 @@ func (p *plugin) leastCharge(class cluster.Class, resource string) int64 {
 	return max(1, p.view.Classes().Least(class))
 }
 
-// plain reports whether all devices are whole and count as nvidia.com/gpu, so that a
-// task is charged for all that it holds of devices.
+// plain reports whether all devices are whole and count as nvidia.com/gpu, so that a task is
+// charged for all devices that it holds.
 func (p *plugin) plain() bool {
 	return !slices.ContainsFunc(p.view.Kinds(), func(d cluster.Device) bool { return d.Resource != gpu || d.Profile != "" })
 }
 
-// rise sets the request of a queue that has others below it.
+// rise computes the request of a queue from those of its children.
 func (k *kept) rise(q *Queue, name string) {
 	v, takes := int64(0), int64(0)
 	for _, c := range q.Children {
@@ -150,7 +150,7 @@ func (k *kept) rise(q *Queue, name string) {
 	k.request(q, name, v, takes)
 }
 
-// part is the queue's share of the resource; nothing of it where no queue asks for any.
+// part returns the queue's share of the resource, or an empty share if no queue requests the resource.
 func (q *Queue) part(name string) *Share {
 	if sh := q.parts[name]; sh != nil {
 		return sh
@@ -158,7 +158,7 @@ func (q *Queue) part(name string) *Share {
 	return &Share{Resource: name, Limit: -1, Quota: -1}
 }
 
-// total is what the siblings divide.
+// total returns what the siblings divide.
 func (k *kept) total(d *division) int64 {
 	if d.parent == nil {
 		return k.Total.Of(d.resource)

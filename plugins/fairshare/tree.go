@@ -7,9 +7,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Tree is what every queue should have, and how that came about.
+// Tree holds the queues with their shares. It is read-only for callers.
 type Tree struct {
-	Total cluster.Resources // what there is to divide
+	Total cluster.Resources // what is divided
 	Roots []*Queue          // by name
 
 	byName map[string]*Queue
@@ -24,35 +24,35 @@ type Queue struct {
 	*cluster.Queue
 	Parent   *Queue
 	Children []*Queue // by name
-	branch   []*Queue // from the top down to the queue
-	slices   bool     // it has terms for MIG slices
-	Shares   []Share  // by resource; those that the queue neither asks for nor has a quota of are left out
+	branch   []*Queue // the queues from the top down to this one
+	slices   bool     // it names MIG slices in its quota, limits or weights
+	Shares   []Share  // by resource, without those that the queue neither requests nor has a quota of
 
-	past   []sum       // by place of the resource, where the past counts
-	stands [2]standing // with the jobs that it was last compared with, while known
+	past   []sum       // past use, by position of the resource, if past use counts
+	stands [2]standing // for the jobs that it was last compared with, while known
 	known  bool
 	asks   [2]asks // of a leaf, for the same jobs
-	oldest int     // of stands
+	oldest int     // index in stands
 
-	// Where the tree is kept from session to session:
-	parts map[string]*Share // of all resources that are divided
-	place int               // among its siblings
+	// The following fields are used if the tree is kept from session to session.
+	parts map[string]*Share // shares of all resources that are divided
+	place int               // index among its siblings
 
 	seniority int
 }
 
-// Share is the arithmetic of one queue and one resource.
+// Share is what one queue has of one resource, with the figures that it is computed from.
 type Share struct {
 	Resource string
 	Quota    int64 // its own, or the sum of those below it; -1: none
 	Limit    int64 // -1: none
-	Request  int64 // what its tasks hold and what pending ones ask for, within the limits below it
-	Takes    int64 // the part of the request that those below it can take: a weight of 0 ends at the quota
+	Request  int64 // what its tasks hold and pending tasks request, within the limits of the queues below
+	Takes    int64 // the part of the request that the queues below can take: with a weight of 0 a queue takes no more than its quota
 	Part
-	Past *Past // nil where the past changed nothing
+	Past *Past // nil if past use changed nothing
 }
 
-// newTree is the tree of queues, without shares.
+// newTree returns the tree of queues without shares.
 func newTree(s cluster.View) *Tree {
 	t := &Tree{byName: map[string]*Queue{}}
 	queues := s.Queues()
@@ -63,7 +63,7 @@ func newTree(s cluster.View) *Tree {
 	for _, q := range queues {
 		node := t.byName[q.Name]
 		t.bySlot[q.Slot()] = node
-		if above := s.Parent(q); above != nil { // a queue that waits for its parent stands alone
+		if above := s.Parent(q); above != nil { // without its parent, a queue is at the top
 			node.Parent = t.byName[above.Name]
 		}
 		if node.Parent == nil {
@@ -81,8 +81,8 @@ func newTree(s cluster.View) *Tree {
 	return t
 }
 
-// Shares divides what there is among all queues of the State: top-down, children
-// dividing what their parent gets.
+// Shares divides the total among all queues of the State, from the top down: the children of
+// a queue divide what the queue gets.
 func Shares(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 	t := newTree(s)
 	t.Total, t.decay = total, settings.Decay
@@ -116,7 +116,7 @@ func Shares(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 		}
 		t.divide(total.Of(name), name, t.Roots, &g)
 	}
-	for _, a := range g.accounts { // before nvidia.com/gpu, of which they are parts
+	for _, a := range g.accounts { // before nvidia.com/gpu, of which slices are fractions
 		if names[a.name] {
 			names[gpu] = true
 			work(a.name)
@@ -132,14 +132,14 @@ func Shares(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 	return t
 }
 
-// gathering is what shares are worked out from, and the shares by resource.
+// gathering holds what shares are computed from, and the shares by resource.
 type gathering struct {
 	asks     map[string]map[string]int64
 	accounts accounts
 	shares   map[string]map[*Queue]*Share
 }
 
-// gather adds up, from the leaves, what is deserved and asked for.
+// gather computes quota and request of the queue from those of the queues below it.
 func (g *gathering) gather(q *Queue, name string) *Share {
 	sh := &Share{Resource: name, Limit: bound(q.Limits, name), Quota: bound(q.Quota, name)}
 	g.shares[name][q] = sh
@@ -159,7 +159,7 @@ func (g *gathering) gather(q *Queue, name string) *Share {
 	return sh
 }
 
-// of is the queue's share of the resource; nothing of it where no queue asks for any.
+// of returns the queue's share of the resource, or an empty share if no queue requests the resource.
 func (g *gathering) of(q *Queue, name string) *Share {
 	if sh := g.shares[name][q]; sh != nil {
 		return sh
@@ -167,7 +167,7 @@ func (g *gathering) of(q *Queue, name string) *Share {
 	return &Share{Resource: name, Limit: -1, Quota: -1}
 }
 
-// bound is the named amount, -1 where the list does not name it.
+// bound returns the amount of the resource in the list, and -1 if the list does not name it.
 func bound(list cluster.Resources, name string) int64 {
 	for _, a := range list {
 		if a.Name == name {
@@ -177,18 +177,18 @@ func bound(list cluster.Resources, name string) int64 {
 	return -1
 }
 
-// claim is the queue's claim to its share.
+// claim returns the entitlement of the queue to its share.
 func (q *Queue) claim(sh *Share) Claim {
 	return Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(sh.Resource), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Takes, seniority: q.seniority}
 }
 
-// most is what the queue can take at most.
+// most returns the most that the queue can take.
 func (q *Queue) most(sh *Share) int64 {
 	c := q.claim(sh)
 	return c.most()
 }
 
-// within is the part of the request that the limit allows.
+// within returns the part of the request that is within the limit.
 func (sh *Share) within() int64 {
 	if sh.Limit >= 0 {
 		return min(sh.Limit, sh.Request)
@@ -196,7 +196,8 @@ func (sh *Share) within() int64 {
 	return sh.Request
 }
 
-// set gives the share its part. A claim that is satisfied may be less than the request.
+// set sets the allotment of the share. A queue can be Satisfied with less than it requests,
+// if the queues below it can take no more than their quotas; its stop is then AtQuota.
 func (sh *Share) set(p Part) {
 	if p.Stop == Satisfied && sh.Request > sh.Takes {
 		p.Stop = AtQuota
@@ -204,7 +205,7 @@ func (sh *Share) set(p Part) {
 	sh.Part = p
 }
 
-// divide gives the siblings their parts, and their children theirs of these.
+// divide divides the total among the siblings, and the share of each among its children.
 func (t *Tree) divide(total int64, name string, siblings []*Queue, g *gathering) {
 	claims := make([]Claim, len(siblings))
 	for i, q := range siblings {
@@ -224,8 +225,8 @@ func (t *Tree) divide(total int64, name string, siblings []*Queue, g *gathering)
 	}
 }
 
-// weigh has the siblings' past count in the weights of their claims, where it does,
-// and returns what it did to each.
+// weigh applies past use to the weights of the entitlements, if past use counts. It returns
+// the effect on each sibling.
 func (t *Tree) weigh(total int64, name string, siblings []*Queue, claims []Claim) []*Past {
 	if !t.decay.counts() {
 		return make([]*Past, len(siblings))

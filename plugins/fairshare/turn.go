@@ -7,12 +7,12 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// compare puts two siblings in order. What decides is what they would hold with the
-// job that they would give: were it what they hold now, a queue could go beyond its
-// quota with a job that another queue, still within its own, then evicts. Of queues
-// that would both be above their share, the one that would stand lower is first: it
-// would take the room from the other (see balance). The dominant part is what they hold
-// now, so that equal queues take turns whatever the size of their jobs.
+// compare orders two siblings by what they would hold with their next job. If it used what
+// they hold now, a queue could exceed its quota with a job that another queue, still within
+// its own quota, then evicts. Of two queues that would both be above their share, the one
+// with the lower ratio is first, because it could take the room from the other (see balance).
+// The largest fraction of the total is compared by what they hold now, so that equal queues
+// alternate whatever the size of their jobs.
 func (p *plugin) compare(l, r engine.Bid) int {
 	t := p.shares()
 	a, b := t.bySlot[l.Queue.Slot()], t.bySlot[r.Queue.Slot()]
@@ -20,7 +20,7 @@ func (p *plugin) compare(l, r engine.Bid) int {
 	return x.compare(a, p.standing(b, r.Job), b)
 }
 
-// freeze compares bids with one as it stands now.
+// freeze returns a function that compares bids with l as it is now.
 func (p *plugin) freeze(l engine.Bid) func(engine.Bid) int {
 	a := p.shares().bySlot[l.Queue.Slot()]
 	x := *p.standing(a, l.Job)
@@ -30,16 +30,16 @@ func (p *plugin) freeze(l engine.Bid) func(engine.Bid) int {
 	}
 }
 
-// standing is what decides between siblings; less goes first.
+// standing is what siblings are compared by; the lower one is first.
 type standing struct {
-	job         *cluster.Job // that it is judged with
-	rank        int          // by tier, then above its share, then above its quota
-	used, total int64        // of the resource of which the queue has the largest part
-	above       bool         // it would be above its share
-	with        ratio        // what it would then hold of that
+	job         *cluster.Job // the job that it was computed with
+	rank        int          // by tier, then above its share or not, then above its quota or not
+	used, total int64        // of the resource of which the queue holds the largest fraction
+	above       bool         // the queue would be above its share
+	with        ratio        // its ratio with the job, if it would be above its share
 }
 
-// compare puts the queue that stands so before or after another.
+// compare orders the queue with this standing and another one.
 func (s *standing) compare(q *Queue, o *standing, other *Queue) int {
 	if s.rank != o.rank {
 		return s.rank - o.rank
@@ -55,7 +55,8 @@ func (s *standing) compare(q *Queue, o *standing, other *Queue) int {
 	return cmp.Or(compareProducts(s.used, o.total, o.used, s.total), cmp.Compare(q.Created, other.Created))
 }
 
-// standing is how the queue stands with the job: there are many comparisons to a placement.
+// standing returns the standing of the queue with the job. It is cached, because there are
+// many comparisons for each placement.
 func (p *plugin) standing(q *Queue, job *cluster.Job) *standing {
 	if !q.known {
 		q.stands[0].job, q.stands[1].job, q.known = nil, nil, true
@@ -72,7 +73,7 @@ func (p *plugin) standing(q *Queue, job *cluster.Job) *standing {
 	return s
 }
 
-// forget forgets how the job's queue stood, and all above it.
+// forget drops the cached standings of the job's queue and of all queues above it.
 func (t *Tree) forget(job *cluster.Job) {
 	if leaf := t.byName[job.Queue]; leaf != nil {
 		leaf.asks[0].job, leaf.asks[1].job = nil, nil
@@ -82,14 +83,14 @@ func (t *Tree) forget(job *cluster.Job) {
 	}
 }
 
-// asks is what a job's turn is for.
+// asks is what the next turn of a job requests.
 type asks struct {
 	job    *cluster.Job
 	amount cluster.Resources
 }
 
-// asks is what the job's turn is for, of the resources that its queue divides. It is
-// remembered for the last jobs of the queue: shares change more often than that.
+// asks returns what the next turn of the job requests of the divided resources. It is cached
+// for the last jobs of the queue, because shares change more often than the request.
 func (p *plugin) asks(job *cluster.Job) cluster.Resources {
 	leaf := p.tree.byName[job.Queue]
 	if leaf == nil {
@@ -105,7 +106,7 @@ func (p *plugin) asks(job *cluster.Job) cluster.Resources {
 	return leaf.asks[0].amount
 }
 
-// asked is what the tasks would be charged to the queue, of what it has a share of.
+// asked returns what the tasks would be charged to the queue, of the resources it has shares of.
 func (p *plugin) asked(q *Queue, tasks []*cluster.Task) cluster.Resources {
 	var out cluster.Resources
 	for i := range q.Shares {
@@ -117,8 +118,8 @@ func (p *plugin) asked(q *Queue, tasks []*cluster.Task) cluster.Resources {
 	return out
 }
 
-// deserved reports whether the job's queue has a quota of something that the tasks
-// ask for, and stays within its quotas with them, as do all queues above it.
+// deserved reports whether the job's queue has a quota of a resource that the tasks request,
+// and whether it and all queues above it stay within their quotas with the tasks.
 func (p *plugin) deserved(job *cluster.Job, tasks []*cluster.Task) bool {
 	leaf := p.shares().byName[job.Queue]
 	if leaf == nil {
@@ -136,15 +137,15 @@ func (p *plugin) deserved(job *cluster.Job, tasks []*cluster.Task) bool {
 	return named
 }
 
-// stand compares what the queue would hold with its share and its quota. It would be
-// above one of them if it would in any resource that is asked for.
+// stand computes the standing of the queue with the request. The queue is above its share,
+// or its quota, if it would be in any requested resource.
 func (t *Tree) stand(q *Queue, asks cluster.Resources) standing {
 	s := standing{total: 1}
 	quota, beyond, aboveShare := false, false, false
 	for i := range q.Shares {
 		sh := &q.Shares[i]
 		used, total := q.Used.Of(sh.Resource), t.Total.Of(sh.Resource)
-		if ask := asks.Of(sh.Resource); ask > 0 && total > 0 { // what no node has is no reason to wait longer
+		if ask := asks.Of(sh.Resource); ask > 0 && total > 0 { // a resource that no node has does not lower the rank
 			with := plus(used, ask)
 			aboveShare = aboveShare || with > sh.Share()
 			beyond = beyond || sh.Quota >= 0 && with > sh.Quota
@@ -154,8 +155,8 @@ func (t *Tree) stand(q *Queue, asks cluster.Resources) standing {
 			s.used, s.total = used, total
 		}
 	}
-	// What a Guaranteed queue would hold beyond its quota counts as Standard. One
-	// without a quota has nothing to be beyond.
+	// What a Guaranteed queue would hold beyond its quota counts as Standard. A queue without
+	// a quota cannot be beyond it.
 	tier := q.Tier
 	if beyond && tier == cluster.TierGuaranteed {
 		tier = cluster.TierStandard
