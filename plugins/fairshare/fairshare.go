@@ -19,18 +19,22 @@ package fairshare
 import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/fairshare"
 )
 
 // Name is the plugin's name in a profile.
 const Name = "FairShare"
 
+// wakes is how many sessions are requested in a half-life while shares change with time.
+const wakes = 64
+
 type plugin struct {
 	session  *engine.Session
 	view     cluster.View
-	settings Settings
-	offer    offer
-	kept     kept
-	tree     *Tree // nil until a session needs it
+	settings fairshare.Settings
+	keeper   fairshare.Keeper
+	tree     *fairshare.Tree // nil until a session needs it
+	cache    []queueCache    // by slot of the queue
 }
 
 // New builds the plugin. Quotas and weights are part of the queues. The arguments set
@@ -48,9 +52,10 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.view, p.tree, p.settings.Decay.Now = s, s.View, nil, s.Now
+	p.keeper.Changed, p.keeper.JobChanged = p.dropKeys, p.dropRequests
 	s.Hooks.AddSiblingOrder(p.compare)
 	s.Hooks.AddFrozenOrder(p.freeze)
-	s.Hooks.AddSurplus(p.deserved)
+	s.Hooks.AddSurplus(p.withinQuota)
 	s.Hooks.AddReclaimable(p.reclaimable)
 	s.Hooks.NarrowVictims(engine.Reclaim, p.classes)
 	s.Hooks.NarrowQueues(engine.Reclaim, p.queues)
@@ -59,12 +64,14 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }
 
-// moved drops the cached order keys of the task's queue.
+// moved drops what is cached of the task's queue, because its use has changed.
 func (p *plugin) moved(e *engine.Event) {
 	if p.tree == nil {
 		return
 	}
-	p.tree.forget(e.Task.Job)
+	if leaf := p.tree.ByName[e.Task.Job.Queue]; leaf != nil {
+		p.dropRequests(leaf)
+	}
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
@@ -73,10 +80,10 @@ func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 // they are first needed; a session with one queue does not need them. They hold for the
 // whole session: placing a task turns a pending request into one that is met, and the sum
 // stays the same. What queues use is read from State after every placement.
-func (p *plugin) shares() *Tree {
+func (p *plugin) shares() *fairshare.Tree {
 	if p.tree == nil {
-		p.tree = p.kept.follow(p.view, p.offer.of(p.view), p.settings)
-		if p.kept.moves() {
+		p.tree = p.keeper.Follow(p.view, p.settings)
+		if p.keeper.Moving() {
 			p.session.WakeAt(p.session.Now + max(1, p.settings.Decay.HalfLife/wakes))
 		}
 	}
@@ -85,7 +92,7 @@ func (p *plugin) shares() *Tree {
 
 // standings returns the shares of the queue, for explanations.
 func (p *plugin) standings(q *cluster.Queue) []engine.Standing {
-	known := p.shares().byName[q.Name]
+	known := p.shares().ByName[q.Name]
 	if known == nil {
 		return nil
 	}

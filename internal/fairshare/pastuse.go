@@ -7,18 +7,18 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// recollection computes the past use of queues. It adds up every interval of every queue,
+// pastUse computes the past use of queues. It adds up every interval of every queue,
 // and most intervals are similar: they begin and end at the times of reports and of
 // sessions, and name the same resources. It therefore expects a time to be the one that
 // followed the same time before, and a resource to be the one that the last interval
 // named at the same index. Only other times and resources are looked up.
-type recollection struct {
-	decay   Decay
-	places  places
-	moments []moment
-	known   map[int64]int // moments by time
-	last    int           // index of the moment that was last used
-	named   []named       // by index in the list of an interval, as last used
+type pastUse struct {
+	decay     Decay
+	positions positions
+	moments   []moment
+	known     map[int64]int   // moments by time
+	last      int             // index of the moment that was last used
+	named     []namedPosition // by index in the list of an interval, as last used
 }
 
 // moment is a time at which intervals begin or end.
@@ -28,56 +28,56 @@ type moment struct {
 	next  int    // index of the moment that was used after this one
 }
 
-// places maps resources to positions in the past use of a queue. Resources that queues do
+// positions maps resources to positions in the past use of a queue. Resources that queues do
 // not divide have no position and are not added up.
-type places map[string]int
+type positions map[string]int
 
-// placesOf assigns positions to the resources.
-func placesOf(divided map[string]bool) places {
-	out := places{}
+// positionsOf assigns positions to the resources.
+func positionsOf(divided map[string]bool) positions {
+	out := positions{}
 	for i, name := range slices.Sorted(maps.Keys(divided)) {
 		out[name] = i
 	}
 	return out
 }
 
-// named is a resource with its position; -1: none.
-type named struct {
+// namedPosition is a resource with its position; -1: none.
+type namedPosition struct {
 	resource string
-	place    int
+	position int
 }
 
-func (p places) find(resource string) named {
-	if place, ok := p[resource]; ok {
-		return named{resource, place}
+func (p positions) find(resource string) namedPosition {
+	if position, ok := p[resource]; ok {
+		return namedPosition{resource, position}
 	}
-	return named{resource, -1}
+	return namedPosition{resource, -1}
 }
 
-func newRecollection(divided map[string]bool) recollection {
-	return recollection{places: placesOf(divided), known: map[int64]int{}}
+func newPastUse(divided map[string]bool) pastUse {
+	return pastUse{positions: positionsOf(divided), known: map[int64]int{}}
 }
 
-// begin drops the factors of another time.
-func (r *recollection) begin(decay Decay) {
+// reset drops the factors of another time.
+func (r *pastUse) reset(decay Decay) {
 	r.decay, r.moments = decay, r.moments[:0]
 	clear(r.known)
 	r.last = r.moment(decay.Now)
 }
 
-// recall computes the past use of all queues.
-func (t *Tree) recall(s cluster.View) {
-	t.recollection.begin(t.decay)
+// addUpPastUse computes the past use of all queues.
+func (t *Tree) addUpPastUse(s cluster.View) {
+	t.pastUse.reset(t.decay)
 	for _, root := range t.Roots {
-		t.recollection.recall(s, root)
+		t.pastUse.addUp(s, root)
 	}
 }
 
-// recall computes the past use of the queue and of all queues below it. A queue without
+// addUp computes the past use of the queue and of all queues below it. A queue without
 // reported use has the sum of the queues below it.
-func (r *recollection) recall(s cluster.View, q *Queue) {
+func (r *pastUse) addUp(s cluster.View, q *Queue) {
 	if q.past == nil {
-		q.past = make([]sum, len(r.places))
+		q.past = make([]sum, len(r.positions))
 	}
 	clear(q.past)
 	r.add(q.past, q.Queue.Past...)
@@ -85,7 +85,7 @@ func (r *recollection) recall(s cluster.View, q *Queue) {
 		r.add(q.past, u)
 	}
 	for _, c := range q.Children {
-		r.recall(s, c)
+		r.addUp(s, c)
 		if len(q.Queue.Past) > 0 {
 			continue
 		}
@@ -99,7 +99,7 @@ func (r *recollection) recall(s cluster.View, q *Queue) {
 // with the integral of 2^(-age/halfLife) over that time, as a fraction of the integral
 // for an amount that is held forever, which is halfLife ÷ ln 2. That fraction is the
 // difference of the factors of the two times. Use after now does not count.
-func (r *recollection) add(sums []sum, past ...cluster.Usage) {
+func (r *pastUse) add(sums []sum, past ...cluster.Usage) {
 	for i := range past {
 		u := &past[i]
 		to := min(u.To, r.decay.Now)
@@ -112,15 +112,15 @@ func (r *recollection) add(sums []sum, past ...cluster.Usage) {
 		}
 		for k := range u.Resources {
 			a := &u.Resources[k]
-			if place := r.place(k, a.Name); place >= 0 {
-				sums[place] = sums[place].plus(times(a.Value, late-early))
+			if position := r.position(k, a.Name); position >= 0 {
+				sums[position] = sums[position].plus(times(a.Value, late-early))
 			}
 		}
 	}
 }
 
 // power returns the factor with which use at the time counts now.
-func (r *recollection) power(time int64) uint64 {
+func (r *pastUse) power(time int64) uint64 {
 	last := &r.moments[r.last]
 	if last.time == time { // the interval begins where the previous one ends
 		return last.power
@@ -135,7 +135,7 @@ func (r *recollection) power(time int64) uint64 {
 }
 
 // moment returns the index of the moment of the time.
-func (r *recollection) moment(time int64) int {
+func (r *pastUse) moment(time int64) int {
 	i, known := r.known[time]
 	if !known {
 		i = len(r.moments)
@@ -145,12 +145,12 @@ func (r *recollection) moment(time int64) int {
 	return i
 }
 
-// place returns the position of the resource that an interval names at index k; -1: none.
-func (r *recollection) place(k int, resource string) int {
+// position returns the position of the resource that an interval names at index k; -1: none.
+func (r *pastUse) position(k int, resource string) int {
 	if k == len(r.named) {
-		r.named = append(r.named, r.places.find(resource))
+		r.named = append(r.named, r.positions.find(resource))
 	} else if r.named[k].resource != resource {
-		r.named[k] = r.places.find(resource)
+		r.named[k] = r.positions.find(resource)
 	}
-	return r.named[k].place
+	return r.named[k].position
 }

@@ -38,7 +38,7 @@ func (o *offer) of(s cluster.View) cluster.Resources {
 		}
 		o.nodes[slot] = o.has(o.nodes[slot][:0], s.At(slot))
 		for _, a := range o.nodes[slot] {
-			o.sum[a.Name] = plus(o.sum[a.Name], a.Value)
+			o.sum[a.Name] = Add(o.sum[a.Name], a.Value)
 		}
 	})
 	var out cluster.Resources

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Claim is the entitlement of one queue to a resource that it divides with its siblings:
+// entitlement is the entitlement of one queue to a resource that it divides with its siblings:
 // its quota, its limit and its request, and what decides between siblings.
-type Claim struct {
+type entitlement struct {
 	Name     string
 	Tier     cluster.Tier
 	Priority int32
@@ -22,18 +22,18 @@ type Claim struct {
 	Limit    int64 // below 0: none
 	Request  int64
 
-	seniority int // rank by age and name among its siblings, from 1; 0: not known
+	ageRank int // rank by age and name among its siblings, from 1; 0: not known
 }
 
-// Part is what an entitlement gets, and why it gets no more.
-type Part struct {
+// Allotment is what an entitlement gets, and why it gets no more.
+type Allotment struct {
 	Quota     int64 // within its quota
 	OverQuota int64 // of what is left after quotas
 	Stop      Stop
 }
 
 // Share returns the whole amount.
-func (p Part) Share() int64 { return p.Quota + p.OverQuota }
+func (p Allotment) Share() int64 { return p.Quota + p.OverQuota }
 
 // Stop is the reason why a share is not larger. Stops are part of the JSON output.
 type Stop string
@@ -47,7 +47,7 @@ const (
 )
 
 // most returns the most that can be taken.
-func (c *Claim) most() int64 {
+func (c *entitlement) most() int64 {
 	most := c.Request
 	if c.Limit >= 0 {
 		most = min(most, c.Limit)
@@ -59,7 +59,7 @@ func (c *Claim) most() int64 {
 }
 
 // stop returns why no more than the share is given.
-func (c *Claim) stop(share int64) Stop {
+func (c *entitlement) stop(share int64) Stop {
 	switch {
 	case share >= max(0, c.Request):
 		return Satisfied
@@ -71,47 +71,47 @@ func (c *Claim) stop(share int64) Stop {
 	return NoneLeft
 }
 
-// Divide divides the total and returns what each entitlement gets, in the same order. The
+// allot divides the total and returns what each entitlement gets, in the same order. The
 // result does not depend on the order of the entitlements.
-func Divide(total int64, claims []Claim) []Part {
-	out, _ := divide(total, claims, make([]footing, len(claims)))
+func allot(total int64, entitlements []entitlement) []Allotment {
+	out, _ := allotWith(total, entitlements, make([]basis, len(entitlements)))
 	return out
 }
 
-// divide is Divide that also records what each result depends on. It returns what is left
+// allotWith is allot that also records what each result depends on. It returns what is left
 // if all entitlements have the most that they can take, and -1 otherwise.
-func divide(total int64, claims []Claim, on []footing) (out []Part, slack int64) {
-	out = make([]Part, len(claims))
-	left := overQuota(deserved(max(0, total), claims, out), claims, out, on)
-	for i := range claims {
-		if out[i].Stop = claims[i].stop(out[i].Share()); out[i].Stop == NoneLeft {
+func allotWith(total int64, entitlements []entitlement, on []basis) (out []Allotment, slack int64) {
+	out = make([]Allotment, len(entitlements))
+	left := allotOverQuota(allotQuotas(max(0, total), entitlements, out), entitlements, out, on)
+	for i := range entitlements {
+		if out[i].Stop = entitlements[i].stop(out[i].Share()); out[i].Stop == NoneLeft {
 			left = -1
 		}
 	}
 	return out, left
 }
 
-// deserved gives each entitlement what it requests within its quota, the strongest tier
+// allotQuotas gives each entitlement what it requests within its quota, the strongest tier
 // first. If a tier requests more than is left, its entitlements get what is left in
 // proportion, and weaker tiers get nothing. It returns what is left.
-func deserved(total int64, claims []Claim, out []Part) int64 {
+func allotQuotas(total int64, entitlements []entitlement, out []Allotment) int64 {
 	left := total
-	tiers := indexes(claims, func(i, j int) int { return cmp.Compare(claims[i].Tier.Rank(), claims[j].Tier.Rank()) })
+	tiers := classesOf(entitlements, func(i, j int) int { return cmp.Compare(entitlements[i].Tier.Rank(), entitlements[j].Tier.Rank()) })
 	for _, tier := range tiers {
 		want := make([]int64, len(tier))
 		rest, short := left, false
 		for k, i := range tier {
-			quota := claims[i].Quota
+			quota := entitlements[i].Quota
 			if quota == cluster.Unlimited { // otherwise a larger request would get a larger part
 				quota = total
 			}
-			want[k] = max(0, min(quota, claims[i].most()))
+			want[k] = max(0, min(quota, entitlements[i].most()))
 			if short = short || want[k] > rest; !short { // the sum might overflow
 				rest -= want[k]
 			}
 		}
 		if short {
-			want = proportional(left, want, func(k, l int) int { return elder(&claims[tier[k]], &claims[tier[l]]) })
+			want = proportional(left, want, func(k, l int) int { return compareAge(&entitlements[tier[k]], &entitlements[tier[l]]) })
 			rest = 0
 		}
 		for k, i := range tier {
@@ -122,62 +122,62 @@ func deserved(total int64, claims []Claim, out []Part) int64 {
 	return left
 }
 
-// overQuota divides what is left after quotas: by priority, the highest first, and by weight
+// allotOverQuota divides what is left after quotas: by priority, the highest first, and by weight
 // among the entitlements of one priority that can take more. What no entitlement can take is
 // left.
-func overQuota(left int64, claims []Claim, out []Part, on []footing) int64 {
-	classes := indexes(claims, func(i, j int) int { return cmp.Compare(claims[j].Priority, claims[i].Priority) })
+func allotOverQuota(left int64, entitlements []entitlement, out []Allotment, on []basis) int64 {
+	classes := classesOf(entitlements, func(i, j int) int { return cmp.Compare(entitlements[j].Priority, entitlements[i].Priority) })
 	for _, class := range classes {
 		for _, i := range class {
 			on[i].dry = left == 0
 		}
-		left = rounds(left, class, claims, out, on)
+		left = divideByWeight(left, class, entitlements, out, on)
 	}
 	return left
 }
 
-// rounds divides the amount by weight. Dividing it repeatedly, with what satisfied
+// divideByWeight divides the amount by weight. Dividing it repeatedly, with what satisfied
 // entitlements do not take divided again among the others, gives the same result as
 // satisfying the entitlements in the order of what they can take for their weight.
-func rounds(left int64, class []int, claims []Claim, out []Part, on []footing) int64 {
-	open := make([]opening, 0, len(class))
+func divideByWeight(left int64, class []int, entitlements []entitlement, out []Allotment, on []basis) int64 {
+	open := make([]candidate, 0, len(class))
 	all := int64(0)
 	for _, i := range class {
-		if room := claims[i].most() - out[i].Quota; room != 0 {
-			open = append(open, opening{i, room, weight(&claims[i])})
-			all += weight(&claims[i])
+		if room := entitlements[i].most() - out[i].Quota; room != 0 {
+			open = append(open, candidate{i, room, weight(&entitlements[i])})
+			all += weight(&entitlements[i])
 		}
 	}
-	slices.SortFunc(open, func(a, b opening) int { return compareProducts(a.room, b.weight, b.room, a.weight) })
+	slices.SortFunc(open, func(a, b candidate) int { return CompareProducts(a.room, b.weight, b.room, a.weight) })
 	for k, o := range open {
-		if compareProducts(o.room, all, left, o.weight) > 0 {
+		if CompareProducts(o.room, all, left, o.weight) > 0 {
 			rest := open[k:] // none of these can be satisfied
 			weights := make([]int64, len(rest))
 			for n := range rest {
 				weights[n] = rest[n].weight
 			}
-			parts := proportional(left, weights, func(n, m int) int { return elder(&claims[rest[n].claim], &claims[rest[m].claim]) })
+			parts := proportional(left, weights, func(n, m int) int { return compareAge(&entitlements[rest[n].index], &entitlements[rest[m].index]) })
 			for n, j := range rest {
-				out[j.claim].OverQuota = parts[n]
-				on[j.claim].rest, on[j.claim].left, on[j.claim].all = true, left, all
+				out[j.index].OverQuota = parts[n]
+				on[j.index].rest, on[j.index].left, on[j.index].all = true, left, all
 			}
 			return 0
 		}
-		out[o.claim].OverQuota = o.room
+		out[o.index].OverQuota = o.room
 		left -= o.room
 		all -= o.weight
 	}
 	return left
 }
 
-// opening is an entitlement that can take more than its quota.
-type opening struct {
-	claim        int
+// candidate is an entitlement that can take more than its quota.
+type candidate struct {
+	index        int
 	room, weight int64
 }
 
 // weight returns the weight, bounded so that sums of weights do not overflow.
-func weight(c *Claim) int64 { return min(max(1, c.Weight), 1<<31) }
+func weight(c *entitlement) int64 { return min(max(1, c.Weight), 1<<31) }
 
 // proportional divides the amount by weight, rounded down. What rounding leaves is given in
 // units of 1 to the largest fractions; the order tie decides between equal fractions.
@@ -226,17 +226,17 @@ func proportional(amount int64, weights []int64, tie func(i, j int) int) []int64
 	return out
 }
 
-// elder orders entitlements by age, then by name.
-func elder(a, b *Claim) int {
-	if a.seniority > 0 && b.seniority > 0 {
-		return cmp.Compare(a.seniority, b.seniority)
+// compareAge orders entitlements by age, then by name.
+func compareAge(a, b *entitlement) int {
+	if a.ageRank > 0 && b.ageRank > 0 {
+		return cmp.Compare(a.ageRank, b.ageRank)
 	}
 	return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Name, b.Name))
 }
 
-// indexes groups the indexes of the entitlements into classes of equals, in order.
-func indexes(claims []Claim, compare func(i, j int) int) [][]int {
-	all := make([]int, len(claims))
+// classesOf groups the indexes of the entitlements into classes of equals, in order.
+func classesOf(entitlements []entitlement, compare func(i, j int) int) [][]int {
+	all := make([]int, len(entitlements))
 	for i := range all {
 		all[i] = i
 	}
@@ -252,15 +252,15 @@ func indexes(claims []Claim, compare func(i, j int) int) [][]int {
 	return out
 }
 
-// compareProducts compares a × b with c × d. All must be at least 0.
-func compareProducts(a, b, c, d int64) int {
+// CompareProducts compares a × b with c × d. All must be at least 0.
+func CompareProducts(a, b, c, d int64) int {
 	h1, l1 := bits.Mul64(uint64(a), uint64(b))
 	h2, l2 := bits.Mul64(uint64(c), uint64(d))
 	return cmp.Or(cmp.Compare(h1, h2), cmp.Compare(l1, l2))
 }
 
-// plus adds two amounts of at least 0. The result is at most the largest int64.
-func plus(a, b int64) int64 {
+// Add adds two amounts of at least 0. The result is at most the largest int64.
+func Add(a, b int64) int64 {
 	if sum, ok := cluster.AddOverflow(a, b); ok {
 		return sum
 	}

@@ -1,3 +1,9 @@
+// Package fairshare computes the fair shares of queues: it divides what the cluster has
+// among them by quota, priority, weight and, optionally, past use.
+//
+// Shares computes all shares of a State. A Keeper keeps them up to date from session to
+// session, with the same result. The package only computes shares; the plugin FairShare
+// decides by them which queue is next and what is reclaimed.
 package fairshare
 
 import (
@@ -12,33 +18,30 @@ type Tree struct {
 	Total cluster.Resources // what is divided
 	Roots []*Queue          // by name
 
-	byName map[string]*Queue
-	bySlot []*Queue
-	decay  Decay
+	ByName map[string]*Queue
+	BySlot []*Queue // by Slot of the queue
 
-	recollection recollection
+	decay Decay
+
+	pastUse pastUse
 }
 
 // Queue is a queue with its shares.
 type Queue struct {
 	*cluster.Queue
-	Parent   *Queue
-	Children []*Queue // by name
-	branch   []*Queue // the queues from the top down to this one
-	slices   bool     // it names MIG slices in its quota, limits or weights
-	Shares   []Share  // by resource, without those that the queue neither requests nor has a quota of
+	Parent     *Queue
+	Children   []*Queue // by name
+	Branch     []*Queue // the queues from the top down to this one
+	SliceTerms bool     // it names MIG slices in its quota, limits or weights
+	Shares     []Share  // by resource, without those that the queue neither requests nor has a quota of
 
-	past   []sum       // past use, by position of the resource, if past use counts
-	stands [2]standing // for the jobs that it was last compared with, while known
-	known  bool
-	asks   [2]asks // of a leaf, for the same jobs
-	oldest int     // index in stands
+	past []sum // past use, by position of the resource, if past use counts
 
 	// The following fields are used if the tree is kept from session to session.
-	parts map[string]*Share // shares of all resources that are divided
-	place int               // index among its siblings
+	all   map[string]*Share // shares of all resources that are divided
+	index int               // index among its siblings
 
-	seniority int
+	ageRank int
 }
 
 // Share is what one queue has of one resource, with the figures that it is computed from.
@@ -48,23 +51,23 @@ type Share struct {
 	Limit    int64 // -1: none
 	Request  int64 // what its tasks hold and pending tasks request, within the limits of the queues below
 	Takes    int64 // the part of the request that the queues below can take: with a weight of 0 a queue takes no more than its quota
-	Part
+	Allotment
 	Past *Past // nil if past use changed nothing
 }
 
 // newTree returns the tree of queues without shares.
 func newTree(s cluster.View) *Tree {
-	t := &Tree{byName: map[string]*Queue{}}
+	t := &Tree{ByName: map[string]*Queue{}}
 	queues := s.Queues()
 	for _, q := range queues {
-		t.byName[q.Name] = &Queue{Queue: q, slices: len(profiles(q)) > 0}
+		t.ByName[q.Name] = &Queue{Queue: q, SliceTerms: len(profiles(q)) > 0}
 	}
-	t.bySlot = make([]*Queue, len(queues))
+	t.BySlot = make([]*Queue, len(queues))
 	for _, q := range queues {
-		node := t.byName[q.Name]
-		t.bySlot[q.Slot()] = node
+		node := t.ByName[q.Name]
+		t.BySlot[q.Slot()] = node
 		if above := s.Parent(q); above != nil { // without its parent, a queue is at the top
-			node.Parent = t.byName[above.Name]
+			node.Parent = t.ByName[above.Name]
 		}
 		if node.Parent == nil {
 			t.Roots = append(t.Roots, node)
@@ -72,11 +75,11 @@ func newTree(s cluster.View) *Tree {
 			node.Parent.Children = append(node.Parent.Children, node)
 		}
 	}
-	for _, q := range t.byName {
+	for _, q := range t.ByName {
 		for p := q; p != nil; p = p.Parent {
-			q.branch = append(q.branch, p)
+			q.Branch = append(q.Branch, p)
 		}
-		slices.Reverse(q.branch)
+		slices.Reverse(q.Branch)
 	}
 	return t
 }
@@ -87,7 +90,7 @@ func Shares(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 	t := newTree(s)
 	t.Total, t.decay = total, settings.Decay
 	names := map[string]bool{}
-	for _, q := range t.bySlot {
+	for _, q := range t.BySlot {
 		for _, list := range []cluster.Resources{q.Quota, q.Used} {
 			for _, a := range list {
 				names[a.Name] = true
@@ -95,9 +98,9 @@ func Shares(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 		}
 	}
 	divided := settings.Divided(s)
-	t.recollection = newRecollection(divided)
+	t.pastUse = newPastUse(divided)
 	if t.decay.counts() {
-		t.recall(s)
+		t.addUpPastUse(s)
 	}
 	asks := pendingRequests(s)
 	for _, list := range asks {
@@ -105,18 +108,18 @@ func Shares(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 			names[name] = true
 		}
 	}
-	g := gathering{asks, accountsOf(s), map[string]map[*Queue]*Share{}}
+	g := inputs{asks, sliceProfilesOf(s), map[string]map[*Queue]*Share{}}
 	work := func(name string) {
 		if !divided[name] {
 			return
 		}
 		g.shares[name] = map[*Queue]*Share{}
 		for _, root := range t.Roots {
-			g.gather(root, name)
+			g.addUp(root, name)
 		}
 		t.divide(total.Of(name), name, t.Roots, &g)
 	}
-	for _, a := range g.accounts { // before nvidia.com/gpu, of which slices are fractions
+	for _, a := range g.sliceProfiles { // before nvidia.com/gpu, of which slices are fractions
 		if names[a.name] {
 			names[gpu] = true
 			work(a.name)
@@ -126,41 +129,41 @@ func Shares(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 	for name := range names {
 		work(name)
 	}
-	for _, q := range t.byName {
+	for _, q := range t.ByName {
 		slices.SortFunc(q.Shares, func(a, b Share) int { return strings.Compare(a.Resource, b.Resource) })
 	}
 	return t
 }
 
-// gathering holds what shares are computed from, and the shares by resource.
-type gathering struct {
-	asks     map[string]map[string]int64
-	accounts accounts
-	shares   map[string]map[*Queue]*Share
+// inputs holds what shares are computed from, and the shares by resource.
+type inputs struct {
+	asks          map[string]map[string]int64
+	sliceProfiles sliceProfiles
+	shares        map[string]map[*Queue]*Share
 }
 
-// gather computes quota and request of the queue from those of the queues below it.
-func (g *gathering) gather(q *Queue, name string) *Share {
+// addUp computes quota and request of the queue from those of the queues below it.
+func (g *inputs) addUp(q *Queue, name string) *Share {
 	sh := &Share{Resource: name, Limit: bound(q.Limits, name), Quota: bound(q.Quota, name)}
 	g.shares[name][q] = sh
 	declared := sh.Quota >= 0
 	if q.Leaf() {
-		sh.Request = plus(q.Used.Of(name), g.asks[q.Name][name])
+		sh.Request = Add(q.Used.Of(name), g.asks[q.Name][name])
 		sh.Takes = sh.Request
 		return sh
 	}
 	for _, c := range q.Children {
-		if below := g.gather(c, name); !declared && below.Quota >= 0 {
-			sh.Quota = plus(max(0, sh.Quota), below.Quota)
+		if below := g.addUp(c, name); !declared && below.Quota >= 0 {
+			sh.Quota = Add(max(0, sh.Quota), below.Quota)
 		}
-		sh.Request = plus(sh.Request, g.accounts.rises(c, name, func(of string) int64 { return g.of(c, of).within() }))
-		sh.Takes = plus(sh.Takes, g.accounts.rises(c, name, func(of string) int64 { return c.most(g.of(c, of)) }))
+		sh.Request = Add(sh.Request, g.sliceProfiles.inParent(c, name, func(of string) int64 { return g.of(c, of).WithinLimit() }))
+		sh.Takes = Add(sh.Takes, g.sliceProfiles.inParent(c, name, func(of string) int64 { return c.most(g.of(c, of)) }))
 	}
 	return sh
 }
 
 // of returns the queue's share of the resource, or an empty share if no queue requests the resource.
-func (g *gathering) of(q *Queue, name string) *Share {
+func (g *inputs) of(q *Queue, name string) *Share {
 	if sh := g.shares[name][q]; sh != nil {
 		return sh
 	}
@@ -177,19 +180,19 @@ func bound(list cluster.Resources, name string) int64 {
 	return -1
 }
 
-// claim returns the entitlement of the queue to its share.
-func (q *Queue) claim(sh *Share) Claim {
-	return Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(sh.Resource), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Takes, seniority: q.seniority}
+// entitlement returns the entitlement of the queue to its share.
+func (q *Queue) entitlement(sh *Share) entitlement {
+	return entitlement{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(sh.Resource), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Takes, ageRank: q.ageRank}
 }
 
 // most returns the most that the queue can take.
 func (q *Queue) most(sh *Share) int64 {
-	c := q.claim(sh)
+	c := q.entitlement(sh)
 	return c.most()
 }
 
-// within returns the part of the request that is within the limit.
-func (sh *Share) within() int64 {
+// WithinLimit returns the part of the request that is within the limit.
+func (sh *Share) WithinLimit() int64 {
 	if sh.Limit >= 0 {
 		return min(sh.Limit, sh.Request)
 	}
@@ -198,21 +201,21 @@ func (sh *Share) within() int64 {
 
 // set sets the allotment of the share. A queue can be Satisfied with less than it requests,
 // if the queues below it can take no more than their quotas; its stop is then AtQuota.
-func (sh *Share) set(p Part) {
+func (sh *Share) set(p Allotment) {
 	if p.Stop == Satisfied && sh.Request > sh.Takes {
 		p.Stop = AtQuota
 	}
-	sh.Part = p
+	sh.Allotment = p
 }
 
 // divide divides the total among the siblings, and the share of each among its children.
-func (t *Tree) divide(total int64, name string, siblings []*Queue, g *gathering) {
-	claims := make([]Claim, len(siblings))
+func (t *Tree) divide(total int64, name string, siblings []*Queue, g *inputs) {
+	entitlements := make([]entitlement, len(siblings))
 	for i, q := range siblings {
-		claims[i] = q.claim(g.shares[name][q])
+		entitlements[i] = q.entitlement(g.shares[name][q])
 	}
-	past := t.weigh(total, name, siblings, claims)
-	for i, part := range Divide(total, claims) {
+	past := t.weigh(total, name, siblings, entitlements)
+	for i, part := range allot(total, entitlements) {
 		q, sh := siblings[i], g.shares[name][siblings[i]]
 		sh.set(part)
 		sh.Past = past[i]
@@ -220,20 +223,30 @@ func (t *Tree) divide(total int64, name string, siblings []*Queue, g *gathering)
 			q.Shares = append(q.Shares, *sh)
 		}
 		if len(q.Children) > 0 {
-			t.divide(g.accounts.falls(q, name, func(of string) int64 { return g.of(q, of).Share() }), name, q.Children, g)
+			t.divide(g.sliceProfiles.forChildren(q, name, func(of string) int64 { return g.of(q, of).Share() }), name, q.Children, g)
 		}
 	}
 }
 
 // weigh applies past use to the weights of the entitlements, if past use counts. It returns
 // the effect on each sibling.
-func (t *Tree) weigh(total int64, name string, siblings []*Queue, claims []Claim) []*Past {
+func (t *Tree) weigh(total int64, name string, siblings []*Queue, entitlements []entitlement) []*Past {
 	if !t.decay.counts() {
 		return make([]*Past, len(siblings))
 	}
-	used, place := make([]sum, len(siblings)), t.recollection.places[name]
+	used, position := make([]sum, len(siblings)), t.pastUse.positions[name]
 	for i, q := range siblings {
-		used[i] = q.past[place]
+		used[i] = q.past[position]
 	}
-	return t.decay.weigh(total, claims, used)
+	return t.decay.weigh(total, entitlements, used)
+}
+
+// Share returns the queue's share of the resource, and nil if it neither requests it nor has a quota of it.
+func (q *Queue) Share(resource string) *Share {
+	for i := range q.Shares {
+		if q.Shares[i].Resource == resource {
+			return &q.Shares[i]
+		}
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ type demand struct {
 	nodes  uint64 // version of the nodes for which the requests of shapes are correct
 	jobs   []pending
 	asks   map[string]map[string]total
-	shapes map[*cluster.Shape]*shapeAsk
+	shapes map[*cluster.Shape]*shapeRequest
 }
 
 // pending is what the pending tasks of one job request.
@@ -26,15 +26,15 @@ type pending struct {
 	shapes []*cluster.Shape // of its pending tasks
 }
 
-// shapeAsk is what one task of the shape requests.
-type shapeAsk struct {
+// shapeRequest is what one task of the shape requests.
+type shapeRequest struct {
 	devices cluster.DeviceAsk
 	all     cluster.Resources
 	tasks   int
 }
 
 func newDemand(s cluster.View) demand {
-	return demand{view: s, asks: map[string]map[string]total{}, shapes: map[*cluster.Shape]*shapeAsk{}}
+	return demand{view: s, asks: map[string]map[string]total{}, shapes: map[*cluster.Shape]*shapeRequest{}}
 }
 
 // total is a sum from which amounts can be subtracted again, even after it exceeded an int64.
@@ -147,17 +147,17 @@ func (d *demand) count(p *pending, by func(total, int64) total, tasks int, chang
 	}
 }
 
-func (d *demand) shape(s *cluster.Shape) *shapeAsk {
+func (d *demand) shape(s *cluster.Shape) *shapeRequest {
 	a := d.shapes[s]
 	if a == nil {
-		a = &shapeAsk{devices: d.view.DeviceAsk(s)}
+		a = &shapeRequest{devices: d.view.DeviceAsk(s)}
 		for _, x := range s.Resources {
-			a.all = a.all.With(x.Name, plus(a.all.Of(x.Name), x.Value))
+			a.all = a.all.With(x.Name, Add(a.all.Of(x.Name), x.Value))
 		}
 		if x := a.devices; x.Value > 0 {
-			a.all = a.all.With(x.Name, plus(a.all.Of(x.Name), x.Value))
+			a.all = a.all.With(x.Name, Add(a.all.Of(x.Name), x.Value))
 			if x.Product != "" {
-				a.all = a.all.With(x.Product, plus(a.all.Of(x.Product), x.Value))
+				a.all = a.all.With(x.Product, Add(a.all.Of(x.Product), x.Value))
 			}
 		}
 		d.shapes[s] = a

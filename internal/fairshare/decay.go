@@ -53,24 +53,24 @@ type Past struct {
 // after quotas. The weight w becomes w + Weight × (w - u), but at least a hundredth of w. Here
 // w is the fraction of all weights, and u the fraction of past use. It returns the effect
 // on each entitlement, nil if there is none.
-func (d *Decay) weigh(total int64, claims []Claim, used []sum) []*Past {
-	out := make([]*Past, len(claims))
-	classes := indexes(claims, func(i, j int) int { return cmp.Compare(claims[j].Priority, claims[i].Priority) })
+func (d *Decay) weigh(total int64, entitlements []entitlement, used []sum) []*Past {
+	out := make([]*Past, len(entitlements))
+	classes := classesOf(entitlements, func(i, j int) int { return cmp.Compare(entitlements[j].Priority, entitlements[i].Priority) })
 	for _, class := range classes {
-		d.weighClass(times(total, one), class, claims, used, out)
+		d.weighClass(times(total, one), class, entitlements, used, out)
 	}
 	return out
 }
 
-func (d *Decay) weighClass(whole sum, class []int, claims []Claim, used []sum, out []*Past) {
+func (d *Decay) weighClass(whole sum, class []int, entitlements []entitlement, used []sum, out []*Past) {
 	const unit = 1 << 27 // eleven times this is still a valid weight
 	var all sum
 	weights, changed := int64(0), int64(0)
-	competes := func(i int) bool { return claims[i].most() > max(0, claims[i].Quota) }
+	competes := func(i int) bool { return entitlements[i].most() > max(0, entitlements[i].Quota) }
 	for _, i := range class {
 		if competes(i) {
 			all = all.plus(used[i])
-			weights += weight(&claims[i])
+			weights += weight(&entitlements[i])
 		}
 	}
 	if all == (sum{}) {
@@ -84,16 +84,16 @@ func (d *Decay) weighClass(whole sum, class []int, claims []Claim, used []sum, o
 		if !competes(i) {
 			continue
 		}
-		w := cluster.MulDiv(weight(&claims[i]), unit, weights)
+		w := cluster.MulDiv(weight(&entitlements[i]), unit, weights)
 		u := used[i].of(all, unit)
-		claims[i].Weight = max(1, w/100, w+d.Weight*(w-u)/1000)
-		changed += claims[i].Weight
+		entitlements[i].Weight = max(1, w/100, w+d.Weight*(w-u)/1000)
+		changed += entitlements[i].Weight
 		out[i] = &pasts[n]
 		out[i].Share = (used[i].of(all, 2000) + 1) / 2
 	}
 	for _, i := range class {
 		if out[i] != nil {
-			out[i].Weight = (cluster.MulDiv(claims[i].Weight, 2000*weights, changed) + 1) / 2
+			out[i].Weight = (cluster.MulDiv(entitlements[i].Weight, 2000*weights, changed) + 1) / 2
 		}
 	}
 }
