@@ -3,8 +3,8 @@
 // that they are in the same domain, or that they are not.
 //
 // A node without the label that names the domain is in no domain. It is rejected
-// for a job that must be near another job. Preferred terms are the task of AffinityScorer,
-// and plain node selectors the task of LabelFilter.
+// for a job that must be near another job. AffinityScorer handles preferred terms,
+// and LabelFilter plain node selectors.
 //
 // Terms about jobs work as in Kubernetes. The placed tasks of the job itself count. A
 // term to be near jobs that also matches the job itself is met while no such job is

@@ -12,7 +12,7 @@
 // domain. On a node that is in no domain, no term about jobs holds. Labels and jobs
 // are two separate scores, and each is omitted if nothing is preferred.
 //
-// Required terms are the task of AffinityRequiredFilter. This plugin rejects no node.
+// AffinityRequiredFilter checks required terms. This plugin rejects no node.
 package affinityscorer
 
 import (

@@ -9,7 +9,7 @@ import (
 )
 
 // ratio is what a queue holds relative to its share, in the resource with the highest ratio.
-type ratio struct{ held, deserved, total int64 }
+type ratio struct{ held, share, total int64 }
 
 // ratioWith returns the ratio of the queue if it holds more in addition.
 func ratioWith(t *fairshare.Tree, q *fairshare.Queue, more cluster.Resources) ratio {
@@ -71,7 +71,7 @@ func heldWithinShares(t *fairshare.Tree) int64 {
 // compare orders ratios. A queue without a share that holds something is above all queues
 // with a share. Of two such queues, the one that holds more of the total is higher.
 func (r ratio) compare(o ratio) int {
-	above := func(r ratio) bool { return r.deserved <= 0 && r.held > 0 }
+	above := func(r ratio) bool { return r.share <= 0 && r.held > 0 }
 	switch x, y := above(r), above(o); {
 	case x && y:
 		return fairshare.CompareProducts(r.held, o.total, o.held, r.total)
@@ -80,7 +80,7 @@ func (r ratio) compare(o ratio) int {
 	case y:
 		return -1
 	}
-	return fairshare.CompareProducts(r.held, max(1, o.deserved), o.held, max(1, r.deserved))
+	return fairshare.CompareProducts(r.held, max(1, o.share), o.held, max(1, r.share))
 }
 
 // balance is how much is held within shares, and the ratios of the siblings at the levels of

@@ -1,9 +1,8 @@
 // Package labelfilter rejects nodes that lack a label that the task requires: those of its
 // node selector, and the instance type if one is requested.
 //
-// It compares keys and values as text. Conditions other than equality are the
-// task of AffinityRequiredFilter, and the labels that models require are the task of
-// LabelMatchingFilter.
+// It compares keys and values as text. AffinityRequiredFilter checks conditions other than
+// equality, and LabelMatchingFilter the labels that models require.
 package labelfilter
 
 import (
