@@ -42,7 +42,7 @@ func TestDivide(t *testing.T) {
 		"what one leaves":       {12, list{ask("a", 1).weigh(4), ask("b", 9), ask("c", 9)}, []Allotment{{0, 1, Satisfied}, {0, 6, NoneLeft}, {0, 5, NoneLeft}}},
 		"left over in rounds":   {20, list{ask("a", 2).weigh(2), ask("b", 5), ask("c", 50)}, []Allotment{{0, 2, Satisfied}, {0, 5, Satisfied}, {0, 13, NoneLeft}}},
 		"weightless":            {12, list{ask("a", 9).quota(2).weigh(0), ask("b", 9)}, []Allotment{{2, 0, AtQuota}, {0, 9, Satisfied}}},
-		"no quota, no weight":    {8, list{ask("a", 9).weigh(0), ask("b", 3).weigh(0)}, []Allotment{{0, 0, AtQuota}, {0, 0, AtQuota}}},
+		"no quota, no weight":   {8, list{ask("a", 9).weigh(0), ask("b", 3).weigh(0)}, []Allotment{{0, 0, AtQuota}, {0, 0, AtQuota}}},
 		"weightless and short":  {4, list{ask("a", 9).quota(6).weigh(0), ask("b", 9).quota(6)}, []Allotment{{2, 0, NoneLeft}, {2, 0, NoneLeft}}},
 		"limit below the quota": {8, list{ask("a", 9).quota(4).limit(3).weigh(0)}, []Allotment{{3, 0, AtLimit}}},
 		"unlimited":             {8, list{ask("a", 9).quota(math.MaxInt64), ask("b", 9).weigh(9)}, []Allotment{{8, 0, NoneLeft}, {0, 0, NoneLeft}}},
