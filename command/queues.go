@@ -8,10 +8,11 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/fairshare"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/scenario"
-	"github.com/berth-project/berth/plugins/fairshare"
+	fairshareplugin "github.com/berth-project/berth/plugins/fairshare"
 	"github.com/spf13/cobra"
 )
 
@@ -77,8 +78,8 @@ func readSettings(b *manifest.Bundle) (fairshare.Settings, error) {
 		return fairshare.Settings{}, err
 	}
 	for _, p := range profile {
-		if p.Name == fairshare.Name && p.Arguments != nil {
-			return fairshare.ReadSettings(p.Arguments)
+		if p.Name == fairshareplugin.Name && p.Arguments != nil {
+			return fairshareplugin.ReadSettings(p.Arguments)
 		}
 	}
 	return fairshare.Settings{}, nil
@@ -170,8 +171,8 @@ func declares(q *fairshare.Queue, resource string) bool {
 // why says what a share is made of and why it is no larger.
 func why(q *fairshare.Queue, sh *fairshare.Share, amount func(int64) string) string {
 	var parts []string
-	if sh.Part.Quota > 0 {
-		parts = append(parts, amount(sh.Part.Quota)+" of the quota")
+	if sh.Allotment.Quota > 0 {
+		parts = append(parts, amount(sh.Allotment.Quota)+" of the quota")
 	}
 	if sh.OverQuota > 0 {
 		weight := fmt.Sprint(q.WeightOf(sh.Resource))
@@ -254,7 +255,7 @@ func (v *queueView) result() queuesResult {
 			n := sh.Resource
 			r.Shares = append(r.Shares, shareResult{
 				n, spell(n, sh.Quota), spell(n, sh.Limit), q.WeightOf(n), spell(n, sh.Request), spell(n, q.Used.Of(n)),
-				spell(n, sh.Share()), spell(n, sh.Part.Quota), spell(n, sh.OverQuota), sh.Stop, "", "",
+				spell(n, sh.Share()), spell(n, sh.Allotment.Quota), spell(n, sh.OverQuota), sh.Stop, "", "",
 			})
 			if p := sh.Past; p != nil {
 				last := &r.Shares[len(r.Shares)-1]

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Arguments are a plugin's arguments written as JSON. Decoding is as strict as
+// Arguments returns a plugin's arguments from JSON text. Decoding is as strict as
 // that of a configuration file: an unknown field is an error.
 func Arguments(text string) engine.Arguments { return jsonArguments(text) }
 

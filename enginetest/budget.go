@@ -2,31 +2,31 @@ package enginetest
 
 import "github.com/berth-project/berth/cluster"
 
-// BudgetBuilder makes a disruption budget.
+// BudgetBuilder builds a disruption budget.
 type BudgetBuilder struct{ b cluster.Budget }
 
-// Budget begins a budget.
+// Budget starts a budget with the name.
 func Budget(name string) *BudgetBuilder { return &BudgetBuilder{cluster.Budget{Name: name}} }
 
-// Namespace is where the jobs are that it is about.
+// Namespace sets the namespace of the jobs that the budget covers.
 func (b *BudgetBuilder) Namespace(name string) *BudgetBuilder { b.b.Namespace = name; return b }
 
-// Label demands a label of the jobs that it is about.
+// Label requires a label of the jobs that the budget covers.
 func (b *BudgetBuilder) Label(key, value string) *BudgetBuilder {
 	b.b.Selector = append(b.b.Selector, cluster.Requirement{Key: key, Operator: cluster.In, Values: []string{value}})
 	return b
 }
 
-// MinAvailable is how many tasks must be left running.
+// MinAvailable sets how many tasks must keep running.
 func (b *BudgetBuilder) MinAvailable(n int) *BudgetBuilder { b.b.Bound = n; return b }
 
-// MaxUnavailable is how many tasks may be missing.
+// MaxUnavailable sets how many tasks may be missing.
 func (b *BudgetBuilder) MaxUnavailable(n int) *BudgetBuilder {
 	b.b.Bound, b.b.Unavailable = n, true
 	return b
 }
 
-// Percent makes the bound one of a hundred tasks.
+// Percent makes the bound a percentage of all tasks.
 func (b *BudgetBuilder) Percent() *BudgetBuilder { b.b.Percent = true; return b }
 
 func (b *BudgetBuilder) addTo(s *cluster.State) error {

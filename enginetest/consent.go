@@ -5,8 +5,8 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Consent is a plugin that allows every victim to leave, so that a test sees only what
-// other plugins protect.
+// Consent returns a plugin that allows every victim to be evicted, so that a test sees
+// only what other plugins protect.
 func Consent() engine.Plugin { return consent{} }
 
 type consent struct{}

@@ -5,8 +5,8 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Fit is a plugin that turns down nodes without room, as some plugin of every
-// profile must: for tests of plugins that do not look at room themselves.
+// Fit returns a plugin that rejects nodes without room. Every profile needs such a
+// filter; tests use this one together with plugins that do not look at room themselves.
 func Fit() engine.Plugin { return fit{} }
 
 type fit struct{}

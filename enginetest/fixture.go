@@ -1,12 +1,12 @@
-// Package enginetest builds small clusters for tests, in few words:
+// Package enginetest builds small clusters for tests:
 //
 //	state := enginetest.State(
 //		enginetest.Node("a").CPU(96, "512Gi").GPUs(8, "A100", "80Gi"),
 //		enginetest.Job("train").Gang(2).Devices(4),
 //	)
 //
-// It is for tests, those of plugins outside this repository included: whatever
-// makes no sense panics.
+// It is for tests, including those of plugins outside this repository. Functions
+// panic on invalid input instead of returning errors.
 package enginetest
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Part is something a State is built from.
+// Part is an object that State adds to a State: a node, a queue, a budget or a job.
 type Part interface{ addTo(*cluster.State) error }
 
-// State builds a State from parts: queues and nodes first, then jobs, whatever their order here.
+// State builds a State from parts. Jobs are added after all other parts, whatever the order of the arguments.
 func State(parts ...Part) *cluster.State {
 	s := cluster.NewState()
 	for _, late := range []bool{false, true} {
@@ -33,7 +33,7 @@ func State(parts ...Part) *cluster.State {
 				continue
 			}
 			if err := p.addTo(s); err != nil {
-				panic("fixture: " + err.Error())
+				panic("enginetest: " + err.Error())
 			}
 		}
 	}
@@ -50,31 +50,31 @@ func Size(s string) cluster.Bytes {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("fixture: %q is no size", s))
+		panic(fmt.Sprintf("enginetest: %q is not a size", s))
 	}
 	return cluster.Bytes(n << shift)
 }
 
-// NodeBuilder makes a node.
+// NodeBuilder builds a node.
 type NodeBuilder struct{ n cluster.Node }
 
-// Node begins a node.
+// Node starts a node with the name.
 func Node(name string) *NodeBuilder {
 	return &NodeBuilder{cluster.Node{Name: name, Labels: map[string]string{}}}
 }
 
-// CPU gives the node cores and memory.
+// CPU sets the cores and the memory of the node.
 func (b *NodeBuilder) CPU(cores int, memory string) *NodeBuilder {
 	return b.Resource(cluster.CPU, int64(cores)*1000).Resource(cluster.Memory, int64(Size(memory)))
 }
 
-// Resource gives the node any resource, in its own unit.
+// Resource sets the capacity of any resource, in its own unit.
 func (b *NodeBuilder) Resource(name string, amount int64) *NodeBuilder {
 	b.n.Resources = append(b.n.Resources, cluster.Ledger{Name: name, Capacity: amount})
 	return b
 }
 
-// GPUs adds so many devices of the product, such as NVIDIA-L4, with so much memory each,
+// GPUs adds count devices of the product, such as NVIDIA-L4, each with the memory,
 // such as 24Gi.
 func (b *NodeBuilder) GPUs(count int, product, memory string) *NodeBuilder {
 	for range count {
@@ -87,7 +87,7 @@ func (b *NodeBuilder) GPUs(count int, product, memory string) *NodeBuilder {
 	return b
 }
 
-// Slices adds MIG slices, cut from a device of their own.
+// Slices adds count MIG slices, all cut from one device.
 func (b *NodeBuilder) Slices(count int, product, profile, memory string) *NodeBuilder {
 	from := len(b.n.Devices)
 	b.GPUs(count, product, memory)
@@ -99,7 +99,7 @@ func (b *NodeBuilder) Slices(count int, product, profile, memory string) *NodeBu
 	return b
 }
 
-// Label sets a label.
+// Label sets a label of the node.
 func (b *NodeBuilder) Label(key, value string) *NodeBuilder {
 	b.n.Labels[key] = value
 	return b
@@ -117,13 +117,13 @@ func (b *NodeBuilder) Taint(key, value string, effect cluster.Effect) *NodeBuild
 	return b
 }
 
-// Phase says how far the node is from taking tasks.
+// Phase sets the phase of the node, such as READY.
 func (b *NodeBuilder) Phase(p cluster.Phase) *NodeBuilder {
 	b.n.Phase = p
 	return b
 }
 
-// Artifact says that a file is on the node, and how far it has come.
+// Artifact puts a file on the node, in the given state.
 func (b *NodeBuilder) Artifact(name string, state cluster.ArtifactState) *NodeBuilder {
 	if b.n.Artifacts == nil {
 		b.n.Artifacts = map[string]cluster.ArtifactState{}
@@ -132,29 +132,29 @@ func (b *NodeBuilder) Artifact(name string, state cluster.ArtifactState) *NodeBu
 	return b
 }
 
-// Advertise says what isolation the node honours.
+// Advertise sets the isolation that the node supports.
 func (b *NodeBuilder) Advertise(a cluster.Advertised) *NodeBuilder {
 	b.n.Advertised = a
 	return b
 }
 
-// With changes anything else.
+// With changes any other field of the node.
 func (b *NodeBuilder) With(change func(*cluster.Node)) *NodeBuilder {
 	change(&b.n)
 	return b
 }
 
-// Build returns a node for use without a State.
+// Build returns the node for use without a State.
 func (b *NodeBuilder) Build() *cluster.Node {
 	s := cluster.NewState()
 	if err := b.addTo(s); err != nil {
-		panic("fixture: " + err.Error())
+		panic("enginetest: " + err.Error())
 	}
 	return s.Node(b.n.Name)
 }
 
 func (b *NodeBuilder) addTo(s *cluster.State) error {
-	// A builder may serve several States: they must not share ledgers.
+	// A builder may be added to several States, which must not share ledgers.
 	n := b.n
 	n.Labels = maps.Clone(b.n.Labels)
 	n.Resources = slices.Clone(b.n.Resources)
@@ -163,10 +163,10 @@ func (b *NodeBuilder) addTo(s *cluster.State) error {
 	return s.Apply(cluster.NodePut{Node: n})
 }
 
-// QueueBuilder makes a queue.
+// QueueBuilder builds a queue.
 type QueueBuilder struct{ q cluster.Queue }
 
-// Queue begins a queue.
+// Queue starts a queue with the name.
 func Queue(name string) *QueueBuilder { return &QueueBuilder{cluster.Queue{Name: name}} }
 
 // Tier sets the tier.
@@ -175,46 +175,46 @@ func (b *QueueBuilder) Tier(t cluster.Tier) *QueueBuilder { b.q.Tier = t; return
 // Priority sets the priority.
 func (b *QueueBuilder) Priority(p int32) *QueueBuilder { b.q.Priority = p; return b }
 
-// Limit bounds a resource, in its own unit (devices and cores in thousandths).
+// Limit sets the limit of a resource, in its own unit (devices and cores in thousandths).
 func (b *QueueBuilder) Limit(name string, amount int64) *QueueBuilder {
 	b.q.Limits = b.q.Limits.With(name, amount)
 	return b
 }
 
-// Parent puts the queue below another, which must have been built before it.
+// Parent puts the queue below another one, which must come before it in the arguments of State.
 func (b *QueueBuilder) Parent(name string) *QueueBuilder { b.q.Parent = name; return b }
 
-// Quota sets what the queue deserves of a resource, in its own unit.
+// Quota sets the quota of a resource, in its own unit (devices and cores in thousandths).
 func (b *QueueBuilder) Quota(name string, amount int64) *QueueBuilder {
 	b.q.Quota = b.q.Quota.With(name, amount)
 	return b
 }
 
-// Weight divides what is left over, of every resource.
+// Weight sets the weight of the queue for all resources.
 func (b *QueueBuilder) Weight(w int64) *QueueBuilder {
 	b.q.Weight, b.q.Weightless = w, w == 0
 	return b
 }
 
-// MinRun protects what has only just started.
+// MinRun sets how long tasks are protected after their start.
 func (b *QueueBuilder) MinRun(beforePreempt, beforeReclaim time.Duration) *QueueBuilder {
 	b.q.MinRunBeforePreempt, b.q.MinRunBeforeReclaim = int64(beforePreempt), int64(beforeReclaim)
 	return b
 }
 
-// OverQuotaWeight divides what is left over of one resource.
+// OverQuotaWeight sets the weight of the queue for one resource.
 func (b *QueueBuilder) OverQuotaWeight(name string, w int64) *QueueBuilder {
 	b.q.OverQuotaWeight = b.q.OverQuotaWeight.With(name, w)
 	return b
 }
 
-// Past says what the queue held of a resource from one time to another.
+// Past adds what the queue held of a resource between two times, in nanoseconds since 1970.
 func (b *QueueBuilder) Past(from, to int64, name string, amount int64) *QueueBuilder {
 	b.q.Past = append(b.q.Past, cluster.Usage{From: from, To: to, Resources: cluster.Resources{{Name: name, Value: amount}}})
 	return b
 }
 
-// Created sets the queue's age: smaller is older.
+// Created sets when the queue was created, in nanoseconds since 1970.
 func (b *QueueBuilder) Created(at int64) *QueueBuilder { b.q.Created = at; return b }
 
 func (b *QueueBuilder) addTo(s *cluster.State) error {
@@ -222,19 +222,19 @@ func (b *QueueBuilder) addTo(s *cluster.State) error {
 	return s.Apply(cluster.QueuePut{Queue: q})
 }
 
-// Engine builds an engine from plugins as they are, each with weight 1.
+// Engine builds an engine from the plugins, each with weight 1.
 func Engine(plugins ...engine.Plugin) *engine.Engine {
 	r := engine.NewRegistry()
 	var profile engine.Profile
 	for _, p := range plugins {
 		if err := r.RegisterPluginBuilder(p.Name(), func(engine.Arguments) (engine.Plugin, error) { return p, nil }); err != nil {
-			panic("fixture: " + err.Error())
+			panic("enginetest: " + err.Error())
 		}
 		profile = append(profile, engine.PluginConfig{Name: p.Name()})
 	}
 	e, err := engine.New(r, profile)
 	if err != nil {
-		panic("fixture: " + err.Error())
+		panic("enginetest: " + err.Error())
 	}
 	return e
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// JobBuilder makes a job of equal tasks.
+// JobBuilder builds a job of equal tasks.
 type JobBuilder struct {
 	j     cluster.Job
 	shape cluster.Shape
@@ -18,11 +18,11 @@ type JobBuilder struct {
 
 	started   []int64
 	subgroups []cluster.Subgroup
-	members   []int // of each subgroup
+	members   []int // number of tasks of each subgroup
 	topology  cluster.Topology
 }
 
-// Job begins a job of one task.
+// Job starts a job of one task. Its ID is "job/" and the name.
 func Job(name string) *JobBuilder {
 	b := &JobBuilder{count: 1}
 	b.j.ID = "job/" + name
@@ -33,37 +33,37 @@ func Job(name string) *JobBuilder {
 // Queue puts the job into a queue.
 func (b *JobBuilder) Queue(name string) *JobBuilder { b.j.Queue = name; return b }
 
-// Namespace puts the job into a namespace; its ID stays as it is.
+// Namespace puts the job into a namespace. Its ID does not change.
 func (b *JobBuilder) Namespace(name string) *JobBuilder { b.j.Namespace = name; return b }
 
 // Priority sets the priority.
 func (b *JobBuilder) Priority(p int32) *JobBuilder { b.j.Priority = p; return b }
 
-// Created sets the age.
+// Created sets when the job was created, in nanoseconds since 1970.
 func (b *JobBuilder) Created(at int64) *JobBuilder { b.j.Created = at; return b }
 
-// RunFor ends the job so many nanoseconds after its minimum has started, in simulations over time.
+// RunFor sets how many nanoseconds the job runs after its minimum has started. Only simulations over time use it.
 func (b *JobBuilder) RunFor(d int64) *JobBuilder { b.j.RunFor = d; return b }
 
-// PreemptionDelay is for how long it evicts nothing.
+// PreemptionDelay sets for how many nanoseconds the job evicts nothing.
 func (b *JobBuilder) PreemptionDelay(d int64) *JobBuilder { b.j.PreemptionDelay = d; return b }
 
-// StaleGrace is how long it may run below its minimum.
+// StaleGrace sets how many nanoseconds the job may run below its minimum.
 func (b *JobBuilder) StaleGrace(d int64) *JobBuilder { b.j.StaleGrace = &d; return b }
 
-// Preemptible lets the job be evicted.
+// Preemptible allows the job to be evicted.
 func (b *JobBuilder) Preemptible() *JobBuilder {
 	b.j.Preemptible, b.shape.Preemptible = true, true
 	return b
 }
 
-// Gang makes it n tasks that stand or fall together.
+// Gang gives the job n tasks. Its minimum is all of them unless Min sets another one.
 func (b *JobBuilder) Gang(n int) *JobBuilder { b.count = n; return b }
 
-// Min says how many of the tasks must stand together.
+// Min sets the minimum of the job.
 func (b *JobBuilder) Min(n int) *JobBuilder { b.min = n; return b }
 
-// Subgroup makes a part of the next so many tasks, of which min must stand.
+// Subgroup puts the next tasks that are in no subgroup yet into a subgroup with a minimum.
 func (b *JobBuilder) Subgroup(name string, tasks, min int, t cluster.Topology) *JobBuilder {
 	b.subgroups = append(b.subgroups, cluster.Subgroup{Name: name, Min: min, Topology: t})
 	b.members = append(b.members, tasks)
@@ -73,42 +73,42 @@ func (b *JobBuilder) Subgroup(name string, tasks, min int, t cluster.Topology) *
 // Topology keeps all tasks near each other.
 func (b *JobBuilder) Topology(t cluster.Topology) *JobBuilder { b.topology = t; return b }
 
-// CPU asks for cores (in thousandths) and memory.
+// CPU requests cores (in thousandths) and memory.
 func (b *JobBuilder) CPU(milli int64, memory string) *JobBuilder {
 	return b.Resource(cluster.CPU, milli).Resource(cluster.Memory, int64(Size(memory)))
 }
 
-// Resource asks for any resource.
+// Resource requests any resource, in its own unit.
 func (b *JobBuilder) Resource(name string, amount int64) *JobBuilder {
 	b.shape.Resources = b.shape.Resources.With(name, amount)
 	return b
 }
 
-// Devices asks for whole devices.
+// Devices requests n whole devices.
 func (b *JobBuilder) Devices(n int) *JobBuilder { b.shape.Need.Devices = n; return b }
 
-// DeviceMemory asks for memory of each of n devices.
+// DeviceMemory requests memory of each of n devices.
 func (b *JobBuilder) DeviceMemory(n int, memory string) *JobBuilder {
 	b.shape.Need.Devices, b.shape.Need.Memory = n, Size(memory)
 	return b
 }
 
-// Share asks for a part of each of n devices.
+// Share requests a fraction of each of n devices.
 func (b *JobBuilder) Share(n int, share cluster.Milli) *JobBuilder {
 	b.shape.Need.Devices, b.shape.Need.Share = n, share
 	return b
 }
 
-// Isolate asks for isolation.
+// Isolate requests isolation.
 func (b *JobBuilder) Isolate(i cluster.Isolation) *JobBuilder { b.shape.Isolation = i; return b }
 
-// Selector demands a label.
+// Selector requires a label of nodes.
 func (b *JobBuilder) Selector(key, value string) *JobBuilder {
 	b.shape.Selector = append(b.shape.Selector, cluster.Label{Key: key, Value: value})
 	return b
 }
 
-// Label labels the job itself.
+// Label sets a label of the job itself.
 func (b *JobBuilder) Label(key, value string) *JobBuilder {
 	if b.j.Labels == nil {
 		b.j.Labels = map[string]string{}
@@ -117,13 +117,14 @@ func (b *JobBuilder) Label(key, value string) *JobBuilder {
 	return b
 }
 
-// Affinity ties the job to others.
+// Affinity adds a term of affinity to other jobs.
 func (b *JobBuilder) Affinity(t cluster.JobTerm) *JobBuilder {
 	b.j.Affinity = append(b.j.Affinity, t)
 	return b
 }
 
-// WholeNodes asks for replicas on whole nodes of one group.
+// WholeNodes requests whole nodes of one group, one for each replica. Memory is what a
+// replica needs of its node's devices.
 func (b *JobBuilder) WholeNodes(replicas int, memory string) *JobBuilder {
 	b.count = replicas
 	b.shape.Need.WholeNode = true
@@ -131,29 +132,29 @@ func (b *JobBuilder) WholeNodes(replicas int, memory string) *JobBuilder {
 	return b
 }
 
-// Served makes it a replica of a model.
+// Served makes the job a replica of a model with the placement strategy.
 func (b *JobBuilder) Served(s cluster.Strategy) *JobBuilder { b.shape.Strategy = s; return b }
 
-// Set makes it one of so many replicas.
+// Set makes the job a replica of a set that should have the desired number of replicas.
 func (b *JobBuilder) Set(name string, desired int) *JobBuilder {
 	b.j.Set.Name, b.j.Set.Desired = name, desired
 	return b
 }
 
-// Health says how the replica is.
+// Health sets the reported health of the replica.
 func (b *JobBuilder) Health(h cluster.Health) *JobBuilder { b.j.Health = h; return b }
 
-// Shape changes anything else about its tasks.
+// Shape changes anything else about the tasks.
 func (b *JobBuilder) Shape(change func(*cluster.Shape)) *JobBuilder {
 	change(&b.shape)
 	return b
 }
 
-// On says that the tasks run already, one on each of the nodes.
+// On binds the tasks to the nodes: one task to each of them, in order.
 func (b *JobBuilder) On(nodes ...string) *JobBuilder { b.nodes = nodes; return b }
 
-// Started says when the running tasks began, in the order of On; the last time
-// holds for the rest.
+// Started sets when the tasks that On binds started, in the same order, in nanoseconds
+// since 1970. The last time applies to all remaining tasks.
 func (b *JobBuilder) Started(at ...int64) *JobBuilder { b.started = at; return b }
 
 // Build returns the job for use without a State.
@@ -171,7 +172,7 @@ func (b *JobBuilder) Build() *cluster.Job {
 	next := 0
 	for g, n := range b.members {
 		if next+n > b.count {
-			panic(fmt.Sprintf("fixture: %s has too few tasks for subgroup %q", j.ID, b.subgroups[g].Name))
+			panic(fmt.Sprintf("enginetest: %s has too few tasks for subgroup %q", j.ID, b.subgroups[g].Name))
 		}
 		for _, t := range alt.Tasks[next : next+n] {
 			t.Subgroup = g + 1

@@ -7,15 +7,15 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Scheduler runs one session after the other on a State and tells the observers of
-// plugins what happens, as a scheduler that keeps running does.
+// Scheduler runs one session after another on a State and calls the observers of
+// plugins, as a scheduler that keeps running does.
 type Scheduler struct {
 	Engine *engine.Engine
 	State  *cluster.State
 }
 
-// Run runs a patient session at the time, in nanoseconds since 1970, and tells the
-// observers what it decided.
+// Run runs a patient session at the time, in nanoseconds since 1970, and passes its
+// decisions to the observers.
 func (s *Scheduler) Run(now int64) (engine.Outcome, error) {
 	session := s.Engine.Open(s.State, engine.Options{Now: now, Patient: true})
 	out, err := session.Run()
@@ -23,8 +23,8 @@ func (s *Scheduler) Run(now int64) (engine.Outcome, error) {
 	return out, errors.Join(err, s.Engine.Committed(&out))
 }
 
-// Apply applies a change that is reported from outside, and tells the observers of
-// bindings and evictions that it confirms.
+// Apply applies a change that is reported from outside. If it confirms a binding or an
+// eviction, the observers are called.
 func (s *Scheduler) Apply(c cluster.Change) error {
 	tell := s.Engine.Watch(s.State, c)
 	if err := s.State.Apply(c); err != nil {

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// DisruptionBudget bounds how many tasks of some jobs may be missing at a time
-// because somebody evicted or moved them.
+// DisruptionBudget bounds how many tasks of the selected jobs may be missing at a
+// time because they were evicted or moved.
 type DisruptionBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -14,13 +14,13 @@ type DisruptionBudget struct {
 	Spec DisruptionBudgetSpec `json:"spec,omitempty"`
 }
 
-// DisruptionBudgetSpec has either minAvailable or maxUnavailable. Percentages
-// are of all tasks that the selected jobs have, and are rounded up.
+// DisruptionBudgetSpec has either minAvailable or maxUnavailable. A percentage is
+// of all tasks of the selected jobs, and is rounded up.
 type DisruptionBudgetSpec struct {
-	// Selector of the jobs it is about, in the budget's own namespace.
+	// Selector selects the jobs that the budget covers, in the budget's own namespace.
 	Selector JobSelector `json:"selector"`
-	// MinAvailable tasks must be left running: 2 or 30%.
+	// MinAvailable is how many tasks must keep running, such as 2 or 30%.
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
-	// MaxUnavailable tasks may be missing: 2 or 30%.
+	// MaxUnavailable is how many tasks may be missing, such as 2 or 30%.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }

@@ -6,39 +6,39 @@ import (
 )
 
 // SchedulerConfiguration changes the default profile: which plugins run, in which
-// order, with what weight and arguments.
+// order, with which weights and arguments.
 type SchedulerConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// ReplaceDefaults drops the default profile: only the plugins listed here run, in this order.
 	ReplaceDefaults bool `json:"replaceDefaults,omitempty"`
-	// Plugins are the changes. A plugin that the default profile has keeps its place in
-	// it, and any other is added at the end, unless before, after or position says otherwise.
+	// Plugins are the changes to the default profile. A plugin of the default profile keeps
+	// its position, and any other plugin is added at the end, unless before, after or position is given.
 	Plugins []PluginConfig `json:"plugins,omitempty"`
 }
 
-// The ends of a profile.
+// The values of PluginConfig.Position.
 const (
 	PositionFirst = "First"
 	PositionLast  = "Last"
 )
 
-// PluginConfig is one plugin's place in the profile. Of before, after and position it
-// has at most one; where several plugins name the same place, they keep the order in
-// which they are written.
+// PluginConfig configures one plugin of the profile. At most one of before, after and
+// position may be given. Plugins that name the same position keep the order in which
+// they are written.
 type PluginConfig struct {
 	Name string `json:"name"`
-	// Weight of its scores and of what it says that victims cost, from 1 to 100000; the profile's unless given.
+	// Weight multiplies the plugin's scores and its costs of victims, from 1 to 100000. The default is the weight in the profile.
 	Weight *int `json:"weight,omitempty"`
-	// Before puts the plugin directly before the one of this name.
+	// Before puts the plugin directly before the plugin with this name.
 	Before string `json:"before,omitempty"`
-	// After puts the plugin directly after the one of this name.
+	// After puts the plugin directly after the plugin with this name.
 	After string `json:"after,omitempty"`
-	// Position puts the plugin at an end of the profile: First or Last.
+	// Position puts the plugin at the beginning or the end of the profile: First or Last.
 	Position string `json:"position,omitempty"`
-	// Disabled takes the plugin out of the profile.
+	// Disabled removes the plugin from the profile.
 	Disabled bool `json:"disabled,omitempty"`
-	// Arguments are the plugin's own; it refuses those it does not know.
+	// Arguments are passed to the plugin, which refuses an argument that it does not know.
 	Arguments runtime.RawExtension `json:"arguments,omitempty"`
 }

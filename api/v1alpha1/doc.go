@@ -1,13 +1,12 @@
-// Package v1alpha1 holds what people write: the manifests of nodes, queues,
-// jobs, models, disruption budgets, the scheduler's configuration and scenarios. YAML
-// files and, on Kubernetes, custom resources share these types.
+// Package v1alpha1 defines the manifests that users write: nodes, queues, jobs,
+// models, disruption budgets, the configuration of the scheduler, and scenarios.
+// YAML files and, on Kubernetes, custom resources share these types.
 //
-// It says what can be written and refuses to know what it means: defaults,
-// validation and the step to cluster.State are in package manifest, which can
-// name the file and line of whatever is wrong.
+// The package holds the types only. Defaults, validation and the conversion to
+// cluster.State are in package manifest, which reports errors with file and line.
 package v1alpha1
 
-// Group and version of everything in this package.
+// Group and version of all kinds in this package.
 const (
 	Group      = "berth.dev"
 	Version    = "v1alpha1"
@@ -32,12 +31,12 @@ const (
 	LabelCell = "berth.dev/cell"
 	// LabelQueue is the queue of a pod, as a label or an annotation.
 	LabelQueue = "berth.dev/queue"
-	// LabelPreemptible is "true" on pods that may be evicted for others, and "false"
-	// on pods that may not, as a label or an annotation. The default is as for jobs.
+	// LabelPreemptible is "true" on pods that may be evicted for other jobs, and "false"
+	// on pods that may not, as a label or an annotation. The default is that of a Job.
 	LabelPreemptible = "berth.dev/preemptible"
-	// AnnotationPreemptionDelay is for how long a pod evicts and moves nothing, as a
-	// job's preemptionDelay: "5m".
+	// AnnotationPreemptionDelay is how long a pod evicts and moves no other task, such
+	// as "5m". It has the meaning of preemptionDelay of a Job.
 	AnnotationPreemptionDelay = "berth.dev/preemption-delay"
-	// LabelInstanceType is what Placement.InstanceType asks for.
+	// LabelInstanceType is the label that Placement.InstanceType requires.
 	LabelInstanceType = "node.kubernetes.io/instance-type"
 )

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Job is tasks that stand or fall together. Its labels are what other jobs'
-// affinity selects.
+// Job is one or more tasks that are queued and placed as a unit. The affinity of other
+// jobs selects a job by its labels.
 type Job struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -16,178 +16,178 @@ type Job struct {
 	Status JobStatus `json:"status,omitempty"`
 }
 
-// JobSpec is what a job asks for. It has either tasks or alternatives.
+// JobSpec is what a job requests. It has either tasks or alternatives.
 type JobSpec struct {
-	// Queue that pays for it; "default" unless given.
+	// Queue is the queue that the job is charged to; "default" unless given.
 	Queue    string `json:"queue,omitempty"`
 	Priority int32  `json:"priority,omitempty"`
-	// Preemptible jobs may be evicted for others. Unless given, jobs of Scavenger
-	// queues, and of queues below one, are preemptible, and others are not.
+	// Preemptible jobs may be evicted for other jobs. Unless given, the jobs of Scavenger
+	// queues, and of queues below one, are preemptible, and all other jobs are not.
 	Preemptible *bool `json:"preemptible,omitempty"`
-	// MinMember of the tasks are placed together, or none. Unless given: all of
-	// them, or with subgroups their minima and all tasks that are in none.
+	// MinMember is the minimum: how many of the tasks are placed together, or not at all.
+	// The default is all tasks; with subgroups, it is their minima and all tasks that are in no subgroup.
 	MinMember *int `json:"minMember,omitempty"`
-	// Subgroups are parts of the job with minima and a topology of their own.
+	// Subgroups are sets of tasks of the job with a minimum and a topology of their own.
 	Subgroups []Subgroup `json:"subgroups,omitempty"`
-	// MinSubgroups is how many of the subgroups without a parent must have their
-	// minimum; all of them unless given. The rest is surplus, each as a whole.
+	// MinSubgroups is how many of the subgroups without a parent must have their minimum;
+	// all of them unless given. The remaining subgroups are surplus: each is placed as a whole or not at all.
 	MinSubgroups *int `json:"minSubgroups,omitempty"`
 	// Topology keeps all tasks near each other.
 	Topology *Topology `json:"topology,omitempty"`
-	// RunTime is how long it runs once its minimum has started: simulations over
-	// time end it then. Decisions do not look at it. None: it runs on.
+	// RunTime is how long the job runs after its minimum has started. Simulations over
+	// time end the job then; decisions do not depend on it. Unless given, the job does not end.
 	RunTime *metav1.Duration `json:"runTime,omitempty"`
-	// StaleGrace is how long the job may run below its minimum before the rest of it
-	// is evicted; below 0: for good. Unless given, the StaleGang plugin decides.
+	// StaleGrace is how long the job may run below its minimum before its remaining tasks
+	// are evicted. A negative value means without end. Unless given, the StaleGang plugin decides.
 	StaleGrace *metav1.Duration `json:"staleGrace,omitempty"`
-	// PreemptionDelay is for how long the job evicts and moves nothing after it was
-	// created, or evicted last: it is placed where there is free room, and waits
-	// otherwise, perhaps for nodes that are being added. None: it does not wait.
+	// PreemptionDelay is how long the job evicts and moves no other task after it was
+	// created or last evicted. Until then it is placed only where room is free, and otherwise
+	// waits, for example for nodes that are being added. Unless given, there is no delay.
 	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
-	// Cells to try, in order; the whole job goes into one. None: any node will do.
+	// Cells are the cells to try, in order. All tasks of the job are placed in one cell. Unless given, any node is allowed.
 	Cells []string `json:"cells,omitempty"`
-	// NodeSelector is labels that nodes must have.
+	// NodeSelector lists the labels that nodes must have.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	Tolerations  []Toleration      `json:"tolerations,omitempty"`
 	Affinity     *Affinity         `json:"affinity,omitempty"`
-	// Isolation is what tasks ask for that do not say otherwise.
+	// Isolation applies to the tasks that have no isolation of their own.
 	Isolation *Isolation `json:"isolation,omitempty"`
 	Placement *Placement `json:"placement,omitempty"`
 	Tasks     []Task     `json:"tasks,omitempty"`
-	// Alternatives are forms the job may take, tried in order.
+	// Alternatives are the forms that the job may take. They are tried in order.
 	Alternatives []Alternative `json:"alternatives,omitempty"`
 }
 
 // Alternative is one form of a job. MinMember, Subgroups, Topology and Placement
-// of the job hold where it says nothing.
+// default to those of the job.
 type Alternative struct {
 	Name      string     `json:"name,omitempty"`
 	MinMember *int       `json:"minMember,omitempty"`
 	Subgroups []Subgroup `json:"subgroups,omitempty"`
-	// MinSubgroups of its own subgroups, or of the job's.
+	// MinSubgroups refers to the alternative's subgroups, or to those of the job if it has none.
 	MinSubgroups *int       `json:"minSubgroups,omitempty"`
 	Topology     *Topology  `json:"topology,omitempty"`
 	Placement    *Placement `json:"placement,omitempty"`
 	Tasks        []Task     `json:"tasks"`
 }
 
-// Subgroup is tasks of a job of which so many are placed with the job's minimum:
-// a leader, and at least half of its workers. Subgroups may be in others.
+// Subgroup is a set of tasks of a job with a minimum of its own, such as a leader and at
+// least half of its workers. A subgroup may contain other subgroups.
 type Subgroup struct {
 	Name string `json:"name"`
-	// Parent is the subgroup that it is in, by name; none: it is in the job itself.
+	// Parent is the name of the subgroup that contains this one. Unless given, it is directly in the job.
 	Parent string `json:"parent,omitempty"`
-	// Tasks are entries of the job's tasks, by name; an entry is in one subgroup at
-	// most. A subgroup that others are in needs none of its own.
+	// Tasks are the names of entries of the job's tasks. An entry is in at most one
+	// subgroup. A subgroup that contains other subgroups may have no tasks of its own.
 	Tasks []string `json:"tasks,omitempty"`
-	// MinMember of its own tasks are placed with its minimum; all of them unless given.
+	// MinMember is how many of its own tasks belong to its minimum; all of them unless given.
 	MinMember *int `json:"minMember,omitempty"`
-	// MinSubgroups is how many of the subgroups in it must have their minimum; all of
-	// them unless given. The rest is surplus, each as a whole.
+	// MinSubgroups is how many of the subgroups that it contains must have their minimum; all of
+	// them unless given. The remaining subgroups are surplus: each is placed as a whole or not at all.
 	MinSubgroups *int `json:"minSubgroups,omitempty"`
-	// Topology keeps its tasks, and those of all subgroups in it, near each other.
+	// Topology keeps its tasks, and those of all subgroups that it contains, near each other.
 	Topology *Topology `json:"topology,omitempty"`
 }
 
-// Topology keeps tasks near each other. A level is a label of nodes, such as
-// rack; nodes with the same value of it form a domain.
+// Topology keeps tasks near each other. A level is a label of nodes, such as rack.
+// The nodes with one value of the label form a domain.
 type Topology struct {
-	// Required is the level of which all tasks must be in one domain.
+	// Required is the level at which all tasks must be in one domain.
 	Required string `json:"required,omitempty"`
-	// Preferred levels, the narrowest first: tasks go into as few domains of each as possible.
+	// Preferred lists levels, the narrowest first. The tasks are placed in as few domains of each as possible.
 	Preferred []string `json:"preferred,omitempty"`
 }
 
-// Task is so many equal tasks; each goes onto one node and is called name-0, name-1, …
+// Task is a number of equal tasks. Each is placed on one node; they are called name-0, name-1, …
 type Task struct {
 	Name string `json:"name"`
-	// Replicas is how many there are; 1 unless given.
+	// Replicas is the number of tasks; 1 unless given.
 	Replicas *int `json:"replicas,omitempty"`
-	// Resources of each: cpu, memory and whatever else nodes count. Devices have a field of their own.
-	// A task is one container: without cpu it counts as 100m in scores, without memory as 200 MiB.
+	// Resources are requested by each task: cpu, memory and any other resource that nodes count. Devices have a field of their own.
+	// A task counts as one container: in scores, a task without cpu counts as 100m, and a task without memory as 200 MiB.
 	Resources corev1.ResourceList `json:"resources,omitempty"`
 	Devices   *DeviceNeed         `json:"devices,omitempty"`
 	Isolation *Isolation          `json:"isolation,omitempty"`
-	// NodeSelector is labels that its nodes must have, beside those that the job asks for.
+	// NodeSelector lists labels that the task's nodes must have, in addition to the job's.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Affinity to nodes, beside the job's.
+	// Affinity to nodes, in addition to the job's.
 	Affinity *NodeAffinity `json:"affinity,omitempty"`
 }
 
-// NodeAffinity draws tasks to nodes, or keeps them away.
+// NodeAffinity attracts tasks to nodes, or keeps them away from nodes.
 type NodeAffinity struct {
-	// Required: a node must match any of the terms, and what the job requires.
+	// Required is a list of terms. A node must match one of them, and also what the job requires.
 	Required []NodeTerm `json:"required,omitempty"`
-	// Preferred terms add to a node's score, or take from it, as the job's do.
+	// Preferred terms raise or lower the score of a node, as the job's preferred terms do.
 	Preferred []PreferredTerm `json:"preferred,omitempty"`
 }
 
-// DeviceNeed is what one task asks of the devices of its node: whole devices,
-// or of each so much memory, or of each a share.
+// DeviceNeed is what one task requests of the devices of its node: whole devices, or an
+// amount of memory of each device, or a fraction of each device.
 type DeviceNeed struct {
-	// Count of devices; 1 unless given.
+	// Count is the number of devices; 1 unless given.
 	Count *int `json:"count,omitempty"`
-	// Memory of each device.
+	// Memory is the memory that is requested of each device.
 	Memory *resource.Quantity `json:"memory,omitempty"`
-	// Share of each device, above 0 and at most 1: 0.5 or 500m.
+	// Share is the fraction of each device, above 0 and at most 1: 0.5 or 500m.
 	Share *resource.Quantity `json:"share,omitempty"`
-	// TotalMemory that the devices must give together.
+	// TotalMemory is the memory that the devices must provide together.
 	TotalMemory *resource.Quantity `json:"totalMemory,omitempty"`
-	// SameProduct forbids a mix of products.
+	// SameProduct requires that all devices are of one product.
 	SameProduct bool `json:"sameProduct,omitempty"`
-	// Products that will do; any unless given.
+	// Products lists the products that are allowed; any product unless given.
 	Products []string `json:"products,omitempty"`
-	// Partition is the MIG profile to ask for.
+	// Partition is the MIG profile that is requested.
 	Partition string `json:"partition,omitempty"`
 }
 
-// Isolation is how strictly a task is kept from others.
+// Isolation is how strictly a task is separated from other tasks.
 type Isolation struct {
 	// CPU is BestEffort, WholeCore or StrictIsolated.
 	CPU string `json:"cpu,omitempty"`
 	// GPU is Shared, SessionExclusive, DeviceExclusive or PartitionExclusive.
 	GPU string `json:"gpu,omitempty"`
-	// Session names the session of SessionExclusive; tasks of one session may share devices.
+	// Session is the session that SessionExclusive refers to. Tasks of one session may share devices.
 	Session string `json:"session,omitempty"`
 }
 
-// Placement is how tasks relate to nodes.
+// Placement is whether a job takes devices or whole nodes.
 type Placement struct {
-	// Unit is Device (the default) or Node: whole nodes of one group, never two replicas on one.
+	// Unit is Device (the default) or Node. With Node, a job takes whole nodes of one group, and no two replicas share a node.
 	Unit string `json:"unit,omitempty"`
-	// NodesPerReplica with unit Node; 1 unless given.
+	// NodesPerReplica is the number of nodes of a replica with unit Node; 1 unless given.
 	NodesPerReplica *int `json:"nodesPerReplica,omitempty"`
-	// InstanceType requires the label node.kubernetes.io/instance-type.
+	// InstanceType is the required value of the label node.kubernetes.io/instance-type.
 	InstanceType string `json:"instanceType,omitempty"`
 }
 
-// Toleration lets tasks past a taint.
+// Toleration allows tasks on nodes with a taint.
 type Toleration struct {
-	// Key of the taint; none with Exists tolerates everything.
+	// Key is the key of the taint. An empty key with Exists tolerates every taint.
 	Key string `json:"key,omitempty"`
 	// Operator is Equal (the default) or Exists.
 	Operator string `json:"operator,omitempty"`
 	Value    string `json:"value,omitempty"`
-	// Effect to tolerate; every effect unless given.
+	// Effect is the effect that is tolerated; every effect unless given.
 	Effect string `json:"effect,omitempty"`
 }
 
-// Affinity draws a job to nodes and other jobs, or keeps it away from them.
+// Affinity attracts a job to nodes and other jobs, or keeps it away from them.
 type Affinity struct {
-	// Required: a node must match any of the terms.
+	// Required is a list of terms. A node must match one of them.
 	Required []NodeTerm `json:"required,omitempty"`
-	// Preferred terms add to a node's score, or take from it.
+	// Preferred terms raise or lower the score of a node.
 	Preferred []PreferredTerm `json:"preferred,omitempty"`
 	// Jobs is affinity to other jobs.
 	Jobs []JobTerm `json:"jobs,omitempty"`
 }
 
-// NodeTerm is conditions on a node's labels that hold together.
+// NodeTerm is a list of conditions on a node's labels. All of them must hold.
 type NodeTerm struct {
 	MatchExpressions []Requirement `json:"matchExpressions"`
 }
 
-// PreferredTerm is a term with a weight from -100 to 100; below 0 pushes away.
+// PreferredTerm is a term with a weight from -100 to 100. A negative weight lowers the score of nodes that match.
 type PreferredTerm struct {
 	Weight           int32         `json:"weight"`
 	MatchExpressions []Requirement `json:"matchExpressions"`
@@ -201,50 +201,50 @@ type Requirement struct {
 	Values   []string `json:"values,omitempty"`
 }
 
-// JobTerm ties a job to others within a domain of nodes.
+// JobTerm requires or prefers that a job is in the same domain of nodes as other jobs.
 type JobTerm struct {
 	Selector JobSelector `json:"selector"`
-	// Within is the label whose value makes a domain, such as rack; none: the node itself.
+	// Within is the label that names the domains, such as rack. Unless given, each node is a domain.
 	Within string `json:"within,omitempty"`
-	// Anti keeps away from the selected jobs instead.
+	// Anti keeps the job away from the selected jobs instead.
 	Anti bool `json:"anti,omitempty"`
-	// Weight from 1 to 100 makes it a preference; none: it is required.
+	// Weight from 1 to 100 makes the term a preference. Unless given, the term is required.
 	Weight int32 `json:"weight,omitempty"`
-	// Namespaces to look in; the job's own unless given.
+	// Namespaces are those in which jobs are selected; the job's own namespace unless given.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// JobSelector picks jobs by their labels; everything in it must hold.
+// JobSelector selects jobs by their labels. All conditions in it must hold.
 type JobSelector struct {
 	MatchLabels      map[string]string `json:"matchLabels,omitempty"`
 	MatchExpressions []Requirement     `json:"matchExpressions,omitempty"`
 }
 
-// JobStatus says what already runs.
+// JobStatus is what the job already runs.
 type JobStatus struct {
-	// Alternative that runs, by its name; the first one that has all the placed tasks unless given.
+	// Alternative is the name of the alternative that runs. The default is the first one that has all placed tasks.
 	Alternative string          `json:"alternative,omitempty"`
 	Placements  []TaskPlacement `json:"placements,omitempty"`
-	// TornSince is since when it has run below its minimum; unless given, a session
-	// notes it when it first sees it.
+	// TornSince is the time since which the job has run below its minimum. Unless given,
+	// it is the time of the first session that finds the job below its minimum.
 	TornSince *metav1.Time `json:"tornSince,omitempty"`
-	// Evicted is when a task of it was evicted last; the preemption delay counts from
-	// there.
+	// Evicted is when a task of the job was last evicted. The preemption delay is
+	// counted from that time.
 	Evicted *metav1.Time `json:"evicted,omitempty"`
 }
 
 // TaskPlacement is where one task runs, or how it ended.
 type TaskPlacement struct {
-	// Task by its name and number: worker-0.
+	// Task is the name and number of the task, such as worker-0.
 	Task string `json:"task"`
-	// Node that it is on; none where it has ended.
+	// Node is the node that the task is on; empty if the task has ended.
 	Node string `json:"node,omitempty"`
 	// State is Running (the default), Releasing, Succeeded or Failed. A task that is
-	// Releasing holds its room until it has left. One that has ended holds nothing and
-	// is not placed again: if it Succeeded it counts for the minimum, and if it Failed it does not.
+	// Releasing holds its room until its end is reported. A task that has ended holds nothing and
+	// is not placed again; it counts for the minimum if it Succeeded, and does not if it Failed.
 	State string `json:"state,omitempty"`
-	// Devices by index; chosen for it unless given.
+	// Devices are the indexes of the task's devices; unless given, they are chosen.
 	Devices []int `json:"devices,omitempty"`
-	// Started is when it began to run; long ago unless given.
+	// Started is when the task began to run. Unless given, it counts as started long ago.
 	Started *metav1.Time `json:"started,omitempty"`
 }

@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Model is a model to serve. Each replica becomes a job, model/NAME-0,
-// model/NAME-1, …, which takes the first form that fits: one device, several
-// devices of a node, several nodes, layers partly in the node's memory, no device.
+// Model is a model to serve. Each replica becomes a job, model/NAME-0, model/NAME-1, …,
+// which takes the first form that fits: one device, several devices of a node, several
+// nodes, some layers in the memory of the node, or no device.
 type Model struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -17,159 +17,159 @@ type Model struct {
 	Status ModelStatus `json:"status,omitempty"`
 }
 
-// ModelSpec is what to serve, how, and where.
+// ModelSpec is which model is served, how, and where.
 type ModelSpec struct {
-	// Replicas to serve; 1 unless given.
+	// Replicas is the number of replicas; 1 unless given.
 	Replicas *int `json:"replicas,omitempty"`
-	// Backend is vllm, sglang, mindie, voxbox, llamacpp or custom; llamacpp for
-	// GGUF files and vllm for everything else unless given.
+	// Backend is vllm, sglang, mindie, voxbox, llamacpp or custom. The default is llamacpp for
+	// GGUF files and vllm for all other models.
 	Backend string `json:"backend,omitempty"`
-	// BackendVersion, such as 0.9.1; the newest that is known unless given.
+	// BackendVersion is the version of the backend, such as 0.9.1. The default is the newest version that is known.
 	BackendVersion string      `json:"backendVersion,omitempty"`
 	Source         ModelSource `json:"source"`
-	// Context is how many tokens a sequence may have; as many as the model can unless given.
+	// Context is the number of tokens that a sequence may have. The default is the maximum of the model.
 	Context int `json:"context,omitempty"`
-	// Sequences that the cache must hold at once, each with a full context; 1 unless given.
+	// Sequences is the number of sequences that the cache must hold at once, each with a full context; 1 unless given.
 	Sequences int `json:"sequences,omitempty"`
-	// BatchTokens go through the model in one step; the backend's default unless given.
+	// BatchTokens is the number of tokens that the model processes in one step. The default is the backend's.
 	BatchTokens int `json:"batchTokens,omitempty"`
-	// GPUMemoryUtilization is the part of each device that vllm, sglang and mindie
-	// claim: above 0 and at most 1; the backend's default unless given.
+	// GPUMemoryUtilization is the fraction of each device that vllm, sglang and mindie
+	// claim: above 0 and at most 1. The default is the backend's.
 	GPUMemoryUtilization *resource.Quantity `json:"gpuMemoryUtilization,omitempty"`
 	Parallelism          *Parallelism       `json:"parallelism,omitempty"`
-	// KVCacheBits is 16, 8 or 4: what a cached number takes; 16 unless given.
+	// KVCacheBits is the size of a number in the cache: 16, 8 or 4 bits; 16 unless given.
 	KVCacheBits int `json:"kvCacheBits,omitempty"`
-	// Draft is a small model that guesses ahead; it is loaded beside the model.
+	// Draft is a small model for speculative decoding. It is loaded beside the model.
 	Draft *ModelSource `json:"draft,omitempty"`
 	// Adapters are LoRA adapters that are loaded beside the model.
 	Adapters []Adapter `json:"adapters,omitempty"`
-	// Memory that is known better than it can be estimated.
+	// Memory replaces estimates by known amounts.
 	Memory *ModelMemory `json:"memory,omitempty"`
-	// Resources of each task: cpu, memory and whatever else nodes count.
+	// Resources are requested by each task: cpu, memory and any other resource that nodes count.
 	Resources corev1.ResourceList `json:"resources,omitempty"`
 	Placement ModelPlacement      `json:"placement,omitempty"`
 
-	// Queue that pays for it; "default" unless given.
+	// Queue is the queue that the model is charged to; "default" unless given.
 	Queue    string `json:"queue,omitempty"`
 	Priority int32  `json:"priority,omitempty"`
-	// Preemptible models may be evicted for others. The default is as for jobs.
+	// Preemptible models may be evicted for other jobs. The default is that of a Job.
 	Preemptible *bool `json:"preemptible,omitempty"`
-	// StaleGrace is how long a replica may run below its minimum, as for jobs.
+	// StaleGrace is how long a replica may run below its minimum. It has the meaning of staleGrace of a Job.
 	StaleGrace *metav1.Duration `json:"staleGrace,omitempty"`
-	// PreemptionDelay is for how long a replica evicts and moves nothing, as for jobs.
+	// PreemptionDelay is how long a replica evicts and moves no other task. It has the meaning of preemptionDelay of a Job.
 	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
 	Isolation       *Isolation       `json:"isolation,omitempty"`
 	Tolerations     []Toleration     `json:"tolerations,omitempty"`
 }
 
-// ModelSource says where a model comes from: one of preset, gguf, huggingFace
-// and localPath. None of them is needed where memory is given.
+// ModelSource is where the model is read from: one of preset, gguf, huggingFace
+// and localPath. No source is needed if memory is given.
 type ModelSource struct {
-	// Preset by its name, such as llama-3.1-8b.
+	// Preset is the name of a preset, such as llama-3.1-8b.
 	Preset string `json:"preset,omitempty"`
-	// GGUF file, whose header is read; relative to the manifest. Of a split model any part.
+	// GGUF is the path of a GGUF file, relative to the manifest. Its header is read. For a split model, it is any one of the files.
 	GGUF string `json:"gguf,omitempty"`
-	// HuggingFace directory with config.json and safetensors, whose headers are
-	// read; relative to the manifest.
+	// HuggingFace is the path of a directory with config.json and safetensors files, relative
+	// to the manifest. The headers of the files are read.
 	HuggingFace string `json:"huggingFace,omitempty"`
-	// LocalPath is a GGUF file or such a directory that lies on the nodes; it is
-	// read where it is found here too.
+	// LocalPath is the path of a GGUF file or of such a directory on the nodes. If the path
+	// exists on this machine too, it is read.
 	LocalPath string `json:"localPath,omitempty"`
-	// Files is the name of the model's files in status.files of nodes; the
-	// preset, or the path as it is written, unless given.
+	// Files is the name of the model's files in status.files of nodes. The default is the
+	// name of the preset, or the path as it is written.
 	Files string `json:"files,omitempty"`
 }
 
-// Parallelism is how a replica is divided. What is not given is chosen: the
-// fewest devices that hold it.
+// Parallelism is how a replica is divided among devices. Unless given, the values that
+// need the fewest devices are chosen.
 type Parallelism struct {
-	// Tensor divides every layer; it must divide the attention heads and the vocabulary.
+	// Tensor is the number of devices that each layer is divided among. It must divide the number of attention heads and the size of the vocabulary.
 	Tensor int `json:"tensor,omitempty"`
-	// Pipeline divides the layers into stages.
+	// Pipeline is the number of stages that the layers are divided into.
 	Pipeline int `json:"pipeline,omitempty"`
 }
 
 // Adapter is a LoRA adapter.
 type Adapter struct {
 	Name string `json:"name"`
-	// Path of its directory, relative to the manifest; its headers are read.
+	// Path is the path of its directory, relative to the manifest. Its headers are read.
 	Path string `json:"path,omitempty"`
-	// Memory it takes of each device, where it is not read.
+	// Memory is what the adapter takes of each device, if no path is given.
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
-// ModelMemory overrides estimates.
+// ModelMemory replaces estimates of memory.
 type ModelMemory struct {
-	// Device is what a replica needs of each device it is on.
+	// Device is what a replica needs of each of its devices.
 	Device *resource.Quantity `json:"device,omitempty"`
 	// Total is what a replica needs of all its devices together.
 	Total *resource.Quantity `json:"total,omitempty"`
-	// Host is what it needs of the node's memory.
+	// Host is what a replica needs of the memory of the node.
 	Host *resource.Quantity `json:"host,omitempty"`
 }
 
-// ModelPlacement is where replicas go.
+// ModelPlacement is where replicas are placed.
 type ModelPlacement struct {
-	// Strategy is Pack (the default) or Spread; Binpack is read as Pack.
+	// Strategy is Pack (the default) or Spread. Binpack means Pack.
 	Strategy string `json:"strategy,omitempty"`
-	// Unit is Device (the default) or Node: whole nodes of one group for all
-	// replicas, never two replicas on one.
+	// Unit is Device (the default) or Node. With Node, all replicas take whole nodes of one
+	// group, and no two replicas share a node.
 	Unit string `json:"unit,omitempty"`
-	// Cells to try, in order. None: any node will do.
+	// Cells are the cells to try, in order. Unless given, any node is allowed.
 	Cells []string `json:"cells,omitempty"`
-	// NodeSelector is labels that nodes must have.
+	// NodeSelector lists the labels that nodes must have.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Devices are the only ones that may be taken, written node:type:index, such as gpu-1:cuda:0.
+	// Devices are the only devices that may be used, written as node:type:index, such as gpu-1:cuda:0.
 	Devices []string `json:"devices,omitempty"`
-	// DevicesPerReplica is how many a replica takes; the fewest that hold it unless given.
+	// DevicesPerReplica is the number of devices of a replica. The default is the fewest that hold it.
 	DevicesPerReplica int `json:"devicesPerReplica,omitempty"`
-	// Distributed lets a replica span several nodes.
+	// Distributed allows a replica to span several nodes.
 	Distributed bool `json:"distributed,omitempty"`
-	// CPUOffload lets layers, or all of the model, be in the node's memory where
-	// the backend can.
+	// CPUOffload allows some layers, or the whole model, in the memory of the node, if
+	// the backend supports it.
 	CPUOffload bool `json:"cpuOffload,omitempty"`
-	// InstanceType of the nodes to use, and to ask a provisioner for; it needs unit Node.
+	// InstanceType is the instance type of the nodes that are used, and that a provisioner is asked for. It requires unit Node.
 	InstanceType string `json:"instanceType,omitempty"`
 }
 
-// ModelStatus says what was chosen and what runs.
+// ModelStatus is what was chosen for the model and what runs.
 type ModelStatus struct {
-	// Group that was chosen for all replicas, with unit Node.
+	// Group is the node group that was chosen for all replicas, with unit Node.
 	Group *ModelGroup `json:"group,omitempty"`
-	// Replicas that are there, whether or not they run.
+	// Replicas are the replicas that exist, whether or not they run.
 	Replicas []ModelReplica `json:"replicas,omitempty"`
 }
 
-// ModelGroup names a group of nodes, and how many of them a replica takes.
+// ModelGroup names a node group, and how many of its nodes a replica takes.
 type ModelGroup struct {
 	Product string `json:"product"`
-	// Count of devices of a node.
+	// Count is the number of devices of a node.
 	Count int `json:"count"`
-	// Memory of each device.
+	// Memory is the memory of each device.
 	Memory resource.Quantity `json:"memory"`
-	// Resource that they are counted under; nvidia.com/gpu unless given.
+	// Resource is the resource name of the devices; nvidia.com/gpu unless given.
 	Resource string `json:"resource,omitempty"`
-	// Sharing, where devices are shared.
+	// Sharing is set if the devices are shared.
 	Sharing         *Sharing `json:"sharing,omitempty"`
 	NodesPerReplica int      `json:"nodesPerReplica"`
 }
 
-// ModelReplica is a replica that is there.
+// ModelReplica is a replica that exists.
 type ModelReplica struct {
-	// Replica by its number.
+	// Replica is the number of the replica.
 	Replica int `json:"replica"`
-	// State is Running, Starting or Failed; Running unless given, where it has placements.
+	// State is Running, Starting or Failed. The default is Running for a replica with placements.
 	State string `json:"state,omitempty"`
-	// Created is when it was asked for; with the model unless given.
+	// Created is when the replica was requested. The default is when the model was created.
 	Created *metav1.Time `json:"created,omitempty"`
-	// Form that it took, by its name; the first one that has all the placed tasks unless given.
+	// Form is the name of the form that the replica took. The default is the first one that has all placed tasks.
 	Form       string          `json:"form,omitempty"`
 	Placements []TaskPlacement `json:"placements,omitempty"`
-	// TornSince is since when it has run below its minimum, as for jobs.
+	// TornSince is the time since which the replica has run below its minimum, as for a Job.
 	TornSince *metav1.Time `json:"tornSince,omitempty"`
-	// Evicted is when a task of it was evicted last, as for jobs.
+	// Evicted is when a task of the replica was last evicted, as for a Job.
 	Evicted *metav1.Time `json:"evicted,omitempty"`
-	// OffloadedLayers of TotalLayers are on devices.
+	// OffloadedLayers is how many of the TotalLayers are on devices.
 	OffloadedLayers int `json:"offloadedLayers,omitempty"`
 	TotalLayers     int `json:"totalLayers,omitempty"`
 }

@@ -18,46 +18,46 @@ type Node struct {
 	Status NodeStatus `json:"status,omitempty"`
 }
 
-// NodeSpec says what a node has and what it promises.
+// NodeSpec is what a node offers to tasks.
 type NodeSpec struct {
-	// Cell is the set of nodes it is scheduled with; the label berth.dev/cell says the same.
+	// Cell is the name of the set of nodes that the node is scheduled with. The label berth.dev/cell has the same meaning.
 	Cell string `json:"cell,omitempty"`
-	// Resources are what tasks may use: cpu, memory and anything else that is
-	// counted. Devices are not counted here but listed under devices.
+	// Resources are what tasks may use: cpu, memory and any other resource that is
+	// counted. Devices are listed under devices instead.
 	Resources corev1.ResourceList `json:"resources,omitempty"`
-	// Devices are the accelerators, one entry for each kind. Where there are none,
-	// the labels of GPU Feature Discovery are read.
+	// Devices are the accelerators, one entry for each kind. Unless given, they are
+	// read from the labels of GPU Feature Discovery.
 	Devices DeviceSets `json:"devices,omitempty"`
-	// DeviceResource is the name devices are counted under; nvidia.com/gpu, or
-	// what the devices' type is known by.
+	// DeviceResource is the resource name under which devices are counted. The default is the
+	// usual name for the type of the devices, or nvidia.com/gpu.
 	DeviceResource string `json:"deviceResource,omitempty"`
-	// Isolation is what the node can honour; one that says nothing supports BestEffort and Shared only.
+	// Isolation is what isolation the node supports. Unless given, it supports BestEffort and Shared only.
 	Isolation *NodeIsolation `json:"isolation,omitempty"`
 	Taints    []Taint        `json:"taints,omitempty"`
-	// Unschedulable nodes keep what runs and take nothing new.
+	// Unschedulable nodes keep their running tasks and receive no new ones.
 	Unschedulable bool `json:"unschedulable,omitempty"`
-	// UnifiedMemory is set where devices and tasks share one memory, the node's:
-	// devices then say how much of it they can use.
+	// UnifiedMemory is set if devices and tasks share the memory of the node. The memory of
+	// a device is then the amount that it can use.
 	UnifiedMemory bool `json:"unifiedMemory,omitempty"`
 }
 
-// NodeStatus is how a node is just now.
+// NodeStatus is the current condition of a node.
 type NodeStatus struct {
-	// State is READY (the default) or anything else, such as NOT_READY or
-	// MAINTENANCE: then it keeps what runs and takes nothing new.
+	// State is READY (the default) or another value, such as NOT_READY or MAINTENANCE. A
+	// node that is not READY keeps its running tasks and receives no new ones.
 	State string `json:"state,omitempty"`
-	// Files are models, drafts and paths that are there, and how far each has
-	// come: READY, DOWNLOADING, ERROR, …
+	// Files lists models, drafts and paths on the node, each with its state: READY,
+	// DOWNLOADING, ERROR, …
 	Files map[string]string `json:"files,omitempty"`
-	// FreeMemory of devices as a reading found it, by place in the node's list of devices. Where it
-	// is less than what tasks leave, the reading holds.
+	// FreeMemory is the measured free memory of each device, in the order of the node's list of devices.
+	// If it is less than State accounts for, the measured value is used.
 	FreeMemory []resource.Quantity `json:"freeMemory,omitempty"`
 }
 
-// DeviceSets lists devices by kind. A single entry may be written without the list.
+// DeviceSets lists devices by kind. A single entry may be written without a list.
 type DeviceSets []DeviceSet
 
-// OneOrMany tells the decoder that one entry may stand without its list.
+// OneOrMany tells the decoder that a single entry may be written without a list.
 func (DeviceSets) OneOrMany() {}
 
 // UnmarshalJSON reads one entry or a list of them.
@@ -73,61 +73,61 @@ func (d *DeviceSets) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]DeviceSet)(d))
 }
 
-// DeviceSet is so many devices of one kind.
+// DeviceSet is a number of devices of one kind.
 type DeviceSet struct {
 	Product string `json:"product,omitempty"`
-	// Count of physical devices.
+	// Count is the number of physical devices.
 	Count int `json:"count,omitempty"`
-	// Memory of each.
+	// Memory is the memory of each device.
 	Memory resource.Quantity `json:"memory,omitempty"`
-	// Reserved is memory of each that no task gets.
+	// Reserved is the memory of each device that is not offered to tasks.
 	Reserved *resource.Quantity `json:"reserved,omitempty"`
-	// Type is the runtime they speak: cuda (the default), rocm, cann, …
+	// Type is the runtime of the devices: cuda (the default), rocm, cann, …
 	Type string `json:"type,omitempty"`
-	// UUIDs, NUMA and Links, where given, have one entry for each device.
+	// UUIDs, NUMA and Links have one entry for each device, if given.
 	UUIDs []string `json:"uuids,omitempty"`
 	NUMA  []int    `json:"numa,omitempty"`
 	Links []string `json:"links,omitempty"`
-	// Link is the NVLink domain that all of them are in.
+	// Link is the NVLink domain of all devices of the entry.
 	Link string `json:"link,omitempty"`
-	// Partitions replace every device by slices of it.
+	// Partitions replace each device by slices of it.
 	Partitions []Partition `json:"partitions,omitempty"`
-	// Sharing makes several devices of each.
+	// Sharing offers each device several times.
 	Sharing *Sharing `json:"sharing,omitempty"`
-	// Lost devices, by their place in this entry, keep their place and take nothing new.
+	// Lost lists devices, by position in this entry, that do not work. They keep their index and receive no new tasks.
 	Lost []int `json:"lost,omitempty"`
 }
 
-// Partition is so many slices of one MIG profile on each device.
+// Partition is a number of slices of one MIG profile on each device.
 type Partition struct {
 	Profile string `json:"profile"`
-	// Count of slices on each device; 1 unless given.
+	// Count is the number of slices on each device; 1 unless given.
 	Count *int `json:"count,omitempty"`
-	// Memory of each slice.
+	// Memory is the memory of each slice.
 	Memory resource.Quantity `json:"memory"`
 }
 
 // Sharing is how one device is offered several times.
 type Sharing struct {
-	// Strategy is time-slicing (everybody sees the whole memory) or mps (memory is divided).
+	// Strategy is time-slicing (each task sees the whole memory) or mps (the memory is divided).
 	Strategy string `json:"strategy"`
-	// Replicas of each device.
+	// Replicas is how many times each device is offered.
 	Replicas int `json:"replicas"`
 }
 
-// NodeIsolation is what a node promises it can honour.
+// NodeIsolation is the isolation that a node supports.
 type NodeIsolation struct {
-	// CPU classes beside BestEffort: WholeCore, StrictIsolated.
+	// CPU lists the classes that are supported besides BestEffort: WholeCore, StrictIsolated.
 	CPU []string `json:"cpu,omitempty"`
-	// GPU classes beside Shared: SessionExclusive, DeviceExclusive, PartitionExclusive.
+	// GPU lists the classes that are supported besides Shared: SessionExclusive, DeviceExclusive, PartitionExclusive.
 	GPU []string `json:"gpu,omitempty"`
-	// ShareMode is fractional (the default) or exclusive: no device is ever shared.
+	// ShareMode is fractional (the default) or exclusive. With exclusive, devices are not shared.
 	ShareMode string `json:"shareMode,omitempty"`
-	// IsolableCores is how many cores StrictIsolated tasks may hold together.
+	// IsolableCores is the number of cores that StrictIsolated tasks may hold together.
 	IsolableCores int64 `json:"isolableCores,omitempty"`
 }
 
-// Taint keeps tasks off a node unless they tolerate it.
+// Taint keeps tasks that do not tolerate it off a node.
 type Taint struct {
 	Key   string `json:"key"`
 	Value string `json:"value,omitempty"`

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Queue is whose turn it is and how much they may use.
+// Queue holds the jobs of one team or purpose, and says how much they may use.
 type Queue struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -17,38 +17,38 @@ type Queue struct {
 	Status QueueStatus `json:"status,omitempty"`
 }
 
-// QueueSpec is a tenant's standing and bounds.
+// QueueSpec is what a queue is entitled to and what bounds it.
 type QueueSpec struct {
-	// Parent is the queue above this one; none for a queue at the top. Only
-	// queues with none below them may have jobs.
+	// Parent is the queue above this one; empty for a queue at the top. Only queues with no
+	// queues below them may have jobs.
 	Parent string `json:"parent,omitempty"`
 	// Tier is Guaranteed, Standard (the default) or Scavenger.
 	Tier string `json:"tier,omitempty"`
-	// Priority orders queues of a tier, high first.
+	// Priority orders the queues of one tier, the highest first.
 	Priority int32 `json:"priority,omitempty"`
-	// Quota is what the queue deserves before anybody gets more than their own. A
-	// resource that is not named has the sum of the quotas of the queues below it.
-	// With unlimited, the queue deserves as much as there is, within its limit.
+	// Quota is what the queue is entitled to before any queue gets more than its quota. The quota
+	// of a resource that is not named is the sum of the quotas of the queues below it.
+	// With unlimited, the queue is entitled to everything that exists, within its limit.
 	Quota map[corev1.ResourceName]QuotaAmount `json:"quota,omitempty"`
-	// Weight divides what is left over between siblings; 1 unless given. With a
-	// weight of 0 the fair share of the queue ends at its quota: it may use what
-	// is idle beyond that, and gives it back first.
+	// Weight is the proportion in which siblings divide what is left after quotas; 1 unless
+	// given. With a weight of 0, the fair share of the queue is its quota. The queue may use
+	// idle resources beyond its quota, and these are reclaimed first.
 	Weight *int64 `json:"weight,omitempty"`
-	// OverQuotaWeight is the weight for single resources, where it differs.
+	// OverQuotaWeight is the weight for single resources, if it differs from weight.
 	OverQuotaWeight map[string]int64 `json:"overQuotaWeight,omitempty"`
-	// Limits bound what the tasks of the queue and of all below it hold together. A resource that is not
-	// named is not limited; one with limit 0 is not theirs to use. Devices are
-	// limited by their resource name, such as nvidia.com/gpu, or those of one
-	// product by both, such as nvidia.com/gpu:NVIDIA-L4. MIG slices count under
-	// their own name, such as nvidia.com/mig-1g.10gb, where the queue has terms for
-	// it, and as a fraction of nvidia.com/gpu, such as 1/7, where it has none. The
-	// same names serve quotas and weights.
+	// Limits bound what the tasks of the queue and of all queues below it hold together. A resource that
+	// is not named is not limited, and a resource with limit 0 may not be used. Devices are
+	// limited by their resource name, such as nvidia.com/gpu; devices of one product
+	// are limited by both names, such as nvidia.com/gpu:NVIDIA-L4. MIG slices count under their
+	// own name, such as nvidia.com/mig-1g.10gb, if the queue has a quota, limit or weight for that
+	// name, and otherwise as a fraction of nvidia.com/gpu, such as 1/7. Quotas and weights use
+	// the same names.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
-	// MinRunTime protects what has only just started.
+	// MinRunTime protects tasks that started recently.
 	MinRunTime *MinRunTime `json:"minRunTime,omitempty"`
 }
 
-// Unlimited is how a quota without a bound is written.
+// Unlimited is the text of a quota without a bound.
 const Unlimited = "unlimited"
 
 // QuotaAmount is a quantity, or unlimited.
@@ -85,26 +85,26 @@ func (a *QuotaAmount) QuantityOrWord(text string) *resource.Quantity {
 	return &a.Quantity
 }
 
-// MinRunTime is for how long tasks of the queue and of all below it are left
-// alone once they have started, such as 10m. The nearest queue that says so counts.
+// MinRunTime is how long tasks of the queue and of all queues below it are protected
+// after their start, such as 10m. The nearest queue that sets a time decides.
 type MinRunTime struct {
-	// BeforePreempt protects from jobs that matter more, and from being moved.
+	// BeforePreempt is the time before a task may be preempted or moved.
 	BeforePreempt *metav1.Duration `json:"beforePreempt,omitempty"`
-	// BeforeReclaim protects from queues that take back their share.
+	// BeforeReclaim is the time before a task may be reclaimed for another queue's fair share.
 	BeforeReclaim *metav1.Duration `json:"beforeReclaim,omitempty"`
 }
 
-// QueueStatus says what the queue used before.
+// QueueStatus is what the queue used in the past.
 type QueueStatus struct {
-	// Usage is read where the profile lets the past count: FairShare with halfLife.
+	// Usage is used only by a profile in which past use counts: FairShare with halfLife.
 	Usage []QueueUsage `json:"usage,omitempty"`
 }
 
-// QueueUsage is what the tasks of a queue, and of all below it, held on average
-// from one time to another. A queue without any has that of the queues below it.
+// QueueUsage is what the tasks of a queue and of all queues below it held on average
+// between two times. A queue without usage has the sum of the usage of the queues below it.
 type QueueUsage struct {
 	From metav1.Time `json:"from"`
 	To   metav1.Time `json:"to"`
-	// Resources by the names that quotas have.
+	// Resources have the same names as in quotas.
 	Resources corev1.ResourceList `json:"resources"`
 }

@@ -2,87 +2,88 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Scenario is what should come of the objects it is in one file with. A bug
-// report is a scenario.
+// Scenario is the result that is expected of the other objects in its file. It is also
+// the form of a bug report.
 type Scenario struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Description string `json:"description,omitempty"`
-	// Now is the time at which it is decided, and at which the clock of Cycles starts: jobs created after it
-	// arrive later. It is the latest that any object names unless given.
+	// Now is the time of the decision, and the start of the clock of cycles. Jobs that are created
+	// later arrive later. The default is the latest time that any object names.
 	Now *metav1.Time `json:"now,omitempty"`
-	// Cycles makes it a course over time, as simulate --cycles does: at most so
-	// many sessions. Everything else in expect then speaks of the end.
+	// Cycles is the maximum number of sessions of a simulation over time, as with simulate
+	// --cycles. The other fields of expect then describe its end.
 	Cycles *int `json:"cycles,omitempty"`
-	// Every is how far the clock goes from cycle to cycle; 1m unless given.
+	// Every is the time from one cycle to the next; 1m unless given.
 	Every *metav1.Duration `json:"every,omitempty"`
-	// Grace is how long evicted tasks take to leave; by the next cycle unless given.
+	// Grace is how long evicted tasks still hold their room. Unless given, it is free at the next cycle.
 	Grace  *metav1.Duration `json:"grace,omitempty"`
 	Expect Expectation      `json:"expect,omitempty"`
 }
 
-// Expectation is what a session should decide. What is not named is not checked,
-// and something must be: a scenario that checks nothing could not fail.
+// Expectation is what a session should decide. What is not named is not checked. At
+// least one field is required, because a scenario that checks nothing cannot fail.
 type Expectation struct {
-	// Placements by task: the node each goes to.
+	// Placements is the node of each task.
 	Placements map[string]string `json:"placements,omitempty"`
-	// Devices by task: the indexes it gets.
+	// Devices is the device indexes of each task.
 	Devices map[string][]int `json:"devices,omitempty"`
-	// Groups by workload: the group chosen for it.
+	// Groups is the node group that is chosen for each workload.
 	Groups map[string]string `json:"groups,omitempty"`
-	// Forms by workload: the alternative that was taken, by its name.
+	// Forms is the name of the alternative that is chosen for each workload.
 	Forms map[string]string `json:"forms,omitempty"`
-	// Keep by workload and plugin: what it counted for when its set had too many.
+	// Keep is the value of each workload, by plugin, when its set had too many replicas.
 	Keep map[string]map[string]float64 `json:"keep,omitempty"`
-	// Provisions by model: what a provisioner is to do.
+	// Provisions is what a provisioner should do for each model.
 	Provisions map[string]ExpectedProvision `json:"provisions,omitempty"`
-	// Pending workloads: nothing of them is placed.
+	// Pending lists workloads of which no task is placed.
 	Pending  []string          `json:"pending,omitempty"`
 	Refusals []ExpectedRefusal `json:"refusals,omitempty"`
-	// Scores by task, node or group, and plugin, before weights. Groups have scores
-	// where the task takes a whole node.
+	// Scores is the score by task, by node or group, and by plugin, before weights. Groups have
+	// scores if the task takes a whole node.
 	Scores map[string]map[string]map[string]float64 `json:"scores,omitempty"`
-	// Evictions are all tasks evicted; an empty list: none.
+	// Evictions lists all tasks that are evicted; an empty list means none.
 	Evictions []string `json:"evictions,omitempty"`
-	// Timeline is what should hold at moments of a course; it needs cycles.
+	// Timeline is what should hold at certain times of the simulation; it requires cycles.
 	Timeline []ExpectedMoment `json:"timeline,omitempty"`
-	// Settled: whether nothing can change any more after the cycles; it needs cycles.
+	// Settled is whether nothing can change any more after the cycles; it requires cycles.
 	Settled *bool `json:"settled,omitempty"`
 }
 
-// ExpectedProvision is what a provisioner is to do for a model.
+// ExpectedProvision is what a provisioner should do for a model.
 type ExpectedProvision struct {
-	// Create is how many NodeClaims.
+	// Create is the number of NodeClaims to create.
 	Create int `json:"create,omitempty"`
-	// Remove are the nodes to remove.
+	// Remove lists the nodes to remove.
 	Remove []string `json:"remove,omitempty"`
 }
 
-// ExpectedMoment is what should hold once a cycle has decided.
+// ExpectedMoment is what should hold after the decisions of one cycle. It has either
+// cycle or at.
 type ExpectedMoment struct {
-	// Cycle, counted from 1; or
+	// Cycle is the number of the cycle, counted from 1.
 	Cycle *int `json:"cycle,omitempty"`
-	// At, the time since the start: 3m is the fourth cycle of 1m.
+	// At is the time since the start: with cycles of 1m, 3m is the fourth cycle.
 	At *metav1.Duration `json:"at,omitempty"`
-	// Placements by task: the node it is on, or pending.
+	// Placements is the node of each task, or pending.
 	Placements map[string]string `json:"placements,omitempty"`
-	// Pending workloads: nothing of them is placed.
+	// Pending lists workloads of which no task is placed.
 	Pending []string `json:"pending,omitempty"`
-	// Ended workloads: their run time is over.
+	// Ended lists workloads that have ended.
 	Ended []string `json:"ended,omitempty"`
-	// Queues by name: the devices they use.
+	// Queues is the number of devices that each queue uses.
 	Queues map[string]float64 `json:"queues,omitempty"`
 }
 
-// ExpectedRefusal is a workload turned down.
+// ExpectedRefusal is a workload that should be refused.
 type ExpectedRefusal struct {
 	Workload string `json:"workload"`
 	Reason   string `json:"reason,omitempty"`
-	// Permanent: whether waiting cannot help.
+	// Permanent is whether neither waiting nor evicting helps.
 	Permanent *bool `json:"permanent,omitempty"`
-	// Message is part of the sentence that explains it.
+	// Message is a part of the sentence that explains the refusal.
 	Message string `json:"message,omitempty"`
-	// Counts of nodes by reason.
+	// Counts is the number of nodes that are rejected for each reason.
 	Counts map[string]int `json:"counts,omitempty"`
 }

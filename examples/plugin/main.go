@@ -1,4 +1,4 @@
-// Berth with one more plugin: everything the berth command does, and QuietRacks.
+// This program is the berth command with one more plugin, QuietRacks.
 package main
 
 import (

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBerthWithOneMorePlugin runs the whole command: the configuration in
-// cluster.yaml names the plugin, and it decides.
+// TestBerthWithOneMorePlugin runs the whole command. The configuration in cluster.yaml
+// names the plugin, and its filter and score take effect.
 func TestBerthWithOneMorePlugin(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := run([]string{"simulate", "-o", "json", "cluster.yaml"}, &out, &errs); code != 0 {

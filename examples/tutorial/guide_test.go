@@ -9,7 +9,7 @@ import (
 
 var output = regexp.MustCompile("<!-- output of: (.*) -->\n```\n((?s).*?)```")
 
-// TestGuideShowsWhatIsPrinted runs the commands whose output the guide shows.
+// TestGuideShowsWhatIsPrinted runs the commands of the guide and compares their output.
 func TestGuideShowsWhatIsPrinted(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/plugins.md")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Berth with plugins of its own: everything the berth command does, and theirs.
+// This program is the berth command with the plugins of this module.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	var tasks map[string]int // as the last session reported them
+	var tasks map[string]int // by namespace, as the last session reported them
 	registry := standard.Registry()
 	for _, p := range []struct {
 		name  string
@@ -32,7 +32,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		{keep.Name, keep.New},
 		{team.Name, team.New},
 		{lostwork.Name, lostwork.New},
-		{licenses.Name, licenses.Builder(nil)}, // a simulation takes no license for good
+		{licenses.Name, licenses.Builder(nil)}, // a simulation binds no task, so nothing is reported
 	} {
 		if err := registry.RegisterPluginBuilder(p.name, p.build); err != nil {
 			fmt.Fprintln(stderr, err)

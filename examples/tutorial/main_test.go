@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// berth runs the whole command, with the plugins in it.
+// berth runs the whole command with the plugins of this module.
 func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer

@@ -145,7 +145,7 @@ func TestResultIsStable(t *testing.T) {
 func TestWordsOfSums(t *testing.T) {
 	gib := func(n int64) engine.Quantity { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
 	tests := map[string]engine.Rejection{
-		"8 devices together give less than 240 GiB":      {Reason: "GPUMemoryTooSmall", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
+		"8 devices together have less than 240 GiB":      {Reason: "GPUMemoryTooSmall", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
 		"8 devices together have less than 240 GiB free": {Reason: "GPUMemoryInUse", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
 		"devices smaller than 40 GiB":                    {Reason: "GPUMemoryTooSmall", Want: gib(40), Have: gib(24)},
 	}

@@ -16,7 +16,7 @@ func TestProfilePlaces(t *testing.T) {
 		"after":          {plugins: "- {name: Mine, after: NodeResourcesFit}", before: "NodeResourcesFit", after: "Mine"},
 		"first":          {plugins: "- {name: Mine, position: First}", before: "Mine", after: "FairShare"},
 		"last":           {plugins: "- {name: FairShare, position: Last}\n- {name: Mine}", before: "Mine", after: "FairShare"},
-		"no such plugin": {plugins: "- name: Mine\n  before: NodeResourceFit", err: `f.yaml:4: plugin Mine: it is to be before NodeResourceFit, which is not in the profile; did you mean "NodeResourcesFit"?`},
+		"no such plugin": {plugins: "- name: Mine\n  before: NodeResourceFit", err: `f.yaml:4: plugin Mine: its place is before NodeResourceFit, which is not in the profile; did you mean "NodeResourcesFit"?`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/plugins/fairshare"
+	"github.com/berth-project/berth/internal/fairshare"
 )
 
 // usage knows what was last said of the queues.

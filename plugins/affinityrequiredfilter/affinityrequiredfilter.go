@@ -1,15 +1,17 @@
-// Package affinityrequiredfilter turns down nodes that miss what a task requires
-// of their labels, and domains of nodes that miss what its job requires of its
-// neighbours: to be near other jobs, or away from them.
+// Package affinityrequiredfilter rejects nodes with labels that do not match what a task
+// requires, and nodes in domains that do not match what its job requires of other jobs:
+// that they are in the same domain, or that they are not.
 //
-// What is required fails closed: a domain that nobody knows is no domain. What
-// is merely preferred is AffinityScorer's, plain node selectors LabelFilter's.
+// A node without the label that names the domain is in no domain. It is rejected
+// for a job that must be near another job. AffinityScorer handles preferred terms,
+// and LabelFilter plain node selectors.
 //
-// Terms about jobs work as on Kubernetes. A job's own placed tasks count. A term
-// to be near jobs that matches the job itself passes while no such job is
-// placed anywhere, or the first of them could never start. To be kept away is
-// mutual: a placed job keeps those away that its required anti-terms match. A job
-// that was evicted has made room: others are placed, and start once it has left.
+// Terms about jobs work as in Kubernetes. The placed tasks of the job itself count. A
+// term to be near jobs that also matches the job itself is met while no such job is
+// placed anywhere; otherwise the first of them could never start. Anti-affinity is
+// mutual: the required anti-terms of a placed job also keep the jobs that they match
+// away. An evicted job no longer counts: other jobs are placed, and start once its tasks
+// have released their room.
 package affinityrequiredfilter
 
 import (
@@ -23,10 +25,10 @@ const Name = "AffinityRequiredFilter"
 
 // The reasons.
 const (
-	AffinityMismatch engine.Reason = "AffinityMismatch" // the node's labels fulfil none of the required terms
+	AffinityMismatch engine.Reason = "AffinityMismatch" // the node's labels match none of the required terms
 	DomainUnknown    engine.Reason = "DomainUnknown"    // the node lacks the label that names the domain
-	JobAffinityUnmet engine.Reason = "JobAffinityUnmet" // a job to be near is not in the domain
-	JobAntiAffinity  engine.Reason = "JobAntiAffinity"  // a job to be away from is in the domain
+	JobAffinityUnmet engine.Reason = "JobAffinityUnmet" // no job that this one must be near is in the domain
+	JobAntiAffinity  engine.Reason = "JobAntiAffinity"  // a job that this one must be away from is in the domain
 )
 
 const (
@@ -34,21 +36,21 @@ const (
 	held  = engine.Wait | engine.Evict
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: AffinityMismatch, Cure: other, Phrase: "required affinity to {subject} not met", Meaning: "The node's labels fulfil none of the terms that the task requires. The subject is the label at which the first term fails."},
-	{Reason: DomainUnknown, Cure: other, Phrase: "label {subject}, which names the domain, missing", Meaning: "The job must be near another in a domain that a label names, and the node lacks that label. The subject is the label."},
-	{Reason: JobAffinityUnmet, Cure: engine.Wait, Phrase: "no job near it that matches {subject}", Meaning: "The job must be near another, and none that matches is placed in the node's domain. One may come; evicting somebody does not help. The subject is the term."},
-	{Reason: JobAntiAffinity, Cure: held, Phrase: "too near to jobs that match {subject}", Meaning: "A job that this one must be away from, or that keeps it away, is placed in the node's domain; have counts its tasks. The subject is the term."},
+	{Reason: AffinityMismatch, Cure: other, Phrase: "required affinity to {subject} not met", Meaning: "The node's labels match none of the terms that the task requires. The subject is the label at which the first term fails."},
+	{Reason: DomainUnknown, Cure: other, Phrase: "label {subject}, which names the domain, missing", Meaning: "The job must be in the same domain as another job, and the node lacks the label that names the domain. The subject is the label."},
+	{Reason: JobAffinityUnmet, Cure: engine.Wait, Phrase: "no job in its domain that matches {subject}", Meaning: "The job must be in the same domain as another job, and no job that matches is placed in the node's domain. Such a job may be placed later; evictions do not help. The subject is the term."},
+	{Reason: JobAntiAffinity, Cure: held, Phrase: "too near to jobs that match {subject}", Meaning: "The node's domain has a placed job that this job must be away from, or that must be away from this job. Have is the number of its tasks. The subject is the term."},
 }
 
 type plugin struct {
 	counter neighbours.Counter
-	seen    view // of the job that was asked about last
+	cached  jobTerms // of the job that the plugin was last called for
 }
 
-// view is what the terms of one job come to.
-type view struct {
+// jobTerms holds the terms that apply to one job.
+type jobTerms struct {
 	job     *cluster.Job
 	changes uint64
 	near    []*neighbours.Term
@@ -62,7 +64,7 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.seen = view{}
+	p.cached = jobTerms{}
 	p.counter.Open(s)
 	s.Hooks.AddStaticFilter(matters, admit)
 	s.Hooks.AddPreFilter(p.before)
@@ -72,7 +74,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 
 func matters(s *cluster.Shape) bool { return len(s.Required) > 0 }
 
-// admit judges the node's labels: one fulfilled term is enough.
+// admit accepts a node if its labels match at least one of the required terms.
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	for _, t := range s.Required {
 		if t.Matches(n.Labels) {
@@ -89,8 +91,8 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: subject, Precedence: engine.OtherKind}
 }
 
-// before turns a job down that must be near somebody who is nowhere: no node
-// need be asked.
+// before rejects a job for all nodes if it must be near a job that is placed nowhere, so
+// that no node has to be looked at.
 func (p *plugin) before(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if len(j.Affinity) == 0 {
 		return nil
@@ -112,7 +114,7 @@ func (p *plugin) matters(_ *cluster.Task, j *cluster.Job) bool {
 	return len(v.near)+len(v.away) > 0
 }
 
-// admit judges the node's neighbours; what no waiting cures comes first.
+// admit checks the domain of the node. A rejection that waiting does not cure is returned first.
 func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 	v := p.look(j)
 	var waiting *engine.Rejection
@@ -137,7 +139,7 @@ func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 	return nil
 }
 
-// exclusions are the anti-terms of the job that match the job itself.
+// exclusions returns the required anti-terms of the job that match the job itself.
 func (p *plugin) exclusions(j *cluster.Job) []engine.Exclusion {
 	var out []engine.Exclusion
 	for i := range j.Affinity {
@@ -150,13 +152,14 @@ func (p *plugin) exclusions(j *cluster.Job) []engine.Exclusion {
 	return out
 }
 
-// look finds the counts that concern the job. Jobs are asked about many times in a row.
-func (p *plugin) look(j *cluster.Job) *view {
-	v := &p.seen
+// termsOf returns the terms that apply to the job. It remembers the last job, because
+// filters are called for many nodes in a row with the same job.
+func (p *plugin) look(j *cluster.Job) *jobTerms {
+	v := &p.cached
 	if v.job == j && v.changes == p.counter.Changes() {
 		return v
 	}
-	*v = view{job: j, changes: p.counter.Changes(), near: v.near[:0], away: v.away[:0]}
+	*v = jobTerms{job: j, changes: p.counter.Changes(), near: v.near[:0], away: v.away[:0]}
 	for i := range j.Affinity {
 		switch t := &j.Affinity[i]; {
 		case t.Weight != 0:

@@ -40,7 +40,7 @@ func TestNodeTerms(t *testing.T) {
 	}
 }
 
-// app is a job labelled with its app, in a namespace.
+// app returns a job with a label app, in a namespace.
 func app(name, app string) *enginetest.JobBuilder {
 	return enginetest.Job(name).CPU(1000, "1Gi").Label("app", app)
 }
@@ -53,7 +53,7 @@ func away(app, within string) cluster.JobTerm {
 	return cluster.JobTerm{Selector: cluster.Term{in("app", app)}, Within: within, Anti: true}
 }
 
-// open starts a session over two racks of two nodes and one node that is in none.
+// open starts a session on two racks of two nodes each and one node that is in no rack.
 func open(t *testing.T, jobs ...*enginetest.JobBuilder) (*plugin, *engine.Session) {
 	t.Helper()
 	parts := []enginetest.Part{
@@ -73,7 +73,7 @@ func open(t *testing.T, jobs ...*enginetest.JobBuilder) (*plugin, *engine.Sessio
 	return p.(*plugin), s
 }
 
-// room keeps tasks off full nodes, as NodeResourcesFit would.
+// room rejects full nodes, as NodeResourcesFit does.
 type room struct{}
 
 func (room) Name() string { return "room" }
@@ -107,21 +107,21 @@ func TestJobTerms(t *testing.T) {
 		placed []*enginetest.JobBuilder
 		want   verdicts // nil: the filter does not matter
 	}{
-		"no terms":                  {app("j", "db"), []*enginetest.JobBuilder{app("w", "web").On("a1")}, nil},
-		"only preferred":            {app("j", "db").Affinity(preferred), nil, nil},
-		"near, within the rack":     {app("j", "db").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
-		"near, on the node":         {app("j", "db").Affinity(near("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": noted(webOnNode), "b1": noted(webOnNode), "b2": noted(webOnNode), "lone": noted(webOnNode)}},
-		"near nobody":               {app("j", "db").Affinity(near("web", "")), nil, all(noted(webOnNode))},
-		"near itself, the first":    {app("j", "web").Affinity(near("web", "rack")), nil, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
-		"near itself, not first":    {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": nil, "b2": nil, "lone": lost}},
-		"first where nobody counts": {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("lone")}, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
-		"another namespace":         {app("j", "web").Affinity(elsewhere), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
-		"away, within the rack":     {app("j", "db").Affinity(away("web", "rack")), []*enginetest.JobBuilder{app("w", "web").Gang(2).On("a1", "a2")}, verdicts{"a1": kept(webInRack, 2), "a2": kept(webInRack, 2), "b1": nil, "b2": nil, "lone": nil}},
-		"away from nobody":          {app("j", "db").Affinity(away("web", "rack")), nil, all(nil)},
-		"kept away":                 {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, verdicts{"a1": nil, "a2": nil, "b1": kept(webInRack, 1), "b2": kept(webInRack, 1), "lone": nil}},
-		"kept away from nowhere":    {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("lone")}, nil},
-		"keeps others away":         {app("j", "cache"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, nil},
-		"near and away":             {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"no terms":               {app("j", "db"), []*enginetest.JobBuilder{app("w", "web").On("a1")}, nil},
+		"only preferred":         {app("j", "db").Affinity(preferred), nil, nil},
+		"near, within the rack":  {app("j", "db").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"near, on the node":      {app("j", "db").Affinity(near("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": noted(webOnNode), "b1": noted(webOnNode), "b2": noted(webOnNode), "lone": noted(webOnNode)}},
+		"near no job":            {app("j", "db").Affinity(near("web", "")), nil, all(noted(webOnNode))},
+		"near itself, the first": {app("j", "web").Affinity(near("web", "rack")), nil, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
+		"near itself, not first": {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": nil, "b2": nil, "lone": lost}},
+		"first, none counts yet": {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("lone")}, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
+		"another namespace":      {app("j", "web").Affinity(elsewhere), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"away, within the rack":  {app("j", "db").Affinity(away("web", "rack")), []*enginetest.JobBuilder{app("w", "web").Gang(2).On("a1", "a2")}, verdicts{"a1": kept(webInRack, 2), "a2": kept(webInRack, 2), "b1": nil, "b2": nil, "lone": nil}},
+		"away from no job":       {app("j", "db").Affinity(away("web", "rack")), nil, all(nil)},
+		"kept away":              {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, verdicts{"a1": nil, "a2": nil, "b1": kept(webInRack, 1), "b2": kept(webInRack, 1), "lone": nil}},
+		"kept away from nowhere": {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("lone")}, nil},
+		"keeps others away":      {app("j", "cache"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, nil},
+		"near and away":          {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestJobTerms(t *testing.T) {
 	}
 }
 
-// Terms hold within a session as tasks are placed one by one.
+// The counts of terms are updated while tasks are placed in a session.
 func TestSession(t *testing.T) {
 	type placed = map[string]string
 	tests := map[string]struct {
@@ -153,12 +153,12 @@ func TestSession(t *testing.T) {
 			placed{"job/j/worker-0": "a1", "job/j/worker-1": "b1"}, nil},
 		"a gang that stays together": {[]*enginetest.JobBuilder{app("j", "web").Gang(3).Affinity(near("web", "rack"))},
 			placed{"job/j/worker-0": "a1", "job/j/worker-1": "a1", "job/j/worker-2": "a2"}, nil},
-		"a gang too large for its rack leaves nothing behind": {[]*enginetest.JobBuilder{
+		"a gang too large for its rack holds nothing": {[]*enginetest.JobBuilder{
 			app("j", "web").Gang(5).Affinity(near("web", "rack")), app("k", "db").Affinity(away("web", "rack"))},
 			placed{"job/k/worker-0": "a1"}, map[string]engine.Reason{"job/j": "Full"}},
-		"whoever comes second stays away": {[]*enginetest.JobBuilder{app("j", "db").Affinity(away("web", "rack")), app("k", "web")},
+		"the second job stays away": {[]*enginetest.JobBuilder{app("j", "db").Affinity(away("web", "rack")), app("k", "web")},
 			placed{"job/j/worker-0": "a1", "job/k/worker-0": "b1"}, nil},
-		"near somebody who is nowhere": {[]*enginetest.JobBuilder{app("k", "db").Affinity(near("web", ""))},
+		"near a job that is not placed": {[]*enginetest.JobBuilder{app("k", "db").Affinity(near("web", ""))},
 			placed{}, map[string]engine.Reason{"job/k": JobAffinityUnmet}},
 		"one follows the other": {[]*enginetest.JobBuilder{app("j", "web"), app("k", "db").Affinity(near("web", ""))},
 			placed{"job/j/worker-0": "a1", "job/k/worker-0": "a1"}, nil},

@@ -1,18 +1,18 @@
-// Package affinityscorer scores nodes by what tasks prefer of their labels and
-// jobs of their neighbours.
+// Package affinityscorer scores nodes by the labels that tasks prefer, and by the
+// other jobs that a job prefers to be near or away from.
 //
-// Every preference has a weight; a negative one, or one to be away, counts
-// against a node. A node's score is
+// Each preference has a weight. The weight of an anti-term counts as negative. The
+// score of a node is
 //
 //	(Σ weights of what holds − least) × 100 ÷ (most − least)
 //
-// where least is the sum of all negative weights and most that of all positive
-// ones: 100 is everything that was wished for and nothing that was not. A term
-// about jobs holds where at least one task that it matches is placed in the
-// node's domain; a node that is in no domain fulfils none. Labels and neighbours
-// are two scores, each left out where nothing is preferred.
+// where least is the sum of all negative weights and most the sum of all positive
+// weights. So 100 means that every preferred term holds and no avoided one does. A term
+// about jobs holds if at least one task that it matches is placed in the node's
+// domain. On a node that is in no domain, no term about jobs holds. Labels and jobs
+// are two separate scores, and each is omitted if nothing is preferred.
 //
-// What is required is AffinityRequiredFilter's; this plugin turns nothing down.
+// AffinityRequiredFilter checks required terms. This plugin rejects no node.
 package affinityscorer
 
 import (
@@ -25,13 +25,13 @@ import (
 const Name = "AffinityScorer"
 
 type plugin struct {
-	counter neighbours.Counter
-	job     *cluster.Job // that was asked about last
-	wishes  []wish
+	counter     neighbours.Counter
+	job         *cluster.Job // for which the preferences were computed
+	preferences []preference
 }
 
-// wish is one preference about neighbours.
-type wish struct {
+// preference is one preference about other jobs. The weight of an anti-term is negative.
+type preference struct {
 	term   *neighbours.Term
 	weight int64
 }
@@ -77,26 +77,26 @@ func prefersJobs(_ *cluster.Task, j *cluster.Job) bool {
 
 func (p *plugin) scoreJobs(_ *cluster.Task, j *cluster.Job, n *cluster.Node) float64 {
 	if p.job != j {
-		p.job, p.wishes = j, p.wishes[:0]
+		p.job, p.preferences = j, p.preferences[:0]
 		for i := range j.Affinity {
 			if t := &j.Affinity[i]; t.Weight != 0 {
-				w := wish{p.counter.Term(j, t), int64(t.Weight)}
+				w := preference{p.counter.Term(j, t), int64(t.Weight)}
 				if t.Anti {
 					w.weight = -w.weight
 				}
-				p.wishes = append(p.wishes, w)
+				p.preferences = append(p.preferences, w)
 			}
 		}
 	}
 	var sum scale
-	for _, w := range p.wishes {
+	for _, w := range p.preferences {
 		tasks, _ := w.term.In(n)
 		sum.add(w.weight, tasks > 0)
 	}
 	return sum.score()
 }
 
-// scale is a sum of weights and the bounds it may have.
+// scale is a sum of weights with its lowest and highest possible value.
 type scale struct{ sum, least, most int64 }
 
 func (s *scale) add(weight int64, holds bool) {
@@ -110,7 +110,7 @@ func (s *scale) add(weight int64, holds bool) {
 	}
 }
 
-// score is 100 where nothing is preferred.
+// score returns the sum on a scale from 0 to 100. It is 100 if nothing is preferred.
 func (s *scale) score() float64 {
 	if s.most == s.least {
 		return 100

@@ -41,7 +41,7 @@ func TestNodePreferences(t *testing.T) {
 	}
 }
 
-func wishes(app, within string, weight int32, anti bool) cluster.JobTerm {
+func preferences(app, within string, weight int32, anti bool) cluster.JobTerm {
 	return cluster.JobTerm{Selector: term("app", app), Within: within, Weight: weight, Anti: anti}
 }
 
@@ -73,10 +73,10 @@ func TestJobPreferences(t *testing.T) {
 	}{
 		"nothing preferred": {job(), nil},
 		"only required":     {job().Affinity(cluster.JobTerm{Selector: term("app", "web")}), nil},
-		"near":              {job().Affinity(wishes("web", "rack", 10, false)), scores{"a1": 100, "a2": 100, "b1": 0, "lone": 0}},
-		"away":              {job().Affinity(wishes("web", "rack", 10, true)), scores{"a1": 0, "a2": 0, "b1": 100, "lone": 100}},
-		"near, but not too": {job().Affinity(wishes("web", "rack", 10, false)).Affinity(wishes("web", "", 30, true)), scores{"a1": 25, "a2": 100, "b1": 75, "lone": 75}},
-		"near nobody":       {job().Affinity(wishes("cache", "rack", 10, false)), scores{"a1": 0, "a2": 0, "b1": 0, "lone": 0}},
+		"near":              {job().Affinity(preferences("web", "rack", 10, false)), scores{"a1": 100, "a2": 100, "b1": 0, "lone": 0}},
+		"away":              {job().Affinity(preferences("web", "rack", 10, true)), scores{"a1": 0, "a2": 0, "b1": 100, "lone": 100}},
+		"near, but not too": {job().Affinity(preferences("web", "rack", 10, false)).Affinity(preferences("web", "", 30, true)), scores{"a1": 25, "a2": 100, "b1": 75, "lone": 75}},
+		"near no job":       {job().Affinity(preferences("cache", "rack", 10, false)), scores{"a1": 0, "a2": 0, "b1": 0, "lone": 0}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,9 +96,9 @@ func TestJobPreferences(t *testing.T) {
 	}
 }
 
-// A gang that likes to be apart is spread as its tasks are placed.
+// A gang that prefers to be apart is spread while its tasks are placed.
 func TestSession(t *testing.T) {
-	_, s := open(t, enginetest.Job("j").Label("app", "web").Gang(4).Affinity(wishes("web", "rack", 1, true)).Affinity(wishes("web", "", 1, true)))
+	_, s := open(t, enginetest.Job("j").Label("app", "web").Gang(4).Affinity(preferences("web", "rack", 1, true)).Affinity(preferences("web", "", 1, true)))
 	out, err := s.Run()
 	if err != nil {
 		t.Fatal(err)

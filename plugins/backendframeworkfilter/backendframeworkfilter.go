@@ -1,10 +1,10 @@
-// Package backendframeworkfilter turns down nodes whose devices speak none of
-// the runtimes that a model's backend runs on: MindIE needs cann, and a node of
-// cuda devices will never do.
+// Package backendframeworkfilter rejects nodes without a device of a runtime that
+// the model's backend supports. MindIE needs cann, for example, so a node with cuda
+// devices only is rejected.
 //
-// Which runtimes those are is said in the need (Need.Types); it refuses to know
-// any backend. Devices that are lost speak nothing. A task that needs no device
-// is at home everywhere. How many devices there are is for others to count.
+// The runtimes are part of the task's request (Need.Types); the plugin has no list of
+// backends. Devices that are lost do not count. A task that needs no device is accepted
+// everywhere. The plugin does not count devices.
 package backendframeworkfilter
 
 import (
@@ -18,12 +18,12 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "BackendFrameworkFilter"
 
-// BackendNotSupported is a node without a device that the backend runs on.
+// BackendNotSupported is given for a node without a device that the backend runs on.
 const BackendNotSupported engine.Reason = "BackendNotSupported"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: BackendNotSupported, Cure: engine.Grow | engine.Relax, Phrase: "{subject}", Meaning: "No device of the node speaks a runtime that the backend runs on. The subject says which those are and what the node has instead."},
+	{Reason: BackendNotSupported, Cure: engine.Grow | engine.Relax, Phrase: "{subject}", Meaning: "No device of the node has a runtime that the backend supports. The subject lists the runtimes of the backend and those of the node."},
 }
 
 type plugin struct{}
@@ -47,12 +47,12 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		Precedence: engine.OtherKind,
 		Reason:     BackendNotSupported,
 		Cure:       engine.Grow | engine.Relax,
-		Subject:    contrast(s, n),
+		Subject:    describe(s, n),
 	}
 }
 
-// contrast is "mindie runs on cann; the node has cuda".
-func contrast(s *cluster.Shape, n *cluster.Node) string {
+// describe returns the subject of the rejection, such as "mindie runs on cann; the node has cuda".
+func describe(s *cluster.Shape, n *cluster.Node) string {
 	var has []string
 	for i := range n.Devices {
 		if d := &n.Devices[i]; !d.Lost && !slices.Contains(has, d.Type) {

@@ -17,7 +17,7 @@ func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return admit(s, n)
 }
 
-// node has devices of these types, in this order.
+// node returns a node with devices of the types, in this order.
 func node(types ...string) *cluster.Node {
 	return enginetest.Node("n").GPUs(len(types), "P", "24Gi").With(func(n *cluster.Node) {
 		for i, t := range types {
@@ -46,7 +46,7 @@ func TestAdmit(t *testing.T) {
 		"the right one is lost":      {"mindie", cluster.Need{Devices: 1, Types: []string{"cann"}}, lost, not("mindie runs on cann; the node has cuda")},
 		"layers":                     {"llamacpp", cluster.Need{Types: []string{"cuda"}, Layers: &cluster.Layers{Total: 4, Bytes: 1}}, node("cann"), not("llamacpp runs on cuda; the node has cann")},
 		"whole nodes":                {"vllm", cluster.Need{Types: []string{"cuda"}, WholeNode: true}, node("cann"), not("vllm runs on cuda; the node has cann")},
-		"nobody says who serves it":  {"", cluster.Need{Devices: 1, Types: []string{"cuda"}}, node("cann"), not("it runs on cuda; the node has cann")},
+		"no backend given":           {"", cluster.Need{Devices: 1, Types: []string{"cuda"}}, node("cann"), not("it runs on cuda; the node has cann")},
 		"any runtime":                {"custom", cluster.Need{Devices: 1}, node("cann"), nil},
 		"no device needed":           {"voxbox", cluster.Need{Types: []string{"cuda"}}, node(), nil},
 		"number is not counted here": {"vllm", cluster.Need{Devices: 8, Types: []string{"cuda"}}, node("cuda"), nil},

@@ -1,12 +1,12 @@
-// Package capacityfilter turns down node groups whose device memory cannot hold
-// what a job of whole nodes needs: its replicas all together, and each of them
-// on the nodes it takes.
+// Package capacityfilter rejects node groups with too little device memory for a job
+// of whole nodes: for all its replicas together, or for one replica on the nodes that it
+// takes.
 //
-// Where only part of a node's memory counts (WholeNodes.Usable), that part does.
-// It compares sums and refuses to know how a replica is laid out on a node's
-// devices. Nodes of a group may differ in what their devices can give, so that a
-// node must give its part of a replica: as much as each other node of it.
-// A need of 0 means that nobody said: then there is nothing to compare.
+// If only part of a node's memory may be used (WholeNodes.Usable), that part counts.
+// The plugin compares sums and does not check how a replica is divided among the devices
+// of a node. The nodes of a group may differ in the memory that their devices
+// provide. Therefore each node must provide its part of a replica, which is the same
+// for all nodes of the replica. If no memory is requested, nothing is compared.
 package capacityfilter
 
 import (
@@ -19,21 +19,21 @@ const Name = "CapacityFilter"
 
 // The reasons.
 const (
-	ReplicaTooLarge     engine.Reason = "ReplicaTooLarge"     // one replica's nodes do not hold one replica
+	ReplicaTooLarge     engine.Reason = "ReplicaTooLarge"     // the nodes of one replica do not hold one replica
 	GroupMemoryTooSmall engine.Reason = "GroupMemoryTooSmall" // the nodes together do not hold all replicas
-	DeviceMemoryUnknown engine.Reason = "DeviceMemoryUnknown" // nothing says what the nodes hold
+	DeviceMemoryUnknown engine.Reason = "DeviceMemoryUnknown" // the memory of the group's devices is not known
 
-	DeviceMemoryTooSmall engine.Reason = "DeviceMemoryTooSmall" // the node never gives its part of a replica
-	DeviceMemoryInUse    engine.Reason = "DeviceMemoryInUse"    // it does, but not now
+	DeviceMemoryTooSmall engine.Reason = "DeviceMemoryTooSmall" // the node is too small for its part of a replica
+	DeviceMemoryInUse    engine.Reason = "DeviceMemoryInUse"    // it is large enough, but too little is free
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: ReplicaTooLarge, Cure: engine.Grow, Phrase: "one replica wants {want}, its nodes have {have}", Meaning: "The device memory of the nodes that one replica takes is less than the replica needs; more nodes of this group do not help, larger ones do. The subject is the group."},
-	{Reason: GroupMemoryTooSmall, Cure: engine.Grow, Phrase: "all replicas want {want}, the group has {have}", Meaning: "The device memory of the group's nodes that passed the node filters is less than all replicas need together. The subject is the group."},
-	{Reason: DeviceMemoryUnknown, Cure: engine.Grow, Phrase: "the memory of its devices is not known", Meaning: "The memory of the group's devices is not known: a dump counts them, and its nodes lack device labels such as nvidia.com/gpu.memory. The subject is the group."},
-	{Reason: DeviceMemoryTooSmall, Cure: engine.Grow, Phrase: "its devices give less than {want}", Meaning: "Even idle, the devices of the node give less than the node's part of a replica: memory that is reserved is not given, replicas of a device share one memory, and on unified memory it is no more than the node's. The subject is the group."},
-	{Reason: DeviceMemoryInUse, Cure: engine.Wait | engine.Evict, Phrase: "its devices have less than {want} free", Meaning: "The devices of the node give the node's part of a replica, but too little of it is free: a reading found it in use, or tasks hold it of unified memory. The subject is the group."},
+	{Reason: ReplicaTooLarge, Cure: engine.Grow, Phrase: "one replica needs {want}, its nodes have {have}", Meaning: "The device memory of the nodes that one replica takes is less than the replica needs. More nodes of this group do not help; larger nodes do. The subject is the group."},
+	{Reason: GroupMemoryTooSmall, Cure: engine.Grow, Phrase: "all replicas need {want}, the group has {have}", Meaning: "The device memory of the group's nodes that passed the node filters is less than all replicas need together. The subject is the group."},
+	{Reason: DeviceMemoryUnknown, Cure: engine.Grow, Phrase: "the memory of its devices is not known", Meaning: "The memory of the group's devices is not known: the nodes come from a dump that counts devices, and lack device labels such as nvidia.com/gpu.memory. The subject is the group."},
+	{Reason: DeviceMemoryTooSmall, Cure: engine.Grow, Phrase: "its devices provide less than {want}", Meaning: "Even idle, the devices of the node provide less memory than the node's part of a replica. Reserved memory is not provided, replicas of a device share one memory, and unified memory is at most the memory of the node. The subject is the group."},
+	{Reason: DeviceMemoryInUse, Cure: engine.Wait | engine.Evict, Phrase: "its devices have less than {want} free", Meaning: "The devices of the node are large enough for the node's part of a replica, but too little of their memory is free: it is measured as used, or tasks hold it as unified memory. The subject is the group."},
 }
 
 type plugin struct{}
@@ -55,8 +55,8 @@ func matters(t *cluster.Task, j *cluster.Job) bool {
 	return w != nil && w.Memory > 0
 }
 
-// filter is the plugin in a session. It remembers what the node of each group that
-// has most can give: capacities do not change while a session runs.
+// filter is the plugin in one session. For each group it caches the memory of the node
+// that provides the most. Capacities do not change during a session.
 type filter map[*cluster.Group]cluster.Bytes
 
 func (f filter) most(g *cluster.Group) cluster.Bytes {
@@ -71,29 +71,29 @@ func (f filter) most(g *cluster.Group) cluster.Bytes {
 	return most
 }
 
-// admitNode turns down nodes whose devices give less than others of the group do.
-// Where none gives enough, admit turns the group down.
+// admitNode rejects nodes with devices that provide less than those of other nodes of the group.
+// If no node of the group provides enough, admit rejects the group instead.
 func (f filter) admitNode(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 	w, g := j.Alternatives[t.Alternative].Whole, n.Group()
 	if g == nil {
-		return nil // it has no devices, as others say
+		return nil // the node has no devices; other filters reject it
 	}
-	part := cluster.Bytes(cluster.MulDivUp(int64(w.Memory), 1, int64(max(1, w.NodesPerReplica))))
+	perNode := cluster.Bytes(cluster.MulDivUp(int64(w.Memory), 1, int64(max(1, w.NodesPerReplica))))
 	free := t.Shape.FreeDeviceMemory(n)
-	if free >= part || f.most(g) < part {
+	if free >= perNode || f.most(g) < perNode {
 		return nil
 	}
-	if ever := t.Shape.DeviceMemory(n); ever < part {
-		return reject(DeviceMemoryTooSmall, g, int64(part), int64(ever))
+	if ever := t.Shape.DeviceMemory(n); ever < perNode {
+		return reject(DeviceMemoryTooSmall, g, int64(perNode), int64(ever))
 	}
-	r := reject(DeviceMemoryInUse, g, int64(part), int64(free))
+	r := reject(DeviceMemoryInUse, g, int64(perNode), int64(free))
 	r.Cure = engine.Wait | engine.Evict
 	return r
 }
 
-// admit looks at one replica first: where that fails, no number of nodes helps,
-// and the reason says so. Products stop at the largest number there is: a need
-// too large to count is met by no group.
+// admit checks one replica first: if it does not fit, no number of nodes helps, and the
+// reason says so. Products saturate at the largest integer, so that no group satisfies
+// a request that overflows.
 func (f filter) admit(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
 	if w.Memory <= 0 {
 		return nil

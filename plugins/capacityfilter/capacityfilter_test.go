@@ -55,7 +55,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// A group of which nothing says the memory holds nothing, and the reason says why.
+// A group is rejected with a reason of its own if its device memory is not known.
 func TestMemoryNotKnown(t *testing.T) {
 	group := enginetest.State(enginetest.Node("n").GPUs(2, "unknown", "0")).View().Groups()[0]
 	want := &engine.Rejection{
@@ -68,7 +68,7 @@ func TestMemoryNotKnown(t *testing.T) {
 	}
 }
 
-// What a node gives, of two in a group of which the other gives 48 GiB.
+// The node is one of two in a group; the other provides 48 GiB.
 func TestAdmitNode(t *testing.T) {
 	devices := func(change func(*cluster.Device)) func(*cluster.Node) {
 		return func(n *cluster.Node) {

@@ -1,7 +1,7 @@
-// Package clusterfilter keeps a task in the cell, the cluster, that it was routed to.
+// Package clusterfilter keeps a task in the cell (the cluster) that its job names.
 //
-// It refuses to know why the task was routed there and whether another cell
-// would do: moving on to the next cell is for whoever made the request.
+// It does not choose cells: a job with several cells has an alternative for each of
+// them, and the engine tries them in order.
 package clusterfilter
 
 import (
@@ -12,12 +12,12 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "ClusterFilter"
 
-// CellMismatch is a node outside the cell that the task asks for.
+// CellMismatch is given for a node outside the cell that the task requests.
 const CellMismatch engine.Reason = "CellMismatch"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: CellMismatch, Cure: engine.Grow | engine.Relax, Phrase: "not in cell {subject}", Meaning: "The node is not in the cell that the task asks for. The subject is that cell."},
+	{Reason: CellMismatch, Cure: engine.Grow | engine.Relax, Phrase: "not in cell {subject}", Meaning: "The node is not in the cell that the task requests. The subject is that cell."},
 }
 
 type plugin struct{}

@@ -1,8 +1,8 @@
-// Package consolidate makes room for a job by moving tasks of other jobs: enough is
-// free, or is freed by evictions, but in pieces.
+// Package consolidate makes room for a job by moving tasks of other jobs, when enough is
+// free in total, or is freed by evictions, but on different nodes.
 //
-// As few tasks as possible move, and none unless all that move have room on other
-// nodes. It refuses to know whose turn it is: no job loses its place.
+// As few tasks as possible are moved, and only if each of them has room on another node.
+// No job loses its place.
 package consolidate
 
 import (
@@ -13,12 +13,12 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "Consolidate"
 
-// Consolidated is why a task was moved.
+// Consolidated is the reason of an eviction of a task that is moved.
 const Consolidated engine.Reason = "Consolidated"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: Consolidated, Phrase: "moved, so that what it leaves is in one piece", Meaning: "Of an eviction: the task moves to another node, where room is held for it, so that what it leaves is in one piece."},
+	{Reason: Consolidated, Phrase: "moved, to free room in one place", Meaning: "Of an eviction: the task is moved to another node, where room is reserved for it, so that free room is in one place."},
 }
 
 type plugin struct{}
@@ -34,7 +34,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddMeans(engine.Move, Consolidated)
 }
 
-// movable lets every preemptible job move: the engine asks about no others.
+// movable allows every victim to be moved. The engine asks about preemptible jobs only.
 func movable(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	return func(*engine.Victim) engine.Verdict { return engine.Allow }
 }

@@ -20,7 +20,7 @@ func TestConsolidating(t *testing.T) {
 		"the fewest move":                     {[]enginetest.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, []string{"job/y/worker-0 to a"}},
 		"none where one cannot land":          {[]enginetest.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Devices(4)}, nil},
 		"none where there is too little":      {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, nil},
-		"none who are not preemptible":        {[]enginetest.Part{node("a"), node("b"), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, nil},
+		"no job that is not preemptible":      {[]enginetest.Part{node("a"), node("b"), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, nil},
 		"a gang moves as a whole":             {[]enginetest.Part{node("a"), node("b"), node("c"), job("x").Gang(2).On("a", "b"), enginetest.Job("y").Devices(2).On("c"), enginetest.Job("new").Gang(2).Devices(4)}, []string{"job/x/worker-0 to c", "job/x/worker-1 to c"}},
 		"surplus moves alone":                 {[]enginetest.Part{node("a"), node("b"), job("x").Gang(2).Min(1).On("a", "b"), enginetest.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
 		"nothing where it fits as things are": {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), enginetest.Job("new").Devices(4)}, nil},
@@ -52,7 +52,7 @@ func TestConsolidating(t *testing.T) {
 				}
 			}
 			if n := state.Job("job/new"); n.Stands() != (len(out.Decisions) > 0) {
-				t.Errorf("it stands: %t", n.Stands())
+				t.Errorf("the job has its minimum: %t", n.Stands())
 			}
 		})
 	}

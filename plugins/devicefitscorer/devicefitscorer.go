@@ -1,12 +1,12 @@
-// Package devicefitscorer keeps models that claim a part of each device, however
-// large, off devices that are larger than they need:
+// Package devicefitscorer prefers small devices for models that claim a fraction of each
+// device. The score is
 //
 //	10 × needed ÷ claimed
 //
-// A server that takes 90 % of whatever device it gets looks equally well packed
-// on every one of them; this is what tells a small device from a large one. The
-// most is 10: more than a download is worth, and less than how replicas are laid
-// out. It says nothing of needs in bytes, and refuses to know what devices cost.
+// A server that claims 90 % of any device looks equally well packed on all of them.
+// This score tells a small device from a large one. Its maximum is 10: more than the
+// score for files that are already on the node, and less than the score of PlacementScorer.
+// It does not apply to requests in bytes, and does not consider what devices cost.
 package devicefitscorer
 
 import (
@@ -26,8 +26,8 @@ var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
 func (plugin) Name() string { return Name }
 
-// OnSessionOpen registers both: which devices of a node are taken must agree with
-// what the node is worth.
+// OnSessionOpen registers a score for nodes and one for devices, so that the devices that
+// are chosen on a node are those that its score was computed for.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeScore(matters, score)
 	s.Hooks.AddDeviceScore(func(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
@@ -42,7 +42,7 @@ func matters(s *cluster.Shape) bool {
 	return s.Served() && s.Need.Share > 0 && s.Need.SumAtLeast > 0
 }
 
-// score is that of the tightest device which can take its part.
+// score returns the fit of the tightest device of the node that can take the task.
 func score(s *cluster.Shape, n *cluster.Node) float64 {
 	best := 0.0
 	for i := range n.Devices {
@@ -54,7 +54,8 @@ func score(s *cluster.Shape, n *cluster.Node) float64 {
 	return best
 }
 
-// fit is 0 where the device alone is too small for its part: others may make up for it.
+// fit returns 0 if the device alone is too small for its part of the model: other devices
+// may provide more than their part.
 func fit(s *cluster.Shape, d *cluster.Device) float64 {
 	need := &s.Need
 	each := need.SumAtLeast / cluster.Bytes(max(1, need.Devices))

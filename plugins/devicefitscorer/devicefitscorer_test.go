@@ -45,7 +45,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// What is held does not count: a tight device that is taken makes no node better.
+// A tight device that is held by another task does not raise the score of its node.
 func TestHeldDevicesDoNotCount(t *testing.T) {
 	s := enginetest.State(
 		enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").GPUs(1, "A100", "80Gi"),
@@ -66,18 +66,18 @@ func TestMatters(t *testing.T) {
 		"nothing to sum": {Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Share: 900}},
 	} {
 		if matters(shape) {
-			t.Errorf("%s: it has nothing to say", name)
+			t.Errorf("%s: the plugin does not apply", name)
 		}
 	}
 }
 
 func TestArguments(t *testing.T) {
 	if _, err := New(enginetest.Arguments(`{"most": 10}`)); err == nil {
-		t.Error("it has no arguments")
+		t.Error("an unknown argument was accepted")
 	}
 }
 
-// A device that cannot be taken does not stand for the next one, however alike they are.
+// A device that cannot be taken is not used as a sample for the next one, even if they look equal.
 func TestDevicesThatDiffer(t *testing.T) {
 	const gib = cluster.Bytes(1 << 30)
 	pair := func(change func(*cluster.Node)) *cluster.Node {

@@ -1,11 +1,11 @@
-// Package deviceorder chooses among the devices of a node: it packs parts of
-// devices together, so that others stay whole, or spreads them, so that each has
-// the most room to grow.
+// Package deviceorder chooses among the devices of a node. With Pack, it puts fractions
+// of devices together, so that other devices stay whole. With Spread, it prefers the device
+// with the most room left.
 //
-// It looks at how much of a device is promised and at nothing else, and refuses
-// to know which node is better and how devices are wired. Whole devices are all
-// alike to it: the lowest index goes first. Models say themselves how they are
-// laid out; for them PlacementScorer chooses.
+// It considers only how much of a device is claimed. It does not compare nodes and does
+// not know how devices are connected. For a request of whole devices all devices are
+// equal, and the one with the lowest index is taken first. It does not apply to models:
+// PlacementScorer chooses their devices.
 package deviceorder
 
 import (
@@ -22,12 +22,12 @@ const Name = "DeviceOrder"
 
 // The strategies.
 const (
-	Pack   = "Pack"   // the fullest device that still has room; the default
-	Spread = "Spread" // the emptiest
+	Pack   = "Pack"   // the fullest device that has room; the default
+	Spread = "Spread" // the emptiest device
 )
 
-// spelt are other spellings that are read.
-var spelt = map[string]string{"pack": Pack, "spread": Spread}
+// spellings maps other accepted spellings to the strategies.
+var spellings = map[string]string{"pack": Pack, "spread": Spread}
 
 // Arguments are the plugin's arguments.
 type Arguments struct {
@@ -41,7 +41,7 @@ type plugin struct{ spread bool }
 var New = engine.WithArguments(func() Arguments { return Arguments{Strategy: Pack} }, build)
 
 func build(a Arguments) (engine.Plugin, error) {
-	a.Strategy = cmp.Or(spelt[a.Strategy], a.Strategy)
+	a.Strategy = cmp.Or(spellings[a.Strategy], a.Strategy)
 	if a.Strategy != Pack && a.Strategy != Spread {
 		return nil, fmt.Errorf("strategy %q is not known%s", a.Strategy, nearest.Hint(a.Strategy, []string{Pack, Spread}))
 	}
@@ -51,18 +51,18 @@ func build(a Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string                    { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddDeviceScore(p.score) }
 
-// score goes in steps of 0.099 for each thousandth of the device, from 0.1 to
-// 99.1. A device that somebody is still leaving loses half a step: among equals
-// it comes last, because whoever gets it has to wait.
+// score rises by 0.099 for each thousandth of the device, from 0.1 to 99.1. A device
+// that a task is still releasing loses half a step. So it is the last of devices that are
+// otherwise equal, because a task that gets it has to wait.
 func (p *plugin) score(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
 	if s.Need.Layers != nil || s.Served() {
-		return 0 // layers go where most of them fit, and any order but that may leave some over
+		return 0 // layers must be put where most of them fit; another order may leave some without a device
 	}
-	part := min(max(0, d.Use.Milli), cluster.Whole)
+	used := min(max(0, d.Use.Milli), cluster.Whole)
 	if p.spread {
-		part = cluster.Whole - part
+		used = cluster.Whole - used
 	}
-	points := 100 + 99*int64(part)
+	points := 100 + 99*int64(used)
 	if d.Use.ReleasingLeases > 0 {
 		points -= 50
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// place runs a job on a node of four devices of which the first is idle, the
-// second 0.7 used, the third 0.3 used and the last 0.3 used, and says what it was given.
+// place runs a job on a node of four devices, of which 0, 0.7, 0.3 and 0.3 are used, and
+// returns the claims of the job.
 func place(t *testing.T, args engine.Arguments, j *enginetest.JobBuilder) []cluster.Claim {
 	t.Helper()
 	p, err := New(args)
@@ -18,12 +18,12 @@ func place(t *testing.T, args engine.Arguments, j *enginetest.JobBuilder) []clus
 		t.Fatal(err)
 	}
 	state := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "100Gi"), j)
-	for i, part := range []cluster.Milli{0, 700, 300, 300} {
-		if part == 0 {
+	for i, used := range []cluster.Milli{0, 700, 300, 300} {
+		if used == 0 {
 			continue
 		}
-		x := enginetest.Job(string(rune('a'+i))).Share(1, part).Build()
-		seen := cluster.SeenOn(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: part}}, 0)
+		x := enginetest.Job(string(rune('a'+i))).Share(1, used).Build()
+		seen := cluster.SeenOn(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: used}}, 0)
 		if err := state.ApplyAll([]cluster.Change{cluster.JobPut{Job: *x}, seen}); err != nil {
 			t.Fatal(err)
 		}
@@ -76,13 +76,13 @@ func TestScore(t *testing.T) {
 		use          cluster.DeviceUse
 		pack, spread float64
 	}{
-		"idle":                      {share, use(0, 0), 0.1, 99.1},
-		"idle, but somebody leaves": {share, use(0, 1), 0.05, 99.05},
-		"half":                      {share, use(500, 0), 49.6, 49.6},
-		"a little more":             {share, use(501, 1), 49.649, 49.451},
-		"full":                      {share, use(1000, 0), 99.1, 0.1},
-		"layers":                    {layers, use(500, 0), 0, 0},
-		"a model":                   {model, use(500, 0), 0, 0},
+		"idle":                 {share, use(0, 0), 0.1, 99.1},
+		"idle, being released": {share, use(0, 1), 0.05, 99.05},
+		"half":                 {share, use(500, 0), 49.6, 49.6},
+		"a little more":        {share, use(501, 1), 49.649, 49.451},
+		"full":                 {share, use(1000, 0), 99.1, 0.1},
+		"layers":               {layers, use(500, 0), 0, 0},
+		"a model":              {model, use(500, 0), 0, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

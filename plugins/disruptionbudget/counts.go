@@ -4,72 +4,73 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// counts are what every budget covers, counted when a session first asks and kept
-// in step with the jobs that change from then on, also from session to session.
+// counts holds what every budget covers. It is counted when a session first needs it,
+// and then updated from the jobs that change, also from session to session.
 type counts struct {
 	view     cluster.View
-	revision uint64               // of the budgets
-	known    uint64               // version of the jobs
+	revision uint64               // the revision of the budgets that was counted
+	known    uint64               // the version of the jobs that was counted
 	budgets  map[string][]*budget // by namespace
-	shares   []*share             // by slot of the job; nil: no budget covers it
+	perJob   []*jobCounts         // by slot of the job; nil if no budget covers it
 }
 
-// budget is a budget and what stands in it.
+// budget is a budget with the number of tasks that it covers: how many run, and how
+// many there should be.
 type budget struct {
 	*cluster.Budget
 	running, desired int
 }
 
-// share is what one job adds to its budgets.
-type share struct {
+// jobCounts is what one job adds to the counts of its budgets.
+type jobCounts struct {
 	job              *cluster.Job
 	budgets          []*budget
 	running, desired int
 }
 
-// of are the budgets that cover the job, with their counts as of now.
-func (c *counts) of(s cluster.View, j *cluster.Job) []*budget {
+// covering returns the budgets that cover the job, with up-to-date counts.
+func (c *counts) covering(s cluster.View, j *cluster.Job) []*budget {
 	if c.view != s || c.revision != s.Recent().Terms() {
-		c.begin(s)
+		c.reset(s)
 	}
 	if c.known != s.Recent().JobsVersion() {
-		s.Recent().Jobs(c.known, c.look)
+		s.Recent().Jobs(c.known, c.recount)
 		c.known = s.Recent().JobsVersion()
 	}
-	if share := c.shares[j.Slot()]; share != nil && share.job == j {
+	if share := c.perJob[j.Slot()]; share != nil && share.job == j {
 		return share.budgets
 	}
 	return nil
 }
 
-// begin forgets all that was counted.
-func (c *counts) begin(s cluster.View) {
+// reset starts again with counts of 0.
+func (c *counts) reset(s cluster.View) {
 	*c = counts{view: s, revision: s.Recent().Terms(), budgets: map[string][]*budget{}}
 	for _, b := range s.Budgets() {
 		c.budgets[b.Namespace] = append(c.budgets[b.Namespace], &budget{Budget: b})
 	}
 }
 
-// look counts the job in the slot anew.
-func (c *counts) look(slot int) {
-	for slot >= len(c.shares) {
-		c.shares = append(c.shares, nil)
+// recount counts the job in the slot again.
+func (c *counts) recount(slot int) {
+	for slot >= len(c.perJob) {
+		c.perJob = append(c.perJob, nil)
 	}
-	j, s := c.view.JobAt(slot), c.shares[slot]
-	if s != nil && (s.job != j || j.SpecVersion() > c.known) { // other labels are in other budgets
+	j, s := c.view.JobAt(slot), c.perJob[slot]
+	if s != nil && (s.job != j || j.SpecVersion() > c.known) { // its labels may have changed, and with them its budgets
 		s.count(0, 0)
-		s, c.shares[slot] = nil, nil
+		s, c.perJob[slot] = nil, nil
 	}
 	if j == nil {
 		return
 	}
 	if s == nil {
-		if s = c.cover(j); s == nil {
+		if s = c.covered(j); s == nil {
 			return
 		}
-		c.shares[slot] = s
+		c.perJob[slot] = s
 	}
-	running, tasks := 0, j.Tasks() // another form of the job may have another number of tasks
+	running, tasks := 0, j.Tasks() // another alternative of the job may have another number of tasks
 	for _, t := range tasks {
 		if t.Runs() {
 			running++
@@ -78,9 +79,9 @@ func (c *counts) look(slot int) {
 	s.count(running, len(tasks)-j.Ended())
 }
 
-// cover finds the budgets that the job is in; nil if there is none.
-func (c *counts) cover(j *cluster.Job) *share {
-	s := &share{job: j}
+// covered finds the budgets that cover the job. It returns nil if there is none.
+func (c *counts) covered(j *cluster.Job) *jobCounts {
+	s := &jobCounts{job: j}
 	for _, b := range c.budgets[j.Namespace] {
 		if b.Covers(j) {
 			s.budgets = append(s.budgets, b)
@@ -92,8 +93,8 @@ func (c *counts) cover(j *cluster.Job) *share {
 	return s
 }
 
-// count sets the job's part in its budgets.
-func (s *share) count(running, desired int) {
+// count sets what the job adds to its budgets.
+func (s *jobCounts) count(running, desired int) {
 	for _, b := range s.budgets {
 		b.running += running - s.running
 		b.desired += desired - s.desired

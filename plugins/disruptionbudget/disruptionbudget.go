@@ -1,9 +1,9 @@
-// Package disruptionbudget keeps tasks from being evicted or moved where too few
-// would be left running of those that a budget is about.
+// Package disruptionbudget protects tasks from being evicted or moved if fewer tasks would
+// keep running than a disruption budget requires.
 //
-// It counts and refuses to know who asks for the room. A task that moves is gone
-// for a while like any other. Tasks that fail or end by themselves are nobody's
-// eviction, but once they are missing, the rest is bounded all the same.
+// It does not matter for which job the room is needed. A task that is moved counts as
+// missing for a while, like one that is evicted. Tasks that fail or end by themselves are
+// not evicted, but they reduce how many of the remaining tasks may be evicted.
 package disruptionbudget
 
 import (
@@ -14,12 +14,12 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "DisruptionBudget"
 
-// InBudget is given for a victim that a budget keeps.
+// InBudget is given for a victim that a budget protects.
 const InBudget engine.Reason = "VictimInBudget"
 
-// reasons documents what the plugin says about victims.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: InBudget, Cure: engine.Relax, Phrase: "a disruption budget keeps it", Spared: "that a disruption budget keeps", Meaning: "With what would have to go, fewer tasks would be left running than a disruption budget asks for, or there are fewer already. It spares a victim and turns no node down."},
+	{Reason: InBudget, Cure: engine.Relax, Phrase: "protected by a disruption budget", Spared: "protected by a disruption budget", Meaning: "If the victim were evicted, fewer tasks would keep running than a disruption budget requires, or fewer are running already. The reason protects a victim and rejects no node."},
 }
 
 type plugin struct{ counts counts }
@@ -30,7 +30,7 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (*plugin) Name() string                { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-// OnSessionOpen registers nothing where there are no budgets.
+// OnSessionOpen registers no hook if there are no budgets.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	if len(s.View.Budgets()) == 0 {
 		return
@@ -45,9 +45,9 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	}
 }
 
-// judge spares a victim that any budget needs.
+// judge protects a victim if any budget that covers it would be violated.
 func (c *counts) judge(s cluster.View, v *engine.Victim) engine.Verdict {
-	for _, b := range c.of(s, v.Job) {
+	for _, b := range c.covering(s, v.Job) {
 		if b.running-len(v.Tasks) < b.Required(b.desired) {
 			return engine.Protect(InBudget)
 		}

@@ -28,7 +28,7 @@ func TestBudgets(t *testing.T) {
 		func(n int) *enginetest.BudgetBuilder {
 			return enginetest.Budget("b").Label("app", "web").MaxUnavailable(n)
 		}
-	// Four tasks run: two of x, which spares one, and two of y, which goes as a whole.
+	// Four tasks run: two of x, of which one can be evicted alone, and two of y, which is evicted as a whole.
 	four := []enginetest.Part{web("x").Gang(2).Min(1).On("n", "n"), web("y").Gang(2).On("n", "n")}
 	tests := map[string]struct {
 		parts []enginetest.Part
@@ -71,8 +71,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// Victims go one after the other: those before count as gone, and those that
-// were taken back do not.
+// Victims are chosen one after another. Victims that are already evicted count as
+// missing, and evictions that were undone do not.
 func TestVictimsAddUp(t *testing.T) {
 	state := enginetest.State(enginetest.Node("n"), enginetest.Job("new"), enginetest.Budget("b").Label("app", "web").MinAvailable(2),
 		web("x").On("n"), web("y").On("n"), web("z").On("n"))
@@ -84,21 +84,21 @@ func TestVictimsAddUp(t *testing.T) {
 		return s.Spares(engine.Preempt, job, nil, engine.VictimOf(task)) == nil
 	}
 	if !may(first) || !may(second) {
-		t.Error("either may go")
+		t.Error("either job may be evicted")
 	}
 	if err := stmt.Evict(first, job.ID, "Test"); err != nil {
 		t.Fatal(err)
 	}
 	if may(second) {
-		t.Error("the second may not go as well")
+		t.Error("the second job may not be evicted as well")
 	}
 	stmt.Discard()
 	if !may(second) {
-		t.Error("the first is back, so the second may go")
+		t.Error("the first eviction is undone, so the second job may be evicted")
 	}
 }
 
-// A job that is given other labels is in other budgets, also within a session.
+// A job is covered by other budgets when its labels change, also during a session.
 func TestAnotherSpec(t *testing.T) {
 	state := enginetest.State(enginetest.Node("n"), enginetest.Job("new"),
 		enginetest.Budget("web").Label("app", "web").MinAvailable(1), enginetest.Budget("api").Label("app", "api").MinAvailable(2),

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// room keeps tasks off nodes that have no room for them.
+// room rejects nodes that have no room for a task.
 type room struct{}
 
 func (room) Name() string { return "room" }
@@ -24,18 +24,18 @@ func (room) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// standing is what stands in each budget of the job, by its name.
+// standing is the number of running and desired tasks of each budget of a job, by budget.
 type standing map[string][2]int
 
 func (c *counts) standing(s *cluster.State, j *cluster.Job) standing {
 	out := standing{}
-	for _, b := range c.of(s.View(), j) {
+	for _, b := range c.covering(s.View(), j) {
 		out[b.Name] = [2]int{b.running, b.desired}
 	}
 	return out
 }
 
-// recount is standing from scratch.
+// recount computes standing from the State alone.
 func recount(s *cluster.State, of *cluster.Job) standing {
 	out := standing{}
 	for _, b := range s.View().Budgets() {
@@ -86,9 +86,9 @@ func drawJob(t *rapid.T, name string) *cluster.Job {
 	return j
 }
 
-// Whatever a statement does and takes back, and whatever specs jobs are given, the
-// counts are those of the State.
-func TestCountsAreThoseOfTheBooks(t *testing.T) {
+// The counts agree with the State after any changes and undone changes of a statement, and
+// after any new specs of jobs.
+func TestCountsAgreeWithState(t *testing.T) {
 	nominated, running := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		state := enginetest.State(enginetest.Node("n").CPU(8, "1Gi"), enginetest.Node("m").CPU(5, "1Gi"), drawBudget(t, "b"), drawBudget(t, "c"))
@@ -128,7 +128,7 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 				}
 				asked := rapid.SampledFrom(jobs).Draw(t, "asked")
 				if d := cmp.Diff(recount(state, asked), kept.standing(state, asked)); d != "" {
-					t.Fatalf("%s: running and desired (-books +counts):\n%s", asked.ID, d)
+					t.Fatalf("%s: running and desired (-State +counts):\n%s", asked.ID, d)
 				}
 				for _, c := range kept.standing(state, asked) {
 					running += c[0]

@@ -6,48 +6,48 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/fairshare"
 )
 
-// Where no plan keeps all queues within their shares, since jobs cannot be divided, two
-// other rules let victims leave:
+// Jobs cannot be divided, so there may be no plan that keeps all queues within their
+// shares. Two other rules then allow victims:
 //
-//   - A queue that stays within its quota takes from queues that are beyond theirs,
-//     victim by victim: each of them leaves while its queue still holds more than its
-//     quota.
-//   - A queue takes from a sibling, at whatever level their branches part, if more is
-//     then held within shares or, where that is the same, the siblings reach less far
-//     beyond theirs; and if it stands lower then than the sibling stood. A queue that
-//     would be beyond its quota takes nothing by this rule that others hold within
-//     theirs. Below the sibling, the queues that stand highest lose first.
+//   - A queue that stays within its quota takes from queues that are beyond theirs. Each
+//     victim is allowed while its queue still holds more than its quota.
+//   - A queue takes from a sibling, at the level at which their branches fork, if more is
+//     then held within shares or, if that stays the same, if the siblings exceed their
+//     shares less. Its ratio must then be lower than that of the sibling was before. A
+//     queue that would be beyond its quota takes nothing by this rule that another queue
+//     holds within its quota. Below the sibling, the queues with the highest ratios lose
+//     first.
 
-// lastResort registers these rules.
+// lastResort registers the two rules.
 func (p *plugin) lastResort(s *engine.Session) {
 	s.Hooks.AddLastResort(engine.Reclaim, engine.LastResort{Victims: p.reclaimableLast, Classes: p.classesLast, Balance: p.balance})
 }
 
-// reclaimableLast says which victims may leave by one of the rules.
+// reclaimableLast decides which victims may be evicted by one of the rules.
 func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
-	c := p.lastClaimant(job, lacks)
+	c := p.lastReclaimer(job, lacks)
 	if c == nil {
 		return nil
 	}
-	return c.spareLast
+	return c.judgeLast
 }
 
-// lastClaimant is the claimant with how the siblings of its branch stand; nil where no
-// rule can let it have anything.
-func (p *plugin) lastClaimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
-	c := p.claimant(job, lacks)
+// lastReclaimer returns the reclaimer for the job, and nil if no rule can allow any victim.
+func (p *plugin) lastReclaimer(job *cluster.Job, lacks []*cluster.Task) *reclaimer {
+	c := p.reclaimer(job, lacks)
 	if c == nil || len(c.asks[len(c.branch)-1]) == 0 {
 		return nil
 	}
 	for level, q := range c.branch {
-		if c.mayDeserve(level) {
+		if c.mayStayWithinQuota(level) {
 			return c
 		}
-		own := c.tree.ratio(q, c.left[level])
-		for _, o := range c.tree.siblings(q) {
-			if o != q && own.compare(c.tree.ratio(o, nil)) < 0 {
+		own := ratioWith(c.tree, q, c.left[level])
+		for _, o := range c.siblings(q) {
+			if o != q && own.compare(ratioWith(c.tree, o, nil)) < 0 {
 				return c
 			}
 		}
@@ -55,26 +55,26 @@ func (p *plugin) lastClaimant(job *cluster.Job, lacks []*cluster.Task) *claimant
 	return nil
 }
 
-// classesLast are those of queues that one of the rules may take from.
+// classesLast returns the classes of queues that one of the rules may take from.
 func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
-	c := p.lastClaimant(job, lacks)
+	c := p.lastReclaimer(job, lacks)
 	if c == nil {
 		return engine.NoClass(job, lacks)
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		leaf, fork := c.fork(c.tree.byName[class.Queue])
+		leaf, fork := c.fork(c.tree.ByName[class.Queue])
 		if leaf == nil {
 			return false
 		}
-		theirs := leaf.branch[fork:]
+		theirs := leaf.Branch[fork:]
 		least := func(resource string) int64 { return p.leastCharge(class, resource) }
 		for _, ask := range c.asks[fork] {
 			if theirs[0].Used.Of(ask.Name) == 0 {
 				continue
 			}
-			if c.evener(fork, theirs[0]) || c.mayDeserve(fork) && (c.mayBeBeyond(theirs, ask.Name) || c.mayBeEvener(fork, theirs[0])) ||
-				c.mayBeWithin[fork] && mayBeAbove(theirs, ask.Name, least) {
+			if c.isMoreEven(fork, theirs[0]) || c.mayStayWithinQuota(fork) && (c.mayExceedQuotas(theirs, ask.Name) || c.mayBeMoreEven(fork, theirs[0])) ||
+				c.mayBeWithin[fork] && mayKeepShares(theirs, ask.Name, least) {
 				return true
 			}
 		}
@@ -82,15 +82,15 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 	}
 }
 
-// quotaOf is the quota as a bound: a queue that has none does not stay within it.
-func quotaOf(sh *Share) int64 { return max(sh.Quota, 0) }
+// quotaOf returns the quota as a bound. Without a quota the bound is 0.
+func quotaOf(sh *fairshare.Share) int64 { return max(sh.Quota, 0) }
 
-func (c *claimant) spareLast(v *engine.Victim) engine.Verdict {
-	leaf, fork, objection := c.stronger(v)
+func (c *reclaimer) judgeLast(v *engine.Victim) engine.Verdict {
+	leaf, fork, objection := c.checkTiers(v)
 	if leaf == nil {
 		return engine.Protect(objection)
 	}
-	theirs := leaf.branch[fork:]
+	theirs := leaf.Branch[fork:]
 	switch allowed := c.allows(v, theirs, fork); {
 	case objection == "" && allowed:
 		return engine.Allow
@@ -100,49 +100,50 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Verdict {
 	return engine.Protect(cmp.Or(objection, VictimQueueWithinItsShare))
 }
 
-// allows reports whether the victim may leave by shares or by one of the rules, as the
+// allows reports whether the victim may be evicted by shares or by one of the rules, as the
 // queues are now.
-func (c *claimant) allows(v *engine.Victim, theirs []*Queue, fork int) bool {
-	deserves := c.deserves(fork)
-	c.standing(theirs[0])
+func (c *reclaimer) allows(v *engine.Victim, theirs []*fairshare.Queue, fork int) bool {
+	withinQuota := c.staysWithinQuota(fork)
+	c.ratioBefore(theirs[0])
 	switch {
 	case c.within[fork] && c.exceeds(v, theirs, fork):
 		return true
-	case deserves && c.every(v, theirs[0], fork, func(resource string) bool { return beyond(theirs, resource, charged(v, resource)) }):
+	case withinQuota && c.every(v, theirs[0], fork, func(resource string) bool { return exceedQuotas(theirs, resource, charged(v, resource)) }):
 		return true
 	}
-	return c.evener(fork, theirs[0]) && (deserves || c.every(v, theirs[0], fork, func(resource string) bool { return keep(theirs, resource, charged(v, resource), quotaOf) })) &&
-		c.some(v, theirs[0], fork, func(resource string) bool { return c.tree.highest(theirs[1:], resource) })
+	return c.isMoreEven(fork, theirs[0]) && (withinQuota || c.every(v, theirs[0], fork, func(resource string) bool { return keep(theirs, resource, charged(v, resource), quotaOf) })) &&
+		c.some(v, theirs[0], fork, func(resource string) bool { return c.haveHighestRatio(theirs[1:], resource) })
 }
 
-// mayAllow reports whether the victim may leave once others have left, so that the
-// claimant stays within its share or its quota.
-func (c *claimant) mayAllow(v *engine.Victim, theirs []*Queue, fork int) bool {
+// mayAllow reports whether the victim may be evicted after further evictions, when the
+// reclaimer stays within its share or its quota.
+func (c *reclaimer) mayAllow(v *engine.Victim, theirs []*fairshare.Queue, fork int) bool {
 	if c.mayBeWithin[fork] && c.exceeds(v, theirs, fork) {
 		return true
 	}
-	return !c.deserves(fork) && c.mayDeserve(fork) && c.some(v, theirs[0], fork, func(resource string) bool {
-		return c.mayBeBeyond(theirs, resource) || c.mayBeEvener(fork, theirs[0])
+	return !c.staysWithinQuota(fork) && c.mayStayWithinQuota(fork) && c.some(v, theirs[0], fork, func(resource string) bool {
+		return c.mayExceedQuotas(theirs, resource) || c.mayBeMoreEven(fork, theirs[0])
 	})
 }
 
-// some reports whether the condition holds for a resource that the job asks for and
-// that the sibling is charged for the victim.
-func (c *claimant) some(v *engine.Victim, sibling *Queue, fork int, holds func(resource string) bool) bool {
+// some reports whether the condition holds for some resource that the job requests and that
+// the sibling is charged for the victim.
+func (c *reclaimer) some(v *engine.Victim, sibling *fairshare.Queue, fork int, holds func(resource string) bool) bool {
 	return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
 		return v.ChargeOf(sibling.Queue, ask.Name) > 0 && holds(ask.Name)
 	})
 }
 
-// every reports whether the condition holds for all such resources: what is held within
-// the quota of one resource is not taken for what is held beyond the quota of another.
-func (c *claimant) every(v *engine.Victim, sibling *Queue, fork int, holds func(resource string) bool) bool {
+// every reports whether there are such resources and the condition holds for all of them:
+// what is held within the quota of one resource is not taken because another resource is
+// held beyond its quota.
+func (c *reclaimer) every(v *engine.Victim, sibling *fairshare.Queue, fork int, holds func(resource string) bool) bool {
 	return c.some(v, sibling, fork, func(string) bool { return true }) &&
 		!c.some(v, sibling, fork, func(resource string) bool { return !holds(resource) })
 }
 
-// deserves reports whether the claimant stays within its quotas from the level down.
-func (c *claimant) deserves(fork int) bool {
+// staysWithinQuota reports whether the reclaimer stays within its quotas from the level down.
+func (c *reclaimer) staysWithinQuota(fork int) bool {
 	for level := fork; level < len(c.branch); level++ {
 		if !c.stays(level, quotaOf) {
 			return false
@@ -151,68 +152,66 @@ func (c *claimant) deserves(fork int) bool {
 	return true
 }
 
-// evener reports whether the claimant's queue of the level stands lower with the job
-// than the sibling stood before anything was evicted.
-func (c *claimant) evener(level int, sibling *Queue) bool {
-	return c.tree.ratio(c.branch[level], c.left[level]).compare(c.standing(sibling)) < 0
+// isMoreEven reports whether the ratio of the reclaimer's queue at the level, with the job, is
+// lower than that of the sibling before anything was evicted.
+func (c *reclaimer) isMoreEven(level int, sibling *fairshare.Queue) bool {
+	return ratioWith(c.tree, c.branch[level], c.left[level]).compare(c.ratioBefore(sibling)) < 0
 }
 
-// mayBeEvener is evener once all others of the claimant's queue have left that may.
-func (c *claimant) mayBeEvener(level int, sibling *Queue) bool {
+// mayBeMoreEven is isMoreEven after all possible evictions from the reclaimer's queue.
+func (c *reclaimer) mayBeMoreEven(level int, sibling *fairshare.Queue) bool {
 	q := c.branch[level]
-	return c.tree.ratioOf(q, q.Firm, c.left[level]).compare(c.standing(sibling)) < 0
+	return ratioOf(c.tree, q, q.Firm, c.left[level]).compare(c.ratioBefore(sibling)) < 0
 }
 
-// standing is how the sibling stood when it was first asked about.
-func (c *claimant) standing(sibling *Queue) ratio {
-	stood, known := c.stood[sibling]
+// ratioBefore returns the ratio of the sibling when it was first needed, before anything was evicted.
+func (c *reclaimer) ratioBefore(sibling *fairshare.Queue) ratio {
+	before, known := c.ratiosBefore[sibling]
 	if !known {
-		if c.stood == nil {
-			c.stood = map[*Queue]ratio{}
+		if c.ratiosBefore == nil {
+			c.ratiosBefore = map[*fairshare.Queue]ratio{}
 		}
-		stood = c.tree.ratio(sibling, nil)
-		c.stood[sibling] = stood
+		before = ratioWith(c.tree, sibling, nil)
+		c.ratiosBefore[sibling] = before
 	}
-	return stood
+	return before
 }
 
-// beyond reports whether all queues that lose something still hold more than their
-// quota.
-func beyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
-	return !slices.ContainsFunc(branch, func(q *Queue) bool {
-		sh := q.share(resource)
+// exceedQuotas reports whether all queues that lose something hold more than their quota.
+func exceedQuotas(branch []*fairshare.Queue, resource string, gone func(*fairshare.Queue) int64) bool {
+	return !slices.ContainsFunc(branch, func(q *fairshare.Queue) bool {
+		sh := q.Share(resource)
 		return sh != nil && gone(q) > 0 && q.Used.Of(resource) <= quotaOf(sh)
 	})
 }
 
-// mayBeBeyond reports whether all the queues may hold more than their quota. One that
-// has changed since the search began may have lost victims, and get them back when a
-// plan is taken back.
-func (c *claimant) mayBeBeyond(branch []*Queue, resource string) bool {
-	return !slices.ContainsFunc(branch, func(q *Queue) bool {
-		sh := q.share(resource)
-		if resource == gpu && q.slices {
-			return false // it may lose nothing of that
+// mayExceedQuotas reports whether all queues may hold more than their quota. A queue that changed
+// since the search began may have lost victims, and holds more again when a plan is undone.
+func (c *reclaimer) mayExceedQuotas(branch []*fairshare.Queue, resource string) bool {
+	return !slices.ContainsFunc(branch, func(q *fairshare.Queue) bool {
+		sh := q.Share(resource)
+		if resource == gpu && q.SliceTerms {
+			return false // it may lose nothing of nvidia.com/gpu
 		}
 		return sh != nil && c.plugin.view.Recent().Queue(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
 	})
 }
 
-// siblings are the queues with the same parent, the queue included.
-func (t *Tree) siblings(q *Queue) []*Queue {
+// siblings returns the queues with the same parent, including the queue itself.
+func (c *reclaimer) siblings(q *fairshare.Queue) []*fairshare.Queue {
 	if q.Parent == nil {
-		return t.Roots
+		return c.tree.Roots
 	}
 	return q.Parent.Children
 }
 
-// highest reports whether none of the siblings of these queues that has victims stands
-// higher than they do.
-func (t *Tree) highest(branch []*Queue, resource string) bool {
+// haveHighestRatio reports whether no sibling of these queues that has victims has a higher ratio
+// than they do.
+func (c *reclaimer) haveHighestRatio(branch []*fairshare.Queue, resource string) bool {
 	for _, q := range branch {
-		own := t.ratio(q, nil)
-		for _, o := range t.siblings(q) {
-			if o != q && o.Used.Of(resource) > o.Firm.Of(resource) && t.ratio(o, nil).compare(own) > 0 {
+		own := ratioWith(c.tree, q, nil)
+		for _, o := range c.siblings(q) {
+			if o != q && o.Used.Of(resource) > o.Firm.Of(resource) && ratioWith(c.tree, o, nil).compare(own) > 0 {
 				return false
 			}
 		}
@@ -220,18 +219,18 @@ func (t *Tree) highest(branch []*Queue, resource string) bool {
 	return true
 }
 
-// balance measures the levels at which the plan is allowed only if the siblings are
-// more even with it; nil where there is none.
+// balance measures the levels at which the plan is allowed only if the siblings are more even
+// with it. It returns nil if there is no such level.
 func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine.Victim) func() engine.Balance {
-	c := p.claimant(job, lacks)
+	c := p.reclaimer(job, lacks)
 	if c == nil {
 		return nil
 	}
 	lower := make([]bool, len(c.branch))
 	deepest := -1
 	for _, v := range plan {
-		leaf, fork := c.fork(c.tree.byName[v.Job.Queue])
-		if v.Purpose != engine.Reclaim || leaf == nil || c.fair(v, leaf.branch[fork:], fork, plan) {
+		leaf, fork := c.fork(c.tree.ByName[v.Job.Queue])
+		if v.Purpose != engine.Reclaim || leaf == nil || c.isFair(v, leaf.Branch[fork:], fork, plan) {
 			continue
 		}
 		lower[fork], deepest = true, max(deepest, fork)
@@ -240,12 +239,12 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 		return nil
 	}
 	return func() engine.Balance {
-		b := &balance{lower: lower, within: c.tree.within()}
-		idle := c.tree.idle()
+		b := &balance{lower: lower, within: heldWithinShares(c.tree)}
+		idle := idleOf(c.tree)
 		for _, q := range c.branch[:deepest+1] {
 			var level []ratio
-			for _, o := range c.tree.siblings(q) {
-				level = append(level, c.tree.reach(o, idle))
+			for _, o := range c.siblings(q) {
+				level = append(level, ratioWithIdle(c.tree, o, idle))
 			}
 			slices.SortFunc(level, func(a, b ratio) int { return b.compare(a) })
 			b.levels = append(b.levels, level)
@@ -254,30 +253,30 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 	}
 }
 
-// fair reports whether the victim may leave by shares or quotas alone, in the State
-// that the plan ends in.
-func (c *claimant) fair(v *engine.Victim, theirs []*Queue, fork int, plan []*engine.Victim) bool {
-	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return ended(theirs, resource, charged(v, resource)) }) {
+// isFair reports whether the victim may be evicted by shares or quotas alone, in the State in
+// which the plan ends.
+func (c *reclaimer) isFair(v *engine.Victim, theirs []*fairshare.Queue, fork int, plan []*engine.Victim) bool {
+	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return holdShares(theirs, resource, charged(v, resource)) }) {
 		return true
 	}
-	return c.deserves(fork) && c.every(v, theirs[0], fork, func(resource string) bool {
-		return !slices.ContainsFunc(theirs, func(q *Queue) bool {
+	return c.staysWithinQuota(fork) && c.every(v, theirs[0], fork, func(resource string) bool {
+		return !slices.ContainsFunc(theirs, func(q *fairshare.Queue) bool {
 			largest := int64(0)
 			for _, o := range plan {
-				if below := c.tree.byName[o.Job.Queue]; o.Purpose != engine.Move && below != nil && slices.Contains(below.branch, q) {
+				if below := c.tree.ByName[o.Job.Queue]; o.Purpose != engine.Move && below != nil && slices.Contains(below.Branch, q) {
 					largest = max(largest, o.ChargeOf(q.Queue, resource))
 				}
 			}
-			sh := q.share(resource)
+			sh := q.Share(resource)
 			return sh != nil && q.Used.Of(resource)+largest <= quotaOf(sh)
 		})
 	})
 }
 
-// ended reports whether all queues that have lost something hold their share.
-func ended(branch []*Queue, resource string, lost func(*Queue) int64) bool {
-	return !slices.ContainsFunc(branch, func(q *Queue) bool {
-		sh := q.share(resource)
+// holdShares reports whether all queues that have lost something hold their share.
+func holdShares(branch []*fairshare.Queue, resource string, lost func(*fairshare.Queue) int64) bool {
+	return !slices.ContainsFunc(branch, func(q *fairshare.Queue) bool {
+		sh := q.Share(resource)
 		return sh != nil && lost(q) > 0 && q.Used.Of(resource) < sh.Share()
 	})
 }

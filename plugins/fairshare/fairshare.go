@@ -1,40 +1,44 @@
-// Package fairshare decides whose turn it is: that of the queue which is
-// furthest from what it should have.
+// Package fairshare decides which queue is next: the queue that is furthest below its
+// fair share. It also decides which queues must give room back (see Reclaim).
 //
-// It divides what the cluster has among the queues, and compares what they hold
-// with that. It refuses to know about nodes and jobs one by one: who may have
-// something at all is decided elsewhere, and so is where it comes from.
+// It divides what the cluster has among the queues and compares what they hold with
+// their shares. It does not look at single nodes or jobs: other plugins decide what a
+// queue may hold at all, and where its tasks are placed.
 //
-// It divides devices, and of other resources those that the terms of some queue
-// name: its quota, its limits or its over-quota weights. The argument divide, such
-// as [cpu, memory], adds others. The rest is free for all: it counts neither for
-// shares nor for the order of queues, and is not reclaimed.
+// Devices are always divided. Other resources are divided if some queue names them in its
+// quota, its limits or its over-quota weights. The argument divide, such as [cpu, memory],
+// adds further resources. Resources that are not divided count neither for shares nor for
+// the order of queues, and are not reclaimed.
 //
-// With the argument halfLife, such as 24h, what queues used in the past counts as
-// well: who used more than its weight gets less of what quotas leave, for a
-// while. The argument pastWeight says how strongly, from 0 to 10; 1 unless given.
-// While shares move with time, the plugin asks for a session 64 times in a half-life.
+// With the argument halfLife, such as 24h, past use counts too: a queue that used more
+// than its weight gets less of what is left after quotas for some time. The argument
+// pastWeight is how strongly the past counts, from 0 to 10; 1 unless given. While shares
+// change with time, the plugin asks for a session 64 times in a half-life.
 package fairshare
 
 import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/fairshare"
 )
 
 // Name is the plugin's name in a profile.
 const Name = "FairShare"
 
+// wakes is how many sessions are requested in a half-life while shares change with time.
+const wakes = 64
+
 type plugin struct {
 	session  *engine.Session
 	view     cluster.View
-	settings Settings
-	offer    offer
-	kept     kept
-	tree     *Tree // nil until a session asks for it
+	settings fairshare.Settings
+	keeper   fairshare.Keeper
+	tree     *fairshare.Tree // nil until a session needs it
+	cache    []queueCache    // by slot of the queue
 }
 
-// New builds the plugin. Quotas and weights are the queues'; how their past
-// counts, if it does, and what else is divided is the profile's.
+// New builds the plugin. Quotas and weights are part of the queues. The arguments set
+// whether past use counts, and which further resources are divided.
 func New(args engine.Arguments) (engine.Plugin, error) {
 	settings, err := ReadSettings(args)
 	if err != nil {
@@ -48,9 +52,10 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.view, p.tree, p.settings.Decay.Now = s, s.View, nil, s.Now
+	p.keeper.Changed, p.keeper.JobChanged = p.dropKeys, p.dropRequests
 	s.Hooks.AddSiblingOrder(p.compare)
 	s.Hooks.AddFrozenOrder(p.freeze)
-	s.Hooks.AddSurplus(p.deserved)
+	s.Hooks.AddSurplus(p.withinQuota)
 	s.Hooks.AddReclaimable(p.reclaimable)
 	s.Hooks.NarrowVictims(engine.Reclaim, p.classes)
 	s.Hooks.NarrowQueues(engine.Reclaim, p.queues)
@@ -59,33 +64,35 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }
 
-// moved forgets how the task's queue stood.
+// moved drops what is cached of the task's queue, because its use has changed.
 func (p *plugin) moved(e *engine.Event) {
 	if p.tree == nil {
 		return
 	}
-	p.tree.forget(e.Task.Job)
+	if leaf := p.tree.ByName[e.Task.Job.Queue]; leaf != nil {
+		p.dropRequests(leaf)
+	}
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 
-// shares are brought up to date once a session, when they are first asked for: one
-// queue alone is compared with none. They hold for the whole session, since placing
-// a task turns a pending request into one that is met and leaves the sum as it
-// is; what queues use is read from the State again after every placement.
-func (p *plugin) shares() *Tree {
+// shares returns the tree with up-to-date shares. They are computed once a session, when
+// they are first needed; a session with one queue does not need them. They hold for the
+// whole session: placing a task turns a pending request into one that is met, and the sum
+// stays the same. What queues use is read from State after every placement.
+func (p *plugin) shares() *fairshare.Tree {
 	if p.tree == nil {
-		p.tree = p.kept.follow(p.view, p.offer.of(p.view), p.settings)
-		if p.kept.moves() {
+		p.tree = p.keeper.Follow(p.view, p.settings)
+		if p.keeper.Moving() {
 			p.session.WakeAt(p.session.Now + max(1, p.settings.Decay.HalfLife/wakes))
 		}
 	}
 	return p.tree
 }
 
-// standings are how the queue stands with its shares, for those who explain.
+// standings returns the shares of the queue, for explanations.
 func (p *plugin) standings(q *cluster.Queue) []engine.Standing {
-	known := p.shares().byName[q.Name]
+	known := p.shares().ByName[q.Name]
 	if known == nil {
 		return nil
 	}

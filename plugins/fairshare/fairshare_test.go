@@ -10,7 +10,6 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 func job(queue string, devices int, at string) enginetest.Part {
@@ -27,7 +26,7 @@ func TestQueueOrder(t *testing.T) {
 	type list = []enginetest.Part
 	tests := map[string]struct {
 		parts list
-		want  []string // the queues with pending jobs, as they come
+		want  []string // the queues with pending jobs, in order
 	}{
 		"tier first":                        {list{q("a").Tier(scavenger).Priority(9), q("b"), q("c").Tier(guaranteed), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"c", "b", "a"}},
 		"guaranteed up to its quota":        {list{q("a").Quota(gpu, 2000).Tier(guaranteed), q("b").Priority(1), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
@@ -45,7 +44,7 @@ func TestQueueOrder(t *testing.T) {
 		"then name":                         {list{q("b"), q("a"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
 		"where branches part":               {list{q("x").Priority(1), q("y"), q("a").Parent("y").Priority(9), q("b").Parent("x"), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
 		"branches stay together":            {list{q("x"), q("y"), q("a").Parent("x"), q("b").Parent("y"), q("c").Parent("x"), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"a", "c", "b"}},
-		"what nobody has": {list{q("a"), q("b"), enginetest.Job("j").Queue("a").Resource("example.com/fpga", 1), enginetest.Job("k").Queue("b").CPU(1000, "0")},
+		"what no node has": {list{q("a"), q("b"), enginetest.Job("j").Queue("a").Resource("example.com/fpga", 1), enginetest.Job("k").Queue("b").CPU(1000, "0")},
 			[]string{"a", "b"}},
 	}
 	for name, tc := range tests {
@@ -96,73 +95,6 @@ func TestOneQueueWithTwoJobs(t *testing.T) {
 	if p.compare(within, beyond) >= 0 || p.compare(beyond, within) <= 0 {
 		t.Errorf("within its quota: %d, beyond: %d", p.compare(within, beyond), p.compare(beyond, within))
 	}
-}
-
-// The arithmetic of three levels, as scenarios/queues/three-levels.yaml has it.
-func TestShares(t *testing.T) {
-	q := enginetest.Queue
-	state := enginetest.State(
-		enginetest.Node("n").CPU(0, "0").GPUs(8, "A100", "80Gi"), enginetest.Node("off").GPUs(8, "A100", "80Gi").With(func(n *cluster.Node) { n.Unschedulable = true }),
-		q("org").Weight(3), q("guest").Limit(gpu, 9000), q("research").Parent("org").Quota(gpu, 4000), q("prod").Parent("org").Weight(2), q("vision").Parent("research").Weight(4), q("speech").Parent("research").Limit(gpu, 0),
-		job("vision", 2, "n"), job("vision", 3, ""), job("speech", 5, ""), job("prod", 5, ""), job("guest", 5, ""),
-	)
-	tree := Shares(state.View(), Offered(state.View()), Settings{})
-	got := map[string]Share{}
-	for _, q := range state.Queues() {
-		for _, sh := range tree.byName[q.Name].Shares {
-			got[q.Name] = sh
-		}
-	}
-	want := map[string]Share{
-		"org":      {gpu, 4000, -1, 10_000, 10_000, Part{4000, 3000, NoneLeft}, nil},
-		"guest":    {gpu, -1, 9000, 5000, 5000, Part{0, 1000, NoneLeft}, nil},
-		"research": {gpu, 4000, -1, 5000, 5000, Part{4000, 1000, Satisfied}, nil},
-		"prod":     {gpu, -1, -1, 5000, 5000, Part{0, 2000, NoneLeft}, nil},
-		"vision":   {gpu, -1, -1, 5000, 5000, Part{0, 5000, Satisfied}, nil},
-		"speech":   {gpu, -1, 0, 5000, 5000, Part{0, 0, AtLimit}, nil},
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("shares (-want +got):\n%s", d)
-	}
-}
-
-// However nodes come, change and go, what is kept in step equals what is counted anew.
-func TestOfferKeepsInStep(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		state := cluster.NewState()
-		var kept offer
-		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
-			nodes := state.Nodes()
-			var err error
-			switch what := rapid.IntRange(0, 4).Draw(t, "what"); {
-			case what == 2: // products are counted while somebody has terms for them
-				limits := rapid.SampledFrom([]cluster.Resources{nil, {{Name: gpu + ":A", Value: 1}}, {{Name: gpu + ":B", Value: 1}}}).Draw(t, "limits")
-				err = state.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: "q", Limits: limits}})
-			case what == 0 && len(nodes) > 0:
-				err = state.Apply(cluster.NodeGone{Name: rapid.SampledFrom(nodes).Draw(t, "node").Name})
-			case what == 1 && len(nodes) > 0:
-				n := *rapid.SampledFrom(nodes).Draw(t, "node")
-				n.Unschedulable = rapid.Bool().Draw(t, "off")
-				var lost []string
-				if rapid.Bool().Draw(t, "lost") {
-					lost = []string{n.Devices[0].UUID}
-				}
-				err = state.ApplyAll([]cluster.Change{cluster.NodePut{Node: n}, cluster.NodeSeen{Name: n.Name, Lost: &lost}})
-			default:
-				n := cluster.Node{Name: fmt.Sprint("n", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: rapid.Int64Range(0, 9).Draw(t, "cpu")}}}
-				for range rapid.IntRange(1, 3).Draw(t, "devices") {
-					n.Devices = append(n.Devices, cluster.Device{Product: rapid.SampledFrom([]string{"A", "B"}).Draw(t, "product")})
-				}
-				err = state.Apply(cluster.NodePut{Node: n})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(Offered(state.View()), kept.of(state.View())); d != "" {
-				t.Fatalf("(-anew +kept):\n%s", d)
-			}
-		}
-	})
 }
 
 func TestArguments(t *testing.T) {

@@ -5,16 +5,19 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/fairshare"
 )
 
-// ratio is what a queue holds of what it deserves, in the resource in which that is most.
-type ratio struct{ held, deserved, total int64 }
+// ratio is what a queue holds relative to its share, in the resource with the highest ratio.
+type ratio struct{ held, share, total int64 }
 
-// ratio is that of the queue if it holds so much more.
-func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio { return t.ratioOf(q, q.Used, more) }
+// ratioWith returns the ratio of the queue if it holds more in addition.
+func ratioWith(t *fairshare.Tree, q *fairshare.Queue, more cluster.Resources) ratio {
+	return ratioOf(t, q, q.Used, more)
+}
 
-// ratioOf is that of the queue if it holds both.
-func (t *Tree) ratioOf(q *Queue, held, more cluster.Resources) ratio {
+// ratioOf returns the ratio of the queue if it holds the sum of held and more.
+func ratioOf(t *fairshare.Tree, q *fairshare.Queue, held, more cluster.Resources) ratio {
 	top := ratio{total: 1}
 	for i := range q.Shares {
 		sh := &q.Shares[i]
@@ -26,12 +29,12 @@ func (t *Tree) ratioOf(q *Queue, held, more cluster.Resources) ratio {
 	return top
 }
 
-// reach is the ratio of the queue if it gets all that is idle, as far as it asks for it.
-func (t *Tree) reach(q *Queue, idle cluster.Resources) ratio {
+// ratioWithIdle returns the ratio of the queue if it gets all idle resources that it requests.
+func ratioWithIdle(t *fairshare.Tree, q *fairshare.Queue, idle cluster.Resources) ratio {
 	top := ratio{total: 1}
 	for i := range q.Shares {
 		sh := &q.Shares[i]
-		held := min(q.Used.Of(sh.Resource)+idle.Of(sh.Resource), max(q.Used.Of(sh.Resource), sh.within()))
+		held := min(q.Used.Of(sh.Resource)+idle.Of(sh.Resource), max(q.Used.Of(sh.Resource), sh.WithinLimit()))
 		r := ratio{held, sh.Share(), max(1, t.Total.Of(sh.Resource))}
 		if r.held > 0 && r.compare(top) > 0 {
 			top = r
@@ -40,8 +43,8 @@ func (t *Tree) reach(q *Queue, idle cluster.Resources) ratio {
 	return top
 }
 
-// idle is what no queue holds.
-func (t *Tree) idle() cluster.Resources {
+// idleOf returns what no queue holds.
+func idleOf(t *fairshare.Tree) cluster.Resources {
 	out := slices.Clone(t.Total)
 	for i := range out {
 		for _, q := range t.Roots {
@@ -52,10 +55,10 @@ func (t *Tree) idle() cluster.Resources {
 	return out
 }
 
-// within is what leaves hold within their shares, as balance has it.
-func (t *Tree) within() int64 {
+// heldWithinShares returns what leaves hold within their shares; see balance.
+func heldWithinShares(t *fairshare.Tree) int64 {
 	sum := int64(0)
-	for _, q := range t.bySlot {
+	for _, q := range t.BySlot {
 		for i := range q.Shares {
 			if sh := &q.Shares[i]; q.Leaf() {
 				sum += cluster.MulDiv(min(q.Used.Of(sh.Resource), sh.Share()), 1_000_000, max(1, t.Total.Of(sh.Resource)))
@@ -65,31 +68,31 @@ func (t *Tree) within() int64 {
 	return sum
 }
 
-// compare orders ratios. One that deserves nothing and holds something is above all
-// others, the more it holds of what there is.
+// compare orders ratios. A queue without a share that holds something is above all queues
+// with a share. Of two such queues, the one that holds more of the total is higher.
 func (r ratio) compare(o ratio) int {
-	above := func(r ratio) bool { return r.deserved <= 0 && r.held > 0 }
+	above := func(r ratio) bool { return r.share <= 0 && r.held > 0 }
 	switch x, y := above(r), above(o); {
 	case x && y:
-		return compareProducts(r.held, o.total, o.held, r.total)
+		return fairshare.CompareProducts(r.held, o.total, o.held, r.total)
 	case x:
 		return 1
 	case y:
 		return -1
 	}
-	return compareProducts(r.held, max(1, o.deserved), o.held, max(1, r.deserved))
+	return fairshare.CompareProducts(r.held, max(1, o.share), o.held, max(1, r.share))
 }
 
-// balance is how much is held within shares, and how the siblings stand at the levels
-// of a branch. Tasks that are placed in idle room never lessen the first and, where
-// they leave it as it is, never raise the second.
+// balance is how much is held within shares, and the ratios of the siblings at the levels of
+// a branch. Placing tasks in idle room never lowers the former, and if the former
+// stays the same, never raises the latter.
 type balance struct {
-	within int64     // what leaves hold within their shares, in millionths of all there is, summed up over resources
-	levels [][]ratio // from the top down, the highest first
-	lower  []bool    // must be lower at this level, and not only not higher
+	within int64     // what leaves hold within their shares, in millionths of the total, summed over resources
+	levels [][]ratio // from the top down, each with the highest ratio first
+	lower  []bool    // whether the level must become lower; otherwise it must not become higher
 }
 
-// Below reports whether the siblings are more even than in the other State.
+// Below reports whether this balance is more even than the other one.
 func (b *balance) Below(other engine.Balance) bool {
 	o, ok := other.(*balance)
 	if !ok || len(o.levels) != len(b.levels) {

@@ -5,65 +5,66 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/fairshare"
 	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
-// Why a job is not a victim of reclaiming.
+// The reasons why a victim is protected from being reclaimed.
 const (
 	VictimInSameQueue         engine.Reason = "VictimInSameQueue"
-	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue, its own or one above, would fall below its quota
+	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue, the victim's or one above it, would hold less than its quota
 	VictimOfStrongerTier      engine.Reason = "VictimOfStrongerTier"
-	QueueBeyondItsShare       engine.Reason = "QueueBeyondItsShare" // the one that wants to reclaim
+	QueueBeyondItsShare       engine.Reason = "QueueBeyondItsShare" // the queue that needs the room
 	VictimQueueWithinItsShare engine.Reason = "VictimQueueWithinItsShare"
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: VictimInSameQueue, Phrase: "in the same queue", Spared: "in the same queue", Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
-	{Reason: VictimGuaranteed, Phrase: "its Guaranteed queue would fall below its quota", Spared: "whose Guaranteed queue would hold less than its quota", Meaning: "Why nothing is reclaimed from a job: its queue, or one above it, is Guaranteed, and would hold less than its quota without it."},
-	{Reason: VictimOfStrongerTier, Phrase: "of a stronger tier", Spared: "of a stronger tier", Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
-	{Reason: QueueBeyondItsShare, Phrase: "the queue that asks would be above its own fair share", Spared: "outside of a queue above its own that would exceed its fair share", Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
-	{Reason: VictimQueueWithinItsShare, Phrase: "its queue would fall below its fair share", Spared: "whose queue would fall below its fair share", Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
+	{Reason: VictimInSameQueue, Phrase: "in the same queue", Spared: "in the same queue", Meaning: "Why a job is not reclaimed: it is in the same queue as the job that needs its room."},
+	{Reason: VictimGuaranteed, Phrase: "its Guaranteed queue would hold less than its quota", Spared: "in Guaranteed queues that would hold less than their quota", Meaning: "Why a job is not reclaimed: its queue, or one above it, is Guaranteed, and would hold less than its quota without the job."},
+	{Reason: VictimOfStrongerTier, Phrase: "of a stronger tier", Spared: "of a stronger tier", Meaning: "Why a job is not reclaimed: its queue is of a stronger tier, and would take the room back."},
+	{Reason: QueueBeyondItsShare, Phrase: "the queue that needs the room would exceed its own fair share", Spared: "outside of a queue above its own that would exceed its fair share", Meaning: "Why a job is not reclaimed: with its room, the queue that needs the room would exceed its own fair share."},
+	{Reason: VictimQueueWithinItsShare, Phrase: "its queue would hold less than its fair share", Spared: "in queues that would hold less than their fair share", Meaning: "Why a job is not reclaimed: without the job, its queue would hold less than its fair share."},
 }
 
-// claimant is a job that wants its queue's share back, and the branch of its queue.
-type claimant struct {
+// reclaimer is a job that needs room, with the branch of its queue.
+type reclaimer struct {
 	plugin *plugin
-	tree   *Tree
+	tree   *fairshare.Tree
 	job    *cluster.Job
-	branch []*Queue
-	asks   []cluster.Resources // by level of the branch: what the job would be charged there
+	branch []*fairshare.Queue
+	asks   []cluster.Resources // by level of the branch: what the job would be charged to the queue
 	lacks  []*cluster.Task
 
 	opened  uint64              // version of the queues before anything was evicted
-	version uint64              // of the queues, that the rest is as of; 0: of none
-	left    []cluster.Resources // by level: the same, without what is placed of the job
-	within  []bool              // by level of the branch: all from there down stay within their share
+	version uint64              // version of the queues for which the following fields are correct; 0: not computed
+	left    []cluster.Resources // by level: asks without the tasks of the job that are already placed
+	within  []bool              // by level: the queues from this level down stay within their shares
 
-	mayBeWithin []bool // by level: they would once others have left
+	mayBeWithin []bool // by level: they would after further evictions
 
-	stood map[*Queue]ratio // of the last resort: how siblings of the branch stood before anything was evicted
+	ratiosBefore map[*fairshare.Queue]ratio // for the last resort: the ratios of siblings of the branch before anything was evicted
 }
 
-// reclaimable says which victims may leave so that the job's queue gets its share.
+// reclaimable decides which victims may be evicted so that the job's queue gets its share.
 func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
-	c := p.claimant(job, lacks)
-	if c == nil || len(c.asks[len(c.branch)-1]) == 0 || !c.mayStay(len(c.branch)-1, (*Share).Share) {
+	c := p.reclaimer(job, lacks)
+	if c == nil || len(c.asks[len(c.branch)-1]) == 0 || !c.mayStay(len(c.branch)-1, (*fairshare.Share).Share) {
 		return nil
 	}
-	return c.spare
+	return c.judge
 }
 
-// claimant is the job as one that wants its queue's share; nil where the queue is not known.
-func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
+// reclaimer returns the reclaimer for the job, and nil if its queue is not known.
+func (p *plugin) reclaimer(job *cluster.Job, lacks []*cluster.Task) *reclaimer {
 	t := p.shares()
-	leaf := t.byName[job.Queue]
+	leaf := t.ByName[job.Queue]
 	if leaf == nil {
 		return nil
 	}
-	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, opened: p.view.Recent().QueuesVersion()}
+	c := &reclaimer{plugin: p, tree: t, job: job, branch: leaf.Branch, lacks: lacks, opened: p.view.Recent().QueuesVersion()}
 	for _, q := range c.branch {
-		c.asks = append(c.asks, p.asked(q, lacks))
+		c.asks = append(c.asks, p.charged(q, lacks))
 	}
 	c.left = make([]cluster.Resources, len(c.branch))
 	c.within, c.mayBeWithin = make([]bool, len(c.branch)+1), make([]bool, len(c.branch)+1)
@@ -71,10 +72,10 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	return c
 }
 
-// refresh follows what the queues hold: victims have left, and tasks of the job may be
-// placed. The plan is judged by the State that it ends in, so what is placed of the job
-// and what it still asks for count together.
-func (c *claimant) refresh() {
+// refresh updates the fields that depend on what the queues hold: victims were evicted, or
+// tasks of the job were placed. A plan is judged by the State that it ends in, so what is
+// placed of the job and what it still requests count together.
+func (c *reclaimer) refresh() {
 	version := c.plugin.view.Recent().QueuesVersion()
 	if c.version == version && c.left[0] != nil {
 		return
@@ -89,26 +90,26 @@ func (c *claimant) refresh() {
 	}
 	c.within[len(c.branch)], c.mayBeWithin[len(c.branch)] = true, true
 	for i := len(c.branch) - 1; i >= 0; i-- {
-		c.within[i] = c.within[i+1] && c.stays(i, (*Share).Share)
-		c.mayBeWithin[i] = c.mayBeWithin[i+1] && c.mayStay(i, (*Share).Share)
+		c.within[i] = c.within[i+1] && c.stays(i, (*fairshare.Share).Share)
+		c.mayBeWithin[i] = c.mayBeWithin[i+1] && c.mayStay(i, (*fairshare.Share).Share)
 	}
 }
 
-// stays reports whether the queue of the level holds no more than the bound with the job.
-func (c *claimant) stays(level int, bound func(*Share) int64) bool {
+// stays reports whether the queue at the level holds no more than the bound with the job.
+func (c *reclaimer) stays(level int, bound func(*fairshare.Share) int64) bool {
 	q := c.branch[level]
 	for _, a := range c.left[level] {
-		if sh := q.share(a.Name); sh != nil && q.Used.Of(a.Name)+a.Value > bound(sh) {
+		if sh := q.Share(a.Name); sh != nil && q.Used.Of(a.Name)+a.Value > bound(sh) {
 			return false
 		}
 	}
 	return true
 }
 
-// mayStay reports whether the queue of the level stays within the bound, or would once
-// others of it have left: those of queues below it that it may reclaim from, and in the
-// job's own queue those of lower priority.
-func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
+// mayStay reports whether the queue at the level stays within the bound, or would after
+// further evictions: from queues below it that it may reclaim from, and in the job's own
+// queue of jobs of lower priority.
+func (c *reclaimer) mayStay(level int, bound func(*fairshare.Share) int64) bool {
 	q := c.branch[level]
 	if c.stays(level, bound) {
 		return true
@@ -119,33 +120,33 @@ func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
 		}
 	}
 	for _, a := range c.left[level] {
-		if sh := q.share(a.Name); sh != nil && q.Firm.Of(a.Name)+a.Value > bound(sh) {
+		if sh := q.Share(a.Name); sh != nil && q.Firm.Of(a.Name)+a.Value > bound(sh) {
 			return false
 		}
 	}
 	return true
 }
 
-// classes are those of queues that hold more than their share of something that the
-// job asks for: without any of that they might still have it.
+// classes returns the classes of queues that hold more than their share of a resource that
+// the job requests, so that they may keep their share without a victim.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
-	c := p.claimant(job, lacks)
+	c := p.reclaimer(job, lacks)
 	if c == nil {
 		return engine.NoClass(job, lacks)
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		return c.mayTake(c.tree.byName[class.Queue], func(resource string) int64 { return p.leastCharge(class, resource) })
+		return c.mayTake(c.tree.ByName[class.Queue], func(resource string) int64 { return p.leastCharge(class, resource) })
 	}
 }
 
-// queues are those that have such classes.
+// queues returns the queues that have such classes.
 func (p *plugin) queues(job *cluster.Job, lacks []*cluster.Task) (queues []string, all bool) {
-	c := p.claimant(job, lacks)
+	c := p.reclaimer(job, lacks)
 	if c == nil || !slices.Contains(c.mayBeWithin[:len(c.branch)], true) {
 		return nil, false
 	}
-	for _, q := range c.tree.bySlot {
+	for _, q := range c.tree.BySlot {
 		if c.mayTake(q, func(string) int64 { return 1 }) {
 			queues = append(queues, q.Name)
 		}
@@ -153,18 +154,18 @@ func (p *plugin) queues(job *cluster.Job, lacks []*cluster.Task) (queues []strin
 	return queues, false
 }
 
-// mayTake reports whether the queue, and those above it up to the fork, hold so much more
-// than their shares of something that the job asks for that they might lose the least that
-// a victim holds.
-func (c *claimant) mayTake(q *Queue, least func(resource string) int64) bool {
+// mayTake reports whether the queue, and the queues above it up to the fork, hold so much more
+// than their shares of a requested resource that they might lose the least that a victim
+// holds.
+func (c *reclaimer) mayTake(q *fairshare.Queue, least func(resource string) int64) bool {
 	leaf, fork := c.fork(q)
 	return leaf != nil && c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
-		return mayBeAbove(leaf.branch[fork:], ask.Name, least)
+		return mayKeepShares(leaf.Branch[fork:], ask.Name, least)
 	})
 }
 
-// mayDeserve is deserves once others have left.
-func (c *claimant) mayDeserve(level int) bool {
+// mayStayWithinQuota is staysWithinQuota after further evictions.
+func (c *reclaimer) mayStayWithinQuota(level int) bool {
 	for i := level; i < len(c.branch); i++ {
 		if !c.mayStay(i, quotaOf) {
 			return false
@@ -173,12 +174,12 @@ func (c *claimant) mayDeserve(level int) bool {
 	return true
 }
 
-func (c *claimant) spare(v *engine.Victim) engine.Verdict {
-	leaf, fork, objection := c.stronger(v)
+func (c *reclaimer) judge(v *engine.Victim) engine.Verdict {
+	leaf, fork, objection := c.checkTiers(v)
 	if leaf == nil {
 		return engine.Protect(objection)
 	}
-	theirs := leaf.branch[fork:]
+	theirs := leaf.Branch[fork:]
 	switch exceeds := c.exceeds(v, theirs, fork); {
 	case objection != "" && exceeds && c.mayBeWithin[fork]:
 		return engine.NotYet(objection)
@@ -194,21 +195,21 @@ func (c *claimant) spare(v *engine.Victim) engine.Verdict {
 	return engine.Protect(QueueBeyondItsShare)
 }
 
-// stronger finds where the branch of the victim's queue parts from the claimant's, and
-// objects where they do not part or the victim's is of a stronger tier there. The leaf is
-// nil where nothing ends the objection; else the claimant's quota may hold once others of
-// its queue have left.
-func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection engine.Reason) {
+// checkTiers finds the level at which the branch of the victim's queue forks from the
+// reclaimer's. It objects if the branches do not fork, or if the victim's queue is of a
+// stronger tier there. The leaf is nil if the objection is final. Otherwise the reclaimer's
+// queue may be within its quota after further evictions, and the objection ends.
+func (c *reclaimer) checkTiers(v *engine.Victim) (leaf *fairshare.Queue, fork int, objection engine.Reason) {
 	c.refresh()
-	leaf, fork = c.fork(c.tree.byName[v.Job.Queue])
+	leaf, fork = c.fork(c.tree.ByName[v.Job.Queue])
 	switch {
 	case leaf == nil:
 		return nil, 0, VictimInSameQueue
-	case c.wouldReturn(v, fork):
+	case c.wouldTakeBack(v, fork):
 		return nil, 0, VictimGuaranteed
 	}
 	own := c.branch[fork].Queue
-	theirs, keeps := tier.Without(c.plugin.view, leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
+	theirs, keeps := tier.Without(c.plugin.view, leaf.Branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.Branch[fork].Queue, resource) })
 	switch mine := tier.With(c.plugin.view, own, c.left[fork].Of); {
 	case keeps:
 		return nil, 0, VictimGuaranteed
@@ -220,10 +221,10 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 	return nil, 0, VictimOfStrongerTier
 }
 
-// wouldReturn reports whether a Guaranteed queue above both would hold less than its
-// quota of something that the victim holds and the job does not ask for: the victim
-// would take that back from other tiers, in the name of that queue.
-func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
+// wouldTakeBack reports whether a Guaranteed queue above both would hold less than its quota of
+// a resource that the victim holds and the job does not request. The victim's queue would
+// then take that back from other tiers within the guarantee of that queue.
+func (c *reclaimer) wouldTakeBack(v *engine.Victim, fork int) bool {
 	for level, above := range c.branch[:fork] {
 		_, keeps := tier.Without(c.plugin.view, above.Queue, func(resource string) int64 {
 			if c.asks[level].Of(resource) > 0 {
@@ -238,34 +239,34 @@ func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 	return false
 }
 
-// fork is the victim's queue, and the level at which its branch parts from the claimant's.
-// The queue is nil where they do not part: a job stays in a queue that is gone, or has
-// queues below it by now.
-func (c *claimant) fork(leaf *Queue) (_ *Queue, level int) {
+// fork returns the victim's queue and the level at which its branch forks from the
+// reclaimer's. The queue is nil if they do not fork: a running job may be in a queue that was
+// removed, or that has queues below it by now.
+func (c *reclaimer) fork(leaf *fairshare.Queue) (_ *fairshare.Queue, level int) {
 	if leaf == nil || slices.Contains(c.branch, leaf) {
 		return nil, 0
 	}
-	for c.branch[level] == leaf.branch[level] {
+	for c.branch[level] == leaf.Branch[level] {
 		level++
 	}
 	return leaf, level
 }
 
-// exceeds reports whether the queues of the victim hold more than their shares of
-// something that the job asks for, so that they keep these without the victim.
-func (c *claimant) exceeds(v *engine.Victim, theirs []*Queue, fork int) bool {
-	return c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) })
+// exceeds reports whether the victim's queues hold so much more than their shares of a
+// requested resource that they keep their shares without the victim.
+func (c *reclaimer) exceeds(v *engine.Victim, theirs []*fairshare.Queue, fork int) bool {
+	return c.some(v, theirs[0], fork, func(resource string) bool { return keepShares(theirs, resource, charged(v, resource)) })
 }
 
-// above reports whether all queues that lose something keep their share.
-func above(branch []*Queue, resource string, gone func(*Queue) int64) bool {
-	return keep(branch, resource, gone, (*Share).Share)
+// keepShares reports whether all queues that lose something keep their share.
+func keepShares(branch []*fairshare.Queue, resource string, gone func(*fairshare.Queue) int64) bool {
+	return keep(branch, resource, gone, (*fairshare.Share).Share)
 }
 
-// keep reports whether all queues that lose something keep as much as the bound.
-func keep(branch []*Queue, resource string, gone func(*Queue) int64, bound func(*Share) int64) bool {
+// keep reports whether all queues that lose something keep at least the bound.
+func keep(branch []*fairshare.Queue, resource string, gone func(*fairshare.Queue) int64, bound func(*fairshare.Share) int64) bool {
 	for _, q := range branch {
-		if sh := q.share(resource); sh != nil {
+		if sh := q.Share(resource); sh != nil {
 			if v := gone(q); v > 0 && q.Used.Of(resource)-v < bound(sh) {
 				return false
 			}
@@ -274,17 +275,7 @@ func keep(branch []*Queue, resource string, gone func(*Queue) int64, bound func(
 	return true
 }
 
-// charged is what the victim is charged in the account of each queue.
-func charged(v *engine.Victim, resource string) func(*Queue) int64 {
-	return func(q *Queue) int64 { return v.ChargeOf(q.Queue, resource) }
-}
-
-// share is the queue's share of the resource, nil if it neither asks for any nor deserves some.
-func (q *Queue) share(resource string) *Share {
-	for i := range q.Shares {
-		if q.Shares[i].Resource == resource {
-			return &q.Shares[i]
-		}
-	}
-	return nil
+// charged returns a function for what the victim is charged to a queue.
+func charged(v *engine.Victim, resource string) func(*fairshare.Queue) int64 {
+	return func(q *fairshare.Queue) int64 { return v.ChargeOf(q.Queue, resource) }
 }

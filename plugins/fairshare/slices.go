@@ -2,120 +2,20 @@ package fairshare
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/fairshare"
 )
-
-// MIG slices that a queue has no terms for count there as a part of nvidia.com/gpu,
-// and nodes offer them as such. Where some queue has terms for a profile, all queues
-// divide its slices under their own name too, as they do with products. The slices
-// are then offered under both names, because it is not known which queues will have
-// them: shares of nvidia.com/gpu may come to more than the other queues can hold. Not
-// to offer them would be worse: quotas that count on them would not be covered, and
-// tasks within their quota would be evicted.
 
 const gpu = cluster.DefaultDeviceResource
 
-// account is a profile that some queue has terms for.
-type account struct {
-	name     string
-	fraction int64 // of a GPU, in thousandths
-}
-
-type accounts []account
-
-// accountsOf are the profiles that queues have terms for, by name.
-func accountsOf(s cluster.View) accounts {
-	var names []string
-	for _, q := range s.Queues() {
-		names = append(names, profiles(q)...)
-	}
-	slices.Sort(names)
-	var out accounts
-	for _, name := range slices.Compact(names) {
-		if fraction := s.Fraction(name); fraction > 0 {
-			out = append(out, account{name, int64(fraction)})
-		}
-	}
-	return out
-}
-
-// profiles are those that the queue has terms for.
-func profiles(q *cluster.Queue) (out []string) {
-	for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
-		for _, a := range list {
-			if strings.HasPrefix(a.Name, cluster.PartitionResource) {
-				out = append(out, a.Name)
-			}
-		}
-	}
-	return out
-}
-
-func (a account) of(slices int64) int64 {
-	return cluster.MulDiv(slices, a.fraction, int64(cluster.Whole))
-}
-
-// rises is what an amount of the child, such as its request, comes to in the account
-// of the queue above it: slices count as a part of nvidia.com/gpu in one of them and
-// not in the other where only one has terms for them.
-func (l accounts) rises(child *Queue, resource string, amount func(resource string) int64) int64 {
-	v := amount(resource)
-	if resource != gpu {
-		return v
-	}
-	for _, a := range l {
-		switch here, above := child.Names(a.name), child.Parent.Names(a.name); {
-		case here && !above:
-			v = plus(v, a.of(amount(a.name)))
-		case above && !here:
-			v = max(0, v-a.of(amount(a.name)))
-		}
-	}
-	return v
-}
-
-// differ reports whether slices of the resource count as a part of nvidia.com/gpu
-// either in the queue or in the one above it, and not in both.
-func (l accounts) differ(q *Queue, resource string) bool {
-	return l.has(resource) && q.Names(resource) != q.Parent.Names(resource)
-}
-
-func (l accounts) has(resource string) bool {
-	return slices.ContainsFunc(l, func(a account) bool { return a.name == resource })
-}
-
-// falls is what queues divide of the resource that their parent has so much of: of
-// nvidia.com/gpu also the slices that it has terms for, and some of them have not.
-func (l accounts) falls(parent *Queue, resource string, share func(resource string) int64) int64 {
-	v := share(resource)
-	if resource != gpu {
-		return v
-	}
-	for _, a := range l {
-		if parent.Names(a.name) && slices.ContainsFunc(parent.Children, func(c *Queue) bool { return !c.Names(a.name) }) {
-			v = plus(v, a.of(share(a.name)))
-		}
-	}
-	return v
-}
-
-// ofGPU is what pending tasks in the queue ask of nvidia.com/gpu by asking for slices.
-func ofGPU(ask cluster.DeviceAsk, q *cluster.Queue) int64 {
-	if ask.OfGPU == 0 || q == nil || q.Names(ask.Name) {
-		return 0
-	}
-	return ask.OfGPU
-}
-
-// mayBeAbove reports whether all queues of the branch may keep their share of the
-// resource without a victim that holds the least, which is 1 or more. Queues that have
-// slices of their own may lose nothing of nvidia.com/gpu.
-func mayBeAbove(branch []*Queue, resource string, least func(resource string) int64) bool {
+// mayKeepShares reports whether all queues of the branch may keep their share of the resource
+// without a victim that holds at least the least, which is 1 or more. A queue that names
+// slices may lose nothing of nvidia.com/gpu.
+func mayKeepShares(branch []*fairshare.Queue, resource string, least func(resource string) int64) bool {
 	for _, q := range branch {
-		sh := q.share(resource)
-		if sh == nil || resource == gpu && q.slices {
+		sh := q.Share(resource)
+		if sh == nil || resource == gpu && q.SliceTerms {
 			continue
 		}
 		if beyond := q.Used.Of(resource) - sh.Share(); beyond <= 0 || beyond < least(resource) {
@@ -125,8 +25,8 @@ func mayBeAbove(branch []*Queue, resource string, least func(resource string) in
 	return true
 }
 
-// leastCharge is the least of the resource that a queue loses with a victim of the class
-// which holds some.
+// leastCharge returns the least of the resource that a queue loses with a victim of the class
+// that holds some of it.
 func (p *plugin) leastCharge(class cluster.Class, resource string) int64 {
 	if resource != gpu || !p.plain() {
 		return 1
@@ -134,34 +34,8 @@ func (p *plugin) leastCharge(class cluster.Class, resource string) int64 {
 	return max(1, p.view.Classes().Least(class))
 }
 
-// plain reports whether all devices are whole and count as nvidia.com/gpu, so that a
-// task is charged for all that it holds of devices.
+// plain reports whether all devices are whole and count as nvidia.com/gpu, so that a task is
+// charged for all devices that it holds.
 func (p *plugin) plain() bool {
 	return !slices.ContainsFunc(p.view.Kinds(), func(d cluster.Device) bool { return d.Resource != gpu || d.Profile != "" })
-}
-
-// rise sets the request of a queue that has others below it.
-func (k *kept) rise(q *Queue, name string) {
-	v, takes := int64(0), int64(0)
-	for _, c := range q.Children {
-		v = plus(v, k.accounts.rises(c, name, func(of string) int64 { return c.part(of).within() }))
-		takes = plus(takes, k.accounts.rises(c, name, func(of string) int64 { return c.most(c.part(of)) }))
-	}
-	k.request(q, name, v, takes)
-}
-
-// part is the queue's share of the resource; nothing of it where no queue asks for any.
-func (q *Queue) part(name string) *Share {
-	if sh := q.parts[name]; sh != nil {
-		return sh
-	}
-	return &Share{Resource: name, Limit: -1, Quota: -1}
-}
-
-// total is what the siblings divide.
-func (k *kept) total(d *division) int64 {
-	if d.parent == nil {
-		return k.Total.Of(d.resource)
-	}
-	return k.accounts.falls(d.parent, d.resource, func(of string) int64 { return d.parent.part(of).Share() })
 }

@@ -1,7 +1,7 @@
-// Package firstcome puts a queue's older jobs first.
+// Package firstcome orders the jobs of a queue by age: older jobs are tried first.
 //
-// It refuses to know anything but when a job came, and leaves jobs of the same
-// age to the comparisons after it; the engine goes by name in the end.
+// It compares when jobs were created and nothing else. Jobs of the same age are left to
+// the comparisons of later plugins; the engine finally compares their names.
 package firstcome
 
 import (

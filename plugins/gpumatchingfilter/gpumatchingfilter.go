@@ -1,10 +1,10 @@
-// Package gpumatchingfilter keeps a task to the devices that were selected for
-// it: it turns down nodes that have none of them, nodes that lack those which
-// they should have, and nodes with fewer of them than the task takes there.
+// Package gpumatchingfilter restricts a task to the devices that were selected for it. It
+// rejects nodes without a selected device, nodes on which selected devices are missing, and
+// nodes with fewer selected devices than the task takes there.
 //
-// A selection is never widened. It says what is there and refuses to know who
-// holds it: whether a selected device is free is NodeResourcesFit's, and which
-// of them is taken Node.Choose's, which keeps to the selection too.
+// Devices that were not selected are never used instead. The plugin does not check whether
+// a selected device is free: NodeResourcesFit does, and Node.Choose, which
+// chooses among the devices, respects the selection too.
 package gpumatchingfilter
 
 import (
@@ -20,17 +20,17 @@ const Name = "GPUMatchingFilter"
 // The reasons. Waiting cures none of them.
 const (
 	GPUNotSelected     engine.Reason = "GPUNotSelected"     // no device of the node was selected
-	SelectedGPUMissing engine.Reason = "SelectedGPUMissing" // one that was is not there, or lost
-	TooFewSelectedGPUs engine.Reason = "TooFewSelectedGPUs" // all are there, but they are too few
+	SelectedGPUMissing engine.Reason = "SelectedGPUMissing" // a selected device is missing or lost
+	TooFewSelectedGPUs engine.Reason = "TooFewSelectedGPUs" // no selected device is missing, but they are too few
 )
 
 const cure = engine.Grow | engine.Relax
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: GPUNotSelected, Cure: engine.Relax, Phrase: "none of the selected devices is there", Meaning: "Devices were selected, and none of them is on this node."},
-	{Reason: SelectedGPUMissing, Cure: cure, Phrase: "selected devices missing or lost: {subject}; want {want}, {have} there", Meaning: "A device of this node was selected that it does not have, or has lost, and too few are left without it. The subject names such devices; want is how many the task takes here, have how many of the selected ones are there."},
-	{Reason: TooFewSelectedGPUs, Cure: cure, Phrase: "fewer than {want} selected devices", One: "no selected device", Meaning: "All devices of this node that were selected are there, and the task takes more of them on one node; one that takes the whole node needs all its devices to be selected. Want is how many it takes, have how many were selected."},
+	{Reason: GPUNotSelected, Cure: engine.Relax, Phrase: "has none of the selected devices", Meaning: "Devices were selected, and none of them is on this node."},
+	{Reason: SelectedGPUMissing, Cure: cure, Phrase: "selected devices missing or lost: {subject}; want {want}, have {have}", Meaning: "Selected devices of this node are missing or lost, and the others are too few. The subject lists the missing devices. Want is how many devices the task takes on this node, have how many selected devices work."},
+	{Reason: TooFewSelectedGPUs, Cure: cure, Phrase: "fewer than {want} selected devices", One: "no selected device", Meaning: "No selected device of this node is missing, but the task takes more devices on one node than were selected. A task that takes a whole node needs all devices of the node to be selected. Want is how many it takes, have how many were selected."},
 }
 
 type plugin struct{}
@@ -42,13 +42,13 @@ func (plugin) Name() string                    { return Name }
 func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
 
-// matters also where no device is taken: a form without any, such as one that runs
-// on cores alone, keeps to the nodes that were meant.
+// matters applies the filter also to tasks that take no device: a form of a model that runs
+// on the CPU alone is restricted to the nodes of the selected devices too.
 func matters(s *cluster.Shape) bool { return len(s.Need.Selected) > 0 }
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	need := &s.Need
-	named := 0 // of this node, whether they are there or not
+	named := 0 // selected devices of this node, whether they exist or not
 	for i := range need.Selected {
 		if need.Selected[i].Node == n.Name {
 			named++
@@ -82,7 +82,7 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return r
 }
 
-// missing names the selected devices of the node that are not there.
+// missing lists the selected devices of the node that are missing or lost.
 func missing(need *cluster.Need, n *cluster.Node) string {
 	var out []string
 	for _, id := range need.Selected {

@@ -30,7 +30,7 @@ func TestAdmit(t *testing.T) {
 	cuda := func(node string, index int) cluster.DeviceID {
 		return cluster.DeviceID{Node: node, Type: "cuda", Index: index}
 	}
-	// Two cuda devices, the second of them lost, and one that speaks cann.
+	// Two cuda devices, the second of them lost, and one cann device.
 	node := enginetest.Node("b").GPUs(3, "P", "24Gi").With(func(n *cluster.Node) {
 		n.Devices[1].Lost = true
 		n.Devices[2].Type = "cann"
@@ -42,24 +42,24 @@ func TestAdmit(t *testing.T) {
 		node *cluster.Node
 		want *engine.Rejection
 	}{
-		"nothing selected":               {cluster.Need{Devices: 4}, node, nil},
-		"selected":                       {cluster.Need{Devices: 1, Selected: ids{cuda("b", 0)}}, node, nil},
-		"one of another node too":        {cluster.Need{Devices: 1, Selected: ids{cuda("a", 0), cuda("b", 0)}}, node, nil},
-		"only of other nodes":            {cluster.Need{Devices: 1, Selected: ids{cuda("a", 0), cuda("c", 0)}}, node, elsewhere},
-		"a name that begins alike":       {cluster.Need{Devices: 1, Selected: ids{cuda("b-1", 0), cuda("bb", 0)}}, node, elsewhere},
-		"indexes are counted by type":    {cluster.Need{Devices: 1, Selected: ids{{Node: "b", Type: "cann", Index: 0}}}, node, nil},
-		"not there":                      {cluster.Need{Devices: 1, Selected: ids{cuda("b", 7)}}, node, rejection(SelectedGPUMissing, "b:cuda:7", 1, 0)},
-		"of another type":                {cluster.Need{Devices: 1, Selected: ids{{Node: "b", Type: "rocm", Index: 0}}}, node, rejection(SelectedGPUMissing, "b:rocm:0", 1, 0)},
-		"lost":                           {cluster.Need{Devices: 1, Selected: ids{cuda("b", 1)}}, node, rejection(SelectedGPUMissing, "b:cuda:1", 1, 0)},
-		"two missing, both named":        {cluster.Need{Devices: 2, Selected: ids{cuda("b", 0), cuda("b", 1), cuda("b", 7)}}, node, rejection(SelectedGPUMissing, "b:cuda:1, b:cuda:7", 2, 1)},
-		"one lost, enough are left":      {cluster.Need{Devices: 1, Selected: ids{cuda("b", 0), cuda("b", 1)}}, node, nil},
-		"fewer selected than it takes":   {cluster.Need{Devices: 2, Selected: ids{cuda("a", 0), cuda("b", 0)}}, full, rejection(TooFewSelectedGPUs, "", 2, 1)},
-		"layers take one at least":       {cluster.Need{Layers: &cluster.Layers{Total: 4, Bytes: 1}, Selected: ids{cuda("b", 1)}}, node, rejection(SelectedGPUMissing, "b:cuda:1", 1, 0)},
-		"whole node":                     {cluster.Need{WholeNode: true, Selected: ids{cuda("b", 0), cuda("b", 1)}}, full, nil},
-		"whole node, not all selected":   {cluster.Need{WholeNode: true, Selected: ids{cuda("b", 0)}}, full, rejection(TooFewSelectedGPUs, "", 2, 1)},
-		"no device taken":                {cluster.Need{Selected: ids{cuda("b", 7)}}, node, nil},
-		"no device taken, other node":    {cluster.Need{Selected: ids{cuda("a", 0)}}, node, elsewhere},
-		"who holds it is not asked here": {cluster.Need{Devices: 1, Selected: ids{cuda("b", 0)}}, held(), nil},
+		"nothing selected":                {cluster.Need{Devices: 4}, node, nil},
+		"selected":                        {cluster.Need{Devices: 1, Selected: ids{cuda("b", 0)}}, node, nil},
+		"one of another node too":         {cluster.Need{Devices: 1, Selected: ids{cuda("a", 0), cuda("b", 0)}}, node, nil},
+		"only of other nodes":             {cluster.Need{Devices: 1, Selected: ids{cuda("a", 0), cuda("c", 0)}}, node, elsewhere},
+		"a name that begins alike":        {cluster.Need{Devices: 1, Selected: ids{cuda("b-1", 0), cuda("bb", 0)}}, node, elsewhere},
+		"indexes are counted by type":     {cluster.Need{Devices: 1, Selected: ids{{Node: "b", Type: "cann", Index: 0}}}, node, nil},
+		"not there":                       {cluster.Need{Devices: 1, Selected: ids{cuda("b", 7)}}, node, rejection(SelectedGPUMissing, "b:cuda:7", 1, 0)},
+		"of another type":                 {cluster.Need{Devices: 1, Selected: ids{{Node: "b", Type: "rocm", Index: 0}}}, node, rejection(SelectedGPUMissing, "b:rocm:0", 1, 0)},
+		"lost":                            {cluster.Need{Devices: 1, Selected: ids{cuda("b", 1)}}, node, rejection(SelectedGPUMissing, "b:cuda:1", 1, 0)},
+		"two missing, both named":         {cluster.Need{Devices: 2, Selected: ids{cuda("b", 0), cuda("b", 1), cuda("b", 7)}}, node, rejection(SelectedGPUMissing, "b:cuda:1, b:cuda:7", 2, 1)},
+		"one lost, enough are left":       {cluster.Need{Devices: 1, Selected: ids{cuda("b", 0), cuda("b", 1)}}, node, nil},
+		"fewer selected than it takes":    {cluster.Need{Devices: 2, Selected: ids{cuda("a", 0), cuda("b", 0)}}, full, rejection(TooFewSelectedGPUs, "", 2, 1)},
+		"layers take one at least":        {cluster.Need{Layers: &cluster.Layers{Total: 4, Bytes: 1}, Selected: ids{cuda("b", 1)}}, node, rejection(SelectedGPUMissing, "b:cuda:1", 1, 0)},
+		"whole node":                      {cluster.Need{WholeNode: true, Selected: ids{cuda("b", 0), cuda("b", 1)}}, full, nil},
+		"whole node, not all selected":    {cluster.Need{WholeNode: true, Selected: ids{cuda("b", 0)}}, full, rejection(TooFewSelectedGPUs, "", 2, 1)},
+		"no device taken":                 {cluster.Need{Selected: ids{cuda("b", 7)}}, node, nil},
+		"no device taken, other node":     {cluster.Need{Selected: ids{cuda("a", 0)}}, node, elsewhere},
+		"a held device is no matter here": {cluster.Need{Devices: 1, Selected: ids{cuda("b", 0)}}, held(), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

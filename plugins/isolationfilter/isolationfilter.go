@@ -1,14 +1,12 @@
-// Package isolationfilter turns down nodes that cannot keep a task as far from
-// others as it asks: because they do not advertise the class, or because what
-// the class needs is held at the moment.
+// Package isolationfilter rejects nodes that cannot isolate a task as it requests: they do
+// not advertise the isolation class, or the cores or devices for it are held by other tasks.
 //
-// Isolation is a filter and never a score: a node can honour a class now or it
-// cannot. It fails closed: what is not advertised is not there. It refuses to
-// know whose task it is: a tenant's tier makes no class more or less available.
+// Isolation is a filter and never a score. A class that a node does not advertise is not
+// available there. The tier of a tenant does not matter.
 //
-// Fewer devices of the kind than needed, held or not, are no matter of
-// isolation: NodeResourcesFit turns such nodes down. Whole devices without a
-// class need none; a part of a device without one is Shared.
+// A node with fewer devices of the kind than the task needs, held or not, is not rejected
+// here but by NodeResourcesFit. A request for whole devices without a class needs no
+// isolation. A request for a fraction of a device without a class is Shared.
 package isolationfilter
 
 import (
@@ -21,21 +19,22 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "IsolationFilter"
 
-// The reasons. Where nodes differ, one that waiting cures names the refusal;
-// then ClassConflictsWithResourceId, then ClassConflictsWithDaemonMode.
+// The reasons. If nodes are rejected for different reasons, one that waiting cures is the
+// reason of the refusal; then ClassConflictsWithResourceId, then
+// ClassConflictsWithDaemonMode.
 const (
-	NoNodeSupportsClass          engine.Reason = "NoNodeSupportsClass"          // not advertised, or too little of it even when idle
-	NodesSupportButContended     engine.Reason = "NodesSupportButContended"     // advertised, and held at the moment
-	ClassConflictsWithDaemonMode engine.Reason = "ClassConflictsWithDaemonMode" // the node's share mode forbids it: the operator acts
-	ClassConflictsWithResourceId engine.Reason = "ClassConflictsWithResourceId" // the request contradicts itself: the client corrects it
+	NoNodeSupportsClass          engine.Reason = "NoNodeSupportsClass"          // the class is not advertised, or the node is too small for it even when idle
+	NodesSupportButContended     engine.Reason = "NodesSupportButContended"     // the class is advertised, but what it needs is held by other tasks
+	ClassConflictsWithDaemonMode engine.Reason = "ClassConflictsWithDaemonMode" // the node's share mode forbids it; an operator can change the mode
+	ClassConflictsWithResourceId engine.Reason = "ClassConflictsWithResourceId" // the request contradicts itself; the client must correct it
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: NoNodeSupportsClass, Cure: engine.Grow, Phrase: "does not support {subject}", Meaning: "The node does not advertise the isolation class that the task asks for, or could not honour it even with nobody else there. The subject is the class."},
-	{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Phrase: "fewer than {want} free for {subject}", One: "nothing free for {subject}", Meaning: "The node honours the class, but the cores or devices it takes are held by others. The subject is the class."},
-	{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Phrase: "its share mode is exclusive", Meaning: "The task shares devices and the node's share mode is exclusive. An operator can change the mode; otherwise it takes other nodes. The subject is the class."},
-	{Reason: ClassConflictsWithResourceId, Phrase: "{subject} contradicts the devices asked for", Meaning: "The class does not go with the devices that the task names: DeviceExclusive with a partition, or PartitionExclusive with a resource whose devices are not partitions. Only a changed request helps. The subject is the class."},
+	{Reason: NoNodeSupportsClass, Cure: engine.Grow, Phrase: "does not support {subject}", Meaning: "The node does not advertise the isolation class that the task requests, or could not provide it even with no other task on it. The subject is the class."},
+	{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Phrase: "fewer than {want} free for {subject}", One: "nothing free for {subject}", Meaning: "The node supports the class, but the cores or devices that it needs are held by other tasks. The subject is the class."},
+	{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Phrase: "its share mode is exclusive", Meaning: "The task shares devices, and the node's share mode is exclusive. An operator can change the mode; otherwise other nodes are needed. The subject is the class."},
+	{Reason: ClassConflictsWithResourceId, Phrase: "{subject} contradicts the requested devices", Meaning: "The class contradicts the devices that the task requests: DeviceExclusive with a partition, or PartitionExclusive with a resource that has no partitions. Only a changed request helps. The subject is the class."},
 }
 
 type plugin struct{}
@@ -46,8 +45,8 @@ var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 func (plugin) Name() string                { return Name }
 func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-// OnSessionOpen asks for what no waiting cures apart from what others hold: the
-// first depends on the node alone.
+// OnSessionOpen registers one filter for what waiting does not cure, which depends on the
+// node alone, and one for what other tasks hold.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(matters, support)
 	s.Hooks.AddShapeFilter(matters, contention)
@@ -59,10 +58,10 @@ func asksCPU(s *cluster.Shape) bool {
 	return s.Isolation.CPU != "" && s.Isolation.CPU != cluster.CPUBestEffort
 }
 
-// asksGPU reports whether there is a class and a device to keep it on.
+// asksGPU reports whether the task requests devices and has an isolation class for them.
 func asksGPU(s *cluster.Shape) bool { return !s.Need.None() && s.GPUClass() != "" }
 
-// support turns down nodes that could not honour the classes even if idle.
+// support rejects nodes that could not provide the classes even if they were idle.
 func support(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if asksCPU(s) {
 		if r := supportsCores(s, n); r != nil {
@@ -75,7 +74,7 @@ func support(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return nil
 }
 
-// contention turns down nodes on which others are in the way.
+// contention rejects nodes on which other tasks hold what the classes need.
 func contention(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if asksCPU(s) {
 		if _, free := cores(s, n); free < s.Cores() {
@@ -85,16 +84,16 @@ func contention(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if !asksGPU(s) {
 		return nil
 	}
-	usable, free := leases(s, n)
+	usable, free := countDevices(s, n)
 	if want := int64(s.Wanted(int(usable))); usable >= want && free < want {
 		return contended(string(s.GPUClass()), want, free)
 	}
 	return nil
 }
 
-// cores are those that the CPU class may take, in all and free: cores of which no
-// task holds a part. StrictIsolated takes those of them that can be cut off from
-// the machine.
+// cores returns how many cores the CPU class may use, in total and free. A core of which
+// any task holds a part is not free. StrictIsolated may use only the cores that can be
+// isolated.
 func cores(s *cluster.Shape, n *cluster.Node) (all, free int64) {
 	if l := n.Ledger(cluster.CPU); l != nil {
 		all, free = l.Capacity/int64(cluster.Whole), l.Free()/int64(cluster.Whole)
@@ -121,16 +120,16 @@ func supportsCores(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	class := s.GPUClass()
 	need := &s.Need
-	parts := class == cluster.GPUPartitionExclusive && need.Partition == ""
+	wantsPartitions := class == cluster.GPUPartitionExclusive && need.Partition == ""
 	switch {
 	case class == cluster.GPUDeviceExclusive && need.Partition != "":
-		// A partition shares its device with the other partitions, whoever holds this one.
+		// A partition shares its device with the other partitions, even if it is exclusive itself.
 		return contradiction(class)
-	case parts && need.Resource != "" && n.Usable(s) > 0 && !partitioned(s, n):
-		// It names whole devices and asks for partitions. Without a name it may mean those of another node.
+	case wantsPartitions && need.Resource != "" && n.Usable(s) > 0 && !partitioned(s, n):
+		// The request names whole devices and asks for partitions. Without a resource name, it may mean the partitions of another node.
 		return contradiction(class)
 	}
-	if !n.Advertised.SupportsGPU(class) || (parts && !partitioned(s, n)) {
+	if !n.Advertised.SupportsGPU(class) || (wantsPartitions && !partitioned(s, n)) {
 		return unsupported(string(class))
 	}
 	var usable int64
@@ -140,14 +139,14 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		case !s.Usable(d):
 			continue
 		case class != cluster.GPUShared && d.Replica:
-			return unsupported(string(class)) // replicas of a device keep nobody apart, whatever the books say
+			return unsupported(string(class)) // replicas of a device do not isolate tasks, whatever State says
 		case class == cluster.GPUDeviceExclusive && d.Parent != "":
-			return unsupported(string(class)) // a slice, and the device it is cut from has others
+			return unsupported(string(class)) // a slice: other tasks may use other slices of its device
 		}
 		usable++
 	}
 	if usable < int64(s.Wanted(int(usable))) {
-		return nil // too few devices is for others to say
+		return nil // NodeResourcesFit rejects the node for too few devices
 	}
 	if class == cluster.GPUShared && n.Advertised.Share == cluster.ShareExclusive {
 		return &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: string(class), Precedence: 1}
@@ -155,15 +154,15 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return nil
 }
 
-// leases counts the devices that the need may use, and those on which the class
-// may join whoever is there. What is releasing counts as free: the task is then
-// promised the room.
-func leases(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
+// countDevices counts the devices that the task may use, and those of them that are free or
+// on which the class may be together with the tasks that hold them. A device that is being
+// released counts as free: the task is then nominated.
+func countDevices(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
 	want := int64(s.Wanted(len(n.Devices)))
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if free >= want {
-			return usable, free // enough
+			return usable, free
 		}
 		if !s.Usable(d) {
 			continue
@@ -176,8 +175,8 @@ func leases(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
 	return usable, free
 }
 
-// partitioned reports whether all the devices that the need may use are slices:
-// those of a machine that is cut up evenly are asked for by count, without a profile.
+// partitioned reports whether all devices that the task may use are slices. On a
+// node with evenly divided devices, slices are requested by count, without a profile.
 func partitioned(s *cluster.Shape, n *cluster.Node) bool {
 	some := false
 	for i := range n.Devices {

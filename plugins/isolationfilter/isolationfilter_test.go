@@ -14,18 +14,18 @@ func shape(b *enginetest.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0
 
 var everything = cluster.Advertised{CPU: cluster.CPUClasses, GPU: cluster.GPUClasses, IsolableCores: 4}
 
-// plain is a node of 8 cores and 2 devices that advertises nothing; able one that advertises everything.
+// plain returns a node of 8 cores and 2 devices that advertises nothing; able one that advertises everything.
 func plain() *enginetest.NodeBuilder {
 	return enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")
 }
 func able() *enginetest.NodeBuilder { return plain().Advertise(everything) }
 
 func on(n *enginetest.NodeBuilder, jobs ...*enginetest.JobBuilder) *cluster.Node {
-	parts := []enginetest.Part{n}
+	wantsPartitions := []enginetest.Part{n}
 	for _, j := range jobs {
-		parts = append(parts, j.On("n"))
+		wantsPartitions = append(wantsPartitions, j.On("n"))
 	}
-	return enginetest.State(parts...).Node("n")
+	return enginetest.State(wantsPartitions...).Node("n")
 }
 
 func isolated(b *enginetest.JobBuilder, cpu cluster.CPUClass, gpu cluster.GPUClass) *enginetest.JobBuilder {
@@ -70,7 +70,7 @@ func TestAdmit(t *testing.T) {
 	many := cluster.Advertised{CPU: cluster.CPUClasses, IsolableCores: 64}
 	exclusively := cluster.Advertised{GPU: cluster.GPUClasses, Share: cluster.ShareExclusive}
 	sliced := func() *enginetest.NodeBuilder { return able().Slices(7, "A100", "1g.10gb", "10Gi") }
-	even := func() *enginetest.NodeBuilder { // cut up evenly: slices are asked for by count
+	even := func() *enginetest.NodeBuilder { // divided evenly: slices are requested by count
 		return enginetest.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").Advertise(everything).With(func(n *cluster.Node) {
 			for i := range n.Devices {
 				n.Devices[i].Parent = "GPU-0"
@@ -142,13 +142,13 @@ func TestAdmit(t *testing.T) {
 				t.Errorf("admit (-want +got):\n%s", diff)
 			}
 			if tc.want != nil && !matters(tc.shape) {
-				t.Error("it says that the shape does not matter")
+				t.Error("the filter does not apply to the shape")
 			}
 		})
 	}
 }
 
-// What an evicted task still holds is promised, not contended.
+// What an evicted task still holds counts as free: the new task is nominated.
 func TestReleasing(t *testing.T) {
 	state := enginetest.State(able(), enginetest.Job("x").Devices(2).On("n"))
 	task := state.Job("job/x").Tasks()[0]
@@ -157,11 +157,11 @@ func TestReleasing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := admit(shape(isolated(enginetest.Job("j").Devices(2), "", cluster.GPUDeviceExclusive)), state.Node("n")); r != nil {
-		t.Errorf("turned down: %+v", r)
+		t.Errorf("rejected: %+v", r)
 	}
 }
 
-// The tier decides who comes first and who must go, never where a class is available.
+// The tier decides about order and eviction, and not about where a class is available.
 func TestTiersDoNotMatter(t *testing.T) {
 	for _, cpu := range append([]cluster.CPUClass{""}, cluster.CPUClasses...) {
 		for _, gpu := range append([]cluster.GPUClass{""}, cluster.GPUClasses...) {
@@ -182,7 +182,7 @@ func TestTiersDoNotMatter(t *testing.T) {
 	}
 }
 
-// decide places a job of the class, from a queue of the tier, on one of three nodes.
+// decide places a job with the classes, from a queue of the tier, on one of three nodes.
 func decide(t *testing.T, tier cluster.Tier, cpu cluster.CPUClass, gpu cluster.GPUClass) string {
 	t.Helper()
 	state := enginetest.State(
@@ -208,7 +208,7 @@ func decide(t *testing.T, tier cluster.Tier, cpu cluster.CPUClass, gpu cluster.G
 	return out.Decisions[0].Node
 }
 
-// room keeps tasks off nodes that have no devices for them, as NodeResourcesFit would.
+// room rejects nodes that have no devices for a task, as NodeResourcesFit does.
 type room struct{}
 
 func (room) Name() string { return "room" }
@@ -221,7 +221,7 @@ func (room) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// Which reason names a refusal when nodes differ.
+// The reason of a refusal if nodes are rejected for different reasons.
 func TestHeadline(t *testing.T) {
 	exclusive := cluster.Advertised{Share: cluster.ShareExclusive}
 	node := func(name string, a cluster.Advertised) *enginetest.NodeBuilder {
@@ -231,11 +231,11 @@ func TestHeadline(t *testing.T) {
 		return isolated(enginetest.Job("j").Devices(1), "", cluster.GPUDeviceExclusive)
 	}
 	tests := map[string]struct {
-		parts     []enginetest.Part
-		reason    engine.Reason
-		permanent bool
+		wantsPartitions []enginetest.Part
+		reason          engine.Reason
+		permanent       bool
 	}{
-		"nobody advertises": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), device()}, NoNodeSupportsClass, true},
+		"no node advertises": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), device()}, NoNodeSupportsClass, true},
 		"contention beats": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), node("c", everything), enginetest.Job("x").Devices(1).On("c"), device()},
 			NodesSupportButContended, false},
 		"daemon mode beats": {[]enginetest.Part{node("a", cluster.Advertised{CPU: cluster.CPUClasses, Share: cluster.ShareExclusive}), node("b", cluster.Advertised{}), node("c", cluster.Advertised{}),
@@ -250,7 +250,7 @@ func TestHeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := enginetest.Engine(p).Open(enginetest.State(tc.parts...), engine.Options{})
+			s := enginetest.Engine(p).Open(enginetest.State(tc.wantsPartitions...), engine.Options{})
 			defer s.Close()
 			out, err := s.Run()
 			if err != nil || len(out.Refusals) != 1 {
@@ -286,7 +286,7 @@ func BenchmarkIsolation(b *testing.B) {
 	}
 }
 
-// admit asks both halves, as a session does.
+// admit calls both filters, as a session does.
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if r := support(s, n); r != nil {
 		return r

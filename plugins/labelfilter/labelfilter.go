@@ -1,9 +1,8 @@
-// Package labelfilter turns down nodes that lack a label the task demands: its
-// node selector, and the instance type where one is asked for.
+// Package labelfilter rejects nodes that lack a label that the task requires: those of its
+// node selector, and the instance type if one is requested.
 //
-// It compares text and refuses to know what any label means. Conditions other
-// than equality are AffinityRequiredFilter's, and the labels that models demand
-// are LabelMatchingFilter's.
+// It compares keys and values as text. AffinityRequiredFilter checks conditions other than
+// equality, and LabelMatchingFilter the labels that models require.
 package labelfilter
 
 import (
@@ -15,7 +14,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "LabelFilter"
 
-// LabelMismatch is a demanded label that the node lacks or has another value for.
+// LabelMismatch is given for a node that lacks a required label or has another value for it.
 const LabelMismatch engine.Reason = "LabelMismatch"
 
 var filter = selector.Filter{
@@ -24,12 +23,13 @@ var filter = selector.Filter{
 	Doc: engine.ReasonDoc{
 		Reason: LabelMismatch, Cure: engine.Grow | engine.Relax,
 		Phrase:  "label {subject} missing",
-		Meaning: "The node lacks a label that the task demands, or has another value for it. The subject is the first such label, key=value.",
+		Meaning: "The node lacks a label that the task requires, or has another value for it. The subject is the first such label, key=value.",
 	},
 }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &filter })
 
-// concern is for all but models that take devices: theirs is LabelMatchingFilter.
+// concern reports whether the filter applies: to all tasks except those of models that take
+// devices, which LabelMatchingFilter checks.
 func concern(s *cluster.Shape) bool { return !s.Served() || s.Need.WholeNode }

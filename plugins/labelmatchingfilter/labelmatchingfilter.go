@@ -1,9 +1,8 @@
-// Package labelmatchingfilter turns down nodes that lack a label which a model
-// demands of the nodes that serve it: all of them must be there, and equal.
+// Package labelmatchingfilter rejects nodes that lack a label that a model requires of the
+// nodes that serve it.
 //
-// It compares text and refuses to know what any label means. It is for models
-// that take devices; what others demand, and models that take whole nodes, is
-// LabelFilter's.
+// It compares keys and values as text. It applies to models that take devices. LabelFilter
+// does the same for models that take whole nodes and for all other tasks.
 package labelmatchingfilter
 
 import (
@@ -15,7 +14,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "LabelMatchingFilter"
 
-// ModelLabelMismatch is a demanded label that the node lacks or has another value for.
+// ModelLabelMismatch is given for a node that lacks a required label or has another value for it.
 const ModelLabelMismatch engine.Reason = "ModelLabelMismatch"
 
 var filter = selector.Filter{
@@ -24,12 +23,13 @@ var filter = selector.Filter{
 	Doc: engine.ReasonDoc{
 		Reason: ModelLabelMismatch, Cure: engine.Grow | engine.Relax,
 		Phrase:  "label {subject} missing",
-		Meaning: "The node lacks a label that the model demands, or has another value for it. The subject is the first such label, key=value.",
+		Meaning: "The node lacks a label that the model requires, or has another value for it. The subject is the first such label, key=value.",
 	},
 }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &filter })
 
-// concern is for models that take devices; those that take whole nodes are LabelFilter's.
+// concern reports whether the filter applies: to models that take devices. LabelFilter checks
+// models that take whole nodes.
 func concern(s *cluster.Shape) bool { return s.Served() && !s.Need.WholeNode }

@@ -1,10 +1,10 @@
-// Package localpathfilter turns down nodes that do not have the path which a
-// model is loaded from, where its devices were selected by hand. Without a
-// selection the path does not bind anybody: whoever serves the model sees to it.
+// Package localpathfilter rejects nodes that do not have the path that a model is loaded
+// from. It applies only if the model's devices were selected by hand. Without a selection,
+// the server of the model is responsible for the path.
 //
-// A path is there if the node lists it among its artifacts, and it can be loaded
-// once it is READY; before that there is something to wait for. It refuses to
-// know how files get onto nodes and what is in them.
+// A node has a path if the path is among the node's artifacts. The path can be loaded when
+// its state is READY; before that, waiting helps. The plugin does not know how files get
+// onto nodes or what is in them.
 package localpathfilter
 
 import (
@@ -18,12 +18,12 @@ const Name = "LocalPathFilter"
 // The reasons.
 const (
 	LocalPathMissing  engine.Reason = "LocalPathMissing"  // the path is not on the node
-	LocalPathNotReady engine.Reason = "LocalPathNotReady" // it is, but cannot be loaded yet
+	LocalPathNotReady engine.Reason = "LocalPathNotReady" // it is on the node, but cannot be loaded yet
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: LocalPathMissing, Cure: engine.Grow | engine.Relax, Phrase: "no {subject} there", Meaning: "The model is loaded from a path that the node does not have. The subject is the path."},
+	{Reason: LocalPathMissing, Cure: engine.Grow | engine.Relax, Phrase: "path {subject} is not on the node", Meaning: "The model is loaded from a path that the node does not have. The subject is the path."},
 	{Reason: LocalPathNotReady, Cure: engine.Wait, Phrase: "not ready to be loaded: {subject}", Meaning: "The path that the model is loaded from is on the node, but not READY yet. The subject is the path and its state."},
 }
 

@@ -1,9 +1,9 @@
-// Package minruntime leaves tasks alone that have only just started: what has to
-// go before it has done any work has cost a start for nothing.
+// Package minruntime protects tasks that started recently, so that the cost of their
+// start is not lost.
 //
-// It goes by the minimum run time of the nearest queue at or above the victim's
-// that sets one, and refuses to know who asks for the room. A task whose start
-// nobody saw started long ago.
+// The minimum run time is that of the nearest queue, from the victim's queue upwards, that
+// sets one. It does not matter for which job the room is needed. A task counts as
+// started long ago if its start is not known.
 package minruntime
 
 import (
@@ -14,19 +14,19 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "MinRunTime"
 
-// TooYoung is given for a victim whose minimum run time has not passed.
+// TooYoung is given for a victim that has not run for its minimum run time.
 const TooYoung engine.Reason = "VictimTooYoung"
 
-// reasons documents what the plugin says about victims.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: TooYoung, Cure: engine.Wait, Phrase: "has not run for the minimum time of its queue", Spared: "that started less than {time} ago", Spans: "the minimum run time of their queues", Span: minimum, Meaning: "What would have to go started less than the minimum run time of its queue ago: a task by its own start, a whole job by that of its first task. It spares a victim and turns no node down."},
+	{Reason: TooYoung, Cure: engine.Wait, Phrase: "has not run for the minimum time of its queue", Spared: "that started less than {time} ago", Spans: "the minimum run time of their queues", Span: minimum, Meaning: "The victim started less than the minimum run time of its queue ago. For a task its own start counts, for a whole job the start of its first task. The reason protects a victim and rejects no node."},
 }
 
-// plugin remembers what it found in the terms of queues until they change.
+// plugin caches which minimum run times the queues have, until their specs change.
 type plugin struct {
 	view             cluster.View
 	revision         uint64
-	reclaim, preempt bool // some queue has a run time for it
+	reclaim, preempt bool // whether any queue has a minimum run time before reclaim, or before preempt
 }
 
 // New builds the plugin. It has no arguments.
@@ -35,7 +35,7 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (*plugin) Name() string                { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-// OnSessionOpen registers nothing for a purpose that no queue has a run time for.
+// OnSessionOpen registers no hook for a purpose for which no queue has a minimum run time.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	if p.view != s.View || p.revision != s.View.Recent().Terms() {
 		*p = plugin{view: s.View, revision: s.View.Recent().Terms()}
@@ -56,38 +56,38 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	}
 }
 
-// veto protects victims that are younger than their queues' minimum.
+// veto protects victims that have run for less than the minimum run time.
 func veto(s *engine.Session, p engine.Purpose) engine.VictimRule {
-	may := func(v *engine.Victim) engine.Verdict {
-		least := minimum(s.View, v.Job, p)
-		if least == 0 {
+	judge := func(v *engine.Victim) engine.Verdict {
+		minRun := minimum(s.View, v.Job, p)
+		if minRun == 0 {
 			return engine.NoOpinion
 		}
-		if at := started(v); at != 0 && s.Now-at < least {
+		if at := started(v); at != 0 && s.Now-at < minRun {
 			return engine.Protect(TooYoung)
 		}
 		return engine.NoOpinion
 	}
-	return func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return may }
+	return func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
 }
 
-// minimum is how long a job is protected after its start: what the nearest queue at or
-// above its own says; 0: none does.
+// minimum returns for how many nanoseconds a job is protected after its start: the value of
+// the nearest queue, from its own upwards, that sets one, and 0 if there is none.
 func minimum(s cluster.View, j *cluster.Job, p engine.Purpose) int64 {
 	for q := s.Queue(j.Queue); q != nil; q = s.Parent(q) {
-		least := q.MinRunBeforePreempt
+		minRun := q.MinRunBeforePreempt
 		if p == engine.Reclaim {
-			least = q.MinRunBeforeReclaim
+			minRun = q.MinRunBeforeReclaim
 		}
-		if least > 0 {
-			return least
+		if minRun > 0 {
+			return minRun
 		}
 	}
 	return 0
 }
 
-// started is when the victim began to run, 0 for long ago. Tasks of a whole job
-// that went before the rest still tell when it began.
+// started returns when the victim started, and 0 if that is not known. For a whole job,
+// tasks of it that were evicted before the others and are still releasing count too.
 func started(v *engine.Victim) int64 {
 	if !v.Whole {
 		first := v.Tasks[0].Started

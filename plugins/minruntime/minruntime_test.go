@@ -13,13 +13,13 @@ import (
 
 const minute = int64(time.Minute)
 
-// spared is who may not go, for each purpose.
+// spared is the reason why a victim is protected, for each purpose.
 type spared struct{ Reclaim, Preempt, Move engine.Reason }
 
 func TestYoungVictimsStay(t *testing.T) {
 	all := spared{TooYoung, TooYoung, TooYoung}
-	// Before ten minutes nobody preempts or moves what is in "top", and before an
-	// hour nobody reclaims; "strict" below it doubles the former.
+	// In "top", a task must run for ten minutes before it is preempted or moved, and for an hour
+	// before it is reclaimed. In "strict" below it, the former is twenty minutes.
 	queues := []enginetest.Part{
 		enginetest.Queue("top").MinRun(10*time.Minute, time.Hour),
 		enginetest.Queue("middle").Parent("top"),
@@ -35,21 +35,21 @@ func TestYoungVictimsStay(t *testing.T) {
 		job  *enginetest.JobBuilder
 		want spared
 	}{
-		"just started":                       {gang("leaf").Started(now), all},
-		"a moment too young":                 {gang("leaf").Started(now - 10*minute + 1), all},
-		"old enough to be preempted":         {gang("leaf").Started(now - 10*minute), spared{Reclaim: TooYoung}},
-		"old enough for anything":            {gang("leaf").Started(now - 60*minute), spared{}},
-		"the nearest queue counts":           {gang("strict").Started(now - 15*minute), all},
-		"each time for itself":               {gang("strict").Started(now - 20*minute), spared{Reclaim: TooYoung}},
-		"no queue says anything":             {gang("free").Started(now), spared{}},
-		"nobody saw it start":                {gang("leaf"), spared{}},
-		"it starts in the future":            {gang("leaf").Started(now + minute), all},
-		"a whole job by its first task":      {gang("leaf").Started(now-30*minute, now), spared{Reclaim: TooYoung}},
-		"a whole job, one nobody saw start":  {gang("leaf").Started(now, 0), spared{}},
-		"a task to spare by its own start":   {gang("leaf").Min(1).Started(now, now-60*minute), all},
-		"a task to spare that has run":       {gang("leaf").Min(1).Started(now-60*minute, now), spared{}},
-		"a task to spare nobody saw start":   {gang("leaf").Min(1).Started(0, now), spared{}},
-		"a task that never ran says nothing": {enginetest.Job("v").Queue("leaf").Gang(2).On("n").Started(now), all},
+		"just started":                     {gang("leaf").Started(now), all},
+		"a moment too young":               {gang("leaf").Started(now - 10*minute + 1), all},
+		"old enough to be preempted":       {gang("leaf").Started(now - 10*minute), spared{Reclaim: TooYoung}},
+		"old enough for anything":          {gang("leaf").Started(now - 60*minute), spared{}},
+		"the nearest queue counts":         {gang("strict").Started(now - 15*minute), all},
+		"each time for itself":             {gang("strict").Started(now - 20*minute), spared{Reclaim: TooYoung}},
+		"no queue sets a time":             {gang("free").Started(now), spared{}},
+		"its start is not known":           {gang("leaf"), spared{}},
+		"it starts in the future":          {gang("leaf").Started(now + minute), all},
+		"a whole job by its first task":    {gang("leaf").Started(now-30*minute, now), spared{Reclaim: TooYoung}},
+		"a whole job, one start not known": {gang("leaf").Started(now, 0), spared{}},
+		"a task to spare by its own start": {gang("leaf").Min(1).Started(now, now-60*minute), all},
+		"a task to spare that has run":     {gang("leaf").Min(1).Started(now-60*minute, now), spared{}},
+		"a spare task, start not known":    {gang("leaf").Min(1).Started(0, now), spared{}},
+		"a task that never ran":            {enginetest.Job("v").Queue("leaf").Gang(2).On("n").Started(now), all},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestYoungVictimsStay(t *testing.T) {
 	}
 }
 
-// A job that gave up its first task before the rest is as old as before.
-func TestWholeJobAfterItsFirstTaskWent(t *testing.T) {
+// A job keeps its age if its first task was evicted before the others.
+func TestWholeJobAfterItsFirstTaskIsEvicted(t *testing.T) {
 	state := enginetest.State(enginetest.Node("n"), enginetest.Queue("q").MinRun(10*time.Minute, 0), enginetest.Job("new"),
 		enginetest.Job("v").Queue("q").Gang(3).Min(2).On("n", "n", "n").Started(minute, 99*minute, 99*minute))
 	tasks := state.Job("job/v").Tasks()
@@ -73,7 +73,7 @@ func TestWholeJobAfterItsFirstTaskWent(t *testing.T) {
 	}
 	v := engine.VictimOf(tasks[1])
 	if !v.Whole {
-		t.Fatal("the rest is no gang: it goes as a whole")
+		t.Fatal("the remaining tasks are not a victim as a whole")
 	}
 	if d := cmp.Diff(spared{}, ask(t, state, v, 100*minute)); d != "" {
 		t.Errorf("spared (-want +got):\n%s", d)

@@ -1,13 +1,13 @@
-// Package modelfilelocalityscorer prefers nodes that have a model's files
-// already, so that nobody has to fetch them:
+// Package modelfilelocalityscorer prefers nodes that already have the files of a model, so
+// that they need not be downloaded:
 //
 //	5 × main
-//	5 × (main + 0.5 × draft) ÷ 1.5   where there is a draft model
+//	5 × (main + 0.5 × draft) ÷ 1.5   if there is a draft model
 //
-// each 1 where the file is READY on the node and 0 otherwise. The most is 5, not
-// 100: a download is worth a little, and how a model is laid out counts more. Of a
-// replica on several nodes each counts by itself. It says nothing where no file
-// is named, and refuses to know how large files are.
+// Each is 1 if the file is READY on the node, and 0 otherwise. The maximum is 5, not 100,
+// because a download matters less than how a model is placed. The nodes of a
+// replica on several nodes are scored separately. The plugin does not apply to tasks
+// without files, and does not consider the size of files.
 package modelfilelocalityscorer
 
 import (
@@ -18,7 +18,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "ModelFileLocalityScorer"
 
-// most is the full score: a twentieth of PlacementScorer's.
+// most is the maximum score: a twentieth of that of PlacementScorer.
 const most = 5
 
 type plugin struct{}
@@ -39,7 +39,7 @@ func score(s *cluster.Shape, n *cluster.Node) float64 {
 	return most * (main + 0.5*ready(n, s.Files.Draft)) / 1.5
 }
 
-// ready is 1 where the file can be used at once.
+// ready returns 1 if the file is READY on the node, and 0 otherwise.
 func ready(n *cluster.Node, file string) float64 {
 	if file != "" && n.Artifacts[file] == cluster.Ready {
 		return 1

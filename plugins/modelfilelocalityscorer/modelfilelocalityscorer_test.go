@@ -41,9 +41,9 @@ func TestScore(t *testing.T) {
 	}
 }
 
-func TestSilentWithoutFiles(t *testing.T) {
+func TestDoesNotApplyWithoutFiles(t *testing.T) {
 	if matters(&cluster.Shape{Strategy: cluster.Binpack, Files: cluster.Files{Path: "/models/x"}}) {
-		t.Error("it has a say where no file is named")
+		t.Error("the plugin applies although no file is named")
 	}
 }
 

@@ -1,8 +1,7 @@
-// Package nodegroupsizefilter turns down node groups with too few nodes for a
-// job that wants whole ones: no two replicas share a node, so each of them
-// takes its nodes to itself.
+// Package nodegroupsizefilter rejects node groups with too few nodes for a job that takes
+// whole nodes. No two replicas share a node, so each replica needs nodes of its own.
 //
-// It counts nodes and refuses to know what they hold.
+// It counts nodes and does not consider what they hold.
 package nodegroupsizefilter
 
 import (
@@ -13,12 +12,12 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "NodeGroupSizeFilter"
 
-// GroupTooSmall is a group with fewer nodes than all replicas take together.
+// GroupTooSmall is given for a group with fewer nodes than all replicas take together.
 const GroupTooSmall engine.Reason = "GroupTooSmall"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: GroupTooSmall, Cure: engine.Grow, Phrase: "too few nodes, want {want}, have {have}", Meaning: "Fewer nodes of the group passed the node filters than all replicas take together: replicas × nodes per replica, since no two replicas share a node. The subject is the group."},
+	{Reason: GroupTooSmall, Cure: engine.Grow, Phrase: "too few nodes, want {want}, have {have}", Meaning: "Fewer nodes of the group passed the node filters than all replicas take together, which is replicas × nodes per replica. The subject is the group."},
 }
 
 type plugin struct{}

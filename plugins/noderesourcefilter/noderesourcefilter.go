@@ -1,12 +1,12 @@
-// Package noderesourcefilter turns down nodes that do not have the kind of
-// device a task needs: none at all, or none under the asked resource name, of
-// the asked partition profile or of an allowed product.
+// Package noderesourcefilter rejects nodes without the kind of device that a task needs:
+// nodes without devices, and nodes without a device of the requested resource name,
+// partition profile or product.
 //
-// It decides by kind and refuses to know how many devices there are, how big
-// they are and who holds them: that is NodeResourcesFit's. Only a task that
-// takes a whole node needs every device of it to be of the right kind. Devices
-// that were not selected, or speak another runtime than the backend's, count as
-// not there; GPUMatchingFilter and BackendFrameworkFilter say so in clearer words.
+// It checks the kind only. How many devices there are, how large they are and whether they
+// are free is checked by NodeResourcesFit. A task that takes a whole node needs every
+// device of the node to be of the right kind; for any other task one device is enough.
+// Devices that were not selected, or have a runtime that the backend does not support,
+// count as missing; GPUMatchingFilter and BackendFrameworkFilter give clearer reasons for them.
 package noderesourcefilter
 
 import (
@@ -20,22 +20,22 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "NodeResourceFilter"
 
-// The reasons. Waiting cures none of them: a node's kind of device does not change by itself.
+// The reasons. Waiting cures none of them: the devices of a node do not change by themselves.
 const (
-	NoDevices            engine.Reason = "NoDevices"            // the node offers no device that works
-	DeviceLabelsInvalid  engine.Reason = "DeviceLabelsInvalid"  // what the node says about its devices cannot be believed
-	NoSuchPartition      engine.Reason = "NoSuchPartition"      // no slice of the asked profile
-	NoSuchDeviceResource engine.Reason = "NoSuchDeviceResource" // no device under the asked resource name
+	NoDevices            engine.Reason = "NoDevices"            // the node has no working device
+	DeviceLabelsInvalid  engine.Reason = "DeviceLabelsInvalid"  // the node's device labels are missing or contradictory
+	NoSuchPartition      engine.Reason = "NoSuchPartition"      // no slice of the requested profile
+	NoSuchDeviceResource engine.Reason = "NoSuchDeviceResource" // no device with the requested resource name
 	ProductMismatch      engine.Reason = "ProductMismatch"      // no device of an allowed product
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: NoDevices, Cure: engine.Grow, Phrase: "no devices", Meaning: "The task needs devices and the node offers none that works and that the task may have: one that was selected, where devices were, and that speaks a runtime of its backend."},
-	{Reason: DeviceLabelsInvalid, Cure: engine.Grow, Phrase: "device labels cannot be believed: {subject}", Meaning: "The node's device labels are missing or make no sense, so it takes no task that needs devices. The subject is the label and what is wrong with it."},
-	{Reason: NoSuchPartition, Cure: engine.Grow | engine.Relax, Phrase: "no slice of profile {subject}", Meaning: "The node has no slice of the partition profile that the task asks for. The subject is that profile."},
-	{Reason: NoSuchDeviceResource, Cure: engine.Grow | engine.Relax, Phrase: "no device called {subject}", Meaning: "The node has no device that is asked for under this resource name; its devices may be cut into partitions, which have names of their own. The subject is the resource name."},
-	{Reason: ProductMismatch, Cure: engine.Grow | engine.Relax, Phrase: "no device of {subject}", Meaning: "None of the node's devices is of a product that the task allows; for a task that takes the whole node: not all of them are. The subject is the list of allowed products."},
+	{Reason: NoDevices, Cure: engine.Grow, Phrase: "no devices", Meaning: "The task needs devices, and the node has no working device that the task may use. If devices were selected, only those count, and only devices of a runtime that the backend supports."},
+	{Reason: DeviceLabelsInvalid, Cure: engine.Grow, Phrase: "invalid device labels: {subject}", Meaning: "The node's device labels are missing or contradictory, so the node accepts no task that needs devices. The subject is the label and the problem."},
+	{Reason: NoSuchPartition, Cure: engine.Grow | engine.Relax, Phrase: "no slice of profile {subject}", Meaning: "The node has no slice of the partition profile that the task requests. The subject is that profile."},
+	{Reason: NoSuchDeviceResource, Cure: engine.Grow | engine.Relax, Phrase: "no device with resource name {subject}", Meaning: "The node has no device with the resource name that the task requests. Its devices may be divided into partitions, which have names of their own. The subject is the resource name."},
+	{Reason: ProductMismatch, Cure: engine.Grow | engine.Relax, Phrase: "no device of {subject}", Meaning: "No device of the node is of a product that the task allows; for a task that takes the whole node, not all of them are. The subject is the list of allowed products."},
 }
 
 type plugin struct{}
@@ -49,7 +49,7 @@ func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters
 
 func matters(s *cluster.Shape) bool { return !s.Need.None() }
 
-// admit stops at the first device of the right kind; a whole node has all its devices looked at.
+// admit returns at the first device of the right kind, except for a task that takes the whole node.
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Defect != nil {
 		return &engine.Rejection{
@@ -59,13 +59,13 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		}
 	}
 	need := &s.Need
-	if d := n.Sample(); d != nil && len(need.Selected) == 0 && speaks(need, d) && kindOf(need, d) == rightKind {
-		return nil // all of its devices are
+	if d := n.Sample(); d != nil && len(need.Selected) == 0 && hasRuntime(need, d) && kindOf(need, d) == rightKind {
+		return nil // all devices of the node are equal to the sample
 	}
 	working, right, nearest := 0, 0, noDevice
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if d.Lost || !need.Selects(d) || !speaks(need, d) {
+		if d.Lost || !need.Selects(d) || !hasRuntime(need, d) {
 			continue
 		}
 		working++
@@ -85,13 +85,13 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return reject(s, n, nearest, working, right)
 }
 
-// speaks reports whether the device is of a runtime that will do.
-func speaks(need *cluster.Need, d *cluster.Device) bool {
+// hasRuntime reports whether the device has a runtime that the task supports.
+func hasRuntime(need *cluster.Need, d *cluster.Device) bool {
 	return len(need.Types) == 0 || slices.Contains(need.Types, d.Type)
 }
 
-// kind is how near a device is to the kind that is needed. The nearest of a
-// node's devices says what is wrong with the node.
+// kind is how close a device is to the kind that is needed. The closest device of a node
+// determines the reason of the rejection.
 type kind int
 
 const (
@@ -108,7 +108,7 @@ func kindOf(need *cluster.Need, d *cluster.Device) kind {
 		if need.Partition != "" {
 			return otherPartition
 		}
-		return otherResource // a slice does not count among the devices it was cut from
+		return otherResource // a slice does not count as the device that it is cut from
 	case need.Resource != "" && d.Resource != need.Resource:
 		return otherResource
 	case len(need.Products) > 0 && !slices.Contains(need.Products, d.Product):

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// on is a node of 8 cores, 64 GiB and four A100 with the jobs running on it.
+// on returns a node of 8 cores, 64 GiB and four A100 with the jobs running on it.
 func on(jobs ...*enginetest.JobBuilder) *cluster.Node {
 	parts := []enginetest.Part{enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "80Gi")}
 	for _, j := range jobs {
@@ -29,7 +29,7 @@ func cores(n int64) engine.Quantity  { return engine.Quantity{Value: n * 1000, U
 func number(n int64) engine.Quantity { return engine.Quantity{Value: n, Unit: engine.Count} }
 func parts(n int64) engine.Quantity  { return engine.Quantity{Value: n, Unit: engine.Devices} }
 
-// judge asks in the order of a session.
+// judge calls the filters in the order of a session.
 func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if r := possible(s, n); r != nil {
 		return r
@@ -49,7 +49,7 @@ func TestFit(t *testing.T) {
 		}
 		return enginetest.State(parts...).Node("n")
 	}
-	pot := func(n cluster.Need) *cluster.Shape {
+	sharedMemory := func(n cluster.Need) *cluster.Shape {
 		return shape(job("j").CPU(0, "30Gi").Shape(func(s *cluster.Shape) { s.Need = n }))
 	}
 	tests := map[string]struct {
@@ -62,7 +62,7 @@ func TestFit(t *testing.T) {
 		"cores held":                  {shape(job("j").CPU(6000, "1Gi")), on(job("x").CPU(4000, "1Gi").On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "cpu", Want: cores(6), Have: cores(4)}},
 		"memory held":                 {shape(job("j").CPU(1000, "40Gi")), on(job("x").CPU(1000, "32Gi").On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "memory", Want: gib(40), Have: gib(32)}},
 		"too many cores for ever":     {shape(job("j").CPU(9000, "1Gi")), on(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "cpu", Want: cores(9), Have: cores(8)}},
-		"a resource nobody has":       {shape(job("j").Resource("example.com/fpga", 2)), on(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "example.com/fpga", Want: number(2), Have: number(0)}},
+		"an unknown resource":         {shape(job("j").Resource("example.com/fpga", 2)), on(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "example.com/fpga", Want: number(2), Have: number(0)}},
 		"cores held, devices never":   {shape(job("j").CPU(6000, "1Gi").Devices(5)), on(job("x").CPU(4000, "1Gi").On("n")), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(5), Have: number(4)}},
 		"shrunk below what runs here": {shape(job("j").CPU(1000, "1Gi")), on(job("x").CPU(9000, "1Gi").On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "cpu", Want: cores(1), Have: cores(0)}},
 
@@ -105,15 +105,15 @@ func TestFit(t *testing.T) {
 		"a part beside layers":    {need(cluster.Need{Layers: &cluster.Layers{Total: 8, Bytes: 1 << 30, Fixed: 90 << 30}}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(91), Have: gib(80)}},
 		"one layer of each":       {need(cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 8, Bytes: 1 << 30, Fixed: 29 << 30}}), mixed, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(30), Have: gib(24)}},
 
-		"pot holds it":                {pot(cluster.Need{Devices: 1, Memory: 70 << 30}), unified(), nil},
-		"pot never holds memory":      {pot(cluster.Need{Devices: 1, Memory: 80 << 30}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
-		"pot never holds a share":     {pot(cluster.Need{Devices: 1, Share: 900, SumAtLeast: 50 << 30}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(120), Have: gib(100)}},
-		"pot never holds layers":      {pot(cluster.Need{Layers: &cluster.Layers{Total: 80, Bytes: 1 << 30}}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
-		"pot never holds what spills": {pot(cluster.Need{Layers: &cluster.Layers{Total: 80, Bytes: 1 << 30, Spill: true}}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
-		"pot never holds the node":    {pot(cluster.Need{WholeNode: true, Share: 900}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(210), Have: gib(100)}},
-		"pot never holds two whole":   {pot(cluster.Need{Devices: 2}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(230), Have: gib(100)}},
-		"pot is held":                 {pot(cluster.Need{Devices: 1, Memory: 60 << 30}), unified(job("x").CPU(0, "20Gi").On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "memory", Want: gib(90), Have: gib(80)}},
-		"device of a pot is held":     {pot(cluster.Need{Devices: 2, Memory: 20 << 30}), unified(job("x").Share(2, 1).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "a"}).CPU(0, "1Gi").On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Want: gib(20), Have: gib(0)}},
+		"unified memory holds it":                {sharedMemory(cluster.Need{Devices: 1, Memory: 70 << 30}), unified(), nil},
+		"unified memory never holds memory":      {sharedMemory(cluster.Need{Devices: 1, Memory: 80 << 30}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
+		"unified memory never holds a share":     {sharedMemory(cluster.Need{Devices: 1, Share: 900, SumAtLeast: 50 << 30}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(120), Have: gib(100)}},
+		"unified memory never holds layers":      {sharedMemory(cluster.Need{Layers: &cluster.Layers{Total: 80, Bytes: 1 << 30}}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
+		"unified memory never holds what spills": {sharedMemory(cluster.Need{Layers: &cluster.Layers{Total: 80, Bytes: 1 << 30, Spill: true}}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
+		"unified memory never holds the node":    {sharedMemory(cluster.Need{WholeNode: true, Share: 900}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(210), Have: gib(100)}},
+		"unified memory never holds two whole":   {sharedMemory(cluster.Need{Devices: 2}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(230), Have: gib(100)}},
+		"unified memory is held":                 {sharedMemory(cluster.Need{Devices: 1, Memory: 60 << 30}), unified(job("x").CPU(0, "20Gi").On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "memory", Want: gib(90), Have: gib(80)}},
+		"device of unified memory is held":       {sharedMemory(cluster.Need{Devices: 2, Memory: 20 << 30}), unified(job("x").Share(2, 1).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "a"}).CPU(0, "1Gi").On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Want: gib(20), Have: gib(0)}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func drawNode(t *rapid.T) *enginetest.NodeBuilder {
 		if rapid.IntRange(0, 4).Draw(t, "reserves") == 0 {
 			reserved = cluster.Bytes(rapid.Int64Range(0, 20).Draw(t, "reserved")) * g
 		}
-		alike := len(n.Devices) > 0 // as on all machines that share their memory
+		alike := len(n.Devices) > 0 // as on all machines with unified memory
 		for i := range n.Devices {
 			d := &n.Devices[i]
 			alike = alike && d.Memory > 0 && d.Memory == n.Devices[0].Memory
@@ -51,7 +51,7 @@ func drawNode(t *rapid.T) *enginetest.NodeBuilder {
 	})
 }
 
-// slice makes replicas of one device of neighbours that are alike.
+// slice makes equal adjacent devices replicas of one device.
 func slice(n *cluster.Node) {
 	for i := 1; i < len(n.Devices); i++ {
 		a, b := &n.Devices[i-1], &n.Devices[i]
@@ -99,7 +99,7 @@ func drawNeed(t *rapid.T) cluster.Need {
 			n.Devices = 0
 		}
 		l := cluster.Layers{Total: rapid.IntRange(1, 40).Draw(t, "layers"), Bytes: cluster.Bytes(rapid.Int64Range(1, 9).Draw(t, "each")) * g, Fixed: g}
-		n.Devices = min(n.Devices, l.Total) // every device gets one
+		n.Devices = min(n.Devices, l.Total) // each device gets at least one layer
 		l.Spill = rapid.Bool().Draw(t, "spill")
 		l.Least = rapid.IntRange(0, l.Total).Draw(t, "least")
 		n.Layers = &l
@@ -120,7 +120,7 @@ func drawShape(t *rapid.T) *cluster.Shape {
 	return shape(b.Isolate(cluster.Isolation{GPU: class, Session: session}).Shape(func(s *cluster.Shape) { s.Need = drawNeed(t) }))
 }
 
-// room says by other means whether the node takes the shape.
+// room computes, independently of the filter, whether the node accepts the shape.
 func room(s *cluster.Shape, n *cluster.Node) bool {
 	for _, a := range s.Resources {
 		if l := n.Ledger(a.Name); a.Value > 0 && (l == nil || l.Capacity-l.Used < a.Value) {
@@ -131,8 +131,8 @@ func room(s *cluster.Shape, n *cluster.Node) bool {
 	return ok
 }
 
-// The filter passes what can be chosen and placed, and nothing else; and what it
-// calls incurable does not fit the empty node either.
+// The filter accepts exactly what can be chosen and placed. What it rejects permanently does
+// not fit the empty node either.
 func TestFitIsWhatCanBePlaced(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := enginetest.State(drawNode(t))
@@ -140,11 +140,11 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 		for i := range rapid.IntRange(1, 8).Draw(t, "tasks") {
 			s := drawShape(t)
 			if n.Unified && n.Ledger(cluster.Memory).Free() <= s.Resources.Of(cluster.Memory) {
-				continue // of a pot with nothing left, any number of devices is nothing
+				continue // any number of devices gets nothing of a unified memory that is full
 			}
 			r := judge(s, n)
 			if r != nil && r.Want.Value <= r.Have.Value {
-				t.Fatalf("%+v on %+v: it wants no more than there is: %+v", s, n, r)
+				t.Fatalf("%+v on %+v: it requests no more than there is: %+v", s, n, r)
 			}
 			if never := possible(s, n); (never == nil) != room(s, n.Emptied()) {
 				t.Fatalf("%+v on %+v: %+v, but the empty node has room: %v", s, n, never, room(s, n.Emptied()))
@@ -153,12 +153,12 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 				t.Fatalf("%+v on %+v: rejection %+v, but room %v", s, n, r, room(s, n))
 			}
 			if r != nil {
-				if ever := room(s, n.Emptied()); r.Cure.Transient() != ever {
-					t.Fatalf("%+v on %+v: rejection %+v, but the empty node has room: %v", s, n, r, ever)
+				if emptyFits := room(s, n.Emptied()); r.Cure.Transient() != emptyFits {
+					t.Fatalf("%+v on %+v: rejection %+v, but the empty node has room: %v", s, n, r, emptyFits)
 				}
 				continue
 			}
-			// Any preference among devices leads to a place.
+			// Devices can be chosen with any preference among them.
 			var score func(*cluster.Device) int64
 			if s.Need.Layers == nil {
 				by := rapid.SliceOfN(rapid.Int64Range(0, 100), len(n.Devices), len(n.Devices)).Draw(t, "scores")
@@ -166,7 +166,7 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 			}
 			claims, ok := n.Choose(s, score)
 			if !ok {
-				t.Fatalf("%+v on %+v: passes, but nothing can be chosen", s, n)
+				t.Fatalf("%+v on %+v: accepted, but no devices can be chosen", s, n)
 			}
 			j := enginetest.Job(fmt.Sprint(i)).Shape(func(into *cluster.Shape) { *into = *s }).Build()
 			if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
@@ -174,22 +174,22 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 			}
 			x := state.Begin()
 			if err := x.Place(state.Job(j.ID).Tasks()[0], n, claims, 0); err != nil {
-				t.Fatalf("passes, but: %v", err)
+				t.Fatalf("accepted, but: %v", err)
 			}
 			x.End()
 		}
 	})
 }
 
-// What is said of an empty node without a copy of it is what is said of the copy.
+// EverShort, which makes no copy, gives the same result as the check of an emptied copy of the node.
 func TestEverShortIsFitOnTheEmptyNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, n := drawShape(t), enginetest.State(drawNode(t)).Node("n")
 		short, known := s.EverShort(n)
-		if !known || !capable(s, n) {
+		if !known || !hasCapacity(s, n) {
 			return
 		}
-		r, want := forGood.devices(short), ever(s, n.Emptied())
+		r, want := ifEmpty.devices(short), checkEmpty(s, n.Emptied())
 		if (r == nil) != (want == nil) || r != nil && r.Reason != want.Reason {
 			t.Fatalf("without a copy it is %+v, for the empty node %+v", r, want)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// The quick yes for whole nodes is the answer of the closer look.
-func TestWholeNodesAtAGlance(t *testing.T) {
+// The quick check for whole nodes gives the same result as the complete check.
+func TestQuickCheckOfWholeNodes(t *testing.T) {
 	held := func(b *enginetest.NodeBuilder) *cluster.Node {
 		return enginetest.State(b, enginetest.Job("x").Devices(2).On("n")).Node("n")
 	}
@@ -29,12 +29,12 @@ func TestWholeNodesAtAGlance(t *testing.T) {
 		for name, need := range needs {
 			s := &cluster.Shape{Need: need, Resources: cluster.Resources{{Name: cluster.CPU, Value: 2000}, {Name: cluster.Memory, Value: 2 << 30}}}
 			empty := n.Emptied()
-			want := why(s, empty, &forGood)
-			if supplied(s, empty) && empty.Feasible(s) {
+			want := why(s, empty, &ifEmpty)
+			if hasFree(s, empty) && empty.Feasible(s) {
 				want = nil
 			}
 			if diff := cmp.Diff(want, possible(s, n)); diff != "" {
-				t.Errorf("%s on %s (-closer look +answer):\n%s", name, at, diff)
+				t.Errorf("%s on %s (-complete +quick):\n%s", name, at, diff)
 			}
 		}
 	}

@@ -7,29 +7,29 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// tone is how a node is turned down: for good, which is said of it with no task on
-// it, or for now.
-type tone struct {
+// checkReasons holds the cure and the reasons for one kind of check: of the empty node, for which
+// a rejection is permanent, or of the node as it is.
+type checkReasons struct {
 	cure     engine.Cure
 	resource engine.Reason
 	lack     [cluster.LackMemory]engine.Reason
 }
 
 var (
-	forGood = tone{never, ResourceTooSmall, [...]engine.Reason{
+	ifEmpty = checkReasons{never, ResourceTooSmall, [...]engine.Reason{
 		cluster.LackDevices: TooFewDevices, cluster.LackNode: NodeInUse, cluster.LackShare: GPUMemoryTooSmall, cluster.LackBytes: GPUMemoryTooSmall}}
-	forNow = tone{held, InsufficientResource, [...]engine.Reason{
+	asIs = checkReasons{held, InsufficientResource, [...]engine.Reason{
 		cluster.LackDevices: InsufficientDevices, cluster.LackNode: NodeInUse, cluster.LackShare: InsufficientDeviceShare, cluster.LackBytes: GPUMemoryInUse}}
 )
 
-// units are those of shortages.
+// units are the units of shortages.
 var units = [...]engine.Unit{
 	cluster.LackKind: engine.Count, cluster.LackDevices: engine.Count, cluster.LackNode: engine.Count,
 	cluster.LackShare: engine.Devices, cluster.LackBytes: engine.Bytes,
 }
 
-// why says what the node is short of: resources first, then devices.
-func why(s *cluster.Shape, n *cluster.Node, as *tone) *engine.Rejection {
+// why returns what the node is short of: resources first, then devices.
+func why(s *cluster.Shape, n *cluster.Node, as *checkReasons) *engine.Rejection {
 	for _, want := range s.Resources {
 		free := int64(0)
 		if l := n.Ledger(want.Name); l != nil {
@@ -42,13 +42,13 @@ func why(s *cluster.Shape, n *cluster.Node, as *tone) *engine.Rejection {
 	return as.devices(s.Short(n))
 }
 
-func (as *tone) resources(name string, want, have int64) *engine.Rejection {
+func (as *checkReasons) resources(name string, want, have int64) *engine.Rejection {
 	return &engine.Rejection{Reason: as.resource, Cure: as.cure, Subject: name,
 		Want: engine.AmountOf(name, want), Have: engine.AmountOf(name, max(0, have))}
 }
 
-// devices says what devices are short of; nil where that is nothing.
-func (as *tone) devices(short cluster.Shortage) *engine.Rejection {
+// devices returns the rejection for a shortage of devices, and nil if there is none.
+func (as *checkReasons) devices(short cluster.Shortage) *engine.Rejection {
 	switch short.Lack {
 	case cluster.LackNothing:
 		return nil

@@ -1,6 +1,6 @@
-// Package noderesourcesfitplus scores nodes by how full they would be, with a
-// strategy and a weight of its own for each resource: devices may be packed
-// while cores and memory are spread.
+// Package noderesourcesfitplus scores nodes by how full they would be with the task. Each
+// resource has its own strategy and weight: devices may be packed while cores and memory
+// are spread.
 //
 // The score is Σ weight·part ÷ Σ weight over the resources that the task
 // requests and the configuration names, 100 if there is none. With used the amount
@@ -9,20 +9,19 @@
 //	Pack    min(used, capacity) × 100 ÷ capacity
 //	Spread  max(capacity − used, 0) × 100 ÷ capacity
 //
-// MostAllocated and LeastAllocated are read as Pack and Spread.
+// MostAllocated and LeastAllocated are accepted as names of Pack and Spread.
 //
-// Every division is rounded down. A resource that the node does not have counts
-// with 0.
+// Divisions are rounded down. A resource that the node does not have counts
+// as 0.
 //
-// A container that requests no cpu counts as 100m of it, and one that requests no
-// memory as 200 MiB, those of running tasks as well: the NodeResourcesFitPlus of
-// Koordinator and Kubernetes' own scores do the same. A pod has as many containers
-// as it says; a task of a Job or of a Model is one container. So a pod of which one
-// container requests a core and another nothing uses 1.1 cores, and a task that
-// requests no cpu at all is not scored by cpu, but leaves 0.1 cores less to the
-// next one that is.
+// A container that requests no cpu counts as 100m, and one that requests no memory as 200
+// MiB, also for running tasks. NodeResourcesFitPlus of Koordinator and the scores of
+// Kubernetes do the same. A pod has as many containers as its spec lists; a task of a Job
+// or of a Model is one container. So a pod in which one container requests a core and
+// another requests nothing uses 1.1 cores. A task that requests no cpu at all is not
+// scored by cpu, but leaves 0.1 cores less for the next task that is.
 //
-// It refuses to know whether the task fits, and how models are laid out.
+// The plugin does not check whether the task fits, and does not apply to models.
 package noderesourcesfitplus
 
 import (
@@ -46,8 +45,8 @@ const (
 	Spread = "Spread" // the emptier the better
 )
 
-// spelt are the names that kube-scheduler has for them, which are read as well.
-var spelt = map[string]string{"MostAllocated": Pack, "LeastAllocated": Spread}
+// spellings maps the names that kube-scheduler uses to the strategies.
+var spellings = map[string]string{"MostAllocated": Pack, "LeastAllocated": Spread}
 
 // Arguments are the plugin's arguments.
 type Arguments struct {
@@ -70,7 +69,7 @@ var defaults = map[string]Strategy{
 
 type plugin struct{ resources []resource }
 
-// resource is one configured resource, made ready.
+// resource is one configured resource.
 type resource struct {
 	name   string
 	weight int64
@@ -90,7 +89,7 @@ func build(a Arguments) (engine.Plugin, error) {
 	p := &plugin{}
 	for _, name := range slices.Sorted(maps.Keys(a.Resources)) {
 		c := a.Resources[name]
-		c.Type = cmp.Or(spelt[c.Type], c.Type)
+		c.Type = cmp.Or(spellings[c.Type], c.Type)
 		if name == "" {
 			return nil, fmt.Errorf("resources: a resource has no name; write one such as cpu")
 		}
@@ -108,7 +107,7 @@ func build(a Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string                    { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddShapeScore(matters, p.score) }
 
-// matters leaves models to PlacementScorer: they say themselves how they are laid out.
+// matters excludes models, which PlacementScorer scores.
 func matters(s *cluster.Shape) bool { return !s.Served() }
 
 func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
@@ -135,7 +134,7 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	return float64(sum / weights)
 }
 
-// load is what the node would have in use of the resource with the task on it.
+// load returns what the node would have in use of the resource with the task on it.
 func (r *resource) load(s *cluster.Shape, n *cluster.Node) (used, capacity int64, requested bool) {
 	if take := s.Resources.Of(r.name); take > 0 {
 		if l := n.Ledger(r.name); l != nil {
@@ -149,8 +148,8 @@ func (r *resource) load(s *cluster.Shape, n *cluster.Node) (used, capacity int64
 	return r.devices(s, n)
 }
 
-// devices is load for devices, in thousandths. A need without a resource name
-// asks for what the node's devices are called.
+// devices is load for devices, in thousandths. A request without a resource name is for
+// the resource name of the node's devices.
 func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity int64, requested bool) {
 	counted := s.Need.Partition == "" && r.name == n.DeviceResource
 	if counted {
@@ -174,7 +173,7 @@ func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity in
 	return used + s.Load(one, capacity), capacity, true
 }
 
-// percent is part × 100 ÷ whole, rounded down.
+// percent returns part × 100 ÷ whole, rounded down.
 func percent(part, whole int64) int64 {
 	if part <= math.MaxInt64/100 {
 		return part * 100 / whole

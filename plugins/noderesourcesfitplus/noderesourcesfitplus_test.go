@@ -20,7 +20,7 @@ func built(t testing.TB, args engine.Arguments) *plugin {
 
 func shape(b *enginetest.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
 
-// machine has 96 cores, 512 GiB and 8 devices.
+// machine returns a node with 96 cores, 512 GiB and 8 devices.
 func machine() *enginetest.NodeBuilder {
 	return enginetest.Node("n").CPU(96, "512Gi").GPUs(8, "A100", "80Gi")
 }
@@ -33,7 +33,7 @@ func with(n *enginetest.NodeBuilder, jobs ...*enginetest.JobBuilder) *cluster.No
 	return enginetest.State(parts...).Node("n")
 }
 
-// leftOut makes a task of the job one container.
+// leftOut makes each task of the job one container.
 func leftOut(b *enginetest.JobBuilder) *enginetest.JobBuilder {
 	return b.Shape(func(s *cluster.Shape) { s.LeftOut = cluster.LeftOut(s.Resources) })
 }
@@ -61,7 +61,7 @@ func TestScore(t *testing.T) {
 		"N1, partly used":  {engine.NoArguments{}, task, with(machine(), job("x").CPU(16000, "32Gi").Devices(4)), 75},
 		"N2, empty":        {engine.NoArguments{}, task, with(machine()), 56},
 		"no devices asked": {engine.NoArguments{}, shape(job("j").CPU(16000, "32Gi")), with(machine()), (83 + 93) / 2},
-		// What is not requested does not score, however full the node is of it.
+		// A resource that is not requested does not count, however full the node is.
 		"nothing requested":                      {engine.NoArguments{}, shape(leftOut(job("j"))), with(machine()), 100},
 		"devices alone requested":                {engine.NoArguments{}, shape(leftOut(job("j").Devices(2))), with(machine(), job("x").CPU(96000, "512Gi")), 25},
 		"another container requests none":        {cpu, shape(job("j").CPU(500, "1Gi").Shape(noCPU)), with(enginetest.Node("n").CPU(1, "1Gi")), 40},

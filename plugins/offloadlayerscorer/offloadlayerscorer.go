@@ -1,10 +1,10 @@
-// Package offloadlayerscorer keeps the replicas with most layers on devices when
-// a model gets fewer of them:
+// Package offloadlayerscorer keeps the replicas with the most layers on devices when the
+// number of replicas of a model is reduced:
 //
 //	100 × layers on devices ÷ all layers
 //
-// as the replica reports it, or else as its tasks were laid out. A replica
-// without layers to speak of gets 0. It refuses to know how fast either is.
+// The numbers are those that the replica reports, or otherwise those of its placement. A
+// replica that is not placed in layers gets 0. The plugin does not consider speed.
 package offloadlayerscorer
 
 import (
@@ -26,17 +26,17 @@ func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddInstanceScore(keep) 
 func keep(j *cluster.Job) float64 {
 	o := j.Offload
 	if o.Total <= 0 {
-		o = booked(j)
+		o = placedLayers(j)
 	}
 	if o.Total <= 0 {
 		return 0
 	}
-	// What is reported may be anything.
+	// Reported numbers may be out of range.
 	return 100 * float64(min(max(0, o.Layers), o.Total)) / float64(o.Total)
 }
 
-// booked is what the books say: claims of all tasks, where they were laid out in layers.
-func booked(j *cluster.Job) cluster.Offload {
+// placedLayers returns the layers that State records in the claims of the job's tasks.
+func placedLayers(j *cluster.Job) cluster.Offload {
 	var o cluster.Offload
 	for _, t := range j.Tasks() {
 		l := t.Shape.Need.Layers

@@ -2,15 +2,15 @@ package placementscorer
 
 import "github.com/berth-project/berth/cluster"
 
-// utilisation is the part, from 0 to 1, that the task takes of what would be free
-// without it, memory of devices counting twice.
+// utilisation returns the fraction, from 0 to 1, that the task takes of what would be free
+// without it. The memory of devices counts twice.
 func utilisation(t *cluster.Task) float64 {
 	ram := t.Holds(cluster.Memory)
 	free := int64(0)
 	if l := t.Node.Ledger(cluster.Memory); l != nil {
 		free = l.Free()
 	}
-	if booked(t) {
+	if inUse(t) {
 		free += ram
 	}
 	pressure := ratio(ram, free)
@@ -24,14 +24,14 @@ func utilisation(t *cluster.Task) float64 {
 	return (pressure + 2*most) / 3
 }
 
-// taken is the part of a device that a claim takes of what would be free of it.
+// taken returns the fraction that a claim takes of what would be free of its device.
 func taken(t *cluster.Task, c *cluster.Claim, ram int64) float64 {
 	d := &t.Node.Devices[c.Device]
 	claim, free := int64(c.Memory), int64(d.Free())
-	if d.Memory <= 0 { // nobody knows how much it has
+	if d.Memory <= 0 { // the memory of the device is not known
 		claim, free = int64(c.Milli), int64(d.FreeMilli())
 	}
-	if booked(t) {
+	if inUse(t) {
 		free += claim
 	}
 	if t.Node.Unified && d.Memory > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// shape is what the job's tasks look like.
+// shape returns the shape of the job's tasks.
 func shape(j *enginetest.JobBuilder) *cluster.Shape { return j.Build().Tasks()[0].Shape }
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
@@ -16,10 +16,10 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 func TestBinpack(t *testing.T) {
 	model := func() *enginetest.JobBuilder { return enginetest.Job("m").Served(cluster.Binpack) }
 	empty := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi")).Node("n")
-	// Of the first device 40 GiB are left, of the node's memory 48 GiB.
+	// 40 GiB of the first device and 48 GiB of the node's memory are free.
 	used := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
 		enginetest.Job("j").CPU(0, "16Gi").DeviceMemory(1, "40Gi").On("n")).Node("n")
-	// The node has shrunk below what runs on it.
+	// The node has less than what runs on it.
 	over := enginetest.State(enginetest.Node("n").CPU(8, "64Gi"), enginetest.Job("j").CPU(0, "80Gi").On("n")).Node("n")
 	nameless := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "X", "0").Build()
 	unified := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "GB10", "64Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
@@ -55,14 +55,14 @@ func TestBinpack(t *testing.T) {
 	}
 }
 
-// layers is divisible work of 4 GiB a layer.
+// layers is a request for layers of 4 GiB each.
 func layers(total int, spill bool) func(*cluster.Shape) {
 	return func(s *cluster.Shape) {
 		s.Need.Layers = &cluster.Layers{Total: total, Bytes: enginetest.Size("4Gi"), Least: 1, Spill: spill}
 	}
 }
 
-// One layer more counts before everything else.
+// One more layer on devices counts more than everything else.
 func TestMoreLayersWin(t *testing.T) {
 	more := enginetest.State(enginetest.Node("n").CPU(8, "640Gi").GPUs(1, "H100", "84Gi")).Node("n")
 	full := enginetest.State(enginetest.Node("n").CPU(8, "160Gi").GPUs(1, "A100", "80Gi"), enginetest.Job("j").CPU(0, "60Gi").On("n")).Node("n")
@@ -82,8 +82,8 @@ func TestKeepBinpacked(t *testing.T) {
 		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"),
 		model("alone").On("a"), model("first").On("b"), model("second").On("b"), model("nowhere"), model("both").Gang(2).On("a", "b"),
 	)
-	// With its own claim given back, "alone" would find 60 GiB of a free: "both" is
-	// there too. The others would find 40 GiB of b.
+	// Without its own claim, "alone" would find 60 GiB of a free, because "both" is on a
+	// too. The others would find 40 GiB of b.
 	a, b := 100*(8.0/56+2*20.0/60)/3, 100*(8.0/48+2*20.0/40)/3
 	for name, want := range map[string]float64{"alone": a, "first": b, "second": b, "nowhere": 0, "both": (a + b) / 2} {
 		if got := keep(state.Job("job/" + name)); !near(got, want) {

@@ -2,7 +2,7 @@ package placementscorer
 
 import "github.com/berth-project/berth/cluster"
 
-// order says which devices of a node a replica gets.
+// order scores the devices of a node for a replica.
 func order(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
 	if !s.Served() {
 		return 0
@@ -10,14 +10,15 @@ func order(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
 	return float64(points(s, d)) / 1000
 }
 
-// points are the thousandths of the device's score, below 100,000. Among equals a
-// device that somebody is still leaving comes last, because whoever gets it has to
-// wait; the odd numbers are for that. Layers go where most of them fit in any case.
+// points returns the device's score in thousandths, below 100,000. Of equal devices, one
+// that is still being released is last, because a replica that gets it has to wait: it
+// gets an even number and the others odd ones. Layers are put where most of them fit in
+// any case.
 func points(s *cluster.Shape, d *cluster.Device) int64 {
 	var p int64
 	if s.Strategy == cluster.Spread {
-		company := min(int64(max(0, d.Use.Leases)), 99)
-		p = 1000*(99-company) + 2*scale(free(d), 499)
+		replicasBefore := min(int64(max(0, d.Use.Leases)), 99)
+		p = 1000*(99-replicasBefore) + 2*scale(free(d), 499)
 	} else {
 		p = 2 * scale(fill(s, d), 49_999)
 	}
@@ -27,11 +28,11 @@ func points(s *cluster.Shape, d *cluster.Device) int64 {
 	return p
 }
 
-// part is one number out of another.
-type part struct{ of, all int64 }
+// fraction is the fraction of ÷ all.
+type fraction struct{ of, all int64 }
 
-// scale brings a part to so many steps; what is more than all counts as all.
-func scale(p part, steps int64) int64 {
+// scale converts a fraction to a number from 0 to steps. A fraction above 1 counts as 1.
+func scale(p fraction, steps int64) int64 {
 	switch {
 	case p.of <= 0:
 		return 0
@@ -41,16 +42,16 @@ func scale(p part, steps int64) int64 {
 	return cluster.MulDiv(p.of, steps, p.all)
 }
 
-func free(d *cluster.Device) part {
-	if d.Memory <= 0 { // nobody knows how much it has
-		return part{int64(d.FreeMilli()), int64(cluster.Whole)}
+func free(d *cluster.Device) fraction {
+	if d.Memory <= 0 { // the memory of the device is not known
+		return fraction{int64(d.FreeMilli()), int64(cluster.Whole)}
 	}
-	return part{int64(d.Free()), int64(d.Memory)}
+	return fraction{int64(d.Free()), int64(d.Memory)}
 }
 
-// fill is what the shape would take of what is free of the device. A shape that takes
-// devices whole finds all of them alike.
-func fill(s *cluster.Shape, d *cluster.Device) part {
+// fill returns the fraction that the shape would take of what is free of the device. For a
+// shape that takes whole devices, all devices are equal.
+func fill(s *cluster.Shape, d *cluster.Device) fraction {
 	of, all := s.Fill(d)
-	return part{of, all}
+	return fraction{of, all}
 }

@@ -1,38 +1,39 @@
-// Package placementscorer lays the replicas of models out over nodes and
-// devices, by the strategy that each model asks for. It says nothing about
-// anything else.
+// Package placementscorer scores nodes and devices for the replicas of models, by the
+// strategy that each model chooses. It does not apply to other tasks.
 //
-// Binpack fills what is in use already. Of each device that the replica would
-// get, and of the node's own memory, it looks at the part that the replica takes
-// of what is free before it comes:
+// Binpack fills nodes and devices that are already in use. For each device that the
+// replica would get, and for the memory of the node, it computes the fraction that the
+// replica takes of what is free:
 //
 //	100 × (ram + 2 × device memory) ÷ 3
 //
-// of the device where that is most; 100 × ram where it takes no device. A part is
-// 0 where nothing is asked for, and 1 where nothing is left. On unified memory
-// both are parts of one pot.
+// The device with the largest fraction counts. If the replica takes no device, the score
+// is 100 × ram. A fraction is 0 if nothing is requested, and 1 if nothing would be left. On
+// unified memory, both are fractions of the same memory.
 //
-// Spread avoids company. With m other replicas of the model on the node, whatever
-// else is true of it, it is worth more than 100 ÷ (2 + m) and at most 100 ÷ (1 + m):
-// fewer of this model always come first. What is between, the step of m, is given
-// out by o, the replicas of other models there, and by the devices:
+// Spread avoids nodes with other replicas. With m other replicas of the same model on the
+// node, the score is more than 100 ÷ (2 + m) and at most 100 ÷ (1 + m), so that a node
+// with fewer replicas of the model always scores higher. The difference of the two bounds
+// is step. Where between them the score is depends on o, the number of replicas of other
+// models on the node, and on the devices:
 //
 //	100 ÷ (2 + m) + step × (0.85 ÷ (1 + o) + 0.15 × device)
 //
-// A device with k leases is worth 1 ÷ (1 + k), the mean over those the replica would
-// get counts, and 1 where it gets none. So 85 % are the node, and 15 % the device.
-// Tasks of a replica that are there already are company to those that come.
+// A device with k leases counts 1 ÷ (1 + k). The mean over the devices that the replica
+// would get is used, and 1 if it gets none. So 85 % depends on the node and 15 % on the
+// devices. Tasks of the same replica that are already on the node count as another replica.
 //
-// Where layers may spill to the node's memory, how many of them devices hold
-// comes first, whatever the strategy: with s the score from above, l layers of t
-// on devices make 100 × (l + s ÷ 100) ÷ (t + 1).
+// If layers may be put into the memory of the node, the number of layers on devices
+// counts first, with either strategy: with s the score from above, l layers of t on devices
+// score 100 × (l + s ÷ 100) ÷ (t + 1).
 //
-// Among the devices of a node Binpack takes those of which the replica takes the
-// largest part, Spread those with the fewest leases and then the largest part free.
+// Among the devices of a node, Binpack prefers those of which the replica takes the largest
+// fraction. Spread prefers those with the fewest leases, then those with the largest free
+// fraction.
 //
-// When a model gets fewer replicas the score says how much each is worth keeping:
-// what it would score if it came now to where it is, the mean over its tasks.
-// It refuses to know whether a replica fits.
+// When the number of replicas of a model is reduced, the score is how much each replica is
+// worth keeping: the score it would get if it were placed now where it is, as the mean over
+// its tasks. The plugin does not check whether a replica fits.
 package placementscorer
 
 import (
@@ -45,18 +46,21 @@ const Name = "PlacementScorer"
 
 type plugin struct{}
 
-// New builds the plugin. It has no arguments: the strategy is the model's.
+// New builds the plugin. It has no arguments: each model has its own strategy.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
 func (plugin) Name() string { return Name }
 
-// OnSessionOpen registers Spread with a bound: whose replicas are company is not
-// known by the shape, and on nodes without any of the model it makes no difference.
+// OnSessionOpen registers Spread as a bounded score. The shape does not tell which replicas
+// are of the same model, so the score of the shape is only an upper bound. On nodes without
+// a replica of the model it is exact.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeScore(packs, func(shape *cluster.Shape, n *cluster.Node) float64 { return pack(s.Devices, shape, n) })
-	s.Hooks.AddBoundedScore(spreads, func(shape *cluster.Shape, n *cluster.Node) float64 { return spread(s.Devices, shape, n, 0, guests(n)) },
+	s.Hooks.AddBoundedScore(spreads, func(shape *cluster.Shape, n *cluster.Node) float64 {
+		return spread(s.Devices, shape, n, 0, replicasOn(n))
+	},
 		func(t *cluster.Task, j *cluster.Job, n *cluster.Node) float64 {
-			same, others := company(j, n)
+			same, others := replicasBefore(j, n)
 			return spread(s.Devices, t.Shape, n, same, others)
 		})
 	s.Hooks.AddDeviceScore(order)
@@ -66,43 +70,43 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 func packs(s *cluster.Shape) bool   { return s.Served() && s.Strategy != cluster.Spread }
 func spreads(s *cluster.Shape) bool { return s.Strategy == cluster.Spread }
 
-// choice says which devices of the node the shape would get.
+// choice returns the devices of the node that the shape would get.
 type choice func(*cluster.Shape, *cluster.Node) ([]cluster.Claim, bool)
 
-// pack is Binpack's score.
+// pack returns the score of Binpack.
 func pack(choose choice, s *cluster.Shape, n *cluster.Node) float64 {
 	claims, ok := choose(s, n)
 	if !ok {
-		return 0 // whoever filters sees to it
+		return 0 // a filter rejects the node
 	}
 	t := cluster.Task{Shape: s, Node: n, Claims: claims}
 	return 100 * layered(&t, utilisation(&t))
 }
 
-// spread is Spread's score, in such company.
+// spread returns the score of Spread, given how many other replicas are on the node.
 func spread(choose choice, s *cluster.Shape, n *cluster.Node, same, others int) float64 {
 	claims, ok := choose(s, n)
 	if !ok {
 		return 0
 	}
 	t := cluster.Task{Shape: s, Node: n, Claims: claims}
-	return 100 * layered(&t, seclusion(same, others, solitude(&t)))
+	return 100 * layered(&t, spreadValue(same, others, exclusivity(&t)))
 }
 
-// keep is what the replica would score if it came now to where it is.
+// keep returns the score that the replica would get if it were placed now where it is.
 func keep(j *cluster.Job) float64 {
 	sum, tasks := 0.0, 0
 	for _, t := range j.Tasks() {
 		if l := t.Landing(); l != nil {
 			t = l
 		}
-		if !booked(t) || !t.Shape.Served() {
+		if !inUse(t) || !t.Shape.Served() {
 			continue
 		}
 		tasks++
 		if spreads(t.Shape) {
-			same, others := crowd(j, t.Node)
-			sum += layered(t, seclusion(same, others, solitude(t)))
+			same, others := replicasBeside(j, t.Node)
+			sum += layered(t, spreadValue(same, others, exclusivity(t)))
 		} else {
 			sum += layered(t, utilisation(t))
 		}
@@ -113,19 +117,19 @@ func keep(j *cluster.Job) float64 {
 	return min(100, 100*sum/float64(tasks))
 }
 
-// layered puts the layers that devices hold before all else, where not all must be there.
-func layered(t *cluster.Task, part float64) float64 {
-	if !spills(t.Shape) {
-		return part
+// layered makes the number of layers on devices count first, if some may be in the memory of the node.
+func layered(t *cluster.Task, fraction float64) float64 {
+	if !maySpill(t.Shape) {
+		return fraction
 	}
 	on := 0
 	for i := range t.Claims {
 		on += t.Claims[i].Layers
 	}
-	return (float64(on) + part) / float64(t.Shape.Need.Layers.Total+1)
+	return (float64(on) + fraction) / float64(t.Shape.Need.Layers.Total+1)
 }
 
-func spills(s *cluster.Shape) bool { return s.Need.Layers != nil && s.Need.Layers.Spill }
+func maySpill(s *cluster.Shape) bool { return s.Need.Layers != nil && s.Need.Layers.Spill }
 
-// booked reports whether what the task takes is part of what its node has in use.
-func booked(t *cluster.Task) bool { return t.Runs() || t.Status == cluster.Nominated }
+// inUse reports whether what the task takes is included in what its node has in use.
+func inUse(t *cluster.Task) bool { return t.Runs() || t.Status == cluster.Nominated }

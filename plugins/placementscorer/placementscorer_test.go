@@ -12,12 +12,12 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// own is the choice of devices where nobody else has a say.
+// own chooses devices without the preferences of other plugins.
 func own(s *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
 	return n.Choose(s, func(d *cluster.Device) int64 { return points(s, d) })
 }
 
-// run decides with this plugin and says where each job went: node and devices.
+// run runs a session with this plugin and returns the node and devices of each job.
 func run(t *testing.T, state *cluster.State) map[string]string {
 	t.Helper()
 	p, err := New(engine.NoArguments{})
@@ -75,14 +75,14 @@ func TestReplicas(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tt.want, run(t, enginetest.State(slices.Concat(nodes, tt.parts)...))); d != "" {
-				t.Errorf("where they went (-want +got):\n%s", d)
+				t.Errorf("placements (-want +got):\n%s", d)
 			}
 		})
 	}
 }
 
-// The devices of one node: of 80 GiB the first has all free, the second 20 with
-// one lease, the third 40 with two.
+// The node has devices of 80 GiB: the first is free, the second has 20 GiB free and one
+// lease, the third 40 GiB free and two leases.
 func TestDevices(t *testing.T) {
 	held := func(name string, device int, memory string) func(*cluster.State) {
 		return func(s *cluster.State) {
@@ -116,7 +116,7 @@ func TestDevices(t *testing.T) {
 					hold(state)
 				}
 				if got := run(t, state)["m"]; got != want {
-					t.Errorf("it went to %q, want %q", got, want)
+					t.Errorf("placed on %q, want %q", got, want)
 				}
 			})
 		}
@@ -137,13 +137,13 @@ func TestPoints(t *testing.T) {
 	}{
 		"spread: fewer leases":               {device(1, 0, 900), device(2, 0, 100), spread},
 		"spread: more free":                  {device(1, 0, 400), device(1, 0, 500), spread},
-		"spread: nobody leaves":              {device(1, 0, 400), device(1, 1, 400), spread},
-		"spread: free before nobody leaves":  {device(1, 1, 400), device(1, 0, 500), spread},
+		"spread: not being released":         {device(1, 0, 400), device(1, 1, 400), spread},
+		"spread: free counts more than that": {device(1, 1, 400), device(1, 0, 500), spread},
 		"spread: very many leases":           {device(98, 0, 900), device(2000, 0, 0), spread},
 		"pack: fuller":                       {device(1, 0, 500), device(9, 0, 400), pack},
-		"pack: nobody leaves":                {device(1, 0, 500), device(1, 1, 500), pack},
-		"pack: fuller before nobody leaves":  {device(1, 1, 500), device(1, 0, 499), pack},
-		"pack: idle, and somebody leaves it": {device(0, 0, 0), device(0, 1, 0), pack},
+		"pack: not being released":           {device(1, 0, 500), device(1, 1, 500), pack},
+		"pack: fuller counts more than that": {device(1, 1, 500), device(1, 0, 499), pack},
+		"pack: idle, and being released":     {device(0, 0, 0), device(0, 1, 0), pack},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestPoints(t *testing.T) {
 		})
 	}
 	if got := order(shape(enginetest.Job("j").Share(1, 100)), nil, device(0, 0, 0)); got != 0 {
-		t.Errorf("what is no model: %v, want 0", got)
+		t.Errorf("a task that is not of a model: %v, want 0", got)
 	}
 }
 

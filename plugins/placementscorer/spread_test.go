@@ -7,14 +7,15 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// Fewer of this model always come first, in the thousandths that decisions are
-// made in, whatever others there are and however full the devices.
-func TestFewerOfThisModelComeFirst(t *testing.T) {
-	if got := seclusion(0, 0, 1); got != 1 {
+// A node with fewer replicas of the same model always scores higher, in the thousandths in
+// which decisions are made, whatever other replicas are on it and however full its
+// devices are.
+func TestFewerReplicasOfTheModelScoreHigher(t *testing.T) {
+	if got := spreadValue(0, 0, 1); got != 1 {
 		t.Errorf("an empty node is worth %v, want 1", got)
 	}
 	points := func(same, others int, device float64) int64 {
-		return int64(100_000*seclusion(same, others, device) + 0.5)
+		return int64(100_000*spreadValue(same, others, device) + 0.5)
 	}
 	for same := range 20 {
 		for others := range 60 {
@@ -32,8 +33,8 @@ func TestFewerOfThisModelComeFirst(t *testing.T) {
 	}
 }
 
-// A node with a crowd of others is better than an idle one with a replica of its own.
-func TestCrowdOfOthersIsBetterThanItsOwn(t *testing.T) {
+// A node with many replicas of other models is better than an idle one with a replica of the same model.
+func TestOtherModelsAreBetterThanTheSameModel(t *testing.T) {
 	parts := []enginetest.Part{enginetest.Node("a").CPU(64, "640Gi").GPUs(1, "A", "80Gi"), enginetest.Node("b").CPU(64, "640Gi").GPUs(8, "A", "80Gi")}
 	model := func(name, set string) *enginetest.JobBuilder {
 		return enginetest.Job(name).Served(cluster.Spread).Set(set, 2).DeviceMemory(1, "8Gi")
@@ -42,11 +43,11 @@ func TestCrowdOfOthersIsBetterThanItsOwn(t *testing.T) {
 		parts = append(parts, model(name, name).On("a"))
 	}
 	if got := run(t, enginetest.State(append(parts, model("m-0", "m").On("b"), model("m-1", "m"))...))["m-1"]; got != "a 0" {
-		t.Errorf("it went to %q, want a, where none of its model is", got)
+		t.Errorf("placed on %q, want a, which has no replica of its model", got)
 	}
 }
 
-func TestCrowd(t *testing.T) {
+func TestReplicasBeside(t *testing.T) {
 	model := func(name, set string) *enginetest.JobBuilder {
 		return enginetest.Job(name).Served(cluster.Spread).Set(set, 3)
 	}
@@ -64,14 +65,14 @@ func TestCrowd(t *testing.T) {
 		job          string
 		same, others int
 	}{
-		"one that comes":             {"m-2", 2, 3},
-		"it is no company to itself": {"m-1", 1, 3},
-		"another model":              {"x-0", 0, 4},
-		"two without a set differ":   {"y", 0, 4},
+		"a new replica":            {"m-2", 2, 3},
+		"not beside itself":        {"m-1", 1, 3},
+		"another model":            {"x-0", 0, 4},
+		"two without a set differ": {"y", 0, 4},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if same, others := crowd(state.Job("job/"+tt.job), state.Node("n")); same != tt.same || others != tt.others {
+			if same, others := replicasBeside(state.Job("job/"+tt.job), state.Node("n")); same != tt.same || others != tt.others {
 				t.Errorf("%d of its own and %d others, want %d and %d", same, others, tt.same, tt.others)
 			}
 		})
@@ -82,44 +83,44 @@ func TestSpread(t *testing.T) {
 	model := func(name string) *enginetest.JobBuilder {
 		return enginetest.Job(name).Served(cluster.Spread).Set("m", 3)
 	}
-	part := func(name string) *enginetest.JobBuilder { return model(name).DeviceMemory(1, "20Gi") }
+	fraction := func(name string) *enginetest.JobBuilder { return model(name).DeviceMemory(1, "20Gi") }
 	tests := map[string]struct {
 		job   *enginetest.JobBuilder
 		state []enginetest.Part
 		want  float64
 	}{
-		"nobody there":              {part("new"), nil, 100},
-		"one, an idle device left":  {part("new"), []enginetest.Part{part("a").On("n")}, 50},
-		"one, no idle device left":  {model("new").DeviceMemory(2, "20Gi"), []enginetest.Part{part("a").On("n")}, 100.0/3 + 100.0/6*(0.85+0.15*0.75)},
-		"another model":             {part("new"), []enginetest.Part{part("a").Set("x", 1).On("n")}, 50 + 50*(0.85/2+0.15)},
-		"this one and another":      {part("new"), []enginetest.Part{part("a").On("n"), part("b").Set("x", 1).On("n")}, 100.0/3 + 100.0/6*(0.85/2+0.15)},
-		"a job is no model":         {part("new"), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 50 + 50*(0.85+0.15/2)},
-		"no device":                 {model("new"), []enginetest.Part{part("a").On("n")}, 50},
+		"an empty node":             {fraction("new"), nil, 100},
+		"one, an idle device left":  {fraction("new"), []enginetest.Part{fraction("a").On("n")}, 50},
+		"one, no idle device left":  {model("new").DeviceMemory(2, "20Gi"), []enginetest.Part{fraction("a").On("n")}, 100.0/3 + 100.0/6*(0.85+0.15*0.75)},
+		"another model":             {fraction("new"), []enginetest.Part{fraction("a").Set("x", 1).On("n")}, 50 + 50*(0.85/2+0.15)},
+		"this one and another":      {fraction("new"), []enginetest.Part{fraction("a").On("n"), fraction("b").Set("x", 1).On("n")}, 100.0/3 + 100.0/6*(0.85/2+0.15)},
+		"a job is no model":         {fraction("new"), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 50 + 50*(0.85+0.15/2)},
+		"no device":                 {model("new"), []enginetest.Part{fraction("a").On("n")}, 50},
 		"layers come first":         {model("new").Shape(layers(44, true)), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 100 * (30 + 0.5 + 0.5*(0.85+0.15/2)) / 45},
-		"it is not asked by itself": {part("new").Gang(2), nil, 100},
-		"another task of its own":   {part("new").Gang(2).On("n"), nil, 50 + 50*(0.85/2+0.15)},
+		"it is not asked by itself": {fraction("new").Gang(2), nil, 100},
+		"another task of its own":   {fraction("new").Gang(2).On("n"), nil, 50 + 50*(0.85/2+0.15)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := enginetest.State(append(tt.state, enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"), tt.job)...)
 			j, n := state.Job("job/new"), state.Node("n")
 			shape := j.Tasks()[0].Shape
-			same, others := company(j, n)
+			same, others := replicasBefore(j, n)
 			got := spread(own, shape, n, same, others)
 			if !near(got, tt.want) {
 				t.Errorf("score %v, want %v", got, tt.want)
 			}
-			if most := spread(own, shape, n, 0, guests(n)); got > most {
+			if most := spread(own, shape, n, 0, replicasOn(n)); got > most {
 				t.Errorf("score %v is above its bound, %v", got, most)
 			}
 		})
 	}
 }
 
-func TestCompanyAllocatesNothing(t *testing.T) {
+func TestCountingReplicasAllocatesNothing(t *testing.T) {
 	state := enginetest.State(enginetest.Node("n"), enginetest.Job("a").Served(cluster.Spread).Set("m", 2).On("n"), enginetest.Job("b").Served(cluster.Spread).Set("m", 2))
 	j, n := state.Job("job/b"), state.Node("n")
-	if got := testing.AllocsPerRun(100, func() { company(j, n) }); got != 0 {
+	if got := testing.AllocsPerRun(100, func() { replicasBefore(j, n) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
 	}
 }

@@ -1,7 +1,7 @@
-// Package preempt makes room for a job by evicting what matters less: jobs of
-// lower priority in its own queue, and jobs of weaker tiers in others.
+// Package preempt makes room for a job by evicting jobs of lower priority in its own queue
+// and jobs of weaker tiers in other queues.
 //
-// It refuses to know what a fair share is.
+// It does not consider fair shares.
 package preempt
 
 import (
@@ -13,20 +13,20 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "Preempt"
 
-// The reasons: why a task was evicted, and why others were not.
+// The reasons: why a task was evicted, and why a victim is protected.
 const (
 	Preempted                engine.Reason = "Preempted"
-	VictimNotLower           engine.Reason = "VictimNotLower"           // in the same queue, of the same or a higher priority
-	VictimTierNotWeaker      engine.Reason = "VictimTierNotWeaker"      // in another queue, of the same or a stronger tier
-	VictimWithinItsGuarantee engine.Reason = "VictimWithinItsGuarantee" // a Guaranteed queue would fall below its quota
+	VictimNotLower           engine.Reason = "VictimNotLower"           // the victim is in the same queue and of the same or a higher priority
+	VictimTierNotWeaker      engine.Reason = "VictimTierNotWeaker"      // the victim is in another queue, of the same or a stronger tier
+	VictimWithinItsGuarantee engine.Reason = "VictimWithinItsGuarantee" // the victim's Guaranteed queue would hold less than its quota
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: Preempted, Phrase: "the other one matters more", Meaning: "Of an eviction: a job of higher priority in the same queue, or of a stronger tier in another, takes the task's place."},
-	{Reason: VictimNotLower, Phrase: "of no lower priority", Spared: "of no lower priority", Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that wants its room."},
-	{Reason: VictimTierNotWeaker, Phrase: "of no weaker tier", Spared: "of no weaker tier", Meaning: "Why a job is not preempted: its queue is of no weaker tier than the one that wants its room."},
-	{Reason: VictimWithinItsGuarantee, Phrase: "its Guaranteed queue would fall below its quota", Spared: "whose Guaranteed queue would fall below its quota", Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without it."},
+	{Reason: Preempted, Phrase: "for a job of higher priority or stronger tier", Meaning: "Of an eviction: a job of higher priority in the same queue, or of a stronger tier in another queue, takes the room of the task."},
+	{Reason: VictimNotLower, Phrase: "of no lower priority", Spared: "of no lower priority", Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that needs its room."},
+	{Reason: VictimTierNotWeaker, Phrase: "of no weaker tier", Spared: "of no weaker tier", Meaning: "Why a job is not preempted: the tier of its queue is not weaker than that of the queue that needs its room."},
+	{Reason: VictimWithinItsGuarantee, Phrase: "its Guaranteed queue would hold less than its quota", Spared: "in Guaranteed queues that would hold less than their quota", Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without the job."},
 }
 
 type plugin struct{ session *engine.Session }
@@ -45,7 +45,8 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddMeans(engine.Preempt, Preempted)
 }
 
-// preemptable compares priorities within a queue, and tiers where branches part.
+// preemptable compares priorities within a queue, and otherwise the tiers of the two
+// sibling queues at which the paths to the queues diverge.
 func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	view := p.session.View
 	own, tierOf := p.tiers(job, lacks)
@@ -57,7 +58,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 			return engine.Protect(VictimNotLower)
 		}
 		a, b := view.Fork(own, view.Queue(v.Job.Queue))
-		if b == nil { // a job that runs stays in its queue when that is gone, or has queues below it by now
+		if b == nil { // the victim's queue was removed, or has queues below it by now; the job still runs
 			return engine.Protect(VictimTierNotWeaker)
 		}
 		theirs, keeps := tier.Without(view, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
@@ -67,14 +68,15 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		case theirs.Rank() > tierOf(a).Rank():
 			return engine.Allow
 		case theirs.Rank() > a.Tier.Rank():
-			return engine.NotYet(VictimTierNotWeaker) // the quota of a may hold once others of it have left
+			return engine.NotYet(VictimTierNotWeaker) // once other victims are evicted, queue a may be within its quota
 		}
 		return engine.Protect(VictimTierNotWeaker)
 	}
 }
 
-// classes are those of lower priority in the queue, and those of queues that may
-// count as weaker: beyond its quota a Guaranteed queue is Standard.
+// classes returns the classes that may contain victims: those of lower priority in the same
+// queue, and those of queues that may count as weaker. Beyond its quota a Guaranteed queue
+// is Standard.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
 	view := p.session.View
 	own, weaker := view.Queue(job.Queue), p.weaker(job)
@@ -90,7 +92,7 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 	}
 }
 
-// queues is the job's own where no other queue counts as weaker.
+// queues returns the job's own queue only, if no other queue can count as weaker.
 func (p *plugin) queues(job *cluster.Job, _ []*cluster.Task) (queues []string, all bool) {
 	if p.weaker(job) {
 		return nil, true
@@ -98,7 +100,7 @@ func (p *plugin) queues(job *cluster.Job, _ []*cluster.Task) (queues []string, a
 	return []string{job.Queue}, false
 }
 
-// weaker reports whether some queue may count as weaker than the job's or one above it.
+// weaker reports whether some queue may count as weaker than the job's queue or one above it.
 func (p *plugin) weaker(job *cluster.Job) bool {
 	view := p.session.View
 	for q := view.Queue(job.Queue); q != nil; q = view.Parent(q) {
@@ -109,8 +111,8 @@ func (p *plugin) weaker(job *cluster.Job) bool {
 	return false
 }
 
-// tiers is what the job's queue and those above it count as with the job: those of its
-// tasks that are placed already are part of what the queues hold.
+// tiers returns the tier that the job's queue, and each queue above it, has with the job.
+// Tasks of the job that are already placed are included in what the queues hold.
 func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tierOf func(*cluster.Queue) cluster.Tier) {
 	view := p.session.View
 	return view.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {

@@ -10,8 +10,8 @@ import (
 
 const gpu = cluster.DefaultDeviceResource
 
-// Eight devices, all held by the victim and others; the job wants two of them.
-func TestWhoMayBePreempted(t *testing.T) {
+// Eight devices are held by the victim and other jobs, and the job needs two of them.
+func TestWhichVictimsMayBePreempted(t *testing.T) {
 	queue := enginetest.Queue
 	victim := func(queue string) *enginetest.JobBuilder {
 		return enginetest.Job("victim").Queue(queue).Devices(2).Preemptible().On("a")

@@ -1,8 +1,8 @@
-// Package priority puts a queue's jobs of higher priority first.
+// Package priority orders the jobs of a queue by priority: jobs of higher priority are
+// tried first.
 //
-// It refuses to know what a priority may do to jobs that run already. Of jobs of
-// equal priority those that lack their minimum come first, and the rest is left to the
-// comparisons of other plugins.
+// It does not decide about running jobs; Preempt does. Of jobs of equal priority, those that
+// lack their minimum are first, and then the comparisons of later plugins decide.
 package priority
 
 import (

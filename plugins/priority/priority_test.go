@@ -13,14 +13,14 @@ func TestCompare(t *testing.T) {
 		left, right int32
 		want        int
 	}{
-		"higher goes first":         {10, 5, -1},
-		"lower goes last":           {5, 10, +1},
+		"higher is first":           {10, 5, -1},
+		"lower is last":             {5, 10, +1},
 		"equal is for others":       {5, 5, 0},
 		"extremes do not wrap over": {math.MaxInt32, math.MinInt32, -1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			// Age and name say the opposite: they must not count here.
+			// Age and name are the opposite of the priority and must not count.
 			l := &cluster.Job{ID: "job/z", Created: 9, Priority: tt.left}
 			r := &cluster.Job{ID: "job/a", Created: 1, Priority: tt.right}
 			if got := compare(l, r); got != tt.want {

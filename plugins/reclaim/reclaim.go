@@ -1,8 +1,8 @@
-// Package reclaim makes room for a job by taking back from other queues what
-// they use beyond their fair share.
+// Package reclaim makes room for a job by evicting tasks of queues that hold more than
+// their fair share.
 //
-// Which queues are beyond their share is for the hooks of the profile to say
-// (AddReclaimable): without any, nothing is evicted.
+// Which queues those are is decided by the hooks of other plugins (AddReclaimable), such
+// as FairShare. Without such a plugin nothing is evicted.
 package reclaim
 
 import (
@@ -12,12 +12,12 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "Reclaim"
 
-// Reclaimed is why a task was evicted.
+// Reclaimed is the reason of an eviction for another queue's fair share.
 const Reclaimed engine.Reason = "Reclaimed"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: Reclaimed, Phrase: "its queue was above its fair share", Meaning: "Of an eviction: the task's queue was above its fair share, and a queue that stays within its own takes its part back."},
+	{Reason: Reclaimed, Phrase: "its queue was above its fair share", Meaning: "Of an eviction: the queue of the task was above its fair share, and the room is needed by a queue that stays within its own."},
 }
 
 type plugin struct{}

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// above lets go whoever is in the queue called rich, as long as it holds more than two devices.
+// above allows victims in the queue named rich while that queue holds more than two devices.
 type above struct{}
 
 func (above) Name() string { return "Above" }
@@ -34,7 +34,7 @@ func TestReclaiming(t *testing.T) {
 	}{
 		"as many as it takes":               {above{}, 2, 2},
 		"none if that is not enough":        {above{}, 3, 0},
-		"none where nobody says who may go": {enginetest.Fit(), 1, 0},
+		"none if no plugin allows a victim": {enginetest.Fit(), 1, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,8 @@
-// Package resourceutilizationscorer prefers the node group on which a replica
-// wastes the least device memory: 100 × what it needs ÷ what the nodes it takes
-// have.
+// Package resourceutilizationscorer prefers the node group on which a replica leaves the
+// least device memory unused: 100 × what it needs ÷ the device memory of the nodes that it
+// takes.
 //
-// It refuses to know whether the replica fits: that is CapacityFilter's.
+// It does not check whether the replica fits; CapacityFilter does.
 package resourceutilizationscorer
 
 import (
@@ -13,9 +13,9 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "ResourceUtilizationScorer"
 
-// unknownNeed stands in for a need that nobody gave. It is less than a node has,
-// so the group whose nodes have the least memory comes out best: who cannot say
-// what they need should not sit on the largest machines.
+// unknownNeed is used if the memory that a replica needs is not given. It is less than a
+// node has, so the group of nodes with the least memory scores best: a job of unknown
+// size should not take the largest machines.
 const unknownNeed cluster.Bytes = 1 << 30
 
 type plugin struct{}
@@ -26,7 +26,7 @@ var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddGroupScore(score) }
 
-// score stops at 100: a group too small for the replica is no better than one that it fills.
+// score is at most 100: a group that is too small for the replica is not better than one that it fills.
 func score(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, _ []*cluster.Node) float64 {
 	need := w.Memory
 	if need <= 0 {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// FuzzQuantity: what is read is what Kubernetes would read, never negative and
-// never wrapped around; everything else is refused.
+// FuzzQuantity checks that a quantity is parsed as Kubernetes does, is never negative and
+// never overflows, and that any other text is an error.
 func FuzzQuantity(f *testing.F) {
 	for _, s := range []string{"8", "500m", "1.5", "64Gi", "512M", "-1", "1e9", "9223372036854775807", "9007199254740993Ki", "1.0005", "+1", "１", "0x10", "1_000", ".5", "1.", " 1"} {
 		f.Add(s)
@@ -37,14 +37,14 @@ func FuzzQuantity(f *testing.F) {
 func compare(t *testing.T, text string, got int64, value func(*resource.Quantity) int64, most int64) {
 	t.Helper()
 	if got < 0 {
-		t.Errorf("%q is read as %d", text, got)
+		t.Errorf("%q is parsed as %d", text, got)
 	}
 	k, err := resource.ParseQuantity(text)
 	if err != nil {
-		t.Errorf("%q is read as %d, and Kubernetes refuses it: %v", text, got, err)
+		t.Errorf("%q is parsed as %d, but is an error in Kubernetes: %v", text, got, err)
 		return
 	}
 	if k.CmpInt64(most) < 0 && value(&k) != got {
-		t.Errorf("%q is read as %d, and Kubernetes reads %d", text, got, value(&k))
+		t.Errorf("%q is parsed as %d, but as %d by Kubernetes", text, got, value(&k))
 	}
 }

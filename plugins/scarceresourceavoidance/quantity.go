@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Quantity is an amount as people write it: 8, "500m", "64Gi". A bare number and a text are the same.
+// Quantity is an amount as it is written in a configuration: 8, "500m", "64Gi". A number and a text are equivalent.
 type Quantity string
 
-// UnmarshalJSON takes a text or a number.
+// UnmarshalJSON accepts a text or a number.
 func (q *Quantity) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	if len(data) > 0 && data[0] == '"' {
@@ -25,19 +25,19 @@ func (q *Quantity) UnmarshalJSON(data []byte) error {
 	}
 	var n json.Number
 	if err := json.Unmarshal(data, &n); err != nil {
-		return fmt.Errorf("%s is no amount; write one such as 8 or 64Gi", data)
+		return fmt.Errorf("%s is not an amount; write one such as 8 or 64Gi", data)
 	}
 	*q = Quantity(n)
 	return nil
 }
 
-// cores reads "8", "1.5" or "500m" as thousandths of a core; nothing written is 0.
+// cores parses "8", "1.5" or "500m" as thousandths of a core. An empty text is 0.
 func (q Quantity) cores() (int64, error) {
 	text := string(q)
 	if text == "" {
 		return 0, nil
 	}
-	fail := fmt.Errorf("%q is no number of cores; write one such as 8, 1.5 or 500m", text)
+	fail := fmt.Errorf("%q is not a number of cores; write one such as 8, 1.5 or 500m", text)
 	if milli, ok := strings.CutSuffix(text, "m"); ok {
 		return whole(milli, 1, fail)
 	}
@@ -67,13 +67,13 @@ var units = []struct {
 	{"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15},
 }
 
-// bytes reads "64Gi", "512M" or a plain number of bytes; nothing written is 0.
+// bytes parses "64Gi", "512M" or a plain number of bytes. An empty text is 0.
 func (q Quantity) bytes() (int64, error) {
 	text := string(q)
 	if text == "" {
 		return 0, nil
 	}
-	fail := fmt.Errorf("%q is no amount of memory; write one such as 64Gi", text)
+	fail := fmt.Errorf("%q is not an amount of memory; write one such as 64Gi", text)
 	for _, u := range units {
 		if number, ok := strings.CutSuffix(text, u.suffix); ok {
 			return whole(number, u.bytes, fail)
@@ -82,7 +82,7 @@ func (q Quantity) bytes() (int64, error) {
 	return whole(text, 1, fail)
 }
 
-// whole reads digits, and nothing but digits, times the unit.
+// whole parses a text of digits only and multiplies it by the unit.
 func whole(digits string, unit int64, fail error) (int64, error) {
 	v, err := strconv.ParseUint(digits, 10, 63)
 	if err != nil || int64(v) > math.MaxInt64/unit {

@@ -7,12 +7,12 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// ReservedForDevices is room that is free, or could be, but kept for devices that nobody uses yet.
+// ReservedForDevices is given for room that is free, or could be, but is reserved for unused devices.
 const ReservedForDevices engine.Reason = "ReservedForDevices"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: ReservedForDevices, Cure: engine.Wait | engine.Evict, Phrase: "free {subject} is kept for those who use its devices", Meaning: "The task needs no device, and what is free of the node is kept for those who will use its devices. The subject is the resource; have is what is left beside the reservation. Where even the empty node would keep too much, only other nodes cure it."},
+	{Reason: ReservedForDevices, Cure: engine.Wait | engine.Evict, Phrase: "free {subject} is reserved for tasks that use its devices", Meaning: "The task needs no device, and what is free of the node is reserved for tasks that will use its devices. The subject is the resource; have is what is left beside the reservation. If even the empty node would reserve too much, only other nodes help."},
 }
 
 func (p *plugin) setReserve(per PerDevice) error {
@@ -30,17 +30,16 @@ func (p *plugin) setReserve(per PerDevice) error {
 		}
 	}
 	if len(p.reserve) == 0 {
-		return fmt.Errorf("reserve: perDevice keeps nothing; give cpu or memory, or leave reserve out")
+		return fmt.Errorf("reserve: perDevice reserves nothing; give cpu or memory, or leave reserve out")
 	}
 	return nil
 }
 
 func needsNone(s *cluster.Shape) bool { return s.Need.None() }
 
-// admit turns down tasks without devices that would take what the node's unused
-// devices will need. A device that is used in part keeps the rest of its share.
-// A task that finds too little free even without the reservation is
-// NodeResourcesFit's to turn down.
+// admit rejects tasks without devices that would take what is reserved for the unused
+// devices of the node. A device that is partly used reserves a proportional part. A task
+// that does not fit even without the reservation is rejected by NodeResourcesFit instead.
 func (p *plugin) admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	var devices, unused int64 // in thousandths
 	last, scarce := "", false
@@ -69,7 +68,7 @@ func (p *plugin) admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		if left >= want {
 			continue
 		}
-		// With everybody gone no device is used, so the reservation is at its largest.
+		// On the empty node no device is used, so its reservation is the largest.
 		if empty := l.Capacity - cluster.MulDivUp(devices, each, int64(cluster.Whole)); empty < want {
 			return reserved(engine.Grow, name, want, empty)
 		}

@@ -1,20 +1,20 @@
-// Package scarceresourceavoidance keeps tasks that need no scarce resource off
-// the nodes that have it: by score, and where configured by keeping cores and
-// memory free for devices that nobody uses yet.
+// Package scarceresourceavoidance keeps tasks that need no scarce resource off the nodes
+// that have it: by a score and, if configured, by reserving cores and memory for unused
+// devices.
 //
-// The score looks at types of resources, not at amounts. Of the types that a
-// node offers and the task does not ask for (spare) some are scarce:
+// The score considers types of resources, not amounts. The types that a node offers and
+// the task does not request are spare, and some of them are scarce:
 //
 //	(weight of spare − weight of scarce spare) × 100 ÷ weight of spare
 //
-// rounded down, and 100 if nothing is spare or nothing spare is scarce. A type
-// weighs 1 unless the configuration gives a scarce one more; with all weights 1
-// the formula counts types. Weights are for machines with many types besides
-// the scarce one, which would otherwise drown it.
+// rounded down. It is 100 if nothing is spare or nothing spare is scarce. A type has
+// weight 1 unless the configuration gives a scarce type a higher weight. With all weights 1
+// the formula counts types. A higher weight is useful on machines with many other types,
+// among which the scarce one would hardly count.
 //
-// It refuses to know whether a task fits: without a reservation it filters nothing.
-// Nor does it score nodes for models that use devices, which say themselves how
-// they are laid out; a model that runs on the CPU is a task like others.
+// Without a reservation the plugin rejects no node. It does not score nodes for models
+// that use devices, which PlacementScorer scores; a model that runs on the CPU is scored
+// like any other task.
 package scarceresourceavoidance
 
 import (
@@ -32,22 +32,22 @@ const Name = "ScarceResourceAvoidance"
 
 // Arguments are the plugin's arguments.
 type Arguments struct {
-	// Resources are the scarce ones; without any, those that have weights, or every
-	// resource under which nodes advertise devices.
+	// Resources lists the scarce resources. The default is the resources that have weights, or,
+	// without weights, every resource under which nodes advertise devices.
 	Resources []string `json:"resources"`
-	// Weights of scarce resources; 1 where none is given.
+	// Weights of scarce resources; 1 unless given.
 	Weights map[string]int64 `json:"weights"`
-	// Reserve keeps room for unused devices; off unless given.
+	// Reserve reserves room for unused devices. Unless given, nothing is reserved.
 	Reserve *Reserve `json:"reserve"`
 }
 
-// Reserve says how much of a node each of its unused scarce devices keeps free.
+// Reserve is how much of a node each of its unused scarce devices reserves.
 type Reserve struct {
-	// PerDevice is what each unused scarce device of a node keeps free there.
+	// PerDevice is what each unused scarce device of a node reserves there.
 	PerDevice PerDevice `json:"perDevice"`
 }
 
-// PerDevice is what a task that uses one device is expected to need beside it.
+// PerDevice is what a task with one device is expected to need of the node.
 type PerDevice struct {
 	// CPU is the number of cores, such as 8 or 500m.
 	CPU Quantity `json:"cpu"`
@@ -56,7 +56,7 @@ type PerDevice struct {
 }
 
 type plugin struct {
-	scarce  []scarce         // none: every resource that devices have
+	scarce  []scarce         // empty: every resource that devices have
 	reserve []cluster.Amount // for each unused device
 }
 
@@ -65,7 +65,7 @@ type scarce struct {
 	weight int64
 }
 
-// pods is how many tasks a node takes, and no type of resource.
+// pods is the number of tasks that a node accepts. It is not a type of resource.
 const pods = "pods"
 
 // New builds the plugin.
@@ -97,7 +97,7 @@ func (p *plugin) setScarce(a Arguments) error {
 			return fmt.Errorf("resources: a resource has no name; write one such as %s", cluster.DefaultDeviceResource)
 		}
 		if name == pods {
-			return fmt.Errorf("resources: pods counts tasks and is no type of resource; remove it")
+			return fmt.Errorf("resources: pods counts tasks and is not a type of resource; remove it")
 		}
 		if slices.Contains(names[:i], name) {
 			return fmt.Errorf("resources: %s is listed twice; remove one", name)
@@ -128,11 +128,11 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	}
 }
 
-// matters leaves models that use devices to PlacementScorer.
+// matters excludes models that use devices, which PlacementScorer scores.
 func matters(s *cluster.Shape) bool { return !s.Served() || s.Need.None() }
 
 func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
-	var spare, rare int64 // by weight
+	var spare, rare int64 // weights of the spare types, and of the scarce ones among them
 	at := 0
 	for i := range n.Resources {
 		l := &n.Resources[i]
@@ -174,7 +174,7 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	return float64((spare - rare) * 100 / spare)
 }
 
-// weight is that of a scarce resource, 0 for any other.
+// weight returns the weight of a scarce resource, and 0 for any other.
 func (p *plugin) weight(name string) int64 {
 	for i := range p.scarce {
 		if p.scarce[i].name == name {
@@ -184,7 +184,7 @@ func (p *plugin) weight(name string) int64 {
 	return 0
 }
 
-// deviceWeight is the weight of a resource that devices have.
+// deviceWeight returns the weight of a resource that devices have, and 0 if it is not scarce.
 func (p *plugin) deviceWeight(name string) int64 {
 	if len(p.scarce) == 0 {
 		return 1
@@ -192,7 +192,7 @@ func (p *plugin) deviceWeight(name string) int64 {
 	return p.weight(name)
 }
 
-// seen reports whether an earlier device that works has the same resource name.
+// seen reports whether an earlier working device has the same resource name.
 func seen(before []cluster.Device, d *cluster.Device) bool {
 	for i := range before {
 		if !before[i].Lost && before[i].Resource == d.Resource {
@@ -202,7 +202,7 @@ func seen(before []cluster.Device, d *cluster.Device) bool {
 	return false
 }
 
-// asks reports whether the need asks for devices of this name.
+// asks reports whether the task requests devices with the resource name.
 func asks(need *cluster.Need, n *cluster.Node, name string) bool {
 	if need.None() {
 		return false

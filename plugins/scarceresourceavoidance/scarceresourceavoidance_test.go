@@ -70,7 +70,7 @@ func TestScore(t *testing.T) {
 func TestReserve(t *testing.T) {
 	job := enginetest.Job
 	p := built(t, enginetest.Arguments(`{"reserve": {"perDevice": {"cpu": 8, "memory": "64Gi"}}}`))
-	// Of 48 cores and 320 GiB, 16 cores and 64 GiB are not for the four devices.
+	// Of 48 cores and 320 GiB, 16 cores and 64 GiB are not reserved for the four devices.
 	on := func(jobs ...*enginetest.JobBuilder) *cluster.Node {
 		parts := []enginetest.Part{enginetest.Node("n").CPU(48, "320Gi").GPUs(4, "A100", "80Gi")}
 		for _, j := range jobs {
@@ -107,7 +107,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// A reservation turns tasks without devices away, and no others; without one nothing is filtered.
+// A reservation rejects tasks without devices and no other tasks. Without a reservation, no node is rejected.
 func TestReserveInSession(t *testing.T) {
 	decide := func(args engine.Arguments, j *enginetest.JobBuilder) int {
 		state := enginetest.State(enginetest.Node("n").CPU(32, "256Gi").GPUs(4, "A100", "80Gi"), j)
@@ -134,14 +134,14 @@ func TestArguments(t *testing.T) {
 	tests := map[string]struct{ args, err string }{
 		"nothing scarce":   {`{"resources": []}`, `resources is empty, so nothing is scarce; name a resource, or leave the field out for the default`},
 		"no name":          {`{"resources": [""]}`, `resources: a resource has no name; write one such as nvidia.com/gpu`},
-		"pods":             {`{"resources": ["pods"]}`, `resources: pods counts tasks and is no type of resource; remove it`},
+		"pods":             {`{"resources": ["pods"]}`, `resources: pods counts tasks and is not a type of resource; remove it`},
 		"twice":            {`{"resources": ["a", "a"]}`, `resources: a is listed twice; remove one`},
 		"weight 0":         {`{"weights": {"a": 0}}`, `weights: a: weight 0 is not between 1 and 100000; to leave it out of the score, remove it`},
 		"not scarce":       {`{"resources": ["nvidia.com/gpu"], "weights": {"nvidia.com/gpus": 2}}`, `weights: nvidia.com/gpus is not among the scarce resources; add it to resources; did you mean "nvidia.com/gpu"?`},
-		"empty reserve":    {`{"reserve": {}}`, `reserve: perDevice keeps nothing; give cpu or memory, or leave reserve out`},
-		"bad cores":        {`{"reserve": {"perDevice": {"cpu": "8 cores"}}}`, `reserve: perDevice: cpu: "8 cores" is no number of cores; write one such as 8, 1.5 or 500m`},
-		"bad memory":       {`{"reserve": {"perDevice": {"memory": "64GiB"}}}`, `reserve: perDevice: memory: "64GiB" is no amount of memory; write one such as 64Gi`},
-		"no amount at all": {`{"reserve": {"perDevice": {"cpu": [8]}}}`, `[8] is no amount; write one such as 8 or 64Gi`},
+		"empty reserve":    {`{"reserve": {}}`, `reserve: perDevice reserves nothing; give cpu or memory, or leave reserve out`},
+		"bad cores":        {`{"reserve": {"perDevice": {"cpu": "8 cores"}}}`, `reserve: perDevice: cpu: "8 cores" is not a number of cores; write one such as 8, 1.5 or 500m`},
+		"bad memory":       {`{"reserve": {"perDevice": {"memory": "64GiB"}}}`, `reserve: perDevice: memory: "64GiB" is not an amount of memory; write one such as 64Gi`},
+		"no amount at all": {`{"reserve": {"perDevice": {"cpu": [8]}}}`, `[8] is not an amount; write one such as 8 or 64Gi`},
 		"unknown field":    {`{"resource": []}`, `json: unknown field "resource"`},
 		"unknown reserve":  {`{"reserve": {"perGPU": {}}}`, `json: unknown field "perGPU"`},
 	}

@@ -1,15 +1,15 @@
-// Package spotinstancemanager decides who may run on spot instances: machines
-// that cost little and can be taken away at any time.
+// Package spotinstancemanager decides which tasks may run on spot instances: machines
+// that cost little and may be withdrawn at any time.
 //
-//   - A task that must not be interrupted never goes there.
-//   - A task that may be interrupted goes there last, so that spot machines run
-//     empty and can be given back.
+//   - A task that is not preemptible is never placed there.
+//   - A task that is preemptible is placed there only if no other node is better, so that
+//     spot machines become empty and can be returned.
 //
-// A label tells spot instances from regular ones. The plugin refuses to know
-// prices, and what happens when a machine is taken away.
+// A label tells spot instances from regular ones. The plugin does not consider prices, and
+// does not handle the withdrawal of a machine.
 //
-// This is a whole policy, and the one to copy for a policy of your own:
-// arguments, a filter, a score.
+// It is a complete policy with arguments, a filter and a score, and a good starting point
+// for a policy of your own.
 package spotinstancemanager
 
 import (
@@ -22,27 +22,27 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "spot-instance-manager"
 
-// SpotNotAllowed is a task that must not be interrupted, on a node that can go at any time.
+// SpotNotAllowed is given for a spot instance and a task that must not be interrupted.
 const SpotNotAllowed engine.Reason = "SpotNotAllowed"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
 	{Reason: SpotNotAllowed, Cure: engine.Grow | engine.Relax, Phrase: "a spot instance, and the task is not preemptible", Meaning: "The node is a spot instance and the task is not preemptible. The subject is the label that marks spot instances."},
 }
 
-// arguments are what a profile may say about the plugin.
+// arguments are the plugin's arguments.
 type arguments struct {
 	// SpotLabelKey is the key of the label that marks spot instances.
 	SpotLabelKey string `json:"spotLabelKey"`
 	// SpotLabelValue is the value of that label on spot instances.
 	SpotLabelValue string `json:"spotLabelValue"`
-	// NonSpotScore is the score of all other nodes, from 0 to 100; spot instances have 0.
+	// NonSpotScore is the score of regular nodes, from 0 to 100. Spot instances have 0.
 	NonSpotScore float64 `json:"nonSpotScore"`
 }
 
 type plugin struct{ arguments }
 
-// New builds the plugin. What the arguments leave out has its default.
+// New builds the plugin. Arguments that are not given have their defaults.
 var New = engine.WithArguments(defaults, build)
 
 func defaults() arguments {
@@ -67,26 +67,26 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.Hooks.AddStaticFilter(unstoppable, p.admit)
+	s.Hooks.AddStaticFilter(notPreemptible, p.admit)
 	s.Hooks.AddStaticScore(nil, p.score)
 }
 
-// unstoppable says which tasks the filter is for: all others pass unasked.
-func unstoppable(s *cluster.Shape) bool { return !s.Preemptible }
+// notPreemptible reports whether the filter applies: only to tasks that are not preemptible.
+func notPreemptible(s *cluster.Shape) bool { return !s.Preemptible }
 
-// admit keeps them off spot instances.
+// admit rejects spot instances.
 func (p *plugin) admit(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if !p.isSpot(n) {
 		return nil
 	}
 	return &engine.Rejection{
 		Reason:  SpotNotAllowed,
-		Cure:    engine.Grow | engine.Relax, // regular nodes would help, or a preemptible task
+		Cure:    engine.Grow | engine.Relax, // regular nodes help, or making the task preemptible
 		Subject: p.SpotLabelKey + "=" + p.SpotLabelValue,
 	}
 }
 
-// score prefers regular instances, for everybody.
+// score prefers regular nodes, for all tasks.
 func (p *plugin) score(_ *cluster.Shape, n *cluster.Node) float64 {
 	if p.isSpot(n) {
 		return 0

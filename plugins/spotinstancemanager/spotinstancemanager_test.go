@@ -12,10 +12,10 @@ import (
 
 const label = "kai.scheduler/instance-type"
 
-// A policy is tested with a few nodes, a job, and what should become of it.
+// A policy is tested with a few nodes, a job, and the expected placement.
 func TestPlacement(t *testing.T) {
 	regular := enginetest.Node("regular").Label(label, "on-demand")
-	spot := enginetest.Node("a-spot").Label(label, "spot") // by name alone it would come first
+	spot := enginetest.Node("a-spot").Label(label, "spot") // first by name
 	job := enginetest.Job("train")
 	batch := enginetest.Job("batch").Preemptible()
 
@@ -38,15 +38,15 @@ func TestPlacement(t *testing.T) {
 		parts     []enginetest.Part
 		want      placement
 	}{
-		"not preemptible, both there":  {`{}`, []enginetest.Part{regular, spot, job}, placement{Node: "regular", Score: part(100)}},
-		"not preemptible, only spot":   {`{}`, []enginetest.Part{spot, job}, placement{Rejection: refused}},
-		"preemptible prefers regular":  {`{}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(100)}},
-		"preemptible may use spot":     {`{}`, []enginetest.Part{spot, batch}, placement{Node: "a-spot", Score: part(0)}},
-		"no label is regular":          {`{}`, []enginetest.Part{enginetest.Node("plain"), job}, placement{Node: "plain", Score: part(100)}},
-		"another score":                {`{"nonSpotScore": 40}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(40)}},
-		"no preference":                {`{"nonSpotScore": 0}`, []enginetest.Part{regular, spot, batch}, placement{Node: "a-spot", Score: part(0)}},
-		"another value":                {`{"spotLabelValue": "preemptible"}`, []enginetest.Part{spot, job}, placement{Node: "a-spot", Score: part(100)}},
-		"another label, as clouds say": {`{"spotLabelKey": "karpenter.sh/capacity-type"}`, []enginetest.Part{enginetest.Node("k").Label("karpenter.sh/capacity-type", "spot"), job}, placement{Rejection: &engine.Rejection{Plugin: "spot-instance-manager", Reason: "SpotNotAllowed", Cure: engine.Grow | engine.Relax, Subject: "karpenter.sh/capacity-type=spot"}}},
+		"not preemptible, both there": {`{}`, []enginetest.Part{regular, spot, job}, placement{Node: "regular", Score: part(100)}},
+		"not preemptible, only spot":  {`{}`, []enginetest.Part{spot, job}, placement{Rejection: refused}},
+		"preemptible prefers regular": {`{}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(100)}},
+		"preemptible may use spot":    {`{}`, []enginetest.Part{spot, batch}, placement{Node: "a-spot", Score: part(0)}},
+		"no label is regular":         {`{}`, []enginetest.Part{enginetest.Node("plain"), job}, placement{Node: "plain", Score: part(100)}},
+		"another score":               {`{"nonSpotScore": 40}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(40)}},
+		"no preference":               {`{"nonSpotScore": 0}`, []enginetest.Part{regular, spot, batch}, placement{Node: "a-spot", Score: part(0)}},
+		"another value":               {`{"spotLabelValue": "preemptible"}`, []enginetest.Part{spot, job}, placement{Node: "a-spot", Score: part(100)}},
+		"another label":               {`{"spotLabelKey": "karpenter.sh/capacity-type"}`, []enginetest.Part{enginetest.Node("k").Label("karpenter.sh/capacity-type", "spot"), job}, placement{Rejection: &engine.Rejection{Plugin: "spot-instance-manager", Reason: "SpotNotAllowed", Cure: engine.Grow | engine.Relax, Subject: "karpenter.sh/capacity-type=spot"}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// run makes one session with this plugin alone, at the weight it has by default.
+// run runs one session with this plugin alone, with its default weight.
 func run(t *testing.T, arguments string, parts []enginetest.Part) engine.Outcome {
 	t.Helper()
 	registry := engine.NewRegistry()

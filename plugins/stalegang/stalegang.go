@@ -1,7 +1,7 @@
-// Package stalegang evicts what is left of a gang that has run below its minimum
-// for too long: it does no work and holds room.
+// Package stalegang evicts the remaining tasks of a gang that has run below its minimum
+// for too long: they do no work and hold room.
 //
-// It makes room for nobody in particular, and refuses to know why members were lost.
+// The evictions are not for another job. It does not matter why tasks of the gang were lost.
 package stalegang
 
 import (
@@ -14,18 +14,18 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "StaleGang"
 
-// GangBelowMinimum is why a task was evicted.
+// GangBelowMinimum is the reason of the evictions.
 const GangBelowMinimum engine.Reason = "GangBelowMinimum"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: GangBelowMinimum, Phrase: "it ran below its minimum for too long", Meaning: "Of an eviction: the gang has run below its minimum for longer than the grace period. It is placed anew, as a whole."},
+	{Reason: GangBelowMinimum, Phrase: "it ran below its minimum for too long", Meaning: "Of an eviction: the gang has run below its minimum for longer than the grace period. It is placed again as a whole."},
 }
 
-// arguments are what a profile may say about the plugin.
+// arguments are the plugin's arguments.
 type arguments struct {
-	// Grace is how long a gang may run below its minimum while its missing members
-	// are being placed again. A job may say otherwise: staleGrace.
+	// Grace is how long a gang may run below its minimum while its missing tasks
+	// are being placed again. A job may override it with staleGrace.
 	Grace string `json:"grace"`
 }
 
@@ -53,7 +53,8 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddSweep(p.sweep)
 }
 
-// sweep looks at pending jobs only: a gang below its minimum misses a task.
+// sweep evicts gangs that have run below their minimum for longer than their grace period.
+// A gang without a pending task is not evicted, because its missing tasks are nominated.
 func (p *plugin) sweep(stmt *engine.Statement) {
 	for _, j := range p.session.View.Torn() {
 		grace := p.grace.Nanoseconds()

@@ -21,19 +21,19 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestGraceOfAJob: what the job says counts before the profile's minute, from when it
-// was torn as its fact says.
+// The grace period of a job overrides the default of a minute. It is counted from the time
+// at which the job fell below its minimum, as reported.
 func TestGraceOfAJob(t *testing.T) {
 	tests := map[string]struct {
 		own  time.Duration
 		torn int64
 		want map[time.Duration]int // evictions, by when
 	}{
-		"longer":      {10 * time.Minute, 1, map[time.Duration]int{5 * time.Minute: 0, 11 * time.Minute: 1}},
-		"none":        {0, 1, map[time.Duration]int{time.Second: 1}},
-		"for good":    {-1, 1, map[time.Duration]int{1000 * time.Hour: 0}},
-		"told of":     {time.Minute, int64(2 * time.Minute), map[time.Duration]int{2*time.Minute + 59*time.Second: 0, 3 * time.Minute: 1}},
-		"not told of": {time.Minute, 0, map[time.Duration]int{time.Hour: 0}},
+		"longer":       {10 * time.Minute, 1, map[time.Duration]int{5 * time.Minute: 0, 11 * time.Minute: 1}},
+		"none":         {0, 1, map[time.Duration]int{time.Second: 1}},
+		"without end":  {-1, 1, map[time.Duration]int{1000 * time.Hour: 0}},
+		"reported":     {time.Minute, int64(2 * time.Minute), map[time.Duration]int{2*time.Minute + 59*time.Second: 0, 3 * time.Minute: 1}},
+		"not reported": {time.Minute, 0, map[time.Duration]int{time.Hour: 0}},
 	}
 	for name, tt := range tests {
 		for now, want := range tt.want {
@@ -64,8 +64,8 @@ func TestGraceOfAJob(t *testing.T) {
 	}
 }
 
-// TestGrace: the gang misses a member that has no place. It is left alone for a
-// minute from when that was first seen, and then dissolved.
+// A task of the gang is pending. The gang is left alone for a minute from the first session
+// that finds it below its minimum, and is then evicted.
 func TestGrace(t *testing.T) {
 	p, err := New(grace("60s"))
 	if err != nil {
@@ -100,6 +100,6 @@ func TestGrace(t *testing.T) {
 		}
 	}
 	if at(170 * time.Second); state.Job("job/gang").Torn != 0 {
-		t.Error("it is still taken to be torn")
+		t.Error("the job still counts as below its minimum")
 	}
 }

@@ -9,30 +9,30 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Side says where in a profile a plugin is put.
+// Side is where a plugin is put in a profile, relative to its end or to another plugin.
 type Side uint8
 
 // The sides.
 const (
-	Unmoved Side = iota // where the profile has it
+	Unmoved Side = iota // the plugin stays where the profile has it
 	First
 	Last
 	Before // directly before another plugin
 	After  // directly after another plugin
 )
 
-// Place is where in a profile a plugin is put.
+// Place is the position of a plugin in a profile.
 type Place struct {
 	Side Side
-	Of   string // the other plugin, of Before and After
+	Of   string // the other plugin, for Before and After
 }
 
 func (p Place) String() string {
 	return [...]string{"unmoved", "first", "last", "before ", "after "}[p.Side] + p.Of
 }
 
-// arrange puts the plugins that name a place there. Those that name the same place
-// keep the order in which they are written.
+// arrange moves the plugins that name a place to that place. Plugins that name the same
+// place keep the order in which they are written.
 func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
 	var first, last []string
 	before, after := map[string][]string{}, map[string][]string{}
@@ -55,10 +55,10 @@ func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
 			after[o.Place.Of] = append(after[o.Place.Of], o.Name)
 		}
 		if o.Place.Of == o.Name {
-			return nil, failure(overrides, i, "it is to be %s, which is the plugin itself; name another one", o.Place)
+			return nil, failure(overrides, i, "its place is %s, which is the plugin itself; name another one", o.Place)
 		}
 		if find(p, o.Place.Of) < 0 {
-			return nil, failure(overrides, i, "it is to be %s, which is not in the profile%s", o.Place, nearest.Hint(o.Place.Of, names(p)))
+			return nil, failure(overrides, i, "its place is %s, which is not in the profile%s", o.Place, nearest.Hint(o.Place.Of, names(p)))
 		}
 	}
 	rest := slices.DeleteFunc(names(p), func(name string) bool { return moved[name] })
@@ -80,16 +80,17 @@ func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
 	return out, nil
 }
 
-// circle reports plugins whose places depend on each other, at the first that is
-// written: each is beside one that is not in the profile that was put together either.
+// circle returns the error for plugins with places that depend on each other, reported at the
+// first of them that is written. Each of them is next to another one that is missing from
+// the arranged profile put.
 func circle(put engine.Profile, overrides []Override) error {
 	at := map[string]int{}
 	for i, o := range overrides {
 		at[o.Name] = i
 	}
 	start := slices.IndexFunc(overrides, func(o Override) bool { return o.Place.Of != "" && find(put, o.Name) < 0 })
-	// Some plugins are beside one of the circle without being part of it: as many steps
-	// as there are overrides lead into the circle.
+	// A plugin may be next to one of the circle without being in it. After as many steps as
+	// there are overrides, the walk is certainly in the circle.
 	for range overrides {
 		start = at[overrides[start].Place.Of]
 	}

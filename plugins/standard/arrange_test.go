@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-func TestMergePutsPluginsInTheirPlace(t *testing.T) {
+func TestMergeArrangesPlugins(t *testing.T) {
 	base := engine.Profile{{Name: "LabelFilter"}, {Name: "TaintToleration"}, {Name: "IsolationFilter"}, {Name: "NodeResourcesFit"}}
 	at := func(name string, side Side, of string) Override {
 		return Override{Name: name, Place: Place{side, of}, Where: "c.yaml:" + strings.ToLower(name[:1])}
@@ -19,12 +19,12 @@ func TestMergePutsPluginsInTheirPlace(t *testing.T) {
 		replace   bool
 		want      string // names, or an error
 	}{
-		"nothing said": {[]Override{{Name: "Mine"}}, false, "LabelFilter TaintToleration IsolationFilter NodeResourcesFit Mine"},
-		"first":        {[]Override{at("Mine", First, "")}, false, "Mine LabelFilter TaintToleration IsolationFilter NodeResourcesFit"},
-		"two first":    {[]Override{at("Mine", First, ""), at("Yours", First, "")}, false, "Mine Yours LabelFilter TaintToleration IsolationFilter NodeResourcesFit"},
-		"two last":     {[]Override{at("LabelFilter", Last, ""), {Name: "Mine"}, at("Yours", Last, "")}, false, "TaintToleration IsolationFilter NodeResourcesFit Mine LabelFilter Yours"},
-		"before":       {[]Override{at("Mine", Before, "NodeResourcesFit")}, false, "LabelFilter TaintToleration IsolationFilter Mine NodeResourcesFit"},
-		"after":        {[]Override{at("Mine", After, "LabelFilter")}, false, "LabelFilter Mine TaintToleration IsolationFilter NodeResourcesFit"},
+		"no place":  {[]Override{{Name: "Mine"}}, false, "LabelFilter TaintToleration IsolationFilter NodeResourcesFit Mine"},
+		"first":     {[]Override{at("Mine", First, "")}, false, "Mine LabelFilter TaintToleration IsolationFilter NodeResourcesFit"},
+		"two first": {[]Override{at("Mine", First, ""), at("Yours", First, "")}, false, "Mine Yours LabelFilter TaintToleration IsolationFilter NodeResourcesFit"},
+		"two last":  {[]Override{at("LabelFilter", Last, ""), {Name: "Mine"}, at("Yours", Last, "")}, false, "TaintToleration IsolationFilter NodeResourcesFit Mine LabelFilter Yours"},
+		"before":    {[]Override{at("Mine", Before, "NodeResourcesFit")}, false, "LabelFilter TaintToleration IsolationFilter Mine NodeResourcesFit"},
+		"after":     {[]Override{at("Mine", After, "LabelFilter")}, false, "LabelFilter Mine TaintToleration IsolationFilter NodeResourcesFit"},
 		"beside one that moves": {
 			[]Override{at("Mine", After, "Yours"), at("Yours", Before, "LabelFilter"), at("LabelFilter", Last, "")}, false,
 			"TaintToleration IsolationFilter NodeResourcesFit Yours Mine LabelFilter",
@@ -39,10 +39,10 @@ func TestMergePutsPluginsInTheirPlace(t *testing.T) {
 			"Mine NodeResourcesFit LabelFilter IsolationFilter",
 		},
 
-		"no such plugin":       {[]Override{at("Mine", Before, "LabelFiltre")}, false, `c.yaml:m: plugin Mine: it is to be before LabelFiltre, which is not in the profile; did you mean "LabelFilter"?`},
-		"a disabled one":       {[]Override{{Name: "LabelFilter", Disabled: true}, at("Mine", After, "LabelFilter")}, false, "c.yaml:m: plugin Mine: it is to be after LabelFilter, which is not in the profile; known: TaintToleration, IsolationFilter, NodeResourcesFit, Mine"},
-		"one that is replaced": {[]Override{{Name: "NodeResourcesFit"}, {Name: "IsolationFilter"}, at("Mine", After, "LabelFilter")}, true, "c.yaml:m: plugin Mine: it is to be after LabelFilter, which is not in the profile; known: NodeResourcesFit, IsolationFilter, Mine"},
-		"itself":               {[]Override{at("Mine", After, "Mine")}, false, "c.yaml:m: plugin Mine: it is to be after Mine, which is the plugin itself; name another one"},
+		"no such plugin":       {[]Override{at("Mine", Before, "LabelFiltre")}, false, `c.yaml:m: plugin Mine: its place is before LabelFiltre, which is not in the profile; did you mean "LabelFilter"?`},
+		"a disabled one":       {[]Override{{Name: "LabelFilter", Disabled: true}, at("Mine", After, "LabelFilter")}, false, "c.yaml:m: plugin Mine: its place is after LabelFilter, which is not in the profile; known: TaintToleration, IsolationFilter, NodeResourcesFit, Mine"},
+		"one that is replaced": {[]Override{{Name: "NodeResourcesFit"}, {Name: "IsolationFilter"}, at("Mine", After, "LabelFilter")}, true, "c.yaml:m: plugin Mine: its place is after LabelFilter, which is not in the profile; known: NodeResourcesFit, IsolationFilter, Mine"},
+		"itself":               {[]Override{at("Mine", After, "Mine")}, false, "c.yaml:m: plugin Mine: its place is after Mine, which is the plugin itself; name another one"},
 		"a circle":             {[]Override{at("Mine", After, "Yours"), at("Yours", Before, "Mine")}, false, "c.yaml:m: plugin Mine: the places depend on each other: Mine after Yours, Yours before Mine; remove one of them"},
 		"beside a circle": {
 			[]Override{at("Extra", After, "C"), at("A", After, "B"), at("B", Before, "C"), at("C", After, "A")}, false,

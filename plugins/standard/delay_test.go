@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// A job with a preemption delay evicts nothing before its end. Patient sessions ask to
-// be run then, and the job has its turn then, whatever its back-off is.
+// A job with a preemption delay evicts nothing before the delay ends. A patient session
+// asks to be run at that time, and the job is tried then, whatever its back-off.
 func TestPreemptionDelay(t *testing.T) {
 	const delay = 100 * sec
 	c := newCourse(t, gpus("a", 1), enginetest.Job("low").Devices(1).Preemptible().On("a"),
@@ -42,7 +42,8 @@ func TestPreemptionDelay(t *testing.T) {
 	}
 }
 
-// Two replicas that differ in how long they have waited are not told the same.
+// Two replicas of a set have different preemption delays. Only the replica with the delay
+// that has ended evicts.
 func TestDelaysOfASet(t *testing.T) {
 	c := newCourse(t, gpus("a", 1), enginetest.Job("low").Devices(1).Preemptible().On("a"),
 		enginetest.Job("m-0").Set("m", 2).Priority(5).Devices(1).Created(1000*sec).PreemptionDelay(100*sec),

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestElections: patient sessions that find the next job by election decide the same as
-// those that give every parked job its turn, also where others are evicted.
+// Patient sessions that find the next job by election decide the same as sessions that give
+// every parked job its turn, also with evictions.
 func TestElections(test *testing.T) {
 	rapid.Check(test, func(t *rapid.T) {
 		elects, walks := enginetest.State(a100("a", 8), a100("b", 4)), enginetest.State(a100("a", 8), a100("b", 4))
@@ -65,7 +65,7 @@ func TestElections(test *testing.T) {
 	})
 }
 
-// decisions runs a session and spells what it decided.
+// decisions runs a session and returns its decisions as text.
 func decisions(t rapid.TB, e *engine.Engine, s *cluster.State, options engine.Options) (out []string) {
 	ssn := e.Open(s, options)
 	defer ssn.Close()

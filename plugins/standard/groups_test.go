@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// The cluster and the model of seed 000: its example must come out as it says,
-// under the plugins that it names and under the whole default profile.
+// The example gives the documented result with the plugins that it names and with the whole
+// default profile.
 func TestNodeGroups(t *testing.T) {
 	var (
 		a10   = cluster.Key{Product: "A10", Count: 1, Memory: 24576, Resource: "nvidia.com/gpu"}
@@ -71,7 +71,7 @@ func TestNodeGroups(t *testing.T) {
 				miss(a10, 1, tooFew(a10, 3, 1)), miss(a100, 2, tooFew(a100, 3, 2)), miss(a100b, 1, tooFew(a100b, 3, 1)),
 			}},
 		},
-		"a need that nobody gave: the smallest will do": {
+		"no memory given: the smallest group": {
 			enginetest.Job("model").WholeNodes(1, "0"),
 			result{Group: a10, Nodes: []string{"a10"}, Devices: 1},
 		},

@@ -13,11 +13,11 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// The life of a task, row by row: what happens to a decision after it was made.
+// These tests follow a task from a decision to its confirmation, refusal or end.
 
 const sec = int64(1_000_000_000)
 
-// course is a scheduler and its State, driven by hand.
+// course is a scheduler and its State, with facts that a test reports.
 type course struct {
 	*testing.T
 	state  *cluster.State
@@ -126,7 +126,7 @@ func TestBindingRefused(t *testing.T) {
 	c.want("j", map[string]int{"Pending": 1})
 	c.session(sec)
 	c.want("j", map[string]int{"Assumed": 1})
-	c.tell(late) // the answer to the first attempt, once more
+	c.tell(late) // the same answer to the first attempt again
 	c.want("j", map[string]int{"Assumed": 1})
 	c.tell(failed(task))
 	c.want("j", map[string]int{"Pending": 1})
@@ -136,17 +136,17 @@ func TestAnswerLost(t *testing.T) {
 	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1), enginetest.Job("k").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
-	c.tell(sent(task), cluster.TaskSeen{Task: task.Ref()}) // a stale fact that says that it is not bound
+	c.tell(sent(task), cluster.TaskSeen{Task: task.Ref()}) // a stale fact: the task is not bound
 	for range 3 {
 		c.session(100_000 * sec)
 	}
 	c.want("j", map[string]int{"Assumed": 1})
-	c.want("k", map[string]int{"Pending": 1}) // the room is not given to another
-	c.tell(failed(task))                      // it was read back
+	c.want("k", map[string]int{"Pending": 1}) // the room is not given to another task
+	c.tell(failed(task))                      // the binding was read back: it failed
 	c.want("j", map[string]int{"Pending": 1})
 }
 
-// A gang of 64 whose 40th binding is refused while none is confirmed.
+// The 40th binding of a gang of 64 is refused while no binding is confirmed.
 func TestGangRefusedBeforeAnyIsConfirmed(t *testing.T) {
 	c := newCourse(t, gpus("a", 32), gpus("b", 32), enginetest.Job("g").Gang(64).Devices(1))
 	c.session(sec)
@@ -155,17 +155,17 @@ func TestGangRefusedBeforeAnyIsConfirmed(t *testing.T) {
 		c.tell(sent(c.task("g", i)))
 	}
 	c.tell(failed(c.task("g", 39)))
-	c.want("g", map[string]int{"Pending": 25, "Assumed": 39}) // those not sent are pending at once
+	c.want("g", map[string]int{"Pending": 25, "Assumed": 39}) // tasks are pending at once if their binding was not sent
 	for i := range 39 {
-		c.tell(failed(c.task("g", i))) // read back: none is bound
+		c.tell(failed(c.task("g", i))) // the bindings were read back: none succeeded
 	}
 	c.want("g", map[string]int{"Pending": 64})
 	c.session(2 * sec)
 	c.want("g", map[string]int{"Assumed": 64})
 }
 
-// The same with 39 confirmed: nothing is freed under a running task. The gang is
-// completed where it can be, and else evicted after the grace period.
+// The same with 39 confirmed bindings: no room is freed under a running task. The gang is
+// completed if possible, and otherwise evicted after the grace period.
 func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 	for name, completed := range map[string]bool{"completed": true, "evicted": false} {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 				c.want("g", map[string]int{"Bound": 39, "Assumed": 25})
 				return
 			}
-			lost := []string{device} // its room is gone
+			lost := []string{device} // the room of the task no longer exists
 			c.tell(cluster.NodeSeen{Name: node, Lost: &lost})
 			for i := 40; i < 64; i++ {
 				if task := c.task("g", i); task.Status == cluster.Assumed {
@@ -192,7 +192,7 @@ func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 			}
 			evicted := 0
 			for range 5 {
-				out := c.session(30 * sec) // the grace period of a torn gang is a minute
+				out := c.session(30 * sec) // the grace period of a gang below its minimum is a minute
 				for i := range out.Decisions {
 					if out.Decisions[i].Action == engine.EvictIt {
 						evicted++
@@ -261,11 +261,11 @@ func TestDeletedWhileAssumed(t *testing.T) {
 	c.want("j", map[string]int{"Releasing": 1})
 	c.session(sec)
 	if other := c.task("other", 0); other.Runs() {
-		t.Error("its room was given away before it was gone")
+		t.Error("its room was given to another task before it was released")
 	}
 	c.tell(cluster.TaskGone{Task: task.Ref(), UID: "u"}, cluster.TaskSeen{Task: task.Ref(), UID: "u"})
 	if n := len(c.state.Job("job/j").Tasks()); n != 0 {
-		t.Error("its UID came back")
+		t.Error("a task with the same UID exists again")
 	}
 	c.session(sec)
 	c.want("other", map[string]int{"Assumed": 1})
@@ -284,11 +284,11 @@ func TestNodeGoneWhileAssumed(t *testing.T) {
 	c.tell(failed(task))
 	c.want("j", map[string]int{"Pending": 1})
 	if len(c.state.View().Absent()) != 0 {
-		t.Error("the absent node is remembered for no task")
+		t.Error("the removed node is remembered without a task on it")
 	}
 }
 
-// preempted is a cluster in which old was evicted for new.
+// preempted returns a cluster in which old was evicted for new.
 func preempted(t *testing.T) *course {
 	t.Helper()
 	c := newCourse(t, gpus("a", 2), enginetest.Job("old").Devices(2).Preemptible().On("a"), enginetest.Job("new").Devices(2).Priority(10))
@@ -301,7 +301,7 @@ func preempted(t *testing.T) *course {
 func TestEvictionRefused(t *testing.T) {
 	c := preempted(t)
 	old := c.task("old", 0)
-	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt - 1}) // of an earlier attempt
+	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt - 1}) // refers to an earlier attempt
 	c.want("old", map[string]int{"Releasing": 1})
 	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt, Spared: c.now + 60*sec})
 	c.want("old", map[string]int{"Bound": 1})
@@ -310,13 +310,13 @@ func TestEvictionRefused(t *testing.T) {
 		t.Errorf("it still counts as displaced: %v", d)
 	}
 	c.session(10 * sec)
-	c.want("old", map[string]int{"Bound": 1}) // spared for a while
+	c.want("old", map[string]int{"Bound": 1}) // protected for a while
 	c.session(60 * sec)
-	c.want("old", map[string]int{"Releasing": 1}) // and then tried again
+	c.want("old", map[string]int{"Releasing": 1}) // and then evicted again
 }
 
-// An evicted task that never leaves: the waiting job is placed elsewhere, and
-// nothing loops.
+// An evicted task never releases its room: the waiting job is placed elsewhere, and sessions
+// do not repeat decisions.
 func TestEvictedTaskNeverLeaves(t *testing.T) {
 	c := preempted(t)
 	for range 3 {
@@ -331,20 +331,20 @@ func TestEvictedTaskNeverLeaves(t *testing.T) {
 		decisions += len(c.session(1000 * sec).Decisions)
 	}
 	if decisions != 0 {
-		t.Errorf("%d decisions about room that does not come free", decisions)
+		t.Errorf("%d decisions about room that is not released", decisions)
 	}
 	c.tell(cluster.NodePut{Node: *gpus("b", 2).Build()})
 	c.session(sec)
 	if task := c.task("new", 0); !task.Runs() || task.Node.Name != "b" {
 		t.Errorf("%s on %v", task.Status, task.Node)
 	}
-	c.tell(cluster.TaskSeen{Task: c.task("old", 0).Ref()}) // it has left after all
+	c.tell(cluster.TaskSeen{Task: c.task("old", 0).Ref()}) // it has released its room after all
 	c.session(sec)
 	c.want("old", map[string]int{"Assumed": 1})
 }
 
-// A foreign pod takes reserved room: it is booked, and the next session withdraws
-// the reservation, of a gang as a whole.
+// A foreign pod takes reserved room: State records it, and the next session withdraws the
+// reservation, for a gang all of its reservations.
 func TestReservedRoomTaken(t *testing.T) {
 	c := newCourse(t, gpus("a", 2), gpus("b", 2),
 		enginetest.Job("old").Gang(2).Devices(2).Preemptible().On("a", "b"), enginetest.Job("new").Gang(2).Devices(2).Priority(10))
@@ -360,7 +360,7 @@ func TestReservedRoomTaken(t *testing.T) {
 	c.want("new", map[string]int{"Pending": 2})
 }
 
-// After a restart reservations are recovered with their devices, form and time.
+// After a restart, reservations have the same devices, alternative and time.
 func TestRestartKeepsReservations(t *testing.T) {
 	c := preempted(t)
 	digest := c.state.Digest()
@@ -374,15 +374,15 @@ func TestRestartKeepsReservations(t *testing.T) {
 	}
 	c.state, c.engine = again, e
 	if len(c.session(sec).Decisions) != 0 {
-		t.Error("something is decided anew")
+		t.Error("there are new decisions")
 	}
 	c.tell(cluster.TaskSeen{Task: c.task("old", 0).Ref()})
 	c.session(sec)
 	c.want("new", map[string]int{"Assumed": 1})
 }
 
-// A node whose devices are listed in another order: no task moves, and a device
-// keeps the ID by which it is selected.
+// The devices of a node are listed in another order: no task moves, and a device keeps the
+// ID by which it is selected.
 func TestDevicesInAnotherOrder(t *testing.T) {
 	c := newCourse(t, gpus("a", 4), enginetest.Job("j").Gang(2).Devices(1))
 	c.session(sec)
@@ -408,22 +408,22 @@ func TestDevicesInAnotherOrder(t *testing.T) {
 		t.Errorf("held (-want +got):\n%s", d)
 	}
 	if len(c.session(sec).Decisions) != 0 {
-		t.Error("something was decided")
+		t.Error("there are decisions")
 	}
 }
 
-// A pod added to a running elastic job: nothing else changes.
+// A pod is added to a running elastic job: nothing else changes.
 func TestTaskAddedToARunningJob(t *testing.T) {
 	c := newCourse(t, gpus("a", 4))
 	shape := enginetest.Job("x").Devices(1).Build().Tasks()[0].Shape
 	add := func(name string) cluster.Change {
 		return cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: name, UID: name, Shape: shape}}
 	}
-	c.tell(add("p0")) // before its job
+	c.tell(add("p0")) // the pod is reported before its job
 	c.session(sec)
 	c.tell(cluster.JobPut{Job: cluster.Job{ID: "job/j", Open: true, Alternatives: []cluster.Alternative{{Min: 2}}}})
 	c.session(sec)
-	c.want("j", map[string]int{"Pending": 1}) // it has fewer tasks than its minimum
+	c.want("j", map[string]int{"Pending": 1}) // the job has fewer tasks than its minimum
 	c.tell(add("p1"))
 	c.session(sec)
 	c.want("j", map[string]int{"Assumed": 2})
@@ -439,8 +439,8 @@ func TestTaskAddedToARunningJob(t *testing.T) {
 	c.want("j", map[string]int{"Bound": 1, "Assumed": 1})
 }
 
-// A spec that is put again, with another priority, minimum and shape, leaves what
-// runs where it is, booked as it was placed.
+// A new spec with another priority, minimum and shape does not change where running tasks
+// are and what they hold.
 func TestSpecPutAgain(t *testing.T) {
 	c := newCourse(t, gpus("a", 4), enginetest.Job("j").Gang(2).Devices(1))
 	c.session(sec)
@@ -456,13 +456,13 @@ func TestSpecPutAgain(t *testing.T) {
 	if c.state.Node("a").DeviceUsed() != used+2000 {
 		t.Errorf("%d in use", c.state.Node("a").DeviceUsed())
 	}
-	c.tell(cluster.JobPut{Job: *enginetest.Job("j").Devices(1).Build()}) // one task is left of it
+	c.tell(cluster.JobPut{Job: *enginetest.Job("j").Devices(1).Build()}) // the new spec has one task
 	c.want("j", map[string]int{"Bound": 2, "Assumed": 1})
 	c.tell(cluster.TaskSeen{Task: c.task("j", 1).Ref()})
-	c.want("j", map[string]int{"Bound": 1, "Assumed": 1}) // what is not requested any more does not come back
+	c.want("j", map[string]int{"Bound": 1, "Assumed": 1}) // a task that the spec no longer has is not placed again
 }
 
-// A session says when it wants to be run again although nothing changes.
+// A session reports when it should be run again although nothing changes.
 func TestNextWake(t *testing.T) {
 	c := preempted(t)
 	if got, want := c.session(sec).NextWake, 1001*sec+600*sec+1; got != want {
@@ -474,11 +474,11 @@ func TestNextWake(t *testing.T) {
 	}
 	c.tell(cluster.JobGone{Job: "job/k"})
 	if got := c.session(sec).NextWake; got != 0 {
-		t.Errorf("woken at %d, and time changes nothing", got)
+		t.Errorf("woken at %d, although time changes nothing", got)
 	}
 	c = newCourse(t, gpus("a", 2), enginetest.Job("g").Gang(3).Devices(1).On("a", "a"))
 	c.session(sec)
 	if got, want := c.session(100*sec).NextWake, int64(0); got == want {
-		t.Error("a gang below its minimum is dissolved at some time")
+		t.Error("no wake at the end of the grace period of a gang below its minimum")
 	}
 }

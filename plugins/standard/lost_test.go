@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// A MIG slice that is lost counts as its fraction of a GPU, though no device of its kind
-// is left: the queue is charged 143 thousandths, and not the whole slice.
+// A lost MIG slice counts as its fraction of a GPU, even if no other device of its kind
+// exists: the queue is charged 143 thousandths, and not the whole slice.
 func TestVictimOnALostSlice(t *testing.T) {
 	const slice = "1g.10gb"
 	state := enginetest.State(

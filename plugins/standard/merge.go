@@ -10,27 +10,27 @@ import (
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 )
 
-// Override is what a configuration says about one plugin.
+// Override is the configuration of one plugin.
 type Override struct {
 	Name      string
-	Weight    *int64           // nil: as it was
-	Place     Place            // the zero value: where it was, or at the end
-	Disabled  bool             // the plugin is left out
-	Arguments engine.Arguments // nil: as they were; otherwise they replace those
+	Weight    *int64           // nil keeps the weight of the profile
+	Place     Place            // the zero value keeps the position, or adds the plugin at the end
+	Disabled  bool             // removes the plugin
+	Arguments engine.Arguments // nil keeps the arguments of the profile; otherwise they are replaced
 	Where     string           // "file:line", for errors; may be empty
 }
 
-// promises are the plugins no profile may be without, and what would break.
-var promises = []struct{ name, why string }{
-	{noderesourcesfit.Name, "without it nothing keeps two tasks from being given the same room"},
-	{isolationfilter.Name, "without it a task would be placed where the isolation that it was promised is not kept"},
+// required lists the plugins that every profile must have, and what would go wrong without them.
+var required = []struct{ name, why string }{
+	{noderesourcesfit.Name, "without it two tasks could be given the same room"},
+	{isolationfilter.Name, "without it a task could be placed where the isolation that it requests is not provided"},
 }
 
-// Merge applies overrides to a profile, which stays as it is. A plugin that the
-// profile has is changed in its place; any other is added at the end, unknown
-// names too, for engine.New to report. With replace the overrides are the whole
-// profile, in their own order, and base only supplies what they leave open. Then
-// those that name a place are put there.
+// Merge returns the profile base with the overrides applied. Base is not changed. A
+// plugin that is in base keeps its position, and any other plugin is added at the end, also
+// if its name is unknown; engine.New reports unknown names. With replace, the overrides
+// are the whole profile, in their own order, and base only provides the values that they
+// do not set. Finally, plugins that name a place are moved there.
 func Merge(base engine.Profile, overrides []Override, replace bool) (engine.Profile, error) {
 	if err := check(base, overrides); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func Merge(base engine.Profile, overrides []Override, replace bool) (engine.Prof
 			out[at].Arguments = o.Arguments
 		}
 	}
-	for _, p := range promises {
+	for _, p := range required {
 		if replace && find(out, p.name) < 0 {
 			return nil, fmt.Errorf("plugin %s is missing from a profile that replaces the default one: %s; add it", p.name, p.why)
 		}
@@ -71,20 +71,20 @@ func Merge(base engine.Profile, overrides []Override, replace bool) (engine.Prof
 	return arrange(out, overrides)
 }
 
-// check looks at each override by itself, and for two of one name.
+// check checks each override by itself, and that no plugin is named twice.
 func check(base engine.Profile, overrides []Override) error {
 	for i, o := range overrides {
 		fail := func(format string, args ...any) error { return failure(overrides, i, format, args...) }
 		if first := slices.IndexFunc(overrides, func(x Override) bool { return x.Name == o.Name }); first < i {
-			return fail("it is already set at %s, and only one of the two could count; merge them into one entry", where(overrides, first))
+			return fail("it is already set at %s, and only one of the two can apply; merge them into one entry", where(overrides, first))
 		}
 		if o.Weight != nil && (*o.Weight < 1 || *o.Weight > engine.MaxWeight) {
-			return fail("weight %d is not between 1 and %d; a plugin whose scores shall not count must be disabled, filters and all", *o.Weight, engine.MaxWeight)
+			return fail("weight %d is not between 1 and %d; to make its scores not count, disable the plugin, which also disables its filters", *o.Weight, engine.MaxWeight)
 		}
 		if !o.Disabled {
 			continue
 		}
-		for _, p := range promises {
+		for _, p := range required {
 			if o.Name == p.name {
 				return fail("it cannot be disabled: %s; remove the entry", p.why)
 			}
@@ -96,12 +96,12 @@ func check(base engine.Profile, overrides []Override) error {
 	return nil
 }
 
-// failure is what is wrong with an override.
+// failure returns an error about an override, with its location and plugin.
 func failure(overrides []Override, i int, format string, args ...any) error {
 	return fmt.Errorf("%s: plugin %s: %s", where(overrides, i), overrides[i].Name, fmt.Sprintf(format, args...))
 }
 
-// where says where an override was written.
+// where returns the location of an override.
 func where(overrides []Override, i int) string {
 	if w := overrides[i].Where; w != "" {
 		return w

@@ -27,7 +27,7 @@ func TestMerge(t *testing.T) {
 		replace   bool
 		want      result
 	}{
-		"nothing said": {nil, false, result{Profile: base}},
+		"no override": {nil, false, result{Profile: base}},
 		"changed in its place": {
 			[]Override{{Name: "LabelFilter", Arguments: many, Where: "c.yaml:3"}}, false,
 			result{Profile: engine.Profile{{Name: "LabelFilter", Arguments: many, Where: "c.yaml:3"}, base[1], base[2], base[3]}},
@@ -59,31 +59,31 @@ func TestMerge(t *testing.T) {
 
 		"twice": {
 			[]Override{{Name: "Mine", Where: "c.yaml:5"}, {Name: "Mine", Where: "c.yaml:9"}}, false,
-			result{Error: "c.yaml:9: plugin Mine: it is already set at c.yaml:5, and only one of the two could count; merge them into one entry"},
+			result{Error: "c.yaml:9: plugin Mine: it is already set at c.yaml:5, and only one of the two can apply; merge them into one entry"},
 		},
-		"twice, nobody knows where": {
+		"twice, without locations": {
 			[]Override{{Name: "Mine"}, {Name: "Mine"}}, false,
-			result{Error: "plugins[1]: plugin Mine: it is already set at plugins[0], and only one of the two could count; merge them into one entry"},
+			result{Error: "plugins[1]: plugin Mine: it is already set at plugins[0], and only one of the two can apply; merge them into one entry"},
 		},
 		"no weight": {
 			[]Override{{Name: "LabelFilter", Weight: weight(0), Where: "c.yaml:5"}}, false,
-			result{Error: "c.yaml:5: plugin LabelFilter: weight 0 is not between 1 and 100000; a plugin whose scores shall not count must be disabled, filters and all"},
+			result{Error: "c.yaml:5: plugin LabelFilter: weight 0 is not between 1 and 100000; to make its scores not count, disable the plugin, which also disables its filters"},
 		},
 		"too much weight": {
 			[]Override{{Name: "LabelFilter", Weight: weight(100_001)}}, false,
-			result{Error: "plugins[0]: plugin LabelFilter: weight 100001 is not between 1 and 100000; a plugin whose scores shall not count must be disabled, filters and all"},
+			result{Error: "plugins[0]: plugin LabelFilter: weight 100001 is not between 1 and 100000; to make its scores not count, disable the plugin, which also disables its filters"},
 		},
 		"room disabled": {
 			[]Override{{Name: "NodeResourcesFit", Disabled: true, Where: "c.yaml:5"}}, false,
-			result{Error: "c.yaml:5: plugin NodeResourcesFit: it cannot be disabled: without it nothing keeps two tasks from being given the same room; remove the entry"},
+			result{Error: "c.yaml:5: plugin NodeResourcesFit: it cannot be disabled: without it two tasks could be given the same room; remove the entry"},
 		},
 		"isolation disabled": {
 			[]Override{{Name: "IsolationFilter", Disabled: true}}, false,
-			result{Error: "plugins[0]: plugin IsolationFilter: it cannot be disabled: without it a task would be placed where the isolation that it was promised is not kept; remove the entry"},
+			result{Error: "plugins[0]: plugin IsolationFilter: it cannot be disabled: without it a task could be placed where the isolation that it requests is not provided; remove the entry"},
 		},
 		"isolation left out": {
 			[]Override{{Name: "NodeResourcesFit"}}, true,
-			result{Error: "plugin IsolationFilter is missing from a profile that replaces the default one: without it a task would be placed where the isolation that it was promised is not kept; add it"},
+			result{Error: "plugin IsolationFilter is missing from a profile that replaces the default one: without it a task could be placed where the isolation that it requests is not provided; add it"},
 		},
 		"a typo disabled": {
 			[]Override{{Name: "LabelFiltre", Disabled: true, Where: "c.yaml:5"}}, false,
@@ -109,7 +109,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Unknown names come out of Merge as they are, and the engine says what was meant.
+// Merge keeps unknown names, and engine.New reports them with a suggestion.
 func TestMergeLeavesUnknownNamesToTheEngine(t *testing.T) {
 	p, err := Merge(Profile(), []Override{{Name: "LabelFiltre", Where: "c.yaml:5"}}, false)
 	if err != nil {

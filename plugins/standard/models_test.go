@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// decide runs a session of the profile, with the given arguments for a plugin.
+// decide runs a session of the profile with the overrides.
 func decide(t *testing.T, state *cluster.State, overrides ...Override) engine.Outcome {
 	t.Helper()
 	profile, err := Merge(Profile(), overrides, false)
@@ -31,8 +31,8 @@ func decide(t *testing.T, state *cluster.State, overrides ...Override) engine.Ou
 	return out
 }
 
-// Two plugins never have a say about the same thing.
-func TestWhoScores(t *testing.T) {
+// No two plugins score the same property.
+func TestWhichPluginsScore(t *testing.T) {
 	job := func() *enginetest.JobBuilder { return enginetest.Job("j").CPU(1000, "1Gi").DeviceMemory(1, "8Gi") }
 	files := func(s *cluster.Shape) { s.Files.Main = "llama" }
 	tests := map[string]struct {
@@ -56,13 +56,13 @@ func TestWhoScores(t *testing.T) {
 			}
 			slices.Sort(got)
 			if d := cmp.Diff(tt.want, slices.Compact(got)); d != "" {
-				t.Errorf("who scores (-want +got):\n%s", d)
+				t.Errorf("plugins that score (-want +got):\n%s", d)
 			}
 		})
 	}
 }
 
-// The devices of models are PlacementScorer's choice, whatever DeviceOrder is told.
+// PlacementScorer chooses the devices of models, whatever the strategy of DeviceOrder.
 func TestDevicesOfModels(t *testing.T) {
 	spread := Override{Name: "DeviceOrder", Arguments: enginetest.Arguments(`{"strategy": "spread"}`)}
 	for strategy, want := range map[cluster.Strategy]int{cluster.Binpack: 0, cluster.Spread: 1} {
@@ -75,7 +75,7 @@ func TestDevicesOfModels(t *testing.T) {
 	}
 }
 
-// Cores that are kept for those who use devices are kept from models without any as well.
+// Cores that are reserved for tasks with devices are also not available to models without devices.
 func TestReservationHoldsForModels(t *testing.T) {
 	reserve := Override{Name: "ScarceResourceAvoidance", Arguments: enginetest.Arguments(`{"reserve": {"perDevice": {"cpu": "8"}}}`)}
 	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack))
@@ -85,15 +85,15 @@ func TestReservationHoldsForModels(t *testing.T) {
 	}
 }
 
-// A wish of the user's outvotes packing, and files that are there decide what is left.
-func TestWishesOutvotePacking(t *testing.T) {
+// A preference of the user outweighs packing, and existing files decide between equal nodes.
+func TestPreferencesOutweighPacking(t *testing.T) {
 	full := enginetest.Node("full").CPU(8, "64Gi").GPUs(1, "L4", "24Gi")
 	idle := func() *enginetest.NodeBuilder { return enginetest.Node("idle").CPU(8, "64Gi").GPUs(1, "L4", "24Gi") }
 	other := enginetest.Job("x").DeviceMemory(1, "8Gi").On("full")
 	model := func() *enginetest.JobBuilder {
 		return enginetest.Job("m").Served(cluster.Binpack).DeviceMemory(1, "8Gi").Shape(func(s *cluster.Shape) { s.Files.Main = "llama" })
 	}
-	wish := func(s *cluster.Shape) {
+	prefer := func(s *cluster.Shape) {
 		s.Preferred = []cluster.Preference{{Weight: 1, Term: cluster.Term{{Key: "zone", Operator: cluster.In, Values: []string{"a"}}}}}
 	}
 	tests := map[string]struct {
@@ -101,7 +101,7 @@ func TestWishesOutvotePacking(t *testing.T) {
 		want  string
 	}{
 		"packing":                     {[]enginetest.Part{idle(), model()}, "full"},
-		"a wish":                      {[]enginetest.Part{idle().Label("zone", "a"), model().Shape(wish)}, "idle"},
+		"a preference":                {[]enginetest.Part{idle().Label("zone", "a"), model().Shape(prefer)}, "idle"},
 		"a file is worth less":        {[]enginetest.Part{idle().Artifact("llama", cluster.Ready), model()}, "full"},
 		"a file where all else alike": {[]enginetest.Part{idle().Artifact("llama", cluster.Ready), enginetest.Job("y").DeviceMemory(1, "8Gi").On("idle"), model()}, "idle"},
 	}
@@ -115,9 +115,9 @@ func TestWishesOutvotePacking(t *testing.T) {
 	}
 }
 
-// The last to be kept is the healthy one, then the one with most on devices, then
-// the one that is best where it is, however much the lesser ones say.
-func TestWhoIsKept(t *testing.T) {
+// Replicas are kept by health, then by layers on devices, then by placement score. A later
+// criterion never outweighs an earlier one.
+func TestWhichReplicasAreKept(t *testing.T) {
 	e, err := engine.New(Registry(), Profile())
 	if err != nil {
 		t.Fatal(err)
@@ -150,12 +150,12 @@ func TestWhoIsKept(t *testing.T) {
 	}
 	want := []string{"job/nowhere", "job/starts", "job/well", "job/newer", "job/packed", "job/fast"}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("who goes first (-want +got):\n%s", d)
+		t.Errorf("order of removal (-want +got):\n%s", d)
 	}
 }
 
-// What a node is worth is said of the devices that the replica gets in the end,
-// whoever had a say in which they are.
+// The score of a node is that of the devices that the replica finally gets, whichever
+// plugin chose them.
 func TestScoreIsOfTheDevicesTaken(t *testing.T) {
 	large := func(s *cluster.Shape) {
 		s.Need = cluster.Need{Devices: 1, Memory: 10 << 30, Products: []string{"H"}}
@@ -168,7 +168,7 @@ func TestScoreIsOfTheDevicesTaken(t *testing.T) {
 	}
 	for _, p := range out.Decisions[0].Score.Parts { // 12 of 24 GiB, which count twice, and no memory
 		if p.Plugin == "PlacementScorer" && (p.Score < 33.3 || p.Score > 33.4) {
-			t.Errorf("PlacementScorer says %v, want a third", p.Score)
+			t.Errorf("PlacementScorer gives %v, want a third", p.Score)
 		}
 	}
 }

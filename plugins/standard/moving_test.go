@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// moving is a cluster in which x has to move from a to b for the sake of new.
+// moving returns a cluster in which x must move from a to b to make room for new.
 func moving() *cluster.State {
 	return enginetest.State(
 		a100("a", 4), low("x").On("a"),
@@ -19,8 +19,8 @@ func moving() *cluster.State {
 	)
 }
 
-// Each move alone leaves the gang its minimum. The second must count the first,
-// which has not arrived yet.
+// Each move alone leaves the gang its minimum. The second move must count the first one,
+// which is not complete yet.
 func TestMovesLeaveTheMinimumRunning(t *testing.T) {
 	s := enginetest.State(
 		a100("a", 4), a100("b", 4), a100("c", 4), a100("d", 4),
@@ -34,12 +34,12 @@ func TestMovesLeaveTheMinimumRunning(t *testing.T) {
 	add(t, s, enginetest.Job("new2").Devices(4))
 	session(t, e, s, engine.Options{})
 	if n := bound(s.Job("job/x")); n == 1 {
-		t.Errorf("%d task runs of a gang whose minimum is 2", n)
+		t.Errorf("%d tasks run of a gang with a minimum of 2", n)
 	}
 }
 
-// A task that has been promised room does not run yet: the gang cannot spare another for it.
-func TestPromisedTasksAreNotSpare(t *testing.T) {
+// A nominated task does not run yet, so the gang cannot give up another task for it.
+func TestNominatedTasksAreNotSpare(t *testing.T) {
 	s := enginetest.State(
 		a100("a", 1), a100("b", 1), a100("c", 1),
 		low("x").Gang(3).Min(2).Priority(1).On("a", "b"), low("y").On("c"),
@@ -50,17 +50,17 @@ func TestPromisedTasksAreNotSpare(t *testing.T) {
 	session(t, e, s, engine.Options{})
 	x := s.Job("job/x")
 	if x.Tasks()[2].Status != cluster.Nominated {
-		t.Fatalf("the third task is %s, want it promised the room of who leaves", x.Tasks()[2].Status)
+		t.Fatalf("the third task is %s, want it nominated", x.Tasks()[2].Status)
 	}
 	add(t, s, enginetest.Job("new").Devices(1).Priority(5))
 	session(t, e, s, engine.Options{})
 	if n := bound(x); n == 1 {
-		t.Errorf("%d task runs of a gang whose minimum is 2", n)
+		t.Errorf("%d tasks run of a gang with a minimum of 2", n)
 	}
 }
 
-// Tasks that move are where they will be: what the gang still lacks goes there
-// too, not to the rack they leave.
+// Tasks that move count where they will be: the pending tasks of the gang are placed there
+// too, and not in the rack that is being left.
 func TestMovedGangKeepsItsRack(t *testing.T) {
 	s := enginetest.State(
 		a100("a", 4).Label("rack", "1"), a100("b", 4).Label("rack", "2"),
@@ -90,7 +90,7 @@ func TestMovedGangKeepsItsRack(t *testing.T) {
 	}
 }
 
-// A task moves from one device of its node to another, and then the node loses both.
+// A task moves from one device of its node to another one, and then the node loses both.
 func TestMoveWithinShrinkingNode(t *testing.T) {
 	s := enginetest.State(a100("a", 4))
 	for i, b := range []*enginetest.JobBuilder{
@@ -118,7 +118,7 @@ func TestMoveWithinShrinkingNode(t *testing.T) {
 	}
 }
 
-// While one task of a job moves, the others are still placed as room appears.
+// While one task of a job moves, its other tasks are placed when room becomes free.
 func TestPendingWhileMoving(t *testing.T) {
 	s := enginetest.State(
 		a100("a", 4), a100("b", 4), a100("d", 1),
@@ -140,7 +140,7 @@ func TestPendingWhileMoving(t *testing.T) {
 	}
 }
 
-// An event and its decision speak of the same node: of an eviction, that which is left.
+// An event names the same node as its decision. For an eviction it is the node that the task was on.
 func TestEventsNameTheNodeOfTheirDecision(t *testing.T) {
 	out := session(t, profile(t), moving(), engine.Options{})
 	got := map[string]string{}
@@ -150,7 +150,7 @@ func TestEventsNameTheNodeOfTheirDecision(t *testing.T) {
 		}
 		got[string(e.Kind)+" "+e.Task.ID()] = e.Node
 		if e.Node != e.Decision.Node {
-			t.Errorf("%s of %s: the event says %s, the decision %s", e.Kind, e.Task.ID(), e.Node, e.Decision.Node)
+			t.Errorf("%s of %s: the event names %s, the decision %s", e.Kind, e.Task.ID(), e.Node, e.Decision.Node)
 		}
 	}
 	if d := cmp.Diff(map[string]string{"Evicted job/x/worker-0": "a", "Nominated job/x/worker-0": "b", "Nominated job/new/worker-0": "a"}, got); d != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// A neighbour in the zone is found among many tasks that might go: the node that it is
-// on is too small for the job, and on no other node does an eviction help.
+// A job in the same zone is found among many possible victims. The node that it is on is too
+// small for the new job, and on no other node does an eviction help.
 func TestNeighbourAmongMany(t *testing.T) {
 	away := cluster.JobTerm{Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"batch"}}}, Within: "zone", Anti: true}
 	for _, nodes := range []int{3, 20, 100} {

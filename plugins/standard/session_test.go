@@ -17,7 +17,7 @@ const (
 	second = int64(1_000_000_000)
 )
 
-// profile builds the default profile, less the plugins that would have their way first.
+// profile builds the default profile without the given plugins.
 func profile(t *testing.T, without ...string) *engine.Engine {
 	t.Helper()
 	p := slices.DeleteFunc(standard.Profile(), func(c engine.PluginConfig) bool { return slices.Contains(without, c.Name) })
@@ -28,7 +28,7 @@ func profile(t *testing.T, without ...string) *engine.Engine {
 	return e
 }
 
-// session runs one, at a time when everybody has run for a while unless told otherwise.
+// session runs one session, by default at a time when all tasks have run for a while.
 func session(t *testing.T, e *engine.Engine, s *cluster.State, o engine.Options) engine.Outcome {
 	t.Helper()
 	if o.Now == 0 {
@@ -43,7 +43,7 @@ func session(t *testing.T, e *engine.Engine, s *cluster.State, o engine.Options)
 	return out
 }
 
-// gone are the tasks that were evicted, by ID.
+// gone returns the IDs of the tasks that were evicted.
 func gone(out engine.Outcome) []string {
 	var ids []string
 	for _, d := range out.Decisions {
@@ -59,11 +59,11 @@ func a100(name string, devices int) *enginetest.NodeBuilder {
 	return enginetest.Node(name).CPU(64, "512Gi").GPUs(devices, "A100", "80Gi")
 }
 
-// low is one who goes for anybody of a higher priority.
+// low returns a job that may be evicted for any job of a higher priority.
 func low(name string) *enginetest.JobBuilder { return enginetest.Job(name).Devices(1).Preemptible() }
 
-// bystanders are full nodes on which nobody may go: with 70 of them a cluster is
-// too large for all plans to be compared.
+// bystanders returns full nodes without possible victims. With 70 of them, a cluster is too
+// large for all plans to be compared.
 func bystanders(n int) []enginetest.Part {
 	var out []enginetest.Part
 	for i := range n {
@@ -73,7 +73,7 @@ func bystanders(n int) []enginetest.Part {
 	return out
 }
 
-// bound is how many of the job's tasks run.
+// bound returns how many of the job's tasks run.
 func bound(j *cluster.Job) int {
 	n := 0
 	for _, w := range j.Tasks() {
@@ -91,7 +91,7 @@ func cordon(t *testing.T, s *cluster.State, name string, cordoned bool) {
 	apply(t, s, cluster.NodePut{Node: spec})
 }
 
-// add puts a job or a node into books that are in use.
+// add adds a job or a node to the State.
 func add(t *testing.T, s *cluster.State, part any) {
 	t.Helper()
 	switch p := part.(type) {
@@ -104,7 +104,7 @@ func add(t *testing.T, s *cluster.State, part any) {
 	}
 }
 
-// left has the task be on no node.
+// left reports that the task is on no node.
 func left(t *testing.T, s *cluster.State, task *cluster.Task) {
 	t.Helper()
 	apply(t, s, cluster.TaskSeen{Task: task.Ref()})
@@ -117,7 +117,7 @@ func apply(t *testing.T, s *cluster.State, changes ...cluster.Change) {
 	}
 }
 
-// settle has the assigned tasks be seen on their nodes.
+// settle reports that the assigned tasks run on their nodes.
 func settle(t *testing.T, s *cluster.State, out engine.Outcome) {
 	t.Helper()
 	if err := sim.Settle(s, out.Decisions); err != nil {

@@ -1,7 +1,6 @@
-// Package standard lists the plugins that come with Berth and the profile they
-// form unless a configuration says otherwise.
+// Package standard lists the plugins that ship with Berth, and the default profile.
 //
-// It decides order and weights, and refuses to know what any plugin does with them.
+// It decides their order and weights, and nothing about placement.
 package standard
 
 import (
@@ -50,42 +49,42 @@ type entry struct {
 	weight int64 // 0 for a plugin without scores
 }
 
-// plugins are all of them, in the default profile's order: the order in which
-// comparisons are made and filters asked. Filters that look at one field come
-// before those that count; whether there is room is asked last, so that a
-// refusal counts a node as full only if nothing else is wrong with it.
+// plugins lists all plugins in the order of the default profile. Comparisons and filters
+// are called in this order. Filters that look at one field are before filters that
+// count. The filter that checks for room is last, so that a refusal counts a node as full
+// only if no other filter rejects it.
 //
-// The weights, and what they are for. A score is 0 to 100 before weighting, so a
-// plugin of weight 10 outvotes others that add up to less than 10.
+// The weights and their purpose follow. A score is between 0 and 100 before weighting, so a
+// plugin of weight 10 outweighs plugins with weights that add up to less than 10.
 //
-//	10  spot-instance-manager      whether a machine can vanish matters more than how well it is packed
-//	 3  TaintToleration            the operator's wish about a node
-//	 2  AffinityScorer             the user's wish about a task
-//	 2  ScarceResourceAvoidance    keeping tasks that need no device off machines that have some counts twice what packing does
+//	10  spot-instance-manager      whether a machine may be withdrawn matters more than how well it is packed
+//	 3  TaintToleration            what the operator prefers for a node
+//	 2  AffinityScorer             what the user prefers for a task
+//	 2  ScarceResourceAvoidance    keeping tasks without devices off machines with devices counts twice as much as packing
 //	 1  NodeResourcesFitPlus       packing and spreading, per resource
-//	 1  PlacementScorer            the same for models: what operators and users wish still outvotes it
-//	 1  ModelFileLocalityScorer    its full score is 5, so files that are there decide between layouts that are nearly alike
-//	 1  DeviceFitScorer            its full score is 10: a device no larger than needed is worth a download, and less than a layout
-//	 1  DeviceOrder                among the devices of a node, where nothing else has a say
-//	 1  ResourceUtilizationScorer  among node groups, where nothing else has a say
+//	 1  PlacementScorer            the same for models; the preferences of operators and users still outweigh it
+//	 1  ModelFileLocalityScorer    its maximum is 5, so existing files decide between layouts that are nearly equal
+//	 1  DeviceFitScorer            its maximum is 10: a device no larger than needed is worth more than existing files, and less than the layout
+//	 1  DeviceOrder                among the devices of a node, where no other plugin scores
+//	 1  ResourceUtilizationScorer  among node groups, where no other plugin scores
 //
-// Which replicas are kept is a sum of its own:
+// Which replicas of a model are kept is decided by a separate sum:
 //
-//	100  StatusScorer              whether a replica is healthy comes before all else
+//	100  StatusScorer              whether a replica is healthy counts first
 //	 10  OffloadLayerScorer        then how much of it is on devices
 //	  1  PlacementScorer           then where it is
 var plugins = []entry{
-	// Whose turn it is.
+	// The order of queues, jobs and tasks.
 	{fairshare.Name, fairshare.New, 0},
 	{priority.Name, priority.New, 0},
 	{firstcome.Name, firstcome.New, 0},
 	{taskorder.Name, taskorder.New, 0},
 
-	// Who may have it at all, before any node is looked at.
+	// What a queue may hold, checked before any node.
 	{tenantadmission.Name, tenantadmission.New, 0},
 
-	// Which nodes: what they are, then what they have left. The first six are in the
-	// order in which models are told why not.
+	// Which nodes are feasible: by what they are, then by what is free. The first six are in the
+	// order in which the rejections of models are explained.
 	{clusterfilter.Name, clusterfilter.New, 0},
 	{gpumatchingfilter.Name, gpumatchingfilter.New, 0},
 	{labelmatchingfilter.Name, labelmatchingfilter.New, 0},
@@ -101,12 +100,12 @@ var plugins = []entry{
 	{scarceresourceavoidance.Name, scarceresourceavoidance.New, 2},
 	{noderesourcesfit.Name, noderesourcesfit.New, 0},
 
-	// Which groups of nodes, for those who want whole ones.
+	// Which node groups are feasible, for jobs that take whole nodes, and which is best.
 	{nodegroupsizefilter.Name, nodegroupsizefilter.New, 0},
 	{capacityfilter.Name, capacityfilter.New, 0},
 	{resourceutilizationscorer.Name, resourceutilizationscorer.New, 1},
 
-	// Which of them is best.
+	// Which feasible node is best.
 	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1},
 	{placementscorer.Name, placementscorer.New, 1},
 	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1},
@@ -114,34 +113,34 @@ var plugins = []entry{
 	{affinityscorer.Name, affinityscorer.New, 2},
 	{deviceorder.Name, deviceorder.New, 1},
 
-	// Which replicas a model keeps that gets fewer; PlacementScorer has the last word.
+	// Which replicas are kept when a model has too many; PlacementScorer decides between equals.
 	{statusscorer.Name, statusscorer.New, 100},
 	{offloadlayerscorer.Name, offloadlayerscorer.New, 10},
 
-	// Who has to go for whom, if nothing else helps: what costs others least first.
+	// What is evicted if nothing else helps: the means that costs other jobs least is first.
 	{consolidate.Name, consolidate.New, 0},
 	{reclaim.Name, reclaim.New, 0},
 	{preempt.Name, preempt.New, 0},
 	{stalegang.Name, stalegang.New, 0},
 
-	// Who stays, whoever needs the room.
+	// What is protected from eviction.
 	{minruntime.Name, minruntime.New, 0},
 	{disruptionbudget.Name, disruptionbudget.New, 0},
 }
 
-// Registry knows all plugins that come with Berth. Each call makes a new one,
-// to which a program may add its own.
+// Registry returns a registry of all plugins that ship with Berth. Each call returns a new
+// one, to which a program may add its own plugins.
 func Registry() *engine.Registry {
 	r := engine.NewRegistry()
 	for _, p := range plugins {
 		if err := r.RegisterPluginBuilder(p.name, p.build); err != nil {
-			panic(err) // two lines of the table above have one name
+			panic(err) // two entries of plugins have the same name
 		}
 	}
 	return r
 }
 
-// Profile is what runs unless a configuration says otherwise.
+// Profile returns the default profile.
 func Profile() engine.Profile {
 	out := make(engine.Profile, 0, len(plugins))
 	for _, p := range plugins {
@@ -152,12 +151,12 @@ func Profile() engine.Profile {
 
 // ReasonDoc documents a reason and names the plugin that gives it.
 type ReasonDoc struct {
-	Plugin string // "engine" for those of the engine itself
+	Plugin string // "engine" for the reasons of the engine itself
 	engine.ReasonDoc
 }
 
-// Reasons are all that a refusal may give, and those for which a victim is protected: the
-// engine's, then those of the plugins in the default profile's order.
+// Reasons returns the reasons of all rejections, protections and evictions: those of the
+// engine, then those of the plugins in the order of the default profile.
 func Reasons() []ReasonDoc {
 	var out []ReasonDoc
 	list := func(plugin string, docs []engine.ReasonDoc) {

@@ -30,7 +30,7 @@ func TestEveryPluginIsInTheProfile(t *testing.T) {
 	}
 }
 
-// A plugin that nobody lists is a plugin that nobody can use.
+// A plugin that is not listed cannot be used.
 func TestEveryFolderIsRegistered(t *testing.T) {
 	var want []string
 	for _, name := range Registry().Names() {
@@ -42,8 +42,8 @@ func TestEveryFolderIsRegistered(t *testing.T) {
 	}
 }
 
-func TestPromisedPluginsAreInTheProfile(t *testing.T) {
-	for _, p := range promises {
+func TestRequiredPluginsAreInTheProfile(t *testing.T) {
+	for _, p := range required {
 		if find(Profile(), p.name) < 0 {
 			t.Errorf("%s is not in the profile: %s", p.name, p.why)
 		}
@@ -54,7 +54,7 @@ func TestReasonsAreUniqueAndDocumented(t *testing.T) {
 	owner := map[engine.Reason]string{}
 	for _, d := range Reasons() {
 		if other, taken := owner[d.Reason]; taken {
-			t.Errorf("reason %s is given by %s and by %s: a reason says who gave it", d.Reason, other, d.Plugin)
+			t.Errorf("reason %s is given by %s and by %s: want one plugin for each reason", d.Reason, other, d.Plugin)
 		}
 		owner[d.Reason] = d.Plugin
 		if d.Reason == "" || !strings.HasSuffix(d.Meaning, ".") {
@@ -70,7 +70,7 @@ func TestReasonsAreUniqueAndDocumented(t *testing.T) {
 	}
 }
 
-// folders are the plugins' own, beside this one.
+// folders lists the folders of the plugins.
 func folders(t *testing.T) []string {
 	entries, err := os.ReadDir("..")
 	if err != nil {
@@ -85,7 +85,7 @@ func folders(t *testing.T) []string {
 	return out
 }
 
-// declared are the constants of type engine.Reason in a plugin's source.
+// declared returns the constants of type engine.Reason in the source of a plugin.
 func declared(t *testing.T, folder string) []engine.Reason {
 	files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 	if err != nil {

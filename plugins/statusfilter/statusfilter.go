@@ -1,9 +1,9 @@
-// Package statusfilter keeps tasks off nodes that are not ready, and off nodes that
-// turned down a task of the same shape a short while ago.
+// Package statusfilter rejects nodes that are not ready, and nodes that recently rejected
+// a task of the same shape.
 //
-// It reads the node's phase and refuses to know what it takes to become ready,
-// and how long. It concerns new tasks only: what runs on a node that stops being
-// ready stays. Nodes that somebody closed are TaintToleration's.
+// It looks at the phase of the node. It applies to new tasks only: tasks that run on a
+// node that is no longer ready are not evicted. Nodes that are marked unschedulable are
+// handled by TaintToleration.
 package statusfilter
 
 import (
@@ -14,16 +14,16 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "StatusFilter"
 
-// NodeNotReady is a node in any phase but READY.
+// NodeNotReady is given for a node in any phase other than READY.
 const NodeNotReady engine.Reason = "NodeNotReady"
 
-// RejectedByNode is a node that turned down a task of the shape after it was assigned.
+// RejectedByNode is given for a node that rejected a task of the same shape after it was assigned.
 const RejectedByNode engine.Reason = "RejectedByNode"
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: NodeNotReady, Cure: engine.Wait, Phrase: "not ready: {subject}", Meaning: "The node is not ready. The subject is the phase that it is in."},
-	{Reason: RejectedByNode, Cure: engine.Wait, Phrase: "turned down a task like it a short while ago", Meaning: "The node turned down a task like this one after it was assigned, and is avoided for a while."},
+	{Reason: NodeNotReady, Cure: engine.Wait, Phrase: "not ready: {subject}", Meaning: "The node is not ready. The subject is its phase."},
+	{Reason: RejectedByNode, Cure: engine.Wait, Phrase: "recently rejected a task like it", Meaning: "The node rejected a task of the same shape after it was assigned, and is avoided for a while."},
 }
 
 type plugin struct{}

@@ -18,11 +18,11 @@ func TestAdmit(t *testing.T) {
 		phase cluster.Phase
 		want  *engine.Rejection
 	}{
-		"says nothing": {"", nil},
-		"ready":        {cluster.PhaseReady, nil},
-		"not ready":    {"NOT_READY", not("NOT_READY")},
-		"unreachable":  {"UNREACHABLE", not("UNREACHABLE")},
-		"case counts":  {"ready", not("ready")},
+		"no phase":    {"", nil},
+		"ready":       {cluster.PhaseReady, nil},
+		"not ready":   {"NOT_READY", not("NOT_READY")},
+		"unreachable": {"UNREACHABLE", not("UNREACHABLE")},
+		"case counts": {"ready", not("ready")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -33,8 +33,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// It holds for whatever is to be placed, and is told as something to wait for.
-func TestNothingGoesToNodesThatAreNotReady(t *testing.T) {
+// The filter applies to all tasks, and waiting cures its rejections.
+func TestNothingIsPlacedOnNodesThatAreNotReady(t *testing.T) {
 	jobs := map[string]*enginetest.JobBuilder{
 		"a job":   enginetest.Job("j").CPU(1000, "1Gi"),
 		"a model": enginetest.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack),

@@ -1,9 +1,8 @@
-// Package statusscorer keeps healthy replicas when a model gets fewer of them:
-// 100 for one that runs on nodes that are all ready, 0 for one that failed or is
-// nowhere, 50 for those in between.
+// Package statusscorer keeps healthy replicas when the number of replicas of a model is
+// reduced. A replica that runs on nodes that are all ready gets 100, a replica that failed
+// or is not placed gets 0, and any other replica gets 50.
 //
-// Where nobody said how a replica is, it is taken to run if all its tasks are
-// bound. It refuses to know what health means to those who report it.
+// A replica without reported health counts as running if all its tasks are bound.
 package statusscorer
 
 import (
@@ -14,11 +13,11 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "StatusScorer"
 
-// The scores.
+// The scores of replicas.
 const (
 	healthy = 100
 	between = 50
-	ill     = 0
+	failed  = 0
 )
 
 type plugin struct{}
@@ -39,7 +38,7 @@ func keep(j *cluster.Job) float64 {
 	}
 	switch {
 	case j.Health == cluster.HealthFailed || j.Placed() == 0:
-		return ill
+		return failed
 	case ready && (j.Health == cluster.HealthRunning || j.Health == "" && bound):
 		return healthy
 	}

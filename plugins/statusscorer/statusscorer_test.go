@@ -13,20 +13,20 @@ func TestKeep(t *testing.T) {
 		job  *enginetest.JobBuilder
 		want float64
 	}{
-		"runs":                              {job().Health(cluster.HealthRunning).On("a"), 100},
-		"runs on a node that is not ready":  {job().Health(cluster.HealthRunning).On("down"), 50},
-		"runs on two nodes, one not ready":  {job().Gang(2).Health(cluster.HealthRunning).On("a", "down"), 50},
-		"runs on two nodes":                 {job().Gang(2).Health(cluster.HealthRunning).On("a", "b"), 100},
-		"starting":                          {job().Health(cluster.HealthStarting).On("a"), 50},
-		"starting, not ready":               {job().Health(cluster.HealthStarting).On("down"), 50},
-		"failed":                            {job().Health(cluster.HealthFailed).On("a"), 0},
-		"nowhere":                           {job(), 0},
-		"said to run, but nowhere":          {job().Health(cluster.HealthRunning), 0},
-		"not known, all bound":              {job().On("a"), 100},
-		"not known, all bound, not ready":   {job().On("down"), 50},
-		"not known, one of two bound":       {job().Gang(2).Min(1).On("a"), 50},
-		"a word that nobody knows":          {job().Health("Sleeping").On("a"), 50},
-		"said to run, surplus is not there": {job().Gang(2).Min(1).Health(cluster.HealthRunning).On("a"), 100},
+		"runs":                             {job().Health(cluster.HealthRunning).On("a"), 100},
+		"runs on a node that is not ready": {job().Health(cluster.HealthRunning).On("down"), 50},
+		"runs on two nodes, one not ready": {job().Gang(2).Health(cluster.HealthRunning).On("a", "down"), 50},
+		"runs on two nodes":                {job().Gang(2).Health(cluster.HealthRunning).On("a", "b"), 100},
+		"starting":                         {job().Health(cluster.HealthStarting).On("a"), 50},
+		"starting, not ready":              {job().Health(cluster.HealthStarting).On("down"), 50},
+		"failed":                           {job().Health(cluster.HealthFailed).On("a"), 0},
+		"nowhere":                          {job(), 0},
+		"reported to run, but not placed":  {job().Health(cluster.HealthRunning), 0},
+		"not known, all bound":             {job().On("a"), 100},
+		"not known, all bound, not ready":  {job().On("down"), 50},
+		"not known, one of two bound":      {job().Gang(2).Min(1).On("a"), 50},
+		"an unknown health":                {job().Health("Sleeping").On("a"), 50},
+		"reported to run, without surplus": {job().Gang(2).Min(1).Health(cluster.HealthRunning).On("a"), 100},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,8 +39,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Who is on the way out is not there any more.
-func TestLeaving(t *testing.T) {
+// A task that is releasing does not count.
+func TestReleasing(t *testing.T) {
 	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi"), enginetest.Job("m").CPU(1000, "1Gi").Health(cluster.HealthRunning).On("a"))
 	j := state.Job("job/m")
 	task := j.Tasks()[0]

@@ -1,9 +1,9 @@
-// Package tainttoleration keeps tasks off nodes that are closed to them, and
-// away from nodes that would rather not have them.
+// Package tainttoleration rejects nodes with taints that a task does not tolerate, and
+// nodes that are unschedulable. It gives a lower score to nodes with PreferNoSchedule
+// taints that the task does not tolerate.
 //
-// It knows taints, tolerations and the closed flag, as Kubernetes defines them,
-// and refuses to know who set them and why. It concerns new tasks only: who
-// must leave a node is not decided here.
+// Taints, tolerations and the unschedulable flag have the meaning that they have in
+// Kubernetes. The plugin applies to new tasks only: it evicts nothing.
 package tainttoleration
 
 import (
@@ -16,17 +16,17 @@ const Name = "TaintToleration"
 
 // The reasons.
 const (
-	NodeUnschedulable engine.Reason = "NodeUnschedulable" // somebody closed the node
-	TaintNotTolerated engine.Reason = "TaintNotTolerated" // it has a taint that the task does not tolerate
+	NodeUnschedulable engine.Reason = "NodeUnschedulable" // the node is marked unschedulable
+	TaintNotTolerated engine.Reason = "TaintNotTolerated" // the node has a taint that the task does not tolerate
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: NodeUnschedulable, Cure: engine.Grow | engine.Relax, Phrase: "closed to new tasks", Meaning: "The node is closed to new tasks. The subject is the taint to tolerate for a task that shall run there all the same."},
+	{Reason: NodeUnschedulable, Cure: engine.Grow | engine.Relax, Phrase: "closed to new tasks", Meaning: "The node is unschedulable: it is closed to new tasks. The subject is the taint that a task must tolerate to be placed there."},
 	{Reason: TaintNotTolerated, Cure: engine.Grow | engine.Relax, Phrase: "taint {subject} not tolerated", Meaning: "The node has a taint, NoSchedule or NoExecute, that the task does not tolerate. The subject is the first such taint, key=value:effect."},
 }
 
-// unschedulable is the taint that a closed node counts as having.
+// unschedulable is the taint that an unschedulable node is treated as having.
 var unschedulable = cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effect: cluster.NoSchedule}
 
 type plugin struct{}
@@ -54,8 +54,8 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return nil
 }
 
-// score is 100 × the part of the node's PreferNoSchedule taints that the shape
-// tolerates; a node without any has nothing against anybody: 100.
+// score returns the percentage of the node's PreferNoSchedule taints that the shape
+// tolerates, and 100 for a node without such taints.
 func score(s *cluster.Shape, n *cluster.Node) float64 {
 	total, tolerated := 0, 0
 	for _, t := range n.Taints {
@@ -81,7 +81,7 @@ func tolerates(s *cluster.Shape, t cluster.Taint) bool {
 	return false
 }
 
-// reject writes the taint as kubectl does: without = where it has no value.
+// reject formats the taint as kubectl does: without = if it has no value.
 func reject(why engine.Reason, t cluster.Taint) *engine.Rejection {
 	subject := t.Key
 	if t.Value != "" {

@@ -1,8 +1,8 @@
-// Package taskorder puts the tasks of leading roles first within their job, so
-// that the leader's place is found before its workers'.
+// Package taskorder orders the tasks of a job: those of leading roles are placed first, so
+// that a node for the leader is found before nodes for its workers.
 //
-// It knows roles by name only. All other tasks keep the order they were written
-// in, and so do tasks of the same role; it refuses to know what a task needs.
+// It compares the names of roles only. Tasks of the same role, and tasks of roles that are
+// not listed, keep the order in which they are written.
 package taskorder
 
 import (
@@ -17,15 +17,15 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "TaskOrder"
 
-// arguments are what a profile may say about the plugin.
+// arguments are the plugin's arguments.
 type arguments struct {
-	// First are the roles that go first, in this order; an empty list: none.
+	// First lists the roles that are placed first, in this order. It may be empty.
 	First []string `json:"first"`
 }
 
 type plugin struct{ arguments }
 
-// New builds the plugin. Without arguments the roles leader, master and launcher go first.
+// New builds the plugin. By default the roles leader, master and launcher are placed first.
 var New = engine.WithArguments(defaults, build)
 
 func defaults() arguments { return arguments{First: []string{"leader", "master", "launcher"}} }
@@ -33,10 +33,10 @@ func defaults() arguments { return arguments{First: []string{"leader", "master",
 func build(a arguments) (engine.Plugin, error) {
 	for i, role := range a.First {
 		if role == "" {
-			return nil, fmt.Errorf("first[%d] is empty, which is no role; name one or remove it", i)
+			return nil, fmt.Errorf("first[%d] is empty, which is not a role; name one or remove it", i)
 		}
 		if j := slices.Index(a.First, role); j < i {
-			return nil, fmt.Errorf("first[%d] and first[%d] are both %q, and a role has one place; remove one", j, i, role)
+			return nil, fmt.Errorf("first[%d] and first[%d] are both %q, and a role may be listed once; remove one", j, i, role)
 		}
 	}
 	return &plugin{a}, nil
@@ -47,7 +47,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddTaskOrder(p.compa
 
 func (p *plugin) compare(l, r *cluster.Task) int { return cmp.Compare(p.place(l), p.place(r)) }
 
-// place is where the task's role stands in the list; behind it if it is not there.
+// place returns the index of the task's role in the list, and the length of the list if it is not listed.
 func (p *plugin) place(t *cluster.Task) int {
 	if i := slices.Index(p.First, t.Role); i >= 0 {
 		return i

@@ -16,7 +16,7 @@ import (
 func TestOrder(t *testing.T) {
 	tests := map[string]struct{ arguments, written, want string }{
 		"as written":                 {`{}`, "worker-1 ps-0 worker-0", "worker-1 ps-0 worker-0"},
-		"a leader goes first":        {`{}`, "worker-0 worker-1 leader-0", "leader-0 worker-0 worker-1"},
+		"a leader is first":          {`{}`, "worker-0 worker-1 leader-0", "leader-0 worker-0 worker-1"},
 		"in the order of the list":   {`{}`, "worker-0 launcher-0 master-0 leader-0", "leader-0 master-0 launcher-0 worker-0"},
 		"one role keeps its order":   {`{}`, "leader-1 worker-0 leader-0", "leader-1 leader-0 worker-0"},
 		"other roles instead":        {`{"first": ["ps"]}`, "worker-0 leader-0 ps-0", "ps-0 worker-0 leader-0"},
@@ -36,7 +36,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// sorted lets a session of the plugin sort tasks given by name.
+// sorted sorts tasks, given by name, in a session with the plugin.
 func sorted(p engine.Plugin, written string) string {
 	var tasks []*cluster.Task
 	for _, name := range strings.Fields(written) {
@@ -55,8 +55,8 @@ func sorted(p engine.Plugin, written string) string {
 func TestArguments(t *testing.T) {
 	tests := map[string]struct{ arguments, want string }{
 		"nothing set": {`{}`, ""},
-		"empty role":  {`{"first": ["leader", ""]}`, `first[1] is empty, which is no role; name one or remove it`},
-		"twice":       {`{"first": ["leader", "ps", "leader"]}`, `first[0] and first[2] are both "leader", and a role has one place; remove one`},
+		"empty role":  {`{"first": ["leader", ""]}`, `first[1] is empty, which is not a role; name one or remove it`},
+		"twice":       {`{"first": ["leader", "ps", "leader"]}`, `first[0] and first[2] are both "leader", and a role may be listed once; remove one`},
 		"a typo":      {`{"frist": []}`, `json: unknown field "frist"`},
 	}
 	for name, tt := range tests {

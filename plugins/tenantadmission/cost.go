@@ -7,9 +7,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// least is what the shape's devices cost of the bound wherever it is placed, in
-// thousandths; nothing if they have several names, or count under it on some nodes only.
-func (p *plugin) least(s *cluster.Shape, b *bound) int64 {
+// leastDeviceCost returns the least that the shape's devices cost of the bound on any node, in
+// thousandths. It is 0 if they may have several resource names, or count for the bound on
+// some nodes only.
+func (p *plugin) leastDeviceCost(s *cluster.Shape, b *bound) int64 {
 	need := &s.Need
 	if need.None() {
 		return 0
@@ -19,12 +20,12 @@ func (p *plugin) least(s *cluster.Shape, b *bound) int64 {
 		return 0
 	}
 	each, _ := s.Cheapest()
-	return int64(max(1, need.Devices)) * p.charge(need, name, b, each)
+	return int64(max(1, need.Devices)) * p.leastCharge(need, name, b, each)
 }
 
-// charge is what so much of a device costs of the bound at least, whichever of those
-// that the need may use it is. The name is that of their resource.
-func (p *plugin) charge(need *cluster.Need, name string, b *bound, each cluster.Milli) int64 {
+// leastCharge returns the least that a fraction of a device costs of the bound, over all devices
+// that the request may use. The name is the resource name of these devices.
+func (p *plugin) leastCharge(need *cluster.Need, name string, b *bound, each cluster.Milli) int64 {
 	if name == b.name {
 		return int64(each)
 	}
@@ -41,8 +42,8 @@ func (p *plugin) charge(need *cluster.Need, name string, b *bound, each cluster.
 	return least
 }
 
-// nameOf is the name the need's devices are booked under: the one it asks for,
-// or the only one that such devices have.
+// nameOf returns the resource name under which the requested devices are counted: the
+// requested name, or the only name that such devices have. It is "" if there are several.
 func (p *plugin) nameOf(need *cluster.Need) string {
 	if need.Resource != "" {
 		return need.Resource
@@ -62,9 +63,9 @@ func (p *plugin) nameOf(need *cluster.Need) string {
 	return name
 }
 
-// product reports whether any device that the need may use is of the named
-// product, and whether none is of another.
-func (p *plugin) product(need *cluster.Need, name string) (some, all bool) {
+// hasProduct reports whether any device that the request may use is of the named product,
+// and whether all of them are.
+func (p *plugin) hasProduct(need *cluster.Need, name string) (some, all bool) {
 	kinds := p.view.Kinds()
 	all = true
 	for i := range kinds {
@@ -76,8 +77,8 @@ func (p *plugin) product(need *cluster.Need, name string) (some, all bool) {
 	return some, some && all
 }
 
-// varies reports whether slices that the need may use are different fractions of a
-// GPU, and the bound is on GPUs.
+// varies reports whether the bound is on GPUs and the slices that the request may use are
+// different fractions of a GPU.
 func (p *plugin) varies(need *cluster.Need, b *bound) bool {
 	if need.Partition == "" || b.name != cluster.DefaultDeviceResource {
 		return false
@@ -96,13 +97,13 @@ func (p *plugin) varies(need *cluster.Need, b *bound) bool {
 	return false
 }
 
-// together is what the cheapest of the tasks cost of the resource at least, so many of them.
-func (p *plugin) together(tasks []*cluster.Task, count int, b *bound) cost {
+// costOfCheapest returns the least that count of the tasks, the cheapest of them, cost of the bound.
+func (p *plugin) costOfCheapest(tasks []*cluster.Task, count int, b *bound) cost {
 	out := cost{name: b.name}
 	each := make([]int64, len(tasks))
 	for i, t := range tasks {
 		each[i] = t.Shape.Resources.Of(b.name)
-		if devices := p.least(t.Shape, b); devices > 0 {
+		if devices := p.leastDeviceCost(t.Shape, b); devices > 0 {
 			each[i], out.device = devices, true
 		}
 	}
@@ -118,16 +119,16 @@ func (p *plugin) together(tasks []*cluster.Task, count int, b *bound) cost {
 	return out
 }
 
-// costOn bounds what the shape costs of the resource on the node. Layers that
-// take as many devices as they need come with the claims they would make: which
-// devices these are may change with their order, but not how many or how full.
+// costOn returns bounds on what the shape costs of the resource on the node. For layers
+// that take as many devices as they need, the claims that they would make are given: the order
+// of devices may change which devices these are, but not how many or how full.
 func costOn(s *cluster.Shape, n *cluster.Node, b *bound, layers []cluster.Claim) cost {
 	name := b.name
 	c := cost{name: name}
 	if base := s.Resources.Of(name); base > 0 || name == cluster.Memory {
 		c.least, c.most = base, base
 		if name == cluster.Memory {
-			low, high := pot(s, n, layers)
+			low, high := unifiedCost(s, n, layers)
 			c.least += low
 			c.most += high + spill(s, layers)
 		}
@@ -161,7 +162,7 @@ func costOn(s *cluster.Shape, n *cluster.Node, b *bound, layers []cluster.Claim)
 	c.device = true
 	count := int64(need.Devices)
 	switch {
-	case need.WholeNode: // or with a share, that part of each of its devices
+	case need.WholeNode: // all devices of the node, or with a share that fraction of each
 		c.least, c.most = all, all
 		return c
 	case count == 0:
@@ -170,13 +171,13 @@ func costOn(s *cluster.Shape, n *cluster.Node, b *bound, layers []cluster.Claim)
 	if !s.Sized() {
 		low = 1
 	}
-	// Devices under other names, or of other products, may be taken instead.
+	// Devices with other names, or of other products, may be taken instead.
 	c.least = max(0, count-(usable-named)) * low
 	c.most = min(count, takers) * high
 	return c
 }
 
-// spill is the most of the node's memory that the shape takes beside its devices.
+// spill returns the most that the shape takes of the node's memory beside its devices.
 func spill(s *cluster.Shape, claims []cluster.Claim) int64 {
 	if claims == nil {
 		return int64(s.MaySpill())
@@ -184,7 +185,7 @@ func spill(s *cluster.Shape, claims []cluster.Claim) int64 {
 	return int64(s.Spill(claims))
 }
 
-// holds is what the job's own tasks count as under the bound by now.
+// holds returns what the job's own tasks already count for the bound.
 func holds(j *cluster.Job, b *bound) int64 {
 	sum := int64(0)
 	for _, t := range j.Tasks() {

@@ -11,8 +11,8 @@ import (
 
 const a100, l4 = gpu + ":A100", gpu + ":L4"
 
-// Terms for products count before any node is looked at where only one product
-// would do, and on each node where several would. Node n has 8 A100.
+// Limits and quotas of products are checked before any node if only one product is possible,
+// and on each node if several are. Node n has 8 A100.
 func TestProducts(t *testing.T) {
 	other := func() *enginetest.NodeBuilder { return enginetest.Node("m").CPU(64, "512Gi").GPUs(4, "L4", "24Gi") }
 	mixed := func() *enginetest.NodeBuilder {
@@ -29,8 +29,8 @@ func TestProducts(t *testing.T) {
 	type list = []enginetest.Part
 	tests := map[string]struct {
 		parts  list
-		before *engine.Rejection // nil: passes
-		nodes  bool              // whether nodes are asked
+		before *engine.Rejection // nil: accepted
+		nodes  bool              // whether the filter is called for nodes
 		on     map[string]*engine.Rejection
 	}{
 		"the only product there":   {parts: list{queue().Limit(a100, 4000), holder(3), of()}, before: reached(a100, parts(2000), parts(1000))},
@@ -50,15 +50,15 @@ func TestProducts(t *testing.T) {
 			on: map[string]*engine.Rejection{"n": reached(a100, parts(2000), parts(1000)), "m": nil}},
 		"either will do, one is forbidden": {parts: list{other(), queue().Limit(l4, 0), of()}, nodes: true,
 			on: map[string]*engine.Rejection{"n": nil, "m": forbidden(l4, parts(2000))}},
-		// On m it could take two A100: what it would cost at most counts.
+		// On m the task could take two A100: the highest possible cost counts.
 		"a node of both": {parts: list{mixed(), queue().Limit(a100, 4000), holder(3), of()}, nodes: true,
 			on: map[string]*engine.Rejection{"n": reached(a100, parts(2000), parts(1000)), "m": reached(a100, parts(2000), parts(1000))}},
-		// 40 of 80 GiB are half a device, and an L4 is too small.
+		// 40 of 80 GiB is half a device, and an L4 is too small.
 		"memory": {parts: list{mixed(), queue().Limit(a100, 4000), holder(3), need(cluster.Need{Devices: 2, Memory: 40 << 30})}, nodes: true,
 			on: map[string]*engine.Rejection{"n": nil, "m": nil}},
 		"whole nodes": {parts: list{mixed(), queue().Limit(a100, 4000), need(cluster.Need{WholeNode: true})}, nodes: true,
 			on: map[string]*engine.Rejection{"n": tooSmall(a100, parts(8000), parts(4000)), "m": nil}},
-		"of a name that nobody has": {parts: list{queue().Limit("amd.com/gpu:A100", 0), of()}},
+		"of a name without devices": {parts: list{queue().Limit("amd.com/gpu:A100", 0), of()}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestProducts(t *testing.T) {
 				t.Errorf("before (-want +got):\n%s", diff)
 			}
 			if got := p.matters(task, task.Job); got != tc.nodes {
-				t.Errorf("nodes have a say: %v", got)
+				t.Errorf("the filter applies to nodes: %v", got)
 			}
 			for at, want := range tc.on {
 				if diff := cmp.Diff(want, p.admit(task, task.Job, state.Node(at))); diff != "" {

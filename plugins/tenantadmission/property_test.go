@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// room keeps tasks off nodes that have no room for them, as NodeResourcesFit
-// would, and prefers devices in an order of its own.
+// room rejects nodes that have no room for a task, as NodeResourcesFit does, and prefers
+// devices in an order of its own.
 type room struct{ order []int64 }
 
 func (room) Name() string { return "room" }
@@ -109,7 +109,7 @@ func drawJob(t *rapid.T, name string) *enginetest.JobBuilder {
 	return b.Isolate(cluster.Isolation{GPU: class}).Shape(func(s *cluster.Shape) { s.Need = n })
 }
 
-// However jobs come and go, no queue ever holds more than it may.
+// After any arrivals and ends of jobs, no queue holds more than it may.
 func TestLimitsHold(t *testing.T) {
 	placed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -140,7 +140,7 @@ func TestLimitsHold(t *testing.T) {
 				}
 				for _, l := range q.Quota {
 					if firm := q.Firm.Of(l.Name); firm > l.Value {
-						t.Fatalf("queue %s deserves %d of %s, and %d cannot be preempted", q.Name, l.Value, l.Name, firm)
+						t.Fatalf("the quota of queue %s is %d of %s, and %d is held by jobs that are not preemptible", q.Name, l.Value, l.Name, firm)
 					}
 				}
 			}

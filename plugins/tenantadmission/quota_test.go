@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is not preemptible stays inside the quota, where there is one.
+// Jobs that are not preemptible stay within the quota, if there is one.
 func TestQuota(t *testing.T) {
-	deserves := func(v int64) *enginetest.QueueBuilder { return queue().Quota(gpu, v) }
+	hasQuota := func(v int64) *enginetest.QueueBuilder { return queue().Quota(gpu, v) }
 	beyond := func(want, have int64) *engine.Rejection {
 		return &engine.Rejection{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Subject: of(gpu), Queue: "q", Want: parts(want), Have: parts(have)}
 	}
@@ -28,13 +28,13 @@ func TestQuota(t *testing.T) {
 	}{
 		"no quota":               {list{queue(), job("x").Devices(4).On("n"), job("j").Devices(4)}, nil},
 		"of another resource":    {list{queue().Quota("cpu", 0), job("j").Devices(4)}, nil},
-		"inside":                 {list{deserves(4000), job("x").Devices(2).On("n"), job("j").Devices(2)}, nil},
-		"beyond, preemptible":    {list{deserves(4000), job("x").Devices(3).On("n"), job("j").Devices(2).Preemptible()}, nil},
-		"beyond":                 {list{deserves(4000), job("x").Devices(3).On("n"), job("j").Devices(2)}, wait(2000, 1000)},
-		"others are preemptible": {list{deserves(4000), job("x").Devices(3).Preemptible().On("n"), job("j").Devices(2)}, nil},
-		"never":                  {list{deserves(4000), job("j").Devices(5)}, beyond(5000, 4000)},
-		"a quota of nothing":     {list{deserves(0), job("j").Devices(1)}, beyond(1000, 0)},
-		"a gang":                 {list{deserves(4000), job("j").Gang(5).Devices(1)}, beyond(5000, 4000)},
+		"inside":                 {list{hasQuota(4000), job("x").Devices(2).On("n"), job("j").Devices(2)}, nil},
+		"beyond, preemptible":    {list{hasQuota(4000), job("x").Devices(3).On("n"), job("j").Devices(2).Preemptible()}, nil},
+		"beyond":                 {list{hasQuota(4000), job("x").Devices(3).On("n"), job("j").Devices(2)}, wait(2000, 1000)},
+		"others are preemptible": {list{hasQuota(4000), job("x").Devices(3).Preemptible().On("n"), job("j").Devices(2)}, nil},
+		"never":                  {list{hasQuota(4000), job("j").Devices(5)}, beyond(5000, 4000)},
+		"a quota of nothing":     {list{hasQuota(0), job("j").Devices(1)}, beyond(1000, 0)},
+		"a gang":                 {list{hasQuota(4000), job("j").Gang(5).Devices(1)}, beyond(5000, 4000)},
 		"a queue above":          {list{top, queue().Parent("top"), enginetest.Queue("side").Parent("top"), enginetest.Job("x").Queue("side").Devices(3).On("n"), job("j").Devices(2)}, above},
 	}
 	for name, tc := range tests {
@@ -52,7 +52,7 @@ func TestPassingAllocatesNothing(t *testing.T) {
 	p, state := open(t, node("n"), enginetest.Queue("top").Quota(gpu, 8000), queue().Parent("top").Limit(gpu, 8000).Limit("cpu", 64_000).Limit(a100, 8000), need(cluster.Need{Devices: 1, Memory: 1 << 30}))
 	task := state.Job("job/j").Tasks()[0]
 	if !p.matters(task, task.Job) {
-		t.Fatal("the node has no say")
+		t.Fatal("the filter does not apply to nodes")
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		if p.before(task, task.Job) != nil || p.admit(task, task.Job, state.Node("n")) != nil {

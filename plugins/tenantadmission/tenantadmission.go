@@ -1,17 +1,16 @@
-// Package tenantadmission keeps queues within their limits, and within those of
-// the queues above them: what a queue may never have, and what it may not have
-// more of while its tasks hold so much. Where a queue has a quota, what is not
-// preemptible runs only inside it: what nobody can take back must be deserved.
+// Package tenantadmission keeps queues within their limits, and within those of the queues
+// above them. If a queue has a quota, jobs that are not preemptible run only within it,
+// because what they hold cannot be reclaimed.
 //
-// It is a hard filter: with it in the profile no placement takes a queue beyond
-// a limit. It refuses to know whose turn it is and what a fair share would be.
+// With this plugin in the profile, no placement makes a queue exceed a limit. It does not
+// order queues and does not consider fair shares.
 //
-// What a task costs its queue is mostly known before any node is looked at, and
-// is then refused there. What depends on the node is bounded from above on each
-// node: memory of a device, whole nodes, layers, the name under which the node's
-// devices are booked, and their product, where a queue has terms for it. A MIG
-// slice counts as its fraction of nvidia.com/gpu where the queue has no terms for
-// the slice. On unified memory what is claimed of devices counts as memory too.
+// What a task costs its queue is mostly known before any node is looked at, and is then
+// checked once for all nodes. What depends on the node is bounded from above for each node:
+// the memory of a device, whole nodes, layers, the resource name of the node's devices, and
+// their product if a queue has a quota, limit or weight for it. A MIG slice counts as its
+// fraction of nvidia.com/gpu if the queue has no quota, limit or weight for the slice. On
+// unified memory, what is claimed of devices counts as memory too.
 package tenantadmission
 
 import (
@@ -27,55 +26,55 @@ const Name = "TenantAdmission"
 
 // The reasons.
 const (
-	QueueForbidsResource engine.Reason = "QueueForbidsResource" // the limit is 0: not theirs to use
-	QueueLimitTooSmall   engine.Reason = "QueueLimitTooSmall"   // the job alone is beyond the limit
-	QueueLimitReached    engine.Reason = "QueueLimitReached"    // together with what the queue holds it is
-	QueueQuotaTooSmall   engine.Reason = "QueueQuotaTooSmall"   // it is not preemptible, and alone is beyond the quota
-	QueueQuotaReached    engine.Reason = "QueueQuotaReached"    // it is, together with others that are not preemptible
+	QueueForbidsResource engine.Reason = "QueueForbidsResource" // the limit is 0
+	QueueLimitTooSmall   engine.Reason = "QueueLimitTooSmall"   // the job alone exceeds the limit
+	QueueLimitReached    engine.Reason = "QueueLimitReached"    // the job exceeds the limit together with what the queue holds
+	QueueQuotaTooSmall   engine.Reason = "QueueQuotaTooSmall"   // the job is not preemptible and alone exceeds the quota
+	QueueQuotaReached    engine.Reason = "QueueQuotaReached"    // it exceeds the quota together with other jobs that are not preemptible
 )
 
 const held = engine.Wait | engine.Evict
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: QueueForbidsResource, Cure: engine.Relax, Phrase: "{subject} is not theirs to use", Meaning: "The queue may not use the resource at all: its limit is 0. The subject is the queue and the resource."},
-	{Reason: QueueLimitTooSmall, Cure: engine.Relax, Phrase: "{subject}: want {want}, the limit is {have}", Meaning: "The task, or the least that must run of its job, takes more of the resource than the queue may ever hold. Have is the limit; the subject is the queue and the resource."},
-	{Reason: QueueLimitReached, Cure: held, Phrase: "{subject}: want {want}, {have} left of the limit", Meaning: "The queue's tasks hold so much of the resource that this one would go beyond the limit. Have is what is left of it; the subject is the queue and the resource."},
-	{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Phrase: "{subject}: not preemptible, want {want}, the quota is {have}", Meaning: "The job is not preemptible, so it runs only inside the queue's quota, and it takes more of the resource than that. Have is the quota; the subject is the queue and the resource."},
-	{Reason: QueueQuotaReached, Cure: engine.Wait, Phrase: "{subject}: not preemptible, want {want}, {have} left of the quota", Meaning: "The job is not preemptible, so it runs only inside the queue's quota, and others that are not preemptible hold too much of it. Have is what is left of the quota; the subject is the queue and the resource."},
+	{Reason: QueueForbidsResource, Cure: engine.Relax, Phrase: "{subject} may not be used", Meaning: "The queue may not use the resource: its limit is 0. The subject is the queue and the resource."},
+	{Reason: QueueLimitTooSmall, Cure: engine.Relax, Phrase: "{subject}: want {want}, the limit is {have}", Meaning: "The task, or the minimum of its job, takes more of the resource than the limit of the queue. Have is the limit; the subject is the queue and the resource."},
+	{Reason: QueueLimitReached, Cure: held, Phrase: "{subject}: want {want}, {have} left of the limit", Meaning: "With this task, the queue would hold more of the resource than its limit. Have is what is left of the limit; the subject is the queue and the resource."},
+	{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Phrase: "{subject}: not preemptible, want {want}, the quota is {have}", Meaning: "The job is not preemptible, so it runs only within the queue's quota, and it takes more of the resource than the quota. Have is the quota; the subject is the queue and the resource."},
+	{Reason: QueueQuotaReached, Cure: engine.Wait, Phrase: "{subject}: not preemptible, want {want}, {have} left of the quota", Meaning: "The job is not preemptible, so it runs only within the queue's quota, and other jobs that are not preemptible hold too much of it. Have is what is left of the quota; the subject is the queue and the resource."},
 }
 
 type plugin struct {
 	view cluster.View
-	job  verdict
+	job  cachedMinimum
 }
 
-// verdict is what was found out about the minimum of the form that was asked about last.
-type verdict struct {
+// cachedMinimum caches the rejection for the minimum of the alternative that was last checked.
+type cachedMinimum struct {
 	alternative *cluster.Alternative
 	rejection   *engine.Rejection
 }
 
-// New builds the plugin. It has no arguments: limits are the queues'.
+// New builds the plugin. It has no arguments: limits are part of the queues.
 var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.view, p.job = s.View, verdict{}
+	p.view, p.job = s.View, cachedMinimum{}
 	s.Hooks.AddPreFilter(p.before)
 	s.Hooks.AddTaskFilter(p.matters, p.admit)
 }
 
-// before judges by what the task costs at least, wherever it goes.
+// before checks the least that the task costs on any node.
 func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if !p.limited(j) {
 		return nil
 	}
 	r := p.judge(j, func(b bound) cost {
 		c := cost{name: b.name, most: t.Shape.Resources.Of(b.name)}
-		if devices := p.least(t.Shape, &b); devices > 0 {
+		if devices := p.leastDeviceCost(t.Shape, &b); devices > 0 {
 			c.most, c.device = devices, true
 		}
 		c.least = c.most
@@ -90,7 +89,7 @@ func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	return r
 }
 
-// limited reports whether the job's queue, or one above it, bounds anything for the job.
+// limited reports whether the job's queue, or one above it, has any bound for the job.
 func (p *plugin) limited(j *cluster.Job) bool {
 	for range p.bounds(j) {
 		return true
@@ -98,8 +97,8 @@ func (p *plugin) limited(j *cluster.Job) bool {
 	return false
 }
 
-// bound is the most of a resource that a queue's tasks may hold: of all of them
-// its limit, of those that are not preemptible its quota.
+// bound is the most of a resource that tasks of a queue may hold: all tasks together its
+// limit, and the tasks that are not preemptible its quota.
 type bound struct {
 	queue *cluster.Queue
 	name  string
@@ -108,7 +107,7 @@ type bound struct {
 	quota bool
 }
 
-// bounds are all that the job is under: its own queue's first, then those above.
+// bounds yields all bounds that apply to the job: those of its queue, then those of the queues above.
 func (p *plugin) bounds(j *cluster.Job) iter.Seq[bound] {
 	return func(yield func(bound) bool) {
 		for q := p.view.Queue(j.Queue); q != nil; q = p.view.Parent(q) {
@@ -128,8 +127,8 @@ func (p *plugin) bounds(j *cluster.Job) iter.Seq[bound] {
 	}
 }
 
-// judge holds a cost against all that the job is under. What can never be had is
-// said before what cannot be had now.
+// judge compares a cost with all bounds of the job. A rejection that waiting does not cure
+// is returned before one that it cures.
 func (p *plugin) judge(j *cluster.Job, of func(bound) cost) *engine.Rejection {
 	var waiting *engine.Rejection
 	for b := range p.bounds(j) {
@@ -143,19 +142,19 @@ func (p *plugin) judge(j *cluster.Job, of func(bound) cost) *engine.Rejection {
 	return waiting
 }
 
-// minimum judges the least that must run of the job, all together.
+// minimum checks what the minimum of the job costs at least.
 func (p *plugin) minimum(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if p.job.alternative != nil && slices.Contains(p.job.alternative.Tasks, t) {
 		return p.job.rejection
 	}
 	i := slices.IndexFunc(j.Alternatives, func(a cluster.Alternative) bool { return slices.Contains(a.Tasks, t) })
 	alt := &j.Alternatives[i]
-	p.job = verdict{alternative: alt}
+	p.job = cachedMinimum{alternative: alt}
 	if alt.Min < 2 {
-		return nil // the task itself was judged already
+		return nil // the task itself is already checked
 	}
 	for b := range p.bounds(j) {
-		if c := p.together(alt.Tasks, alt.Min, &b); b.value > 0 && c.least > b.value {
+		if c := p.costOfCheapest(alt.Tasks, alt.Min, &b); b.value > 0 && c.least > b.value {
 			p.job.rejection = c.reject(&b, b.tooSmall(), engine.Relax, c.least, b.value)
 			break
 		}
@@ -163,24 +162,24 @@ func (p *plugin) minimum(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	return p.job.rejection
 }
 
-// matters where a bound is on something whose cost is not known before.
+// matters reports whether the cost depends on the node for some bound.
 func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	need := &t.Shape.Need
 	if need.None() {
 		return false
 	}
 	_, exact := t.Shape.Cheapest()
-	known := exact && p.nameOf(need) != "" // before any node is looked at
+	known := exact && p.nameOf(need) != "" // the cost is known before any node is looked at
 	for b := range p.bounds(j) {
 		_, product := cluster.SplitProduct(b.name)
 		switch {
 		case b.name == cluster.CPU:
 		case b.name == cluster.Memory:
-			if need.Layers != nil || p.pots() {
-				return true // layers may spill into it, and devices share it
+			if need.Layers != nil || p.hasUnified() {
+				return true // layers may be put into it, and devices may share it
 			}
 		case product != "":
-			if some, all := p.product(need, b.name); some && !(known && all) {
+			if some, all := p.hasProduct(need, b.name); some && !(known && all) {
 				return true
 			}
 		case !known || p.varies(need, &b):
@@ -190,27 +189,27 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	return false
 }
 
-// admit judges by what the task would cost at most on this node.
+// admit checks the most that the task would cost on this node.
 func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 	var layers []cluster.Claim
 	if t.Shape.Open() {
 		ok := false
 		if layers, ok = n.Choose(t.Shape, nil); !ok {
-			return nil // it does not fit, which is not for us to say
+			return nil // the task does not fit; NodeResourcesFit rejects the node
 		}
 	}
 	return p.judge(j, func(b bound) cost { return costOn(t.Shape, n, &b, layers) })
 }
 
-// cost is what a task takes of one resource, as far as that is known.
+// cost is what a task takes of one resource: the least and the most.
 type cost struct {
 	name        string
-	device      bool // it is counted in thousandths of devices
+	device      bool // the amounts are thousandths of devices
 	least, most int64
 }
 
-// judge compares the cost with the bound and with what is left of it. It says
-// never where even the least is too much, or nobody but the job holds anything.
+// judge compares the cost with the bound and with what is left of it. Waiting does not
+// help if even the least is too much, or if only the job itself holds anything.
 func (c *cost) judge(b *bound, j *cluster.Job) *engine.Rejection {
 	left := b.value - b.used
 	switch {
@@ -223,7 +222,7 @@ func (c *cost) judge(b *bound, j *cluster.Job) *engine.Rejection {
 	case c.least > b.value:
 		return c.reject(b, b.tooSmall(), engine.Relax, c.least, b.value)
 	}
-	if own := holds(j, b); own == b.used { // nobody to wait for
+	if own := holds(j, b); own == b.used { // no other job holds anything
 		return c.reject(b, b.tooSmall(), engine.Relax, own+c.most, b.value)
 	}
 	if b.quota {
@@ -232,7 +231,7 @@ func (c *cost) judge(b *bound, j *cluster.Job) *engine.Rejection {
 	return c.reject(b, QueueLimitReached, held, c.most, left)
 }
 
-// tooSmall is the reason why the job can never stay within the bound.
+// tooSmall returns the reason for a job that can never stay within the bound.
 func (b *bound) tooSmall() engine.Reason {
 	if b.quota {
 		return QueueQuotaTooSmall

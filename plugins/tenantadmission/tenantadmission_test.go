@@ -54,7 +54,7 @@ func need(n cluster.Need) *enginetest.JobBuilder {
 	return job("j").Shape(func(s *cluster.Shape) { s.Need = n })
 }
 
-// What is known before any node is looked at.
+// Costs that are known before any node is looked at.
 func TestBefore(t *testing.T) {
 	amd := func() *enginetest.NodeBuilder {
 		return node("amd").With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })
@@ -103,7 +103,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// The limits of the queues above count as well.
+// The limits of the queues above apply as well.
 func TestAncestors(t *testing.T) {
 	under := func() *enginetest.QueueBuilder { return queue().Parent("mid") }
 	tree := func(top, mid int64) []enginetest.Part {
@@ -135,7 +135,7 @@ func TestAncestors(t *testing.T) {
 	}
 }
 
-// What depends on the node.
+// Costs that depend on the node.
 func TestAdmit(t *testing.T) {
 	amd := func() *enginetest.NodeBuilder {
 		return node("n").With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })
@@ -193,7 +193,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// A gang stops at the limit and leaves nothing behind; its surplus stops there too.
+// A gang that would exceed the limit is not placed at all; surplus tasks stop at the limit too.
 func TestSession(t *testing.T) {
 	run := func(j *enginetest.JobBuilder) (placed int, refusal *engine.Refusal) {
 		p, err := New(engine.NoArguments{})

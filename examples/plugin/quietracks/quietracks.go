@@ -1,5 +1,5 @@
-// Package quietracks keeps work off racks that somebody is about to touch: only
-// tasks that may be interrupted go there, and those only if nothing else is free.
+// Package quietracks keeps tasks off racks that are about to be maintained. Only
+// preemptible tasks are placed there, and only if no other node is better.
 package quietracks
 
 import (
@@ -13,7 +13,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "QuietRacks"
 
-// RackIsQuiet: the node is in a rack that takes no work that cannot be interrupted.
+// RackIsQuiet is given for a node in a quiet rack and a task that is not preemptible.
 const RackIsQuiet engine.Reason = "RackIsQuiet"
 
 type arguments struct {

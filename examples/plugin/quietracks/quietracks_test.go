@@ -60,7 +60,7 @@ func TestQuietRacks(t *testing.T) {
 func TestArgumentsAreStrict(t *testing.T) {
 	for _, bad := range []string{`{}`, `{"rack": ["r1"]}`, `{"racks": "r1"}`} {
 		if _, err := quietracks.New(enginetest.Arguments(bad)); err == nil {
-			t.Errorf("%s was taken", bad)
+			t.Errorf("%s was accepted", bad)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package keep protects jobs with the label "keep": they are neither evicted nor moved.
 //
-// It refuses to know which user may set the label; that is decided where jobs are admitted.
+// It does not check which user may set the label; that is decided where jobs are admitted.
 package keep
 
 import (
@@ -11,7 +11,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "Keep"
 
-// Kept is a victim that is protected because its job has the label.
+// Kept is given for a victim that is protected because its job has the label.
 const Kept engine.Reason = "Kept"
 
 const label = "keep"
@@ -29,7 +29,7 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddMovable(spare)
 }
 
-// spare is the same for every job that asks, so there is nothing to prepare.
+// spare returns the same function for every job that needs room.
 func spare(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
 
 func judge(v *engine.Victim) engine.Verdict {

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-func TestSpared(t *testing.T) {
+func TestProtected(t *testing.T) {
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
 		want engine.Verdict
@@ -32,6 +32,6 @@ func TestSpared(t *testing.T) {
 
 func TestArgumentsAreStrict(t *testing.T) {
 	if _, err := New(enginetest.Arguments(`{"label": "hold"}`)); err == nil {
-		t.Error("an argument that it does not have was taken")
+		t.Error("an unknown argument was accepted")
 	}
 }

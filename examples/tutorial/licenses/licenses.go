@@ -1,7 +1,7 @@
 // Package licenses gives each task of a job with the label "license" one of the licenses
-// of its node. A node has as many as its label "licenses" says.
+// of its node. The label "licenses" of a node is the number of its licenses.
 //
-// It refuses to know where licenses come from: each that is taken is reported.
+// It does not manage licenses; it reports each license that is taken.
 package licenses
 
 import (
@@ -14,18 +14,18 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "Licenses"
 
-// NoLicense is a node whose licenses are all held.
+// NoLicense is given for a node on which all licenses are held.
 const NoLicense engine.Reason = "NoLicense"
 
 type plugin struct {
-	report func(task cluster.TaskRef, node string) // of each license that is held for good
+	report func(task cluster.TaskRef, node string) // called for each task that is bound
 
-	read  cluster.Since // up to where the View was read
+	read  cluster.Since // the version of the View that was read
 	runs  map[int]int   // licenses that tasks on the node held when the session opened, by slot
-	tried map[int]int   // how many more the session has reserved, or fewer, by slot
+	tried map[int]int   // by how much the session has changed that number, by slot
 }
 
-// Builder makes plugins that report each license that is taken.
+// Builder returns a builder of plugins that report each license that is taken.
 func Builder(report func(task cluster.TaskRef, node string)) engine.PluginBuilder {
 	return engine.WithoutArguments(func() engine.Plugin { return &plugin{report: report} })
 }
@@ -45,14 +45,14 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		}
 	})
 	s.Hooks.AddReserve(licensed, engine.Reserver{Reserve: p.reserve, Unreserve: p.unreserve})
-	s.Hooks.AddWake(engine.WakeNodes) // a license becomes free when a task leaves its node
+	s.Hooks.AddWake(engine.WakeNodes) // a license becomes free when a task releases its node
 	s.Hooks.AddObserver(engine.Observer{Bound: p.report})
 }
 
 func licensed(_ *cluster.Task, j *cluster.Job) bool { return j.Labels["license"] != "" }
 
 func (p *plugin) reserve(_ *cluster.Task, n *cluster.Node) *engine.Rejection {
-	has, _ := strconv.Atoi(n.Labels["licenses"]) // a label that is no number is none
+	has, _ := strconv.Atoi(n.Labels["licenses"]) // a label that is not a number counts as 0
 	p.tried[n.Slot()]++
 	if p.runs[n.Slot()]+p.tried[n.Slot()] > has {
 		r := &engine.Rejection{Reason: NoLicense, Cure: engine.Wait | engine.Evict, Subject: n.Name, Want: engine.Quantity{Value: 1, Unit: engine.Count}}

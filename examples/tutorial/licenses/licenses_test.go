@@ -40,7 +40,7 @@ func TestLicenses(t *testing.T) {
 		}
 	}
 
-	// Three of four licenses are taken, so the pair places one task, and gives its license back.
+	// Three of four licenses are taken. The pair gets one license, and returns it when its second task is rejected.
 	out := run(1)
 	if len(out.Decisions) != 4 || len(out.Refusals) != 1 || out.Refusals[0].Job != "job/pair" || out.Refusals[0].Reason != licenses.NoLicense || out.Refusals[0].Permanent {
 		t.Fatalf("%+v", out)
@@ -53,7 +53,7 @@ func TestLicenses(t *testing.T) {
 		t.Errorf("reported: %v", held)
 	}
 
-	// The gang ends, so the pair has its turn at once.
+	// The gang ends, and the pair is tried again at once.
 	if err := scheduler.Apply(cluster.JobGone{Job: "job/gang"}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +62,9 @@ func TestLicenses(t *testing.T) {
 	}
 }
 
-// TestVictimsGiveTheirLicense: devices are free, and the license is held by a job that may
-// be preempted.
-func TestVictimsGiveTheirLicense(t *testing.T) {
+// TestVictimsReleaseTheirLicense checks an eviction for a license: devices are free, and
+// the license is held by a job that may be preempted.
+func TestVictimsReleaseTheirLicense(t *testing.T) {
 	registry := standard.Registry()
 	if err := registry.RegisterPluginBuilder(licenses.Name, licenses.Builder(nil)); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package lostwork prefers victims that have run for a short time: an eviction loses
-// the work since the start.
+// Package lostwork prefers victims that have run for a short time, because an eviction
+// loses the work since the start.
 package lostwork
 
 import (

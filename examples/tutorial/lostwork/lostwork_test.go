@@ -12,15 +12,15 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-func TestTheYoungerWorkIsLost(t *testing.T) {
+func TestTheYoungerTasksAreEvicted(t *testing.T) {
 	gpus := func(name string) *enginetest.NodeBuilder {
 		return enginetest.Node(name).CPU(8, "64Gi").GPUs(4, "A100", "80Gi")
 	}
 	low := func(name, node string, devices int) *enginetest.JobBuilder {
 		return enginetest.Job(name).Devices(devices).Preemptible().Priority(1).On(node)
 	}
-	// On a, one task that runs for an hour; on b, two that run for minutes. Without the
-	// plugin the plan with fewer tasks would be taken.
+	// On a, one task has run for an hour; on b, two have run for minutes. Without the
+	// plugin, the plan with fewer tasks is chosen.
 	state := enginetest.State(gpus("a"), gpus("b"),
 		low("hour", "a", 2), enginetest.Job("a-rest").Devices(2).On("a"),
 		low("minute-1", "b", 1), low("minute-2", "b", 1), enginetest.Job("b-rest").Devices(2).On("b"),

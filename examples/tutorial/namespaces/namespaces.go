@@ -1,8 +1,8 @@
 // Package namespaces counts the tasks that are placed in each namespace, and
-// lets no namespace have more of them than a cap.
+// rejects tasks beyond a cap.
 //
-// It counts tasks and refuses to know how large they are: what a tenant may
-// hold of a resource is a queue's limit.
+// It does not consider the size of tasks. What a tenant may hold of a resource is the
+// limit of a queue.
 package namespaces
 
 import (
@@ -19,19 +19,19 @@ const Name = "NamespaceAllocationTracker"
 
 // The reasons.
 const (
-	NamespaceFull        engine.Reason = "NamespaceFull"        // tasks of the namespace hold all that the cap allows
-	NamespaceCapTooSmall engine.Reason = "NamespaceCapTooSmall" // the job alone is beyond the cap
+	NamespaceFull        engine.Reason = "NamespaceFull"        // the namespace has as many tasks as the cap allows
+	NamespaceCapTooSmall engine.Reason = "NamespaceCapTooSmall" // the job alone exceeds the cap
 )
 
-// reasons documents what the plugin gives as reasons.
+// reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: NamespaceFull, Cure: engine.Wait | engine.Evict, Meaning: "As many tasks of the namespace are placed as may be. Have is how many more may be; the subject is the namespace."},
-	{Reason: NamespaceCapTooSmall, Cure: engine.Relax, Meaning: "The least that must run of the job is more than may be placed of its namespace. Have is the cap; the subject is the namespace."},
+	{Reason: NamespaceFull, Cure: engine.Wait | engine.Evict, Meaning: "The namespace has as many placed tasks as the cap allows. Have is how many more are allowed; the subject is the namespace."},
+	{Reason: NamespaceCapTooSmall, Cure: engine.Relax, Meaning: "The minimum of the job is more than the cap of its namespace. Have is the cap; the subject is the namespace."},
 }
 
-// arguments are what a profile may say about the plugin.
+// arguments are the plugin's arguments.
 type arguments struct {
-	// MaxTasks is how many tasks of one namespace may be placed at a time; 0: any number.
+	// MaxTasks is how many tasks of one namespace may be placed at a time; 0 means no cap.
 	MaxTasks int `json:"maxTasks"`
 }
 
@@ -39,11 +39,11 @@ type tracker struct {
 	arguments
 	report func(tasks map[string]int)
 
-	tasks map[string]int // placed, by namespace
+	tasks map[string]int // placed tasks by namespace
 }
 
-// Builder makes trackers that report the tasks of each namespace when a session
-// closes. What a plugin needs of the program it runs in, the program hands over here.
+// Builder returns a builder of trackers that report the tasks of each namespace when a
+// session closes. The program passes what a plugin needs from it as arguments of Builder.
 func Builder(report func(tasks map[string]int)) engine.PluginBuilder {
 	return engine.WithArguments(nil, func(a arguments) (engine.Plugin, error) {
 		if a.MaxTasks < 0 {
@@ -57,7 +57,7 @@ func (p *tracker) Name() string                { return Name }
 func (p *tracker) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *tracker) OnSessionOpen(s *engine.Session) {
-	// The cluster may have changed since the last session: count anew.
+	// The cluster may have changed since the last session: count again.
 	p.tasks = map[string]int{}
 	for _, job := range s.View.Jobs() {
 		for _, t := range job.Tasks() {
@@ -77,7 +77,7 @@ func (p *tracker) OnSessionOpen(s *engine.Session) {
 
 func (p *tracker) OnSessionClose(*engine.Session) { p.report(maps.Clone(p.tasks)) }
 
-// admit tells what waiting cures from what it does not.
+// admit distinguishes rejections that waiting cures from those that it does not.
 func (p *tracker) admit(t *cluster.Task, job *cluster.Job) *engine.Rejection {
 	if least := minimum(t, job); least > p.MaxTasks {
 		return &engine.Rejection{
@@ -94,7 +94,7 @@ func (p *tracker) admit(t *cluster.Task, job *cluster.Job) *engine.Rejection {
 	}
 }
 
-// minimum is how many tasks must stand together in the form of the job that the task is of.
+// minimum returns the minimum of the alternative that the task belongs to.
 func minimum(t *cluster.Task, job *cluster.Job) int {
 	for i := range job.Alternatives {
 		if alt := &job.Alternatives[i]; slices.Contains(alt.Tasks, t) {

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// open starts a session with everything that comes with Berth, and the tracker.
+// open starts a session with all plugins that ship with Berth, and the tracker.
 func open(t *testing.T, state *cluster.State, arguments string) (*engine.Session, *tracker) {
 	t.Helper()
 	p, err := Builder(func(map[string]int) {})(enginetest.Arguments(arguments))
@@ -62,9 +62,9 @@ func TestCountsFollowTheStatement(t *testing.T) {
 	}
 	expect("a gang is placed", map[string]int{"research": 3})
 
-	// One device is left: the first of the gang takes it, the second finds none.
+	// One device is free: the first task of the gang takes it, and the second finds none.
 	if r := place("job/half"); r == nil || r.Attempts[0].Placed != 1 {
-		t.Fatalf("it should fail half-way: %+v", r)
+		t.Fatalf("want a refusal after the first task: %+v", r)
 	}
 	expect("a gang fails half-way", map[string]int{"research": 3})
 
@@ -139,7 +139,7 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// A session counts the books it finds, and reports when it closes.
+// A session counts the tasks in State when it opens, and reports when it closes.
 func TestReport(t *testing.T) {
 	state := enginetest.State(node("a", 8),
 		enginetest.Job("train").Namespace("research").Gang(2).Devices(1),

@@ -1,5 +1,5 @@
-// Package spot decides which jobs may run on spot instances: only those that may be
-// interrupted, and only if no regular instance will do.
+// Package spot decides which jobs may run on spot instances: only preemptible jobs, and
+// only if no regular node is better.
 package spot
 
 import (
@@ -10,7 +10,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "spot-instance-manager"
 
-// SpotNotAllowed is a task that must not be interrupted, on a node that can go at any time.
+// SpotNotAllowed is given for a spot instance and a job that is not preemptible.
 const SpotNotAllowed engine.Reason = "SpotNotAllowed"
 
 type plugin struct {
@@ -19,12 +19,12 @@ type plugin struct {
 	nonSpotScore   float64
 }
 
-// New builds the plugin. It takes no arguments yet, so any are an error.
+// New builds the plugin. It has no arguments yet, so any argument is an error.
 var New = engine.WithoutArguments(func() engine.Plugin {
 	return &plugin{
 		spotLabelKey:   "kai.scheduler/instance-type",
 		spotLabelValue: "spot",
-		nonSpotScore:   100, // the most a score can be; the weight says how much it counts
+		nonSpotScore:   100, // the maximum of a score; the plugin's weight decides how much it counts
 	}
 })
 
@@ -37,7 +37,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		}
 		return &engine.Rejection{
 			Reason:  SpotNotAllowed,
-			Cure:    engine.Grow | engine.Relax, // regular nodes would help, or a preemptible job
+			Cure:    engine.Grow | engine.Relax, // regular nodes help, or making the job preemptible
 			Subject: p.spotLabelKey + "=" + p.spotLabelValue,
 		}
 	})

@@ -13,8 +13,8 @@ import (
 
 const label = "kai.scheduler/instance-type"
 
-// This plugin and the one that ships differ in the form of their hooks: each row
-// below must come out the same with both.
+// This plugin and the one that ships use different forms of hooks. Both must give the same
+// result for each case.
 var forms = map[string]engine.PluginBuilder{
 	"task form":   spot.New,
 	"static form": spotinstancemanager.New,
@@ -22,7 +22,7 @@ var forms = map[string]engine.PluginBuilder{
 
 func TestPlacement(t *testing.T) {
 	regular := enginetest.Node("regular").Label(label, "on-demand")
-	onSpot := enginetest.Node("a-spot").Label(label, "spot") // by name alone it would come first
+	onSpot := enginetest.Node("a-spot").Label(label, "spot") // first by name
 	train := enginetest.Job("train")
 	batch := enginetest.Job("batch").Preemptible()
 
@@ -47,7 +47,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// decide runs one session with the plugin alone, at weight 10, and says what became of the job.
+// decide runs one session with the plugin alone, at weight 10, and returns the result for the job.
 func decide(t *testing.T, build engine.PluginBuilder, parts []enginetest.Part) string {
 	t.Helper()
 	registry := engine.NewRegistry()
@@ -77,6 +77,6 @@ func TestArgumentsAreStrict(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := spot.New(enginetest.Arguments(`{"nonSpotScore": 1000}`)); err == nil {
-		t.Error("an argument that it does not have was taken")
+		t.Error("an unknown argument was accepted")
 	}
 }

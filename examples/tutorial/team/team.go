@@ -1,4 +1,4 @@
-// Package team keeps nodes with the label "team" for the namespace of that name.
+// Package team reserves nodes with the label "team" for the namespace of that name.
 package team
 
 import (

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/plugins/fairshare"
+	"github.com/berth-project/berth/internal/fairshare"
 )
 
 // What Entitled tries at most.

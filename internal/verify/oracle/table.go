@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/plugins/fairshare"
+	"github.com/berth-project/berth/internal/fairshare"
 )
 
 // The resources that cases are drawn with.

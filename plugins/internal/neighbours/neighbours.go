@@ -1,12 +1,12 @@
-// Package neighbours counts the placed tasks that a term of job affinity
-// matches, domain by domain, so that nobody has to look at the whole cluster to
-// judge one node. The plugins about affinity share it because no plugin may
-// import another; it is no plugin and has no hooks of its own.
+// Package neighbours counts, for each domain, the placed tasks that a term of job affinity
+// matches, so that one node can be checked without looking at the whole cluster. The
+// affinity plugins share it because a plugin may not import another one. It is not a
+// plugin itself.
 //
-// It counts and refuses to know what a count means for a task. A task counts
-// while it is on a node or was promised room there. One that was evicted does not: it
-// has made room, and until it has left, State keeps tasks waiting that must be away
-// from it. One that does not leave in time counts again.
+// A task counts while it is on a node or has a reservation there. A task that was evicted
+// does not count: other tasks may be placed already, and State lets a task that must be
+// away from it wait until it has released its room. If it does not release its room in
+// time, it counts again.
 package neighbours
 
 import (
@@ -17,23 +17,23 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Counter keeps the counts of one plugin from session to session. Opened, it
-// looks at the nodes that changed since it was last opened; within the session it
-// follows the events. It is not safe for concurrent use.
+// Counter keeps the counts of one plugin from session to session. Open counts the nodes
+// again that changed since the last session. During a session, the counts follow
+// its events. A Counter is not safe for concurrent use.
 type Counter struct {
-	// Holders also counts where the required anti-terms of placed jobs are held,
-	// for Against. It costs a look at every placed task.
+	// Holders also counts the required anti-terms of placed jobs, for Against. For that,
+	// every placed task is looked at.
 	Holders bool
 
 	view    cluster.View
-	known   uint64 // version of the view that the counts are up to date with
+	known   uint64 // version of the view for which the counts are correct
 	session uint64
-	terms   map[string]*Term // asked for, by key
-	held    map[string]*Term // held by placed jobs, by key
+	terms   map[string]*Term // terms that Term was called with, by key
+	held    map[string]*Term // required anti-terms of placed jobs, by key
 	changes uint64
 }
 
-// Open brings the counts up to date and follows the session from here on.
+// Open updates the counts and registers handlers that follow the session.
 func (c *Counter) Open(s *engine.Session) {
 	if c.view != s.View {
 		c.view, c.known = s.View, 0
@@ -42,7 +42,7 @@ func (c *Counter) Open(s *engine.Session) {
 	c.session++
 	c.changes++
 	for key, t := range c.terms {
-		if t.asked+1 < c.session { // nobody asked in the last session
+		if t.lastUsed+1 < c.session { // it was not used in the last session
 			delete(c.terms, key)
 		}
 	}
@@ -50,23 +50,23 @@ func (c *Counter) Open(s *engine.Session) {
 		c.view.Recent().Nodes(c.known, c.recount)
 	}
 	c.known = c.view.Version()
-	hear := func(by int) func(*engine.Event) {
+	countOn := func(by int) func(*engine.Event) {
 		return func(e *engine.Event) {
-			// Otherwise a session was opened on another State, or the node is gone and
-			// its tasks do not count.
+			// The condition is false if a session was opened on another State, or if the node
+			// was removed, so that its tasks do not count.
 			if c.view == s.View && c.view.Node(e.Node.Name) == e.Node {
 				c.add(e.Task, e.Node, by)
 			}
 		}
 	}
-	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: hear(+1), DeallocateFunc: hear(-1)})
+	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: countOn(+1), DeallocateFunc: countOn(-1)})
 }
 
-// Changes grows whenever Against may answer differently.
+// Changes returns a number that grows whenever the result of Against may change.
 func (c *Counter) Changes() uint64 { return c.changes }
 
-// Term is the count for one of the job's terms. The first who asks for a term
-// has it counted over the whole cluster.
+// Term returns the count for one of the job's terms. The first call for a term looks at
+// the whole cluster.
 func (c *Counter) Term(j *cluster.Job, t *cluster.JobTerm) *Term {
 	key := keyOf(j, t)
 	term := c.terms[key]
@@ -81,12 +81,12 @@ func (c *Counter) Term(j *cluster.Job, t *cluster.JobTerm) *Term {
 			}
 		}
 	}
-	term.asked = c.session
+	term.lastUsed = c.session
 	return term
 }
 
-// Against are the required anti-terms of placed jobs that match the job: it may
-// not go where they are held. They come in the order of their keys.
+// Against returns the required anti-terms of placed jobs that match the job, in the order
+// of their keys. The job may not be placed in a domain where one of them counts a task.
 func (c *Counter) Against(j *cluster.Job) []*Term {
 	var out []*Term
 	for _, t := range c.held {
@@ -98,13 +98,13 @@ func (c *Counter) Against(j *cluster.Job) []*Term {
 	return out
 }
 
-// recount works the slot's part of every count out again.
+// recount counts the node in the slot again, for all terms.
 func (c *Counter) recount(slot int) {
 	for _, t := range c.terms {
-		t.forget(slot)
+		t.removeNode(slot)
 	}
 	for key, t := range c.held {
-		if t.forget(slot); len(t.cells) == 0 {
+		if t.removeNode(slot); len(t.perNode) == 0 {
 			delete(c.held, key)
 		}
 	}
@@ -130,12 +130,12 @@ func (c *Counter) add(task *cluster.Task, n *cluster.Node, by int) {
 	}
 	for i := range task.Job.Affinity {
 		if t := &task.Job.Affinity[i]; t.Anti && t.Weight == 0 {
-			c.hold(task.Job, t, n, by)
+			c.addHeld(task.Job, t, n, by)
 		}
 	}
 }
 
-func (c *Counter) hold(j *cluster.Job, t *cluster.JobTerm, n *cluster.Node, by int) {
+func (c *Counter) addHeld(j *cluster.Job, t *cluster.JobTerm, n *cluster.Node, by int) {
 	key := keyOf(j, t)
 	term := c.held[key]
 	if term == nil {
@@ -143,7 +143,7 @@ func (c *Counter) hold(j *cluster.Job, t *cluster.JobTerm, n *cluster.Node, by i
 		c.held[key] = term
 		c.changes++
 	}
-	if term.add(n, by); len(term.cells) == 0 {
+	if term.add(n, by); len(term.perNode) == 0 {
 		delete(c.held, key)
 		c.changes++
 	}

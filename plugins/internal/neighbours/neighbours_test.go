@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// follower is a plugin that does nothing but count.
+// follower is a plugin that only counts.
 type follower struct{ Counter }
 
 func (f *follower) Name() string                    { return "follower" }
@@ -31,7 +31,7 @@ var terms = []cluster.JobTerm{
 	{Selector: cluster.Term{{Key: "app", Operator: cluster.Exists}}, Within: "rack", Anti: true},
 }
 
-// counted is everything that a counter says about a job, spelled out.
+// counted returns all counts of a counter for a job, by term and node.
 func counted(c *Counter, s *cluster.State, j *cluster.Job) map[string]int {
 	out := map[string]int{}
 	for i := range terms {
@@ -53,9 +53,9 @@ func counted(c *Counter, s *cluster.State, j *cluster.Job) map[string]int {
 	return out
 }
 
-// Whatever happens, within a session or between two, the counts are those that
-// a new counter finds.
-func TestCountsStayInStep(t *testing.T) {
+// After any changes, within a session or between two, the counts are those of a new
+// counter.
+func TestCountsAreUpToDate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := enginetest.State(
 			enginetest.Node("n0").CPU(8, "8Gi").Label("rack", "r0").Label("zone", "z"),
@@ -112,7 +112,7 @@ func TestCountsStayInStep(t *testing.T) {
 	})
 }
 
-// running are the tasks that run, on nodes that are gone as well.
+// running returns the tasks that run, also on nodes that were removed.
 func running(jobs []*cluster.Job) []*cluster.Task {
 	var out []*cluster.Task
 	for _, j := range jobs {
@@ -125,7 +125,7 @@ func running(jobs []*cluster.Job) []*cluster.Task {
 	return out
 }
 
-// jobPut is a job, or another spec of it.
+// jobPut returns a new job, or a new spec of an existing one.
 func jobPut(t *rapid.T, name string) cluster.JobPut {
 	b := enginetest.Job(name).CPU(1000, "1Gi").Gang(2).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
 	if k := rapid.IntRange(0, 2*len(terms)).Draw(t, "term"); k < len(terms) {
@@ -134,7 +134,7 @@ func jobPut(t *rapid.T, name string) cluster.JobPut {
 	return cluster.JobPut{Job: *b.Namespace(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace")).Build()}
 }
 
-// between changes the State while no session hears of it.
+// between changes the State while no session is open.
 func between(t *rapid.T, state *cluster.State, jobs []*cluster.Job) {
 	for range rapid.IntRange(0, 3).Draw(t, "changes") {
 		name := fmt.Sprintf("n%d", rapid.IntRange(0, 3).Draw(t, "node"))
@@ -163,7 +163,7 @@ func between(t *rapid.T, state *cluster.State, jobs []*cluster.Job) {
 	}
 }
 
-// removeNode removes the node; what runs there may end with it.
+// removeNode removes the node. The tasks on it may end with it.
 func removeNode(t *rapid.T, state *cluster.State, name string) {
 	n := state.Node(name)
 	if n == nil {
@@ -194,13 +194,13 @@ func compare(t *rapid.T, f *follower, state *cluster.State, asker *cluster.Job) 
 	defer s.Close()
 	want, got := counted(&fresh.Counter, state, asker), counted(&f.Counter, state, asker)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("counts (-anew +kept):\n%s", diff)
+		t.Fatalf("counts (-new counter +kept counter):\n%s", diff)
 	}
 }
 
-// A task that is still on a node that is gone does not count. When it is evicted,
-// no rack loses a task, whatever node has the slot by now.
-func TestEvictedFromANodeThatIsGone(t *testing.T) {
+// A task on a node that was removed does not count. When it is evicted, the count of no rack
+// changes, whichever node has the slot now.
+func TestEvictedFromARemovedNode(t *testing.T) {
 	for name, next := range map[string][]cluster.Change{
 		"the slot is free":          nil,
 		"another node has the slot": {cluster.NodePut{Node: *enginetest.Node("n2").CPU(8, "8Gi").Label("rack", "r0").Build()}},
@@ -232,14 +232,14 @@ func TestEvictedFromANodeThatIsGone(t *testing.T) {
 			}
 			stmt.Discard()
 			if got := f.Term(asker, &terms[0]).Anywhere(); got != want {
-				t.Errorf("%d tasks after it was taken back, want %d", got, want)
+				t.Errorf("%d tasks after the eviction was undone, want %d", got, want)
 			}
 		})
 	}
 }
 
-// A counter that nobody asks any more forgets the term.
-func TestForgets(t *testing.T) {
+// A counter drops a term that is no longer used.
+func TestUnusedTermsAreDropped(t *testing.T) {
 	f := &follower{}
 	e, state := enginetest.Engine(f), enginetest.State(enginetest.Node("n").CPU(1, "1Gi"))
 	asker := enginetest.Job("asker").Build()

@@ -8,22 +8,22 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Term is a count of tasks by domain. It stays up to date until the session ends.
+// Term counts tasks by domain. The counts are kept up to date until the session ends.
 type Term struct {
-	// Subject says what is counted, for rejections: "app in (web) within rack".
+	// Subject describes the term for rejections: "app in (web) within rack".
 	Subject string
 
 	key        string
 	selector   cluster.Term
 	namespaces []string
 	within     string
-	cells      map[int]cell   // by slot: what its node adds to which domain
-	domains    map[string]int // by domain
+	perNode    map[int]nodeCount // by slot: the domain of the node and the tasks counted there
+	domains    map[string]int    // tasks by domain
 	total      int
-	asked      uint64 // session in which somebody last asked for it
+	lastUsed   uint64 // session in which the term was last used
 }
 
-type cell struct {
+type nodeCount struct {
 	domain string
 	tasks  int
 }
@@ -31,11 +31,11 @@ type cell struct {
 func newTerm(key string, j *cluster.Job, t *cluster.JobTerm) *Term {
 	return &Term{
 		Subject: subject(t), key: key, selector: t.Selector, namespaces: namespaces(j, t), within: t.Within,
-		cells: map[int]cell{}, domains: map[string]int{},
+		perNode: map[int]nodeCount{}, domains: map[string]int{},
 	}
 }
 
-// namespaces are those that the term looks in: the job's own unless it says otherwise.
+// namespaces returns the namespaces of the term; by default the namespace of the job.
 func namespaces(j *cluster.Job, t *cluster.JobTerm) []string {
 	if len(t.Namespaces) == 0 {
 		return []string{j.Namespace}
@@ -43,7 +43,7 @@ func namespaces(j *cluster.Job, t *cluster.JobTerm) []string {
 	return t.Namespaces
 }
 
-// keyOf spells out what a term counts, so that equal terms share one count.
+// keyOf returns a text that is equal for equal terms, so that they share one count.
 func keyOf(j *cluster.Job, t *cluster.JobTerm) string {
 	return fmt.Sprintf("%q %q %q", t.Within, namespaces(j, t), t.Selector)
 }
@@ -79,7 +79,7 @@ func (t *Term) Matches(j *cluster.Job) bool {
 	return slices.Contains(t.namespaces, j.Namespace) && t.selector.Matches(j.Labels)
 }
 
-// In is how many tasks count in the node's domain; false if it is in none.
+// In returns how many tasks count in the node's domain. The result is false if the node is in no domain.
 func (t *Term) In(n *cluster.Node) (tasks int, known bool) {
 	domain, ok := n.Domain(t.within)
 	if !ok {
@@ -88,15 +88,15 @@ func (t *Term) In(n *cluster.Node) (tasks int, known bool) {
 	return t.domains[domain], true
 }
 
-// Within is the label that names the domains; "" is the node itself.
+// Within returns the label that names the domains; "" means that each node is a domain.
 func (t *Term) Within() string { return t.within }
 
-// Anywhere is how many tasks count in all domains.
+// Anywhere returns how many tasks count in all domains together.
 func (t *Term) Anywhere() int { return t.total }
 
-// add counts tasks on the node; a node that is in no domain has no neighbours.
+// add adds tasks to the count of the node. A node that is in no domain is ignored.
 func (t *Term) add(n *cluster.Node, by int) {
-	c, ok := t.cells[n.Slot()]
+	c, ok := t.perNode[n.Slot()]
 	if !ok {
 		domain, known := n.Domain(t.within)
 		if !known {
@@ -105,23 +105,23 @@ func (t *Term) add(n *cluster.Node, by int) {
 		c.domain = domain
 	}
 	c.tasks += by
-	t.move(c.domain, by)
+	t.addToDomain(c.domain, by)
 	if c.tasks == 0 {
-		delete(t.cells, n.Slot())
+		delete(t.perNode, n.Slot())
 	} else {
-		t.cells[n.Slot()] = c
+		t.perNode[n.Slot()] = c
 	}
 }
 
-// forget takes back what the slot's node added.
-func (t *Term) forget(slot int) {
-	if c, ok := t.cells[slot]; ok {
-		t.move(c.domain, -c.tasks)
-		delete(t.cells, slot)
+// forget removes what the node in the slot added.
+func (t *Term) removeNode(slot int) {
+	if c, ok := t.perNode[slot]; ok {
+		t.addToDomain(c.domain, -c.tasks)
+		delete(t.perNode, slot)
 	}
 }
 
-func (t *Term) move(domain string, by int) {
+func (t *Term) addToDomain(domain string, by int) {
 	t.total += by
 	if t.domains[domain] += by; t.domains[domain] == 0 {
 		delete(t.domains, domain)

@@ -1,8 +1,7 @@
-// Package selector is the filter behind the plugins that compare the labels a
-// shape demands with those of a node: text with text, all of them equal.
+// Package selector is the filter that LabelFilter and LabelMatchingFilter share. It
+// compares the labels that a shape requires with those of a node, as text.
 //
-// It does not know what a label means. The plugins say which shapes they are
-// for and which reason they give.
+// The plugins decide to which shapes it applies and which reason it gives.
 package selector
 
 import (
@@ -10,30 +9,30 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Filter rejects nodes that lack a label which a shape demands.
+// Filter rejects nodes that lack a label that a shape requires.
 type Filter struct {
-	Plugin  string                    // its name in a profile
-	Doc     engine.ReasonDoc          // of the reason that it gives
-	Concern func(*cluster.Shape) bool // which shapes with a selector it is for
+	Plugin  string                    // the name of the plugin in a profile
+	Doc     engine.ReasonDoc          // the reason that the filter gives
+	Concern func(*cluster.Shape) bool // reports whether the filter applies to a shape with a selector
 }
 
-// Name is the plugin's name.
+// Name returns the name of the plugin.
 func (f *Filter) Name() string { return f.Plugin }
 
-// Reasons documents the one that the plugin gives.
+// Reasons documents the one reason that the filter gives.
 func (f *Filter) Reasons() []engine.ReasonDoc { return []engine.ReasonDoc{f.Doc} }
 
 // OnSessionOpen registers the filter.
 func (f *Filter) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(f.Matters, f.Admit) }
 
-// Matters reports whether the filter is for the shape.
+// Matters reports whether the filter applies to the shape.
 func (f *Filter) Matters(s *cluster.Shape) bool { return len(s.Selector) > 0 && f.Concern(s) }
 
-// Admit rejects the node for the first label that it lacks or has another value for.
+// Admit rejects the node for the first required label that is missing or has another value.
 func (f *Filter) Admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	for i := range s.Selector {
 		l := &s.Selector[i]
-		// An empty value is a value: the label itself must be there.
+		// A label with an empty value is not the same as a missing label.
 		if v, ok := n.Labels[l.Key]; !ok || v != l.Value {
 			return &engine.Rejection{
 				Precedence: engine.OtherKind,

@@ -1,10 +1,10 @@
-// Package tier says what the tier of a queue is worth: what a Guaranteed queue
-// holds within its quota is Guaranteed, and what it holds beyond is Standard.
+// Package tier decides as which tier a queue counts: what a Guaranteed queue holds
+// within its quota is Guaranteed, and what it holds beyond its quota is Standard.
 package tier
 
 import "github.com/berth-project/berth/cluster"
 
-// With is the tier of the queue for a job that requests so much more.
+// With returns the tier of the queue for a job that requests more of its resources.
 func With(s cluster.View, q *cluster.Queue, asks func(resource string) int64) cluster.Tier {
 	if q.Tier != cluster.TierGuaranteed {
 		return q.Tier
@@ -17,10 +17,10 @@ func With(s cluster.View, q *cluster.Queue, asks func(resource string) int64) cl
 	return q.Tier
 }
 
-// Without is the tier of the queue for a victim that would be evicted and give back
-// what it holds. A victim that holds nothing that the quota names is within it. Keeps:
-// without the victim the queue would hold less than its quota, so the victim is
-// protected.
+// Without returns the tier of the queue for a victim that would release what it holds. A
+// victim that holds nothing of the resources in the quota counts as within the quota.
+// The result keeps is true if the queue would hold less than its quota without the
+// victim. The victim must then be protected.
 func Without(s cluster.View, q *cluster.Queue, holds func(resource string) int64) (tier cluster.Tier, keeps bool) {
 	if q.Tier != cluster.TierGuaranteed {
 		return q.Tier, false
@@ -38,7 +38,7 @@ func Without(s cluster.View, q *cluster.Queue, holds func(resource string) int64
 	return tier, false
 }
 
-// Weakest is the weakest tier that the queue may count as.
+// Weakest returns the weakest tier that the queue may count as.
 func Weakest(q *cluster.Queue) cluster.Tier {
 	if q.Tier == cluster.TierGuaranteed {
 		return cluster.TierStandard

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
-// What a Guaranteed queue got as Guaranteed it holds as Guaranteed: otherwise a
-// Standard one would take it back.
+// What a Guaranteed queue is given as Guaranteed it also holds as Guaranteed. Otherwise a
+// Standard queue could take it back.
 func TestTierOfVictims(t *testing.T) {
 	devices := func(n int64) func(string) int64 {
 		return func(resource string) int64 {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -13,7 +12,7 @@ import (
 
 const hour = int64(3600e9)
 
-// shared divides 6 devices between queues that ask for 6 each, at 100 hours, with a half-life of 10.
+// shared divides 6 devices among queues that request 6 each.
 func shared(decay Decay, queues ...enginetest.Part) *Tree {
 	parts := append(queues, enginetest.Node("n").CPU(0, "0").GPUs(6, "A100", "80Gi"))
 	s := enginetest.State(parts...)
@@ -27,8 +26,8 @@ func shared(decay Decay, queues ...enginetest.Part) *Tree {
 	return Shares(s.View(), Offered(s.View()), Settings{Decay: decay})
 }
 
-// A full cluster since ever is 1. For the last half-life it is 1/2, for the one
-// before 1/4, and so on.
+// The use of the whole cluster forever counts 1. Its use in the last half-life counts 1/2, in
+// the one before 1/4, and so on.
 func TestPast(t *testing.T) {
 	q := enginetest.Queue
 	a := func(from, to, devices int64) *enginetest.QueueBuilder {
@@ -49,31 +48,31 @@ func TestPast(t *testing.T) {
 		"one half-life ago": {1000, list{a(80, 90, 6), q("b")}, map[string]result{"a": {2571, 250, 857}, "b": {3429, 0, 1143}}},
 		"what is to come":   {1000, list{a(90, 500, 6), q("b")}, map[string]result{"a": {2000, 500, 667}, "b": {4000, 0, 1333}}},
 		"all to come":       {1000, list{a(100, 500, 6), q("b")}, map[string]result{"a": {3000, -1, -1}, "b": {3000, -1, -1}}},
-		"nobody":            {1000, list{q("a"), q("b")}, map[string]result{"a": {3000, -1, -1}, "b": {3000, -1, -1}}},
+		"no past use":       {1000, list{q("a"), q("b")}, map[string]result{"a": {3000, -1, -1}, "b": {3000, -1, -1}}},
 		"alike":             {1000, list{a(90, 100, 3), q("b").Past(90*hour, 100*hour, gpu, 3000)}, map[string]result{"a": {3000, 250, 1000}, "b": {3000, 250, 1000}}},
 		"another resource":  {1000, list{q("a").Past(90*hour, 100*hour, cluster.CPU, 6000), q("b")}, map[string]result{"a": {3000, -1, -1}, "b": {3000, -1, -1}}},
-		// a: 1/2 + (1/2 - 1) is nothing, so a hundredth of 1/2; b: 1. 1 to 200.
+		// a: 1/2 + (1/2 - 1) is 0, so a hundredth of 1/2 is used; b: 1. 1 to 200.
 		"never nothing": {1000, list{a(-10_000, 100, 6), q("b")}, map[string]result{"a": {30, 1000, 10}, "b": {5970, 0, 1990}}},
-		// They used twice what there is now: 2/3 and 1/3 of it. 1/2 + 1/2 - 2/3 to 1/2 + 1/2 - 1/3.
+		// The queues used twice the total: 2/3 and 1/3 of it. 1/2 + 1/2 - 2/3 to 1/2 + 1/2 - 1/3.
 		"more than there is": {1000, list{a(-10_000, 100, 8), q("b").Past(-10_000*hour, 100*hour, gpu, 4000)}, map[string]result{"a": {2000, 667, 667}, "b": {4000, 333, 1333}}},
 		// Weights of 3 and 1. a: 3/4 + (3/4 - 1/2) = 1, b: 1/4 + 1/4. 2 to 1.
 		"with weights": {1000, list{a(90, 100, 6).Weight(3), q("b")}, map[string]result{"a": {4000, 500, 2667}, "b": {2000, 0, 1333}}},
-		// b has the higher priority and competes with nobody.
+		// b has the higher priority and does not compete with a.
 		"another priority": {1000, list{a(90, 100, 6), q("b").Priority(1)}, map[string]result{"a": {0, 500, 1000}, "b": {6000, -1, -1}}},
-		// c has all that it asks for out of its quota; it does not compete.
+		// c has all that it requests within its quota and does not compete.
 		"quotas come first": {1000, list{a(90, 100, 6), q("b"), q("c").Quota(gpu, 6000)}, map[string]result{"a": {0, 500, 667}, "b": {0, 0, 1333}, "c": {6000, -1, -1}}},
-		// What is below top counts for it: as with one half-life. Of its 2
-		// devices, low used all: 1/2 + (1/2 - 1), so a hundredth of 1/2, to 1/2 + 1/2.
+		// The use of the queues below top counts for top, as with one half-life. low used all of
+		// the 2 devices of top: 1/2 + (1/2 - 1), so a hundredth of 1/2, to 1/2 + 1/2.
 		"below": {1000, list{q("top"), q("b"), q("low").Parent("top").Past(90*hour, 100*hour, gpu, 6000), q("other").Parent("top")},
 			map[string]result{"top": {2000, 500, 667}, "b": {4000, 0, 1333}, "low": {10, 1000, 10}, "other": {1990, 0, 1990}}},
-		"said above": {1000, list{q("top").Past(90*hour, 100*hour, gpu, 6000), q("b"), q("low").Parent("top").Past(90*hour, 100*hour, gpu, 99)},
+		"reported above": {1000, list{q("top").Past(90*hour, 100*hour, gpu, 6000), q("b"), q("low").Parent("top").Past(90*hour, 100*hour, gpu, 99)},
 			map[string]result{"top": {2000, 500, 667}, "b": {4000, 0, 1333}, "low": {2000, 25, 1000}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tree := shared(Decay{HalfLife: 10 * hour, Weight: tc.strength, Now: 100 * hour}, tc.queues...)
 			got := map[string]result{}
-			for name, q := range tree.byName {
+			for name, q := range tree.ByName {
 				for _, sh := range q.Shares {
 					r := result{sh.Share(), -1, -1}
 					if sh.Past != nil {
@@ -98,15 +97,15 @@ func drawPast(t *rapid.T, name string) *enginetest.QueueBuilder {
 	return b
 }
 
-// Whatever they used, nothing of what there is gets lost. Who used still more
-// gets no more than before. What was used long ago is forgotten.
+// With any past use, the whole total is divided. A queue that used more gets no more than
+// before. Use that is long ago does not count.
 func TestPastIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		decay := Decay{HalfLife: rapid.Int64Range(1, 100).Draw(t, "half-life") * hour, Weight: rapid.Int64Range(0, 10_000).Draw(t, "strength"), Now: 100 * hour}
 		a, b, c := drawPast(t, "a"), drawPast(t, "b"), drawPast(t, "c")
 		shares := func(d Decay) map[string]int64 {
 			out, all := map[string]int64{}, int64(0)
-			for name, q := range shared(d, a, b, c).byName {
+			for name, q := range shared(d, a, b, c).ByName {
 				for _, sh := range q.Shares {
 					out[name] = sh.Share()
 					all += sh.Share()
@@ -147,54 +146,4 @@ func TestHalved(t *testing.T) {
 			t.Errorf("want %v, have %v", want, got)
 		}
 	})
-}
-
-func TestSettings(t *testing.T) {
-	past := func(d Decay) Settings { return Settings{Decay: d} }
-	tests := map[string]struct {
-		want Settings
-		err  string
-	}{
-		`{}`:                                     {},
-		`{"halfLife": "24h"}`:                    {want: past(Decay{HalfLife: 24 * hour, Weight: 1000})},
-		`{"halfLife": "90m", "pastWeight": 2.5}`: {want: past(Decay{HalfLife: hour * 3 / 2, Weight: 2500})},
-		`{"halfLife": "90m", "pastWeight": 0}`:   {want: past(Decay{HalfLife: hour * 3 / 2})},
-		`{"pastWeight": 2}`:                      {err: "pastWeight says how strongly the past counts; say with halfLife, such as 24h, how long it does"},
-		`{"halfLife": "1h", "pastWeight": 11}`:   {err: "pastWeight 11 is not from 0 to 10"},
-		`{"halfLife": "1h", "pastWeight": -1}`:   {err: "pastWeight -1 is not from 0 to 10"},
-		`{"halfLife": "0s"}`:                     {err: `halfLife "0s" is no duration from 1s to 100000h; write one such as 24h, or leave it out and the past does not count`},
-		`{"halfLife": "1d"}`:                     {err: `halfLife "1d" is no duration from 1s to 100000h; write one such as 24h, or leave it out and the past does not count`},
-		`{"divide": ["cpu", "memory"]}`:          {want: Settings{Divide: []string{"cpu", "memory"}}},
-		`{"divide": [""]}`:                       {err: "divide names a resource without a name; write one such as cpu"},
-		`{"halfLive": "1h"}`:                     {err: `json: unknown field "halfLive"`},
-	}
-	for text, tc := range tests {
-		got, err := ReadSettings(enginetest.Arguments(text))
-		message := ""
-		if err != nil {
-			message = err.Error()
-		}
-		if message != tc.err {
-			t.Errorf("%s: want error %q, have %q", text, tc.err, message)
-		} else if d := cmp.Diff(tc.want, got); err == nil && d != "" {
-			t.Errorf("%s (-want +got):\n%s", text, d)
-		}
-	}
-}
-
-// The session's time is what age is counted from.
-func TestPastInASession(t *testing.T) {
-	p, err := New(enginetest.Arguments(`{"halfLife": "10h"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := enginetest.State(enginetest.Node("n").CPU(0, "0").GPUs(6, "A100", "80Gi"),
-		enginetest.Queue("a").Past(90*hour, 100*hour, gpu, 6000), enginetest.Queue("b"), job("a", 6, ""), job("b", 6, ""))
-	for now, want := range map[int64]int64{100: 2000, 110: 2571, 0: 3000, 1000: 3000} {
-		s := enginetest.Engine(p).Open(state, engine.Options{Now: now * hour})
-		if got := p.(*plugin).shares().byName["a"].Shares[0].Share(); got != want {
-			t.Errorf("at %d hours a should have %d and has %d", now, want, got)
-		}
-		s.Close()
-	}
 }

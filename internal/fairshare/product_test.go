@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A product that somebody has terms for is divided like a resource of its own.
-// Both queues ask for 4 H100, and for 4 devices of any product. Of all 8 devices
-// each gets 4. Of the 4 H100, a gets its quota of 3; the last one goes by weight,
-// 1 to 3. Nobody has terms for L4, which is not divided apart.
+// A product that a queue names is divided like a separate resource. Both queues request 4
+// H100, and 4 devices of any product. Each gets 4 of all 8 devices. Of the 4 H100, a gets
+// its quota of 3; the last one is divided by weight, 1 to 3. No queue names L4, which is not
+// divided separately.
 func TestProductsAreDivided(t *testing.T) {
 	const h100 = gpu + ":H100"
 	only := func(s *cluster.Shape) { s.Need.Products = []string{"H100"} }
@@ -25,12 +25,12 @@ func TestProductsAreDivided(t *testing.T) {
 	total := Offered(state.View())
 	tree := Shares(state.View(), total, Settings{})
 	if d := cmp.Diff(cluster.Resources{{Name: gpu, Value: 8000}, {Name: h100, Value: 4000}}, total[len(total)-2:]); d != "" {
-		t.Errorf("what there is (-want +got):\n%s", d)
+		t.Errorf("total (-want +got):\n%s", d)
 	}
-	got := map[string][]Share{"a": tree.byName["a"].Shares, "b": tree.byName["b"].Shares}
+	got := map[string][]Share{"a": tree.ByName["a"].Shares, "b": tree.ByName["b"].Shares}
 	want := map[string][]Share{
-		"a": {{gpu, -1, -1, 8000, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, 3000, -1, 4000, 4000, Part{3000, 250, NoneLeft}, nil}},
-		"b": {{gpu, -1, -1, 8000, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, -1, -1, 4000, 4000, Part{0, 750, NoneLeft}, nil}},
+		"a": {{gpu, -1, -1, 8000, 8000, Allotment{0, 4000, NoneLeft}, nil}, {h100, 3000, -1, 4000, 4000, Allotment{3000, 250, NoneLeft}, nil}},
+		"b": {{gpu, -1, -1, 8000, 8000, Allotment{0, 4000, NoneLeft}, nil}, {h100, -1, -1, 4000, 4000, Allotment{0, 750, NoneLeft}, nil}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("shares (-want +got):\n%s", d)

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// did is what was decided, as action and task.
+// did returns the decisions as action and task.
 func did(out engine.Outcome) []string {
 	var got []string
 	for _, d := range out.Decisions {
@@ -20,8 +20,8 @@ func did(out engine.Outcome) []string {
 	return got
 }
 
-// A device that is selected elsewhere than on the first node counts like any other.
-func TestSelectionIsNoWayAroundAQuota(t *testing.T) {
+// A selected device counts for the quota, also if it is not on the first node.
+func TestSelectedDevicesCountForTheQuota(t *testing.T) {
 	s := enginetest.State(enginetest.Queue("g").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 1000), enginetest.Queue("s").Tier(cluster.TierStandard).Quota(cluster.DefaultDeviceResource, 1000),
 		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A", "80Gi"),
 		enginetest.Job("own").Queue("g").Devices(1).On("a"), enginetest.Job("other").Queue("s").Preemptible().Devices(1).On("b"),
@@ -29,7 +29,7 @@ func TestSelectionIsNoWayAroundAQuota(t *testing.T) {
 			sh.Need.Selected = []cluster.DeviceID{{Node: "b", Type: "cuda", Index: 0}}
 		}))
 	if got := did(decide(t, s)); got != nil {
-		t.Errorf("beyond its quota it took what is another's: %v", got)
+		t.Errorf("beyond its quota it took room of another queue: %v", got)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestWholeNodeWaitsForTheOneBefore(t *testing.T) {
 	}
 }
 
-// A file of layers asks for what it takes, not for a whole device.
+// A model in layers requests what it takes, and not a whole device.
 func TestLayersAskForWhatTheyTake(t *testing.T) {
 	layers := func(gib cluster.Bytes) func(*cluster.Shape) {
 		return func(s *cluster.Shape) {
@@ -70,7 +70,7 @@ func TestLayersAskForWhatTheyTake(t *testing.T) {
 	}
 }
 
-// Fewer replicas that are spread stay spread.
+// When the number of spread replicas is reduced, the remaining ones are still spread.
 func TestFewerReplicasStaySpread(t *testing.T) {
 	parts := []enginetest.Part{}
 	for _, n := range []string{"a", "b", "c"} {
@@ -84,7 +84,7 @@ func TestFewerReplicasStaySpread(t *testing.T) {
 	}
 }
 
-// A group is chosen once: when all replicas have lost their nodes they come back to it.
+// A group is chosen once: when all replicas have lost their nodes, they are placed on it again.
 func TestGroupOutlivesItsReplicas(t *testing.T) {
 	w := func(name string) *enginetest.JobBuilder { return enginetest.Job(name).Set("m", 2).WholeNodes(1, "8Gi") }
 	s := enginetest.State(enginetest.Node("a1").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), enginetest.Node("a2").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), w("m-0"), w("m-1"))
@@ -93,7 +93,7 @@ func TestGroupOutlivesItsReplicas(t *testing.T) {
 	for _, id := range []string{"job/m-0", "job/m-1"} {
 		changes = append(changes, cluster.TaskGone{Task: s.Job(id).Tasks()[0].Ref()})
 	}
-	for _, name := range []string{"s1", "s2"} { // which would be a better fit
+	for _, name := range []string{"s1", "s2"} { // these would be a better fit
 		changes = append(changes, cluster.NodePut{Node: *enginetest.Node(name).CPU(8, "64Gi").GPUs(1, "A10", "24Gi").Build()})
 	}
 	if err := s.ApplyAll(changes); err != nil {

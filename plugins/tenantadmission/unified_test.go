@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// On unified memory what is claimed of devices is the queue's memory too.
+// On unified memory, what is claimed of devices counts as memory of the queue too.
 func TestUnifiedMemory(t *testing.T) {
 	need := func(n cluster.Need) *enginetest.JobBuilder {
 		return job("j").CPU(0, "20Gi").Shape(func(s *cluster.Shape) { s.Need = n })
@@ -37,7 +37,7 @@ func TestUnifiedMemory(t *testing.T) {
 				enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "80Gi").With(func(n *cluster.Node) { n.Unified = true }))
 			task := state.Job("job/j").Tasks()[0]
 			if !p.matters(task, task.Job) {
-				t.Fatal("it has no say")
+				t.Fatal("the filter does not apply")
 			}
 			if d := cmp.Diff(tt.want, p.admit(task, task.Job, state.Node("n"))); d != "" {
 				t.Errorf("admit (-want +got):\n%s", d)
@@ -46,10 +46,10 @@ func TestUnifiedMemory(t *testing.T) {
 	}
 }
 
-// Where no node shares its memory, queues that bound it cost nothing more.
+// If no node has unified memory, queues that bound memory need no check of nodes.
 func TestNoUnifiedMemory(t *testing.T) {
 	p, state := open(t, queue().Limit(cluster.Memory, 30<<30), node("n"), job("j").CPU(0, "20Gi").DeviceMemory(1, "40Gi"))
 	if task := state.Job("job/j").Tasks()[0]; p.matters(task, task.Job) {
-		t.Error("nodes are asked one by one")
+		t.Error("the filter applies to nodes")
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// pots reports whether some node has unified memory, where claims of devices are
-// memory of the queue too.
-func (p *plugin) pots() bool { return p.view.Unified() > 0 }
+// hasUnified reports whether some node has unified memory, on which claims of devices also count
+// as memory of the queue.
+func (p *plugin) hasUnified() bool { return p.view.Unified() > 0 }
 
-// pot bounds what the shape's claims take of the node's unified memory. Which
-// devices they are of is not known yet, so they are of the smallest that would
-// do, and of the largest that can be had.
-func pot(s *cluster.Shape, n *cluster.Node, layers []cluster.Claim) (least, most int64) {
+// unifiedCost returns bounds on what the shape's claims take of the node's unified memory. The
+// devices are not chosen yet: the lower bound assumes the smallest devices that fit, and
+// the upper bound the largest that are free.
+func unifiedCost(s *cluster.Shape, n *cluster.Node, layers []cluster.Claim) (least, most int64) {
 	switch {
 	case s.Need.None() || !n.Unified:
 		return 0, 0
@@ -23,7 +23,7 @@ func pot(s *cluster.Shape, n *cluster.Node, layers []cluster.Claim) (least, most
 		}
 		return 0, most
 	}
-	free := int64(s.Pot(n)) // all that there is left to be had
+	free := int64(s.Pot(n)) // all that is free
 	var low, high []int64
 	for i := range n.Devices {
 		d := &n.Devices[i]

@@ -7,24 +7,24 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Offered is what the schedulable nodes have, whoever holds it: what queues divide.
+// Offered returns what the schedulable nodes have, held or not: what queues divide.
 func Offered(s cluster.View) cluster.Resources {
 	var o offer
 	return o.of(s)
 }
 
-// offer keeps the sum in step with the State: it looks again only at nodes that changed.
+// offer keeps the sum up to date. It looks again only at nodes that changed.
 type offer struct {
 	read  cluster.Since
 	nodes []cluster.Resources // by slot
 	sum   map[string]int64
-	// products are those that were counted apart: others are nobody's terms.
+	// products are those that are counted separately, because some queue names them.
 	products []string
 }
 
 func (o *offer) of(s cluster.View) cluster.Resources {
 	if !slices.Equal(o.products, s.Products()) {
-		o.read = cluster.Since{} // nodes are counted by product
+		o.read = cluster.Since{} // nodes are counted by product, so all must be read again
 	}
 	begin := func() {
 		o.nodes, o.sum, o.products = nil, map[string]int64{}, slices.Clone(s.Products())
@@ -38,7 +38,7 @@ func (o *offer) of(s cluster.View) cluster.Resources {
 		}
 		o.nodes[slot] = o.has(o.nodes[slot][:0], s.At(slot))
 		for _, a := range o.nodes[slot] {
-			o.sum[a.Name] = plus(o.sum[a.Name], a.Value)
+			o.sum[a.Name] = Add(o.sum[a.Name], a.Value)
 		}
 	})
 	var out cluster.Resources
@@ -51,7 +51,7 @@ func (o *offer) of(s cluster.View) cluster.Resources {
 	return out
 }
 
-// has lists what the node offers; nothing where it is gone or takes no tasks.
+// has lists what the node offers: nothing if it was removed or is not schedulable.
 func (o *offer) has(out cluster.Resources, n *cluster.Node) cluster.Resources {
 	if n == nil || n.Closed() {
 		return out
@@ -76,8 +76,7 @@ func (o *offer) has(out cluster.Resources, n *cluster.Node) cluster.Resources {
 	return out
 }
 
-// addDevice counts one more device, or a part of one, under the name, among the
-// amounts from own on.
+// addDevice adds a device, or a fraction of one, under the name to the amounts from index own on.
 func addDevice(out cluster.Resources, own int, name string, part cluster.Milli) cluster.Resources {
 	for i := own; i < len(out); i++ {
 		if out[i].Name == name {

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// sum adds up amounts times parts of 2⁶³. What is too large to count is as much as can be counted.
+// sum is a 128-bit sum of amounts times factors in units of 2⁻⁶³. It saturates.
 type sum struct{ high, low uint64 }
 
 func (s sum) plus(o sum) sum {
@@ -29,7 +29,7 @@ func times(amount int64, part uint64) sum {
 	return sum{high, low}
 }
 
-// of is unit × s ÷ all, for s no larger than all, which is above 0.
+// of returns unit × s ÷ all. s must not be larger than all, and all must be above 0.
 func (s sum) of(all sum, unit int64) int64 {
 	if n := bits.Len64(all.high); n > 0 {
 		s.low, all.low = s.low>>n|s.high<<(64-n), all.low>>n|all.high<<(64-n)

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a session does and takes back, how queues are said to stand is how they stand.
-func TestStandingsKeepInStep(t *testing.T) {
+// The cached keys are correct after any changes and undone changes of a session.
+func TestKeysAreUpToDate(t *testing.T) {
 	moved := 0
 	rapid.Check(t, func(t *rapid.T) {
 		parts := []enginetest.Part{
@@ -32,16 +32,16 @@ func TestStandingsKeepInStep(t *testing.T) {
 		defer s.Close()
 		check := func() {
 			tree := p.shares()
-			for name, q := range tree.byName {
+			for name, q := range tree.ByName {
 				for _, j := range state.Pending() {
-					if !slices.Contains(tree.byName[j.Queue].branch, q) {
+					if !slices.Contains(tree.ByName[j.Queue].Branch, q) {
 						continue
 					}
-					fresh := tree.stand(q, p.asks(j))
-					if fresh.job = j; *p.standing(q, j) != fresh {
-						t.Fatalf("queue %s is said to stand at %+v and stands at %+v", name, *p.standing(q, j), fresh)
+					fresh := newKey(tree, q, p.requestOf(j))
+					if fresh.job = j; *p.orderKey(q, j) != fresh {
+						t.Fatalf("queue %s has the cached key %+v, want %+v", name, *p.orderKey(q, j), fresh)
 					}
-					break // as the first of its line
+					break // one job of each queue is enough
 				}
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/sim"
 )
 
-// A gang that was torn, became whole and is torn again has its full grace again.
+// A gang that fell below its minimum, was completed and falls below it again has its full grace period again.
 func TestTornTwice(t *testing.T) {
 	s := enginetest.State(a100("a", 1), a100("b", 1), enginetest.Job("x").Gang(2).Devices(1).On("a", "b"))
 	e := profile(t)
@@ -32,30 +32,30 @@ func TestTornTwice(t *testing.T) {
 	}
 }
 
-// A promise is kept only where the task may still go.
-func TestCordonedNodeKeepsNoPromise(t *testing.T) {
+// A reservation is kept only while the task may be placed on the node.
+func TestCordonedNodeKeepsNoReservation(t *testing.T) {
 	s := enginetest.State(a100("a", 4), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4).Priority(5))
 	e := profile(t)
 	session(t, e, s, engine.Options{})
-	promised := s.Job("job/new").Tasks()[0]
-	if promised.Status != cluster.Nominated {
-		t.Fatalf("new is %s, want it nominated", promised.Status)
+	nominated := s.Job("job/new").Tasks()[0]
+	if nominated.Status != cluster.Nominated {
+		t.Fatalf("new is %s, want it nominated", nominated.Status)
 	}
 	cordon(t, s, "a", true)
 	left(t, s, s.Job("job/x").Tasks()[0])
 	session(t, e, s, engine.Options{})
-	if promised.Status != cluster.Pending {
-		t.Errorf("new is %s on a cordoned node", promised.Status)
+	if nominated.Status != cluster.Pending {
+		t.Errorf("new is %s on a cordoned node", nominated.Status)
 	}
 	cordon(t, s, "a", false)
 	session(t, e, s, engine.Options{})
-	if !promised.Runs() {
-		t.Errorf("new is %s once the node is back", promised.Status)
+	if !nominated.Runs() {
+		t.Errorf("new is %s once the node is back", nominated.Status)
 	}
 }
 
-// One who never leaves does not keep his landing for ever.
-func TestLandingExpires(t *testing.T) {
+// A task that is never moved does not keep its reservation without end.
+func TestReservationOfAMoveExpires(t *testing.T) {
 	const hold = 30 * second
 	for name, tt := range map[string]struct {
 		after int64
@@ -68,7 +68,7 @@ func TestLandingExpires(t *testing.T) {
 		x := s.Job("job/x").Tasks()[0]
 		session(t, e, s, engine.Options{Now: 100 * second, Hold: hold})
 		if x.Landing() == nil {
-			t.Fatalf("%s: x has no landing", name)
+			t.Fatalf("%s: x has no reservation", name)
 		}
 		first := x.Landing()
 		session(t, e, s, engine.Options{Now: 100*second + tt.after, Hold: hold})
@@ -78,8 +78,8 @@ func TestLandingExpires(t *testing.T) {
 	}
 }
 
-// Surplus that never fits is a reason to leave the job alone, until it loses its
-// minimum: then it is another question.
+// A job is parked if its surplus never fits. When it loses its minimum, it is tried
+// again.
 func TestParkedSurplusLosesItsMinimum(t *testing.T) {
 	s := enginetest.State(a100("a", 2), a100("b", 2))
 	j := enginetest.Job("x").Gang(2).Min(1).CPU(1000, "1Gi").Build()
@@ -89,7 +89,7 @@ func TestParkedSurplusLosesItsMinimum(t *testing.T) {
 	e := profile(t)
 	out := session(t, e, s, engine.Options{Now: 10 * second, Patient: true})
 	if len(out.Refusals) != 1 || !out.Refusals[0].Surplus || !out.Refusals[0].Permanent {
-		t.Fatalf("refusals %v, want the surplus refused for good", out.Refusals)
+		t.Fatalf("refusals %v, want the surplus refused permanently", out.Refusals)
 	}
 	settle(t, s, out)
 	if err := sim.LoseNode(s, j.Tasks()[0].Node.Name); err != nil {

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A node that is not ready, or has not got its files yet, is nothing to wait for
-// where it would never do.
-func TestNobodyWaitsForANodeThatNeverDoes(t *testing.T) {
+// A node that is not ready, or has files that are not ready, is not waited for if the
+// task would not fit it anyway.
+func TestNoWaitingForANodeThatNeverFits(t *testing.T) {
 	node := func(phase cluster.Phase) *enginetest.NodeBuilder {
 		return enginetest.Node("x").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").Phase(phase)
 	}
@@ -48,8 +48,8 @@ func TestNobodyWaitsForANodeThatNeverDoes(t *testing.T) {
 	}
 }
 
-// A gang that is refused for good is refused in the empty cluster as well.
-func TestForGoodMeansEvenAlone(t *testing.T) {
+// A gang that is refused permanently is refused in the empty cluster as well.
+func TestPermanentMeansEvenAlone(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		draw := func(from, to int, what string) int { return rapid.IntRange(from, to).Draw(r, what) }
 		var nodes []enginetest.Part
@@ -81,7 +81,7 @@ func TestForGoodMeansEvenAlone(t *testing.T) {
 			return
 		}
 		if out := decide(t, enginetest.State(append(nodes, gang)...)); len(out.Decisions) > 0 {
-			r.Fatalf("refused for good, and placed when it is alone: %v", out.Decisions)
+			r.Fatalf("refused permanently, but placed when it is alone: %v", out.Decisions)
 		}
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/internal/timeline"
 )
 
-// Many nodes with one victim each: who goes does not depend on how many they are.
-func TestWhoGoesOfMany(t *testing.T) {
+// Many nodes have one victim each. Which victim is chosen does not depend on the number of nodes.
+func TestVictimAmongMany(t *testing.T) {
 	scavengers := enginetest.Queue("s").Tier(cluster.TierScavenger)
 	tests := map[string]struct {
 		queues  []enginetest.Part
@@ -42,16 +42,16 @@ func TestWhoGoesOfMany(t *testing.T) {
 			victim:  func(i int, j *enginetest.JobBuilder) { j.Queue("s").Priority(int32(-1 - i)) },
 			without: []string{"Reclaim"}, want: []int{-1},
 		},
-		// What the queue counts as is settled before anything of the gang is placed: it
-		// asks for its quota once, not once more for every task that has a place.
+		// The tier of the queue is determined before any task of the gang is placed: the gang
+		// is counted once, and not again for each task that is placed.
 		"two for a gang within a guaranteed quota": {
 			queues:  []enginetest.Part{enginetest.Queue("g").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), enginetest.Queue("r")},
 			devices: 1, job: enginetest.Job("new").Queue("g").Gang(2).Devices(1),
 			victim:  func(_ int, j *enginetest.JobBuilder) { j.Queue("r") },
 			without: []string{"Reclaim"}, want: []int{0, 1},
 		},
-		// The second leaves its queue below its share, which only what is deserved allows.
-		"two that cannot be divided, for a gang that deserves less": {
+		// The second victim leaves its queue below its share, which is allowed only for a queue within its quota.
+		"two that cannot be divided, for a gang within a smaller quota": {
 			queues:  []enginetest.Part{enginetest.Queue("q").Quota(gpu, 12000), enginetest.Queue("r")},
 			devices: 8, job: enginetest.Job("new").Queue("q").Gang(2).Devices(6),
 			victim: func(_ int, j *enginetest.JobBuilder) { j.Queue("r").Devices(8) }, want: []int{0, 1},
@@ -79,8 +79,8 @@ func TestWhoGoesOfMany(t *testing.T) {
 	}
 }
 
-// Who goes does not depend on how many nodes there are on which nobody may.
-func TestWhoGoesAmongBystanders(t *testing.T) {
+// Which victim is chosen does not depend on the number of nodes without possible victims.
+func TestVictimAmongBystanders(t *testing.T) {
 	rack := func(name, rack string) *enginetest.NodeBuilder { return a100(name, 4).Label("rack", rack) }
 	other := func(n *cluster.Node) { n.DeviceResource = "other.com/gpu" }
 	tests := map[string]struct {
@@ -102,8 +102,8 @@ func TestWhoGoesAmongBystanders(t *testing.T) {
 			},
 			[]string{"job/w/worker-0"},
 		},
-		// What is free is summed over all names of devices, so what is asked for must be too.
-		"devices of another name are in nobody's way": {
+		// Free devices are summed over all resource names, so the request must be, too.
+		"devices of another name are not in the way": {
 			[]enginetest.Part{
 				a100("a0", 2).With(other), enginetest.Job("f0").Devices(2).On("a0"),
 				a100("a1", 2).With(other), enginetest.Job("f1").Devices(2).On("a1"),
@@ -126,9 +126,9 @@ func TestWhoGoesAmongBystanders(t *testing.T) {
 	}
 }
 
-// Those who are spared come first here, and are more than the nodes that a search
-// looks at in vain: they must not use that up.
-func TestNobodyStarvesBehindTheSpared(t *testing.T) {
+// Protected victims are first here, and there are more of them than the nodes that a search
+// looks at without success. They must not use up that number.
+func TestProtectedVictimsDoNotEndTheSearch(t *testing.T) {
 	var parts []enginetest.Part
 	for i := range 300 {
 		name := fmt.Sprintf("n%03d", i)
@@ -141,7 +141,7 @@ func TestNobodyStarvesBehindTheSpared(t *testing.T) {
 	s := enginetest.State(append(parts, enginetest.Job("new").Devices(1).Priority(5))...)
 	e := profile(t)
 	var got []string
-	for i := range int64(5) { // each after the last one's back-off
+	for i := range int64(5) { // each session is after the back-off of the one before
 		got = append(got, gone(session(t, e, s, engine.Options{Now: (1000 + 400*i) * second, Patient: true}))...)
 	}
 	if d := cmp.Diff([]string{"job/vn299/worker-0"}, got); d != "" {
@@ -149,7 +149,7 @@ func TestNobodyStarvesBehindTheSpared(t *testing.T) {
 	}
 }
 
-// A queue's own limit is in the way: of all who might go, only those within it help.
+// The queue's own limit is reached: only victims in this queue help.
 func TestQueueLimitAmongManyOthers(t *testing.T) {
 	for _, n := range []int{20, 40} {
 		parts := []enginetest.Part{
@@ -171,9 +171,9 @@ func TestQueueLimitAmongManyOthers(t *testing.T) {
 	}
 }
 
-// The last task of the gang needs a node from which a whole gang must go, and with
-// that there is room for all: whoever was to go before it stays.
-func TestNobodyGoesInVain(t *testing.T) {
+// The last task of the gang needs a node from which a whole gang must be evicted, and then
+// there is room for all its tasks: victims that were chosen before are not evicted.
+func TestNoNeedlessVictims(t *testing.T) {
 	for _, n := range []int{3, 13} {
 		parts := append(bystanders(70), enginetest.Node("m").CPU(64, "512Gi").GPUs(1, "H100", "80Gi"))
 		on := []string{"m"}
@@ -200,8 +200,8 @@ func TestNobodyGoesInVain(t *testing.T) {
 	}
 }
 
-// Jobs that ask alike share what was found; one that asks for more does not ask alike.
-func TestRefusedGangSpoilsNothing(t *testing.T) {
+// Jobs with equal requests share the result of a search; a job that requests more does not.
+func TestRefusedGangDoesNotAffectOtherJobs(t *testing.T) {
 	for name, before := range map[string][]enginetest.Part{
 		"alone": nil, "after a gang beyond the quota": {low("big").Queue("g").Gang(3).Created(1)},
 	} {
@@ -216,14 +216,14 @@ func TestRefusedGangSpoilsNothing(t *testing.T) {
 		s := enginetest.State(parts...)
 		session(t, profile(t, "Reclaim"), s, engine.Options{})
 		if !s.Job("job/small").Stands() {
-			t.Errorf("%s: it waits", name)
+			t.Errorf("%s: the job is not placed", name)
 		}
 	}
 }
 
-// A quota that names no devices must not make a queue strong when it asks for them
-// and weak when it holds them: each is taken once at most, and never taken back.
-func TestTakenOnceAndForAll(t *testing.T) {
+// A quota that names no devices must not make a queue stronger when it requests devices than
+// when it holds them: each device is reclaimed at most once and never reclaimed back.
+func TestReclaimedAtMostOnce(t *testing.T) {
 	queue := func() *enginetest.QueueBuilder { return enginetest.Queue("g").Tier(cluster.TierGuaranteed) }
 	for name, q := range map[string]*enginetest.QueueBuilder{"no quota": queue(), "a quota of cores": queue().Quota(cluster.CPU, 8000)} {
 		parts := []enginetest.Part{q, enginetest.Queue("r"), a100("a", 8)}
@@ -240,8 +240,8 @@ func TestTakenOnceAndForAll(t *testing.T) {
 	}
 }
 
-// A victim that holds nothing of what is divided is not waited for: no other eviction
-// makes it one that may leave. The session checks that no node with victims is left out.
+// A victim that holds none of the divided resources is not waited for: no other eviction
+// makes it allowed. The session checks that no node with victims is left out.
 func TestVictimsWithoutDevicesAreNotWaitedFor(t *testing.T) {
 	s := enginetest.State(enginetest.Queue("owners").Quota(gpu, 1000), enginetest.Queue("others"),
 		enginetest.Node("a").CPU(64, "16Gi").GPUs(1, "A100", "80Gi"), enginetest.Node("b").CPU(64, "64Gi").GPUs(1, "A100", "80Gi"),

@@ -2,17 +2,17 @@ package fairshare
 
 import "github.com/berth-project/berth/cluster"
 
-// requests are what pending tasks ask for, by queue. What a task will take of a
-// device is known once it has one; until then the most that a device of its kind
-// would give stands for it.
-type requests struct {
+// requestSums holds what pending tasks request, by queue. What a task takes of a device is
+// known only when it has one. Until then, the most that a device of its kind would give is
+// used.
+type requestSums struct {
 	view   cluster.View
 	asks   map[string]map[string]int64
 	shapes map[*cluster.Shape]cluster.DeviceAsk
 }
 
 func pendingRequests(s cluster.View) map[string]map[string]int64 {
-	r := requests{s, map[string]map[string]int64{}, map[*cluster.Shape]cluster.DeviceAsk{}}
+	r := requestSums{s, map[string]map[string]int64{}, map[*cluster.Shape]cluster.DeviceAsk{}}
 	for _, j := range s.Pending() {
 		asks := r.asks[j.Queue]
 		if asks == nil {
@@ -24,15 +24,15 @@ func pendingRequests(s cluster.View) map[string]map[string]int64 {
 				continue
 			}
 			for _, a := range t.Shape.Resources {
-				asks[a.Name] = plus(asks[a.Name], a.Value)
+				asks[a.Name] = Add(asks[a.Name], a.Value)
 			}
 			if d := r.devices(t.Shape); d.Value > 0 {
-				asks[d.Name] = plus(asks[d.Name], d.Value)
+				asks[d.Name] = Add(asks[d.Name], d.Value)
 				if d.Product != "" {
-					asks[d.Product] = plus(asks[d.Product], d.Value)
+					asks[d.Product] = Add(asks[d.Product], d.Value)
 				}
 				if v := ofGPU(d, s.Queue(j.Queue)); v > 0 {
-					asks[cluster.DefaultDeviceResource] = plus(asks[cluster.DefaultDeviceResource], v)
+					asks[cluster.DefaultDeviceResource] = Add(asks[cluster.DefaultDeviceResource], v)
 				}
 			}
 		}
@@ -40,7 +40,7 @@ func pendingRequests(s cluster.View) map[string]map[string]int64 {
 	return r.asks
 }
 
-func (r *requests) devices(s *cluster.Shape) cluster.DeviceAsk {
+func (r *requestSums) devices(s *cluster.Shape) cluster.DeviceAsk {
 	a, known := r.shapes[s]
 	if !known {
 		a = r.view.DeviceAsk(s)

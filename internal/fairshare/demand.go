@@ -8,36 +8,36 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// demand is what pending tasks ask for, by queue, kept in step with the jobs that
-// change. What a task will take of a device is known once it has one; until then
-// the most that a device of its kind would give stands for it.
+// demand holds what pending tasks request, by queue. It is updated from the jobs that
+// change. What a task takes of a device is known only when it has one. Until then, the
+// most that a device of its kind would give is used.
 type demand struct {
 	view   cluster.View
-	known  uint64 // version of the jobs
-	nodes  uint64 // version of the nodes that the asks of shapes are as of
+	known  uint64 // version of the jobs that was read
+	nodes  uint64 // version of the nodes for which the requests of shapes are correct
 	jobs   []pending
 	asks   map[string]map[string]total
-	shapes map[*cluster.Shape]*shapeAsk
+	shapes map[*cluster.Shape]*shapeRequest
 }
 
-// pending is what one job lacks.
+// pending is what the pending tasks of one job request.
 type pending struct {
 	queue  string
 	shapes []*cluster.Shape // of its pending tasks
 }
 
-// shapeAsk is what one task of the shape asks for.
-type shapeAsk struct {
+// shapeRequest is what one task of the shape requests.
+type shapeRequest struct {
 	devices cluster.DeviceAsk
 	all     cluster.Resources
 	tasks   int
 }
 
 func newDemand(s cluster.View) demand {
-	return demand{view: s, asks: map[string]map[string]total{}, shapes: map[*cluster.Shape]*shapeAsk{}}
+	return demand{view: s, asks: map[string]map[string]total{}, shapes: map[*cluster.Shape]*shapeRequest{}}
 }
 
-// total is a sum of amounts that can be taken away again, however large it was.
+// total is a sum from which amounts can be subtracted again, even after it exceeded an int64.
 type total struct{ high, low uint64 }
 
 func (t total) plus(v int64) total {
@@ -50,7 +50,7 @@ func (t total) minus(v int64) total {
 	return total{t.high - borrow, low}
 }
 
-// value is as much of the sum as can be counted.
+// value returns the sum, or the largest int64 if the sum is larger.
 func (t total) value() int64 {
 	if t.high > 0 || t.low > math.MaxInt64 {
 		return math.MaxInt64
@@ -58,8 +58,8 @@ func (t total) value() int64 {
 	return int64(t.low)
 }
 
-// follow takes in the jobs that changed, visits them, and returns the queues that ask
-// for something else than before.
+// follow reads the jobs that changed and calls visit for each of them. It returns the queues
+// with changed requests.
 func (d *demand) follow(s cluster.View, visit func(*cluster.Job)) map[string]bool {
 	changed := map[string]bool{}
 	if d.stale() {
@@ -89,8 +89,8 @@ func (d *demand) follow(s cluster.View, visit func(*cluster.Job)) map[string]boo
 	return changed
 }
 
-// stale reports whether some shape asks for other devices than it did: that
-// depends on which nodes there are.
+// stale reports whether some shape requests other devices than before. That depends on the
+// nodes that exist.
 func (d *demand) stale() bool {
 	specs := false
 	d.view.Recent().Nodes(d.nodes, func(slot int) {
@@ -108,7 +108,7 @@ func (d *demand) stale() bool {
 	return false
 }
 
-// lacks is what the job lacks, nothing where it is not pending.
+// lacks returns what the pending tasks of the job request.
 func (d *demand) lacks(j *cluster.Job) pending {
 	if j == nil || !d.view.Waits(j) {
 		return pending{}
@@ -122,7 +122,7 @@ func (d *demand) lacks(j *cluster.Job) pending {
 	return out
 }
 
-// count adds what the job lacks, or takes it away.
+// count adds what the job requests, or subtracts it.
 func (d *demand) count(p *pending, by func(total, int64) total, tasks int, changed map[string]bool) {
 	if len(p.shapes) == 0 {
 		return
@@ -147,17 +147,17 @@ func (d *demand) count(p *pending, by func(total, int64) total, tasks int, chang
 	}
 }
 
-func (d *demand) shape(s *cluster.Shape) *shapeAsk {
+func (d *demand) shape(s *cluster.Shape) *shapeRequest {
 	a := d.shapes[s]
 	if a == nil {
-		a = &shapeAsk{devices: d.view.DeviceAsk(s)}
+		a = &shapeRequest{devices: d.view.DeviceAsk(s)}
 		for _, x := range s.Resources {
-			a.all = a.all.With(x.Name, plus(a.all.Of(x.Name), x.Value))
+			a.all = a.all.With(x.Name, Add(a.all.Of(x.Name), x.Value))
 		}
 		if x := a.devices; x.Value > 0 {
-			a.all = a.all.With(x.Name, plus(a.all.Of(x.Name), x.Value))
+			a.all = a.all.With(x.Name, Add(a.all.Of(x.Name), x.Value))
 			if x.Product != "" {
-				a.all = a.all.With(x.Product, plus(a.all.Of(x.Product), x.Value))
+				a.all = a.all.With(x.Product, Add(a.all.Of(x.Product), x.Value))
 			}
 		}
 		d.shapes[s] = a

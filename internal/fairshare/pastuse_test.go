@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plainUse is what the queue used of the resource, interval by interval.
+// plainUse computes the past use of the resource directly, interval by interval.
 func plainUse(d *Decay, q *Queue, resource string) sum {
 	var all sum
 	for _, u := range q.Queue.Past {
@@ -23,9 +23,9 @@ func plainUse(d *Decay, q *Queue, resource string) sum {
 	return all
 }
 
-// TestRecallIsThePlainSum: whatever intervals have in common, and whatever was
-// recalled before, each counts as it does alone.
-func TestRecallIsThePlainSum(t *testing.T) {
+// The cached computation equals the direct one, whatever intervals have in common and
+// whatever was computed before.
+func TestPastUseIsTheDirectSum(t *testing.T) {
 	names := []string{cluster.CPU, cluster.Memory, gpu, "example.com/npu"}
 	rapid.Check(t, func(t *rapid.T) {
 		interval := func() cluster.Usage {
@@ -57,18 +57,24 @@ func TestRecallIsThePlainSum(t *testing.T) {
 			}
 		}
 		tree := newTree(s.View())
-		tree.recollection = newRecollection(divided)
+		tree.pastUse = newPastUse(divided)
 		for _, now := range rapid.SliceOfN(rapid.Int64Range(0, 20), 1, 4).Draw(t, "sessions at") {
 			tree.decay = Decay{HalfLife: 3, Weight: 1000, Now: now}
-			tree.recall(s.View())
+			tree.addUpPastUse(s.View())
 			for name := range divided {
-				for _, q := range tree.bySlot {
+				for _, q := range tree.BySlot {
 					want := plainUse(&tree.decay, q, name)
-					if got := q.past[tree.recollection.places[name]]; got != want {
+					if got := q.past[tree.pastUse.positions[name]]; got != want {
 						t.Fatalf("at %d queue %s used %v of %s, want %v", now, q.Name, got, name, want)
 					}
 				}
 			}
 		}
 	})
+}
+
+func apply(t *rapid.T, s *cluster.State, c cluster.Change) {
+	if err := s.Apply(c); err != nil {
+		t.Fatal(err)
+	}
 }

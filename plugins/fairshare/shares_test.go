@@ -11,19 +11,20 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/fairshare"
 )
 
-// TestKeptSharesAreThoseWorkedOutAnew: whatever is added, removed, placed or given
-// other terms, the tree that is kept in step says the same as one made anew.
-func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
+// After any changes of the State, the tree that is kept up to date equals a new one, and so
+// do the cached keys.
+func TestKeptSharesEqualNewOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
 		p := &plugin{}
 		e := enginetest.Engine(p)
-		settings := Settings{Divide: rapid.SampledFrom([][]string{nil, {cluster.CPU}}).Draw(t, "divided besides")}
+		settings := fairshare.Settings{Divide: rapid.SampledFrom([][]string{nil, {cluster.CPU}}).Draw(t, "divided besides")}
 		decay := &settings.Decay
 		if rapid.Bool().Draw(t, "past use counts") {
-			*decay = Decay{HalfLife: 10, Weight: 1000}
+			*decay = fairshare.Decay{HalfLife: 10, Weight: 1000}
 		}
 		for step := range rapid.IntRange(1, 150).Draw(t, "steps") {
 			happen(t, s, step)
@@ -32,26 +33,27 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 			}
 			decay.Now = max(s.Now(), int64(step-rapid.IntRange(0, 3).Draw(t, "ago")))
 			apply(t, s, cluster.SessionOpened{Now: decay.Now})
-			total := Offered(s.View())
+			total := fairshare.Offered(s.View())
+			divided := settings.Divided(s.View())
 			p.settings = settings
 			ssn := e.Open(s, engine.Options{Now: decay.Now})
-			want, got := Shares(s.View(), total, settings), p.shares()
+			want, got := fairshare.Shares(s.View(), total, settings), p.shares()
 			for _, q := range s.Queues() {
-				x, y := want.byName[q.Name], got.byName[q.Name]
-				if diff := cmp.Diff(append([]Share{}, x.Shares...), append([]Share{}, y.Shares...)); diff != "" {
+				x, y := want.ByName[q.Name], got.ByName[q.Name]
+				if diff := cmp.Diff(append([]fairshare.Share{}, x.Shares...), append([]fairshare.Share{}, y.Shares...)); diff != "" {
 					t.Fatalf("queue %s: %s", q.Name, diff)
 				}
 				for _, j := range s.Pending() {
-					if leaf := got.byName[j.Queue]; leaf == nil || !slices.Contains(leaf.branch, y) {
+					if leaf := got.ByName[j.Queue]; leaf == nil || !slices.Contains(leaf.Branch, y) {
 						continue
 					}
-					a, b := want.stand(x, p.asks(j)), *p.standing(y, j)
+					a, b := newKey(want, x, p.requestOf(j)), *p.orderKey(y, j)
 					if a.job = j; a != b {
-						t.Fatalf("queue %s stands at %v with %s, want %v", q.Name, b, j.ID, a)
+						t.Fatalf("queue %s has key %v with %s, want %v", q.Name, b, j.ID, a)
 					}
-					break // as the first of its line
+					break // one job of each queue is enough
 				}
-				if name, held := unrequested(y); name != "" && !jobsAbove(s) && (name != gpu || !nodesGone(s)) {
+				if name, held := unrequested(y, divided); name != "" && !jobsAbove(s) && (name != gpu || !nodesGone(s)) {
 					t.Fatalf("queue %s holds %d of %s and requests less", q.Name, held, name)
 				}
 			}
@@ -60,35 +62,41 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 	})
 }
 
-// unrequested is an amount that the queue holds of what is divided and does not
-// request: slices count under one name below it and under another in it. Requests
-// end at limits below.
-func unrequested(q *Queue) (string, int64) {
+// unrequested returns an amount of a divided resource that the queue holds and does not
+// request, as if slices counted under one name in the queues below it and under another in
+// the queue. The request of a queue is bounded by the limits of the queues below.
+func unrequested(q *fairshare.Queue, divided map[string]bool) (string, int64) {
 	for _, a := range q.Used {
-		if sh := q.parts[a.Name]; sh != nil && sh.Request < a.Value && !limited(q, a.Name) {
+		request := int64(0)
+		if sh := q.Share(a.Name); sh != nil {
+			request = sh.Request
+		}
+		if divided[a.Name] && request < a.Value && !limited(q, a.Name) {
 			return a.Name, a.Value
 		}
 	}
 	return "", 0
 }
 
-// jobsAbove reports whether a job is in a queue that has others below it by now.
+// jobsAbove reports whether a job is in a queue that has queues below it.
 func jobsAbove(s *cluster.State) bool {
 	return slices.ContainsFunc(s.Jobs(), func(j *cluster.Job) bool { q := s.Queue(j.Queue); return q != nil && !q.Leaf() })
 }
 
-// nodesGone reports whether a task holds devices of a node that is gone: the fraction of
-// a GPU that its slices are is then not known to the queues above.
+// nodesGone reports whether a task holds devices of a node that was removed. The fraction of
+// a GPU of its slices is then not known to the queues above.
 func nodesGone(s *cluster.State) bool {
 	return slices.ContainsFunc(s.Jobs(), func(j *cluster.Job) bool {
 		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Node != nil && s.Node(t.Node.Name) == nil })
 	})
 }
 
-// limited reports whether a queue below has a limit of what slices may count as.
-func limited(q *Queue, name string) bool {
-	return slices.ContainsFunc(q.Children, func(c *Queue) bool {
-		return bound(c.Limits, name) >= 0 || bound(c.Limits, cluster.PartitionResource+"1g.1gb") >= 0 || bound(c.Limits, gpu) >= 0 || limited(c, name)
+// limited reports whether a queue below has a limit of a resource that slices may count as.
+func limited(q *fairshare.Queue, name string) bool {
+	return slices.ContainsFunc(q.Children, func(c *fairshare.Queue) bool {
+		return slices.ContainsFunc(c.Limits, func(a cluster.Amount) bool {
+			return a.Name == name || a.Name == cluster.PartitionResource+"1g.1gb" || a.Name == gpu
+		}) || limited(c, name)
 	})
 }
 
@@ -98,7 +106,7 @@ func apply(t *rapid.T, s *cluster.State, c cluster.Change) {
 	}
 }
 
-// happen does one thing or another to the State.
+// happen makes a random change of the State.
 func happen(t *rapid.T, s *cluster.State, step int) {
 	n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
 	switch n("what", 9) {
@@ -142,7 +150,7 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 		for i := range n("past", 2) {
 			q.Past = append(q.Past, cluster.Usage{From: int64(i), To: int64(i + 1 + n("to", 3)), Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(n("used", 9))}}})
 		}
-		if q.Parent != q.Name { // some are above themselves, or above jobs
+		if q.Parent != q.Name { // it may be above itself, or above jobs
 			apply(t, s, cluster.QueuePut{Queue: *q})
 		}
 	case 3, 4, 5, 6:
@@ -158,7 +166,7 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 		j := &cluster.Job{ID: id, Queue: fmt.Sprintf("q%d", n("queue", 5)), Alternatives: []cluster.Alternative{{
 			Min: 1, Tasks: []*cluster.Task{{Name: "0", Shape: shape}, {Name: "1", Shape: shape}},
 		}}}
-		apply(t, s, cluster.JobPut{Job: *j}) // its queue may not be there, or not be a leaf
+		apply(t, s, cluster.JobPut{Job: *j}) // its queue may not exist, or may not be a leaf
 	default:
 		jobs := s.Jobs()
 		if len(jobs) == 0 || len(s.Nodes()) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// Shares move for as long as what was used before differs from what is held, and that
-// still counts: after ten half-lives it is less than a thousandth.
+// Shares change with time while earlier use that differs from what is held now still
+// counts. After ten half-lives it counts less than a thousandth.
 func TestSharesMove(t *testing.T) {
 	const hour = int64(3600e9)
 	jobs := func(queues ...string) (out []enginetest.Part) {
@@ -21,7 +21,7 @@ func TestSharesMove(t *testing.T) {
 	tests := map[string]struct {
 		parts    []enginetest.Part
 		halfLife int64
-		until    int64 // in half-lives, to the next full five; 0: they do not move
+		until    int64 // in half-lives, rounded up to a multiple of five; 0: they do not change
 	}{
 		"no past that counts":      {append([]enginetest.Part{past}, jobs("a", "b")...), 0, 0},
 		"both as before":           {jobs("a", "b"), 10 * hour, 0},
@@ -32,7 +32,7 @@ func TestSharesMove(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := enginetest.State(append([]enginetest.Part{enginetest.Node("n").CPU(9, "9Gi").GPUs(4, "A100", "80Gi")}, tt.parts...)...)
-			var k kept
+			var k Keeper
 			until := int64(0)
 			for lives := int64(0); lives <= 65; lives += 5 {
 				now := 100*hour + lives*10*hour
@@ -40,12 +40,12 @@ func TestSharesMove(t *testing.T) {
 					t.Fatal(err)
 				}
 				k.follow(s.View(), Offered(s.View()), Settings{Decay: Decay{HalfLife: tt.halfLife, Weight: 1000, Now: now}})
-				if k.moves() {
+				if k.Moving() {
 					until = lives + 5
 				}
 			}
 			if until != tt.until {
-				t.Errorf("shares move until %d half-lives have passed, want %d", until, tt.until)
+				t.Errorf("shares change until %d half-lives have passed, want %d", until, tt.until)
 			}
 		})
 	}
