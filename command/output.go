@@ -24,7 +24,7 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// writeYAML spells the JSON as YAML: the same fields in the same order.
+// writeYAML writes v as YAML, with the fields of its JSON form in the same order.
 func writeYAML(w io.Writer, v any) error {
 	var b bytes.Buffer
 	if err := writeJSON(&b, v); err != nil {
@@ -34,7 +34,7 @@ func writeYAML(w io.Writer, v any) error {
 	if err := yaml.Unmarshal(b.Bytes(), &n); err != nil {
 		return err
 	}
-	block(&n)
+	useBlockStyle(&n)
 	enc := yaml.NewEncoder(w)
 	enc.SetIndent(2)
 	if err := enc.Encode(&n); err != nil {
@@ -43,19 +43,21 @@ func writeYAML(w io.Writer, v any) error {
 	return enc.Close()
 }
 
-// block undoes the braces and quotes that JSON is written with.
-func block(n *yaml.Node) {
+// useBlockStyle removes the flow style and the quotes that the nodes have because
+// they were parsed from JSON.
+func useBlockStyle(n *yaml.Node) {
 	if len(n.Content) > 0 {
 		n.Style = 0
 	} else if n.Kind == yaml.ScalarNode {
 		n.Style &^= yaml.DoubleQuotedStyle
 	}
 	for _, c := range n.Content {
-		block(c)
+		useBlockStyle(c)
 	}
 }
 
-// columns is the width to write for: the terminal's if it says so.
+// columns returns the width of the output in characters: the value of COLUMNS if it
+// is set, between 40 and 200, and 80 otherwise.
 func columns() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 40 {
 		return min(n, 200)
@@ -63,7 +65,7 @@ func columns() int {
 	return 80
 }
 
-// grid prints rows in aligned columns, two blanks between them.
+// grid prints rows in aligned columns, separated by two spaces.
 func grid(w io.Writer, rows [][]string) {
 	var widths []int
 	for _, r := range rows {
@@ -84,7 +86,7 @@ func grid(w io.Writer, rows [][]string) {
 	}
 }
 
-// table is what people read.
+// table prints the result of simulate as text.
 type table struct {
 	w     io.Writer
 	wide  bool
@@ -152,7 +154,8 @@ func (t *table) decisions(result *explain.Result) {
 	fmt.Fprintln(t.w)
 }
 
-// rankings show who goes and who stays of sets that are too large.
+// rankings prints, for each Set with more replicas than it should have, which
+// replicas are retired and which are kept.
 func (t *table) rankings(result *explain.Result) {
 	for i := range result.Rankings {
 		r := &result.Rankings[i]
@@ -171,15 +174,15 @@ func (t *table) rankings(result *explain.Result) {
 	}
 }
 
-// provisions say what a provisioner is to do.
+// provisions prints which nodes a provisioner has to create or delete.
 func (t *table) provisions(list []model.Provision) {
 	for i := range list {
 		explain.Wrap(t.w, list[i].String(), "", "  ", t.style.Width)
 	}
 }
 
-// refusals gives pending workloads their sentence, those with the same one
-// together.
+// refusals prints why workloads are pending. Workloads with the same reason and
+// message share one paragraph.
 func (t *table) refusals(result *explain.Result) {
 	type group struct {
 		first *explain.Refusal
@@ -215,7 +218,8 @@ func (t *table) refusals(result *explain.Result) {
 	}
 }
 
-// shellWords spells arguments so that they can be pasted back into a shell.
+// shellWords quotes the arguments where needed, so that the user can paste them
+// into a shell.
 func shellWords(args []string) string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -242,7 +246,8 @@ func score(d *explain.Decision) string {
 	return strconv.FormatFloat(*d.Score, 'f', 1, 64)
 }
 
-// devices lists indexes; what is held in part says how much of it.
+// devices lists the indexes of the devices. A device that is held in part is
+// followed by the memory that is held of it.
 func devices(list []explain.Device) string {
 	if len(list) == 0 {
 		return "-"

@@ -88,11 +88,11 @@ func changes(root string) (string, error) {
 // snapshots documents snapshot files.
 func snapshots(b *strings.Builder, root, file string) error {
 	b.WriteString("## Snapshot files\n\n`berth simulate --snapshot-out FILE` writes one; [snapshots.md](../snapshots.md) says what is in it and what is not.\n\n")
-	text, err := types(filepath.Join(root, "manifest"), "Snapshot")
+	text, err := types(filepath.Join(root, "internal", "manifest"), "Snapshot")
 	if err != nil {
 		return err
 	}
-	requests, err := types(filepath.Join(root, "model"), "NodeRequest")
+	requests, err := types(filepath.Join(root, "internal", "model"), "NodeRequest")
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	provisions, err := types(filepath.Join(root, "model"), "Provision")
+	provisions, err := types(filepath.Join(root, "internal", "model"), "Provision")
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +49,11 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	courses, err := types(filepath.Join(root, "timeline"), "Result")
+	courses, err := types(filepath.Join(root, "internal", "timeline"), "Result")
 	if err != nil {
 		return nil, err
 	}
-	event, err := types(filepath.Join(root, "cmd", "berth", "command"), "event")
+	event, err := types(filepath.Join(root, "command"), "event")
 	if err != nil {
 		return nil, err
 	}
