@@ -35,7 +35,7 @@ func TestMeaning(t *testing.T) {
 
 type bare struct{ Most int }
 
-// A plugin whose arguments say nothing of themselves fails the generator.
+// TestArgumentsNeedComments checks that arguments without comments are an error.
 func TestArgumentsNeedComments(t *testing.T) {
 	r := engine.NewRegistry()
 	if err := r.RegisterPluginBuilder("Bare", engine.WithArguments(nil, func(bare) (engine.Plugin, error) { return nil, nil })); err != nil {

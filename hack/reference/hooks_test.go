@@ -72,8 +72,9 @@ func (h *Hooks) AddRightFn(matters func(*Job) bool, fn RightFn) { add(h, fn) }`,
 	}
 }
 
-// TestEveryHookSaysHowItCombines fails where an Add method has no combining rule.
-func TestEveryHookSaysHowItCombines(t *testing.T) {
+// TestEveryHookHasCombiningRule checks that the comment of every Add method says how
+// answers are combined.
+func TestEveryHookHasCombiningRule(t *testing.T) {
 	fset, files, err := parse("../../engine")
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,8 @@ func (w *World) Check() error {
 	return nil
 }
 
-// named are the names in the queues' termResources, products among them.
+// named returns the names of resources in the quotas, limits and weights of queues.
+// Some of them are names of products.
 func (w *World) named() map[string]bool {
 	out := map[string]bool{}
 	for _, q := range w.State.Queues() {

@@ -89,7 +89,7 @@ func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
 	}
 	other := shape
 	if alt.Whole == nil && w.chance(30) {
-		other = w.shape() // a gang of two deviceKinds
+		other = w.shape() // a gang with two shapes
 		other.Preemptible = preemptible
 	}
 	for i := range count {

@@ -23,8 +23,8 @@ func queues() []*cluster.Queue {
 	}
 }
 
-// terms are the resources that queues get terms for: mostly all devices, sometimes
-// those of one product, or slices.
+// termResources lists the resources that queues get quotas, limits and weights for: all
+// devices, those of one product, or MIG slices.
 var termResources = []string{
 	cluster.DefaultDeviceResource, cluster.DefaultDeviceResource,
 	cluster.DefaultDeviceResource + ":A100", cluster.DefaultDeviceResource + ":L4", cluster.PartitionResource + "1g.10gb:A100",
