@@ -26,7 +26,7 @@ func (s *Session) Remember(fn LeftFn) {}
 func (o *Other) AddTo(fn LeftFn) {}
 
 `
-	const missing = `engine.go:15:1: the comment of AddRightFn does not end with a paragraph that begins "Combining:" and says how the answers of several plugins become one`
+	const missing = `engine.go:15:1: the comment of AddRightFn does not end with a paragraph that begins "Combining:" and says how the answers of several plugins are combined`
 	tests := map[string]struct{ method, want, err string }{
 		"a rule": {
 			method: `// AddRightFn registers
