@@ -14,7 +14,7 @@ import (
 const module = "github.com/berth-project/berth/"
 
 // rules lists which packages each package may import, beside the standard library. The
-// first rule whose pattern matches a package applies. Test files may import anything.
+// first rule with a pattern that matches a package applies. Test files may import anything.
 var rules = []struct {
 	packages string   // a package, or a directory and all below it ("plugins/...")
 	own      []string // packages of this module that it may import

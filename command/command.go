@@ -27,8 +27,8 @@ const (
 	exitBug   = 3
 )
 
-// errNo is returned by a command that has printed its answer, and whose answer
-// is no. Main prints nothing more and returns exitNo.
+// errNo is returned by a command that has printed its answer if the answer is no.
+// Main prints nothing more and returns exitNo.
 var errNo = errors.New("no")
 
 // program holds what all commands share.
@@ -161,9 +161,9 @@ func completeValues(c *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// rejectEmptyFlags returns an error for a flag whose value is empty, such as one
-// that is set from an unset variable of a shell. Ignoring it would answer a
-// different question.
+// rejectEmptyFlags returns an error for a flag with an empty value, such as one that
+// is set from an unset variable of a shell. Ignoring it would answer a different
+// question.
 func rejectEmptyFlags(c *cobra.Command, _ []string) error {
 	var err error
 	c.Flags().Visit(func(f *pflag.Flag) {

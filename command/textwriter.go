@@ -16,7 +16,7 @@ import (
 type textWriter struct {
 	w     io.Writer
 	color bool   // the color sequences of pictures are kept
-	rest  []byte // the first bytes of a character whose end was not in the last write
+	rest  []byte // the first bytes of a character that the last write did not end
 }
 
 // colorSequence matches the only escape sequences that pictures write.

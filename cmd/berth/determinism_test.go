@@ -80,8 +80,8 @@ func shuffled(t *testing.T, runs int, flags ...string) []byte {
 	return first
 }
 
-// manyObjects returns the manifests of a cluster whose jobs use most kinds of
-// requests, and which has too little room for all of them.
+// manyObjects returns the manifests of a cluster with too little room for its jobs,
+// which use most kinds of requests.
 func manyObjects() []string {
 	var docs []string
 	add := func(format string, args ...any) {

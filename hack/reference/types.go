@@ -69,7 +69,7 @@ type table struct{ name, text string }
 var linked = regexp.MustCompile(`\[(\w+)\]\(#`)
 
 // tables returns the tables of the types, first those of the roots, in order. spelled
-// describes types whose JSON form differs from their form in Go.
+// describes types with a JSON form that differs from their form in Go.
 func tables(dir string, spelled map[string]string, roots ...string) ([]table, error) {
 	known, err := declared(dir)
 	if err != nil {

@@ -38,7 +38,7 @@ type Frame struct {
 	Withdrawn []string   `json:"withdrawn,omitempty"` // tasks that have lost their reservation: workload/task
 	Decisions []Decision `json:"decisions,omitempty"` // in the order in which they were made
 	Refusals  []Refusal  `json:"refusals,omitempty"`  // that are new or have another reason than before
-	Queues    []Queue    `json:"queues,omitempty"`    // whose use, share or quota changed; in the first frame, all queues that use or request the resource
+	Queues    []Queue    `json:"queues,omitempty"`    // queues with a changed use, share or quota; in the first frame, all queues that use or request the resource
 }
 
 // Decision is one decision about a task.

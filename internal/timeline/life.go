@@ -145,7 +145,7 @@ func (r *runner) countCycle() {
 	}
 }
 
-// endJobs ends the jobs whose run time is over.
+// endJobs ends the jobs that have run for their run time.
 func (r *runner) endJobs(f *Frame) {
 	for _, l := range r.Lives {
 		if j := l.Job; l.present() && l.Began >= 0 && j.RunFor > 0 && r.Now()-l.Began >= j.RunFor {
@@ -256,8 +256,8 @@ func milli(claims []cluster.Claim) int64 {
 	return sum
 }
 
-// update sets the mark and the start of a job from State. A job whose minimum does
-// not run any more starts again from the beginning, so that the work of its
+// update sets the mark and the start of a job from State. If the minimum of a job does
+// not run any more, the job starts again from the beginning, so that the work of its
 // remaining tasks is lost as well.
 func (r *runner) update(l *Life) {
 	j := l.Job

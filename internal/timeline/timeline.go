@@ -150,7 +150,7 @@ func (r *runner) step() error {
 	}
 	r.Cycle++
 	f := &Frame{Cycle: r.Cycle, Time: Stamp(r.Now())}
-	r.endJobs(f)                         // 1. jobs whose run time is over end
+	r.endJobs(f)                         // 1. jobs that have run for their run time end
 	if err := r.release(f); err != nil { // 2. tasks that were evicted stop
 		return err
 	}
@@ -209,8 +209,8 @@ const minHold = int64(10 * time.Minute)
 func (r *runner) session(patient bool) (engine.Outcome, error) {
 	now := r.Now()
 	if r.Start == 0 {
-		// A task that started at 0 would count as one whose start is not known. One
-		// nanosecond is added in every cycle, so that the time between cycles is right.
+		// A start at 0 means that the start is not known. One nanosecond is added in
+		// every cycle, so that the time between cycles is right.
 		now++
 	}
 	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(minHold, 2*r.options.Grace)})

@@ -31,7 +31,7 @@ func Resources(s *cluster.State) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// changes returns the queues whose use, share or quota changed since the last call.
+// changes returns the queues with a use, share or quota that changed since the last call.
 func (u *usage) changes(s *cluster.State) []Queue {
 	var out []Queue
 	// The resources are divided here even if the profile does not divide them, because

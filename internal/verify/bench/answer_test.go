@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// BenchmarkAnswer measures placing and refusing several kinds of jobs whose shapes the
+// BenchmarkAnswer measures placing and refusing several kinds of jobs with shapes that the
 // index already knows. It shows the cost of an answer without that of taking in changes.
 func BenchmarkAnswer(b *testing.B) {
 	for _, nodes := range []int{10_000, 100_000} {

@@ -151,8 +151,8 @@ func BenchmarkGang(b *testing.B) {
 	})
 }
 
-// BenchmarkLargeReclaim evicts for one job that requests half of the nodes as a whole, in
-// a queue whose quota is the whole cluster.
+// BenchmarkLargeReclaim evicts for one job that requests half of the nodes as a whole. The
+// quota of its queue is the whole cluster.
 func BenchmarkLargeReclaim(b *testing.B) {
 	each(b, []int{100, 250, 500, 1000, 2000}, func(b *testing.B, nodes int) time.Duration {
 		s := fullCluster(b, nodes)
@@ -165,8 +165,8 @@ func BenchmarkLargeReclaim(b *testing.B) {
 	})
 }
 
-// BenchmarkSmallReclaims evicts for as many jobs of one device as are running, in a queue
-// whose quota is the whole cluster.
+// BenchmarkSmallReclaims evicts for as many jobs of one device as are running. The quota of
+// their queue is the whole cluster.
 func BenchmarkSmallReclaims(b *testing.B) {
 	each(b, []int{50, 100, 125, 250, 500, 1000}, func(b *testing.B, nodes int) time.Duration {
 		s := fullCluster(b, nodes)

@@ -21,7 +21,7 @@ type board struct {
 	placedNow  uint64          // tasks that were placed in this session
 	moving     uint64          // tasks that moved in this session
 	evictedFor map[string]bool // jobs for which tasks were evicted in this session
-	// displaced maps a job to the jobs whose tasks were evicted or moved for it in this
+	// displaced maps a job to the jobs that had tasks evicted or moved for it in this
 	// session.
 	displaced map[string][]string
 
@@ -79,16 +79,16 @@ func newBoard(w *table) *board {
 	return b
 }
 
-// company returns which other tasks may hold a device together with the task: "nobody",
-// those of a session, or "anybody". Tasks on one device must have the same company.
+// company returns which other tasks may hold a device together with the task: "none",
+// those of a session, or "any". Tasks on one device must have the same company.
 func company(t *task) string {
 	switch iso := t.Shape.Isolation; {
 	case iso.GPU == cluster.GPUDeviceExclusive, iso.GPU == cluster.GPUSessionExclusive && iso.Session == "":
-		return "nobody"
+		return "none"
 	case iso.GPU == cluster.GPUSessionExclusive:
 		return "session " + iso.Session
 	}
-	return "anybody"
+	return "any"
 }
 
 func (b *board) isPlaced(t *task) bool { return b.at[t.index].node >= 0 }
@@ -224,7 +224,7 @@ func (b *board) canHold(t *task, n, device int) bool {
 	if !ofKind(t, d) || !supports(b.nodes[n], t) {
 		return false
 	}
-	if held.holders > 0 && (held.company != company(t) || held.company == "nobody") {
+	if held.holders > 0 && (held.company != company(t) || held.company == "none") {
 		return false
 	}
 	c := claimOn(t, device, d)

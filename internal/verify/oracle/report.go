@@ -114,7 +114,7 @@ func (r *Report) addLast(v Verdict) {
 // PlacedRate returns the percentage of relevant jobs that were placed.
 func (r *Report) PlacedRate() float64 { return rate(r.Placed, r.Relevant) }
 
-// MinimalRate returns the percentage of placed jobs whose plan was the cheapest.
+// MinimalRate returns the percentage of placed jobs that were placed by the cheapest plan.
 func (r *Report) MinimalRate() float64 { return rate(r.Minimal, r.Placed) }
 
 func rate(part, all int) float64 {

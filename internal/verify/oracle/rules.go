@@ -135,7 +135,7 @@ func (b *board) bound(j *job) (set uint64) {
 	return set
 }
 
-// ending is a plan whose evicted tasks are removed from the board.
+// ending is a plan after its evicted tasks were removed from the board.
 type ending struct {
 	*request
 	plan   *plan

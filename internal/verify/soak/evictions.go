@@ -86,7 +86,7 @@ func (w *World) checkVictim(before *prior, d *engine.Decision, reduced map[strin
 	case !job.Stands():
 		return fmt.Errorf("%s is evicted for %s, which is not placed: %s", t.ID, job.ID, describe(job))
 	case before.stood[job] && !reduced[job.ID] && len(w.State.View().Deserved(w.State.Queue(job.Queue))) == 0:
-		return fmt.Errorf("%s is evicted for surplus of %s, whose queue has no quota", t.ID, job.ID)
+		return fmt.Errorf("%s is evicted for surplus of %s, and the queue of that job has no quota", t.ID, job.ID)
 	case job.DelayEnds() > w.clock:
 		return fmt.Errorf("%s is evicted for %s, which must not evict before %d", t.ID, job.ID, job.DelayEnds())
 	case !t.Job.Preemptible:

@@ -19,7 +19,7 @@ type site struct {
 	models  map[string]*cluster.Job     // by Set: the template of its replicas
 	runs    map[string]*process         // by task
 	ended   map[string]cluster.TaskGone // by task: how it ended
-	// shrunk has the nodes whose tasks may hold more than the node has, because of
+	// shrunk has the nodes on which tasks may hold more than the node has, because of
 	// reported facts. No decision may place a task there.
 	shrunk map[string]bool
 }
