@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // combiner is for requests that no single change helps.
@@ -196,7 +196,7 @@ func cutText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
 	edit(&is)
 	var out []string
 	if is.Need.Devices != was.Need.Devices {
-		out = append(out, english.Count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
+		out = append(out, numeral.Count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
 	}
 	if is.Need.Memory != was.Need.Memory {
 		out = append(out, Memory(is.Need.Memory)+" per device instead of "+Memory(was.Need.Memory))

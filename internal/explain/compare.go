@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // Difference is who gained and who lost between two simulations.
@@ -186,7 +186,7 @@ func (d *Difference) Text(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", line(i))
 		}
 		if more := n - mostMoves; more > 0 {
-			fmt.Fprintf(w, "  … and %s; -o json lists all\n", english.Count(more, "more task"))
+			fmt.Fprintf(w, "  … and %s; -o json lists all\n", numeral.Count(more, "more task"))
 		}
 		fmt.Fprintln(w)
 	}
@@ -234,5 +234,5 @@ func (g *Going) text() string {
 
 // Tally is the line that sums a simulation up.
 func Tally(placed, pending int) string {
-	return fmt.Sprintf("%s placed, %d pending", english.Count(placed, "task"), pending)
+	return fmt.Sprintf("%s placed, %d pending", numeral.Count(placed, "task"), pending)
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // endedText says which tasks have ended, and what that means for the minimum.
@@ -25,7 +25,7 @@ func (r *Report) endedText(w io.Writer) {
 			}
 		}
 		if n := len(tasks); n > 0 {
-			wrapped(w, fmt.Sprintf("%d of %s "+s.text, n, english.Count(r.total, "task"), List(tasks, most)), "", "  ")
+			wrapped(w, fmt.Sprintf("%d of %s "+s.text, n, numeral.Count(r.total, "task"), List(tasks, most)), "", "  ")
 		}
 	}
 }

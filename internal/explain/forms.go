@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // Tried is one form of a model that was tried, and who turned it down.
@@ -90,10 +90,10 @@ func (ph Phrases) groupLines(a *engine.Attempt) []string {
 // formsText is a subtraction from all nodes to none for each form.
 func (r *Report) formsText(w io.Writer) {
 	const most = 6
-	fmt.Fprintf(w, "Tried in this order, on %s:\n", english.Count(r.Nodes, "node"))
+	fmt.Fprintf(w, "Tried in this order, on %s:\n", numeral.Count(r.Nodes, "node"))
 	for i, t := range r.Forms {
 		if i == most {
-			fmt.Fprintf(w, "  … and %s\n", english.Count(len(r.Forms)-most, "more form"))
+			fmt.Fprintf(w, "  … and %s\n", numeral.Count(len(r.Forms)-most, "more form"))
 			break
 		}
 		fmt.Fprintf(w, "  %s\n", t.Form)

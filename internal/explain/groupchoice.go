@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // GroupChoice is how the group was chosen for a workload that takes whole nodes.
@@ -37,7 +37,7 @@ func groupChoice(d *engine.Decision) *GroupChoice {
 func (c *GroupChoice) text(w io.Writer) {
 	wrapped(w, fmt.Sprintf("Group %s, score %s: %s", c.title, decimal(c.Score, 1), Scores(c.Scores)), "  ", "    ")
 	if next := c.RunnerUp; next != nil {
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s, with %s, %s", english.Count(c.Others, "other group"), c.next, decimal(next.Score, 1),
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s, with %s, %s", numeral.Count(c.Others, "other group"), c.next, decimal(next.Score, 1),
 			against(next.Scores, c.Scores, "the first by product, memory and count wins")), "    ", "      ")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // noGroup is the sentence that a refusal of a job of whole nodes begins with. It is API.
@@ -39,7 +39,7 @@ func (r *Refusal) Await(nodes int) {
 	}
 	r.Awaits, r.Permanent = nodes, false
 	r.Cure = append([]string{engine.Wait.String()}, r.Cure...)
-	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + english.Count(nodes, "node") + " to be made"
+	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + numeral.Count(nodes, "node") + " to be made"
 }
 
 // message says in one line why the job was refused, with numbers:
@@ -182,13 +182,13 @@ func subjects(misses []*engine.Miss) string {
 // onceText says when a group would do.
 func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
 	if t := a.Unheld(); t != nil {
-		text := "once more of its " + english.Count(g.Nodes, "node") + " can be used"
+		text := "once more of its " + numeral.Count(g.Nodes, "node") + " can be used"
 		if misses := missesOf(a, t); len(misses) > 0 {
 			text += " (" + ph.words(&misses[0].Rejection, misses) + ")"
 		}
 		return text
 	}
-	return "with more of its " + english.Count(g.Nodes, "node") + " free"
+	return "with more of its " + numeral.Count(g.Nodes, "node") + " free"
 }
 
 // groupReason is what is wrong with the groups as a whole: what waiting can cure
@@ -216,7 +216,7 @@ func (ph Phrases) groupsText(a *engine.Attempt) string {
 		if t.Cure.Transient() {
 			continue // such nodes still count for what could ever fit
 		}
-		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, english.Count(t.Nodes, "node"), t.Reason)
+		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, numeral.Count(t.Nodes, "node"), t.Reason)
 		if d := ph.detail(missesOf(a, t)); d != "" {
 			s += ": " + d
 		}

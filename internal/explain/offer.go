@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // offer says what the cluster has free for a model just now: the best single
@@ -51,7 +51,7 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 		return "No device that it may use has memory free."
 	}
 	return fmt.Sprintf("Most memory free now: %s on one device (%s, %s), %s on one node (%s, %s), %s on all %s together.",
-		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, english.Count(devices, "device"), Memory(onProduct), product)
+		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, numeral.Count(devices, "device"), Memory(onProduct), product)
 }
 
 // foreign says what readings found in use on devices that the shape might have had,

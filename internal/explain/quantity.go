@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
@@ -67,12 +67,12 @@ func quantity(q engine.Quantity, decimals int) string {
 		if q.Value%1000 != 0 {
 			return strconv.FormatInt(q.Value, 10) + "m cores"
 		}
-		return english.Count(q.Value/1000, "core")
+		return numeral.Count(q.Value/1000, "core")
 	case engine.Devices:
 		if q.Value%1000 != 0 {
 			return decimal(float64(q.Value)/1000, 3) + " devices"
 		}
-		return english.Count(q.Value/1000, "device")
+		return numeral.Count(q.Value/1000, "device")
 	}
 	return ""
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // Ranking is a set that had more replicas than are desired: who goes and who stays.
@@ -45,7 +45,7 @@ func worth(points int64) float64 { return float64(points) / 100_000 }
 
 // Title is "model/chat: 2 of 4 replicas stay".
 func (r *Ranking) Title() string {
-	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, english.Count(len(r.Replicas), "replica"), r.stay())
+	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, numeral.Count(len(r.Replicas), "replica"), r.stay())
 }
 
 func (r *Ranking) stay() string { return ifOne(r.Desired, "stays", "stay") }
@@ -83,7 +83,7 @@ func (r *Report) ranked(w io.Writer) {
 			verb = "Retired"
 		}
 		text := fmt.Sprintf("%s: %d of %s of %s %s, and it ranks %d with %s", verb, r.Ranking.Desired,
-			english.Count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, r.Ranking.stay(), i+1, decimal(x.Score, 1))
+			numeral.Count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, r.Ranking.stay(), i+1, decimal(x.Score, 1))
 		if len(x.Scores) > 0 {
 			text += " (" + Scores(x.Scores) + ")"
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // textWidth is how wide reports are written; tables of numbers may be wider.
@@ -76,7 +76,7 @@ func (r *Report) Text(w io.Writer) {
 		}
 		return
 	case r.Refusal.Surplus:
-		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), english.Count(r.total, "task"), r.Refusal.Reason, r.waiting())
+		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), numeral.Count(r.total, "task"), r.Refusal.Reason, r.waiting())
 		r.displaced(w)
 	default:
 		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
@@ -103,7 +103,7 @@ func (r *Report) Text(w io.Writer) {
 // modelText is what there is to be said of a model beside its refusal.
 func (r *Report) modelText(w io.Writer) {
 	if s := r.Set; s != nil && s.Desired > 1 {
-		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, english.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "has", "have"))
+		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "has", "have"))
 	}
 	sentences(w, "", r.Remarks...)
 }
@@ -111,7 +111,7 @@ func (r *Report) modelText(w io.Writer) {
 func (r *Report) waiting() string {
 	switch {
 	case r.Refusal.Awaits > 0:
-		return "It waits for " + english.Count(r.Refusal.Awaits, "node") + " to be made."
+		return "It waits for " + numeral.Count(r.Refusal.Awaits, "node") + " to be made."
 	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}
@@ -130,7 +130,7 @@ func (r *Report) funnelText(w io.Writer) {
 		return
 	}
 	width := len(strconv.Itoa(r.Nodes))
-	fmt.Fprintf(w, "  %s\n", english.Count(r.Nodes, "node"))
+	fmt.Fprintf(w, "  %s\n", numeral.Count(r.Nodes, "node"))
 	stepLines(w, "  ", r.Funnel, width)
 	left := r.Nodes
 	for _, s := range r.Funnel {
@@ -247,7 +247,7 @@ func (r *Report) placed(w io.Writer) {
 	case running == 0:
 		fmt.Fprintf(w, "Placed%s: %s.\n", as, share(fresh, r.total))
 	default:
-		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, english.Count(r.total, "task"), running)
+		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, numeral.Count(r.total, "task"), running)
 	}
 	if r.Group != nil {
 		r.Group.text(w)
@@ -256,7 +256,7 @@ func (r *Report) placed(w io.Writer) {
 	const most = 8
 	for i, p := range r.Placements {
 		if i == most {
-			fmt.Fprintf(w, "\n  … and %s\n", english.Count(len(r.Placements)-most, "more task"))
+			fmt.Fprintf(w, "\n  … and %s\n", numeral.Count(len(r.Placements)-most, "more task"))
 			break
 		}
 		p.text(w)
@@ -273,7 +273,7 @@ func share(n, total int) string {
 	case n == total:
 		return fmt.Sprintf("all %d tasks", n)
 	}
-	return fmt.Sprintf("%d of %s", n, english.Count(total, "task"))
+	return fmt.Sprintf("%d of %s", n, numeral.Count(total, "task"))
 }
 
 // podTask is what a pod's only task is called, which tells nobody anything.
@@ -282,7 +282,7 @@ const podTask = "0"
 func (p *Placement) text(w io.Writer) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
-		where += ", " + english.Noun(len(p.Devices), "device") + " " + Indexes(p.Devices)
+		where += ", " + numeral.Noun(len(p.Devices), "device") + " " + Indexes(p.Devices)
 	}
 	switch {
 	case p.Promised && len(p.WaitsFor) > 0:
@@ -307,7 +307,7 @@ func (p *Placement) text(w io.Writer) {
 	case p.RunnerUp == nil:
 		fmt.Fprintln(w, "    no other node would have taken it")
 	default:
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", english.Count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", numeral.Count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}
 }
 

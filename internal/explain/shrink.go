@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // shrinker makes the request smaller, each time along one line, and keeps the largest
@@ -48,7 +48,7 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	if whole := form.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{SmallerAsk, fmt.Sprintf("with %s", english.Count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), k.workload.reform(func(form *cluster.Alternative) {
+			return &change{SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), k.workload.reform(func(form *cluster.Alternative) {
 				fewer := *form.Whole
 				fewer.Replicas = i + 1
 				form.Whole = &fewer
@@ -76,7 +76,7 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with %s%s", english.Count(i+1, "device"), each), lost(int64(want), int64(i+1)), k.workload.reshape(func(s *cluster.Shape) {
+		return &change{SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), lost(int64(want), int64(i+1)), k.workload.reshape(func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
 		})}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 )
 
 // Weighed is how a plan to make room was found.
@@ -131,7 +131,7 @@ func (ph Phrases) sparedText(s *cluster.State, p engine.Purpose, list []engine.P
 		}
 		many := strconv.Itoa(x.Count)
 		if i == 0 {
-			many = english.Count(x.Count, "workload")
+			many = numeral.Count(x.Count, "workload")
 		}
 		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.clause(s, p, x.Reason, x.Jobs), who))
 	}

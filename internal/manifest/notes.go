@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
-	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/numeral"
 	"github.com/berth-project/berth/internal/printable"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -140,7 +140,7 @@ func (t tally) note(notes []string, what, kind string) []string {
 	if len(t) > few {
 		names += ", …"
 	}
-	return append(notes, fmt.Sprintf("%s %s: %s", english.Count(len(t), kind), what, names))
+	return append(notes, fmt.Sprintf("%s %s: %s", numeral.Count(len(t), kind), what, names))
 }
 
 // LeftOut are the workloads that were read and are not in the books, by ID, and why.

@@ -1,14 +1,14 @@
-// Package english formats numbers and nouns for English text.
-package english
+// Package numeral writes numbers of things.
+package numeral
 
 import "strconv"
 
-// Count returns a number with its noun, such as "1 node" or "2 nodes".
+// Count is a number with its noun: "1 node", "2 nodes".
 func Count[T int | int64](n T, noun string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + Noun(n, noun)
 }
 
-// Noun returns the noun as it is written after the number n: with an "s" unless n is 1.
+// Noun is the noun in the form that so many of it take.
 func Noun[T int | int64](n T, noun string) string {
 	if n == 1 {
 		return noun
@@ -16,7 +16,7 @@ func Noun[T int | int64](n T, noun string) string {
 	return noun + "s"
 }
 
-// Thousands returns a number with commas, such as "131,072". It must not be negative.
+// Thousands is a number with commas, as in 131,072.
 func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
