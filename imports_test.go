@@ -13,61 +13,62 @@ import (
 
 const module = "github.com/berth-project/berth/"
 
-// rules say who may import whom. A rule covers the packages its pattern
-// matches; the first that matches counts. Test files are free.
+// rules lists which packages each package may import, beside the standard library. The
+// first rule with a pattern that matches a package applies. Test files may import anything.
 var rules = []struct {
-	packages string   // a package, or a folder and all below it ("plugins/...")
+	packages string   // a package, or a directory and all below it ("plugins/...")
 	own      []string // packages of this module that it may import
-	others   []string // modules of others that it may import, by prefix
-	why      string
+	others   []string // prefixes of packages of other modules that it may import
+	why      string   // completes "not allowed, because"
 }{
-	{"internal/nearest", nil, nil, "it is used everywhere and must not pull anything in"},
-	{"internal/printable", nil, nil, "it is used everywhere and must not pull anything in"},
-	{"internal/numeral", nil, nil, "it is used everywhere and must not pull anything in"},
+	{"internal/nearest", nil, nil, "it is used everywhere and must not add dependencies"},
+	{"internal/printable", nil, nil, "it is used everywhere and must not add dependencies"},
+	{"internal/numeral", nil, nil, "it is used everywhere and must not add dependencies"},
 	{"internal/phrase", []string{"internal/nearest"}, nil, "it words parts of messages and knows no subject"},
 	{"internal/field", []string{"internal/phrase"}, nil, "it names fields of any object"},
 	{"internal/strict", []string{"internal/field", "internal/nearest", "internal/phrase", "internal/printable"}, []string{"k8s.io/apimachinery/", "go.yaml.in/yaml/v3"}, "it decodes YAML into any Go value and knows no kind of object; of Kubernetes it knows quantities and times alone"},
-	{"internal/heap", nil, nil, "it knows no item"},
-	{"cluster", []string{"internal/heap"}, nil, "the nouns stand at the bottom: no policy, no input or output, no dependency"},
-	{"engine", []string{"cluster", "internal/heap", "internal/nearest"}, nil, "the engine is a pure function of its input; the standard library is all it needs"},
-	{"enginetest", []string{"cluster", "engine"}, nil, "plugin authors elsewhere import it: it must stay light"},
+	{"internal/heap", nil, nil, "it works with items of any type"},
+	{"cluster", []string{"internal/heap"}, nil, "it defines State and its objects, without policy, input, output or dependencies"},
+	{"engine", []string{"cluster", "internal/heap", "internal/nearest"}, nil, "the engine is a pure function of its input and needs only the standard library"},
+	{"enginetest", []string{"cluster", "engine"}, nil, "authors of external plugins import it, so it must not add dependencies"},
 	{"internal/fairshare", []string{"cluster"}, nil, "it computes shares from the State; what is decided by them is for the plugin"},
-	{"plugins/internal/...", []string{"cluster", "engine"}, nil, "what plugins share knows as little as they do"},
-	{"plugins/standard", []string{"engine", "internal/nearest", "plugins/..."}, nil, "it lists the plugins and decides nothing"},
+	{"plugins/internal/...", []string{"cluster", "engine"}, nil, "code that plugins share has the same restrictions as plugins"},
+	{"plugins/standard", []string{"engine", "internal/nearest", "plugins/..."}, nil, "it lists the plugins and makes no decisions"},
 	{"plugins/fairshare", []string{"cluster", "engine", "internal/fairshare", "plugins/internal/..."}, nil, "it decides by the shares that internal/fairshare computes"},
-	{"plugins/...", []string{"cluster", "engine", "internal/nearest", "plugins/internal/..."}, nil, "a plugin never imports another plugin, nor anything above the engine"},
-	{"api/...", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "manifests are data: cluster objects and YAML share these types"},
-	{"internal/model", []string{"cluster", "internal/estimate/...", "internal/numeral"}, nil, "it turns a model into jobs by what it needs; whether they fit is for the engine"},
+	{"plugins/...", []string{"cluster", "engine", "internal/nearest", "plugins/internal/..."}, nil, "a plugin imports neither another plugin nor a package that uses the engine"},
+	{"api/...", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "manifests are data, and their types are shared by cluster objects and YAML"},
+	{"internal/model", []string{"cluster", "internal/estimate/...", "internal/numeral"}, nil, "it turns a model into jobs by what the model needs; the engine decides whether they fit"},
 	{"internal/convert", []string{"api/...", "cluster", "internal/estimate", "internal/estimate/backend", "internal/estimate/library", "internal/field", "internal/model", "internal/nearest", "internal/phrase", "internal/printable"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/component-helpers/resource"}, "it turns single API objects into cluster objects, for files and for informers: it knows no file, no YAML and no position"},
 	{"internal/manifest", []string{"api/...", "cluster", "internal/convert", "internal/estimate/...", "internal/field", "internal/model", "internal/nearest", "internal/numeral", "internal/phrase", "internal/strict"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "go.yaml.in/yaml/v3"}, "it turns files into State and knows no policy"},
-	{"internal/estimate", []string{"cluster"}, nil, "it is arithmetic on what is known of a model; files are read below it"},
-	{"internal/estimate/internal/table", []string{"cluster"}, []string{"go.yaml.in/yaml/v3"}, "it reads the data files that ship, and knows no meaning of theirs"},
-	{"internal/estimate/preset", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest"}, nil, "a data file with names; it opens no file of the user's"},
-	{"internal/estimate/nodes", []string{"cluster"}, nil, "one formula, over nouns"},
-	{"internal/estimate/instance", []string{"cluster", "internal/estimate/internal/table", "internal/nearest"}, nil, "a data file with names, and nothing of models"},
-	{"internal/estimate/backend", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest"}, nil, "data on what serves models; which node has it is decided elsewhere"},
-	{"internal/estimate/fit", []string{"cluster", "internal/estimate", "internal/estimate/backend"}, nil, "it tries shapes on devices that are free; the engine knows which are"},
-	{"internal/estimate/library", []string{"internal/estimate", "internal/estimate/backend", "internal/estimate/gguf", "internal/estimate/hf", "internal/estimate/preset"}, nil, "it finds out what reads a model, and reads nothing itself"},
+	{"internal/estimate", []string{"cluster"}, nil, "it computes estimates from the properties of a model; its subpackages read files"},
+	{"internal/estimate/internal/table", []string{"cluster"}, []string{"go.yaml.in/yaml/v3"}, "it reads the embedded data files and does not interpret them"},
+	{"internal/estimate/preset", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest"}, nil, "it looks up names in an embedded data file and opens no files of users"},
+	{"internal/estimate/nodes", []string{"cluster"}, nil, "it is one formula over the types of cluster"},
+	{"internal/estimate/instance", []string{"cluster", "internal/estimate/internal/table", "internal/nearest"}, nil, "it looks up names in an embedded data file and does not use models"},
+	{"internal/estimate/backend", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest"}, nil, "it has data about backends; other packages decide which node can run one"},
+	{"internal/estimate/fit", []string{"cluster", "internal/estimate", "internal/estimate/backend"}, nil, "it tries a model on devices as if they were free; the engine knows which ones are"},
+	{"internal/estimate/library", []string{"internal/estimate", "internal/estimate/backend", "internal/estimate/gguf", "internal/estimate/hf", "internal/estimate/preset"}, nil, "it selects the package that reads a model, and reads nothing itself"},
 	{"internal/quantity", []string{"cluster", "engine", "internal/numeral"}, nil, "it writes amounts, for JSON and for people alike, and knows nothing of either"},
 	{"internal/wire", []string{"cluster", "engine", "internal/quantity"}, nil, "results in JSON are data: they run nothing, and sentences are written above them"},
 	{"internal/sim", []string{"cluster", "engine"}, nil, "it runs the engine and carries out what was decided; others say what that means"},
 	{"internal/explain", []string{"cluster", "engine", "internal/numeral", "internal/quantity", "internal/wire"}, nil, "it writes sentences about what was decided; it runs no session, so that words never change a decision"},
 	{"internal/whatif", []string{"cluster", "engine", "internal/explain", "internal/nearest", "internal/quantity", "internal/numeral", "internal/sim", "internal/wire"}, nil, "it tries changes by running the engine, and leaves the sentences of a report to explain"},
-	{"internal/estimate/gguf/...", []string{"cluster", "internal/estimate", "internal/estimate/gguf/sample", "internal/printable"}, []string{"github.com/gpustack/gguf-parser-go"}, "it turns files into models; what llama.cpp needs for one is the parser's to know"},
-	{"internal/live", []string{"cluster", "engine", "internal/explain", "internal/sim", "internal/whatif", "internal/wire"}, nil, "it keeps a scheduler running and serves its readers; what is reported and where the log lies is for the front doors"},
-	{"internal/timeline", []string{"cluster", "engine", "internal/explain", "internal/fairshare", "internal/numeral", "internal/sim"}, nil, "it runs the engine over and over, tells what happened, and sets what queues use beside their fair share"},
-	{"internal/scenario", []string{"api/...", "cluster", "engine", "internal/explain", "internal/manifest", "internal/model", "internal/nearest", "internal/sim", "plugins/standard", "internal/timeline"}, nil, "it runs what a file says through the engine that ships"},
-	{"internal/estimate/hf/sample", nil, nil, "it writes files and shares nothing with their reader"},
-	{"internal/estimate/hf", []string{"cluster", "internal/estimate", "internal/printable"}, nil, "it reads files and leaves the arithmetic to estimate"},
-	{"internal/verify/soak", []string{"cluster", "engine", "plugins/standard"}, nil, "it runs the engine that ships, and nothing else"},
-	{"internal/verify/oracle", []string{"cluster", "engine", "internal/fairshare", "plugins/standard"}, nil, "it judges the engine that ships, and shares nothing with its plugins but the fair shares"},
-	{"internal/verify/bench", []string{"cluster", "engine", "plugins/standard"}, nil, "it measures the engine that ships, and nothing else"},
-	{"command", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml"}, "the user's binary never links a Kubernetes client"},
-	{"cmd/berth", []string{"command", "plugins/standard"}, nil, "the binary that ships is the command with the plugins that ship"},
-	{"hack/...", []string{"..."}, nil, "generators use what they document"},
+	{"internal/estimate/gguf/...", []string{"cluster", "internal/estimate", "internal/estimate/gguf/sample", "internal/printable"}, []string{"github.com/gpustack/gguf-parser-go"}, "it turns files into models, and the parser library knows what llama.cpp needs"},
+	{"internal/live", []string{"cluster", "engine", "internal/explain", "internal/sim", "internal/whatif", "internal/wire"}, nil, "it keeps a scheduler running and serves its readers; its callers report facts and store the log"},
+	{"internal/timeline", []string{"cluster", "engine", "internal/explain", "internal/fairshare", "internal/numeral", "internal/sim"}, nil, "it runs sessions over time, records what happens, and shows the use and fair share of queues"},
+	{"internal/scenario", []string{"api/...", "cluster", "engine", "internal/explain", "internal/manifest", "internal/model", "internal/nearest", "internal/sim", "plugins/standard", "internal/timeline"}, nil, "it runs scenario files with the standard plugins"},
+	{"internal/estimate/hf/sample", nil, nil, "it writes test files and shares no code with their reader"},
+	{"internal/estimate/hf", []string{"cluster", "internal/estimate", "internal/printable"}, nil, "it reads files and leaves the computation to package estimate"},
+	{"internal/verify/soak", []string{"cluster", "engine", "plugins/standard"}, nil, "it runs the engine with the standard plugins, and nothing else"},
+	{"internal/verify/oracle", []string{"cluster", "engine", "internal/fairshare", "plugins/standard"}, nil, "it judges the engine with the standard plugins, and shares no code with plugins except fair shares"},
+	{"internal/verify/bench", []string{"cluster", "engine", "plugins/standard"}, nil, "it measures the engine with the standard plugins, and nothing else"},
+	{"command", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml"}, "the berth binary must not contain a Kubernetes client"},
+	{"cmd/berth", []string{"command", "plugins/standard"}, nil, "the berth binary is the command with the standard plugins"},
+	{"hack/...", []string{"..."}, nil, "generators import the packages that they document"},
 }
 
-func TestWhoMayImportWhom(t *testing.T) {
+// TestImports checks the imports of all packages against the rules.
+func TestImports(t *testing.T) {
 	checked := 0
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -113,7 +114,7 @@ func checkFile(t *testing.T, file string) {
 		}
 		return
 	}
-	t.Errorf("%s is in no rule: say in imports_test.go what package %s may import, and why", file, dir)
+	t.Errorf("%s: no rule covers the package; add a rule for %s to imports_test.go", file, dir)
 }
 
 func matches(pattern, pkg string) bool {

@@ -1,5 +1,5 @@
-// Package command is the berth command line, ready to be linked into a program
-// with plugins of its own: register them and call Main.
+// Package command implements the berth command line. A program with plugins of
+// its own registers them in an engine.Registry and calls Main.
 package command
 
 import (
@@ -22,28 +22,29 @@ import (
 // The exit codes. They are API.
 const (
 	exitOK    = 0
-	exitNo    = 1 // the answer is no: something is pending, a scenario failed
+	exitNo    = 1 // the answer is no: a task is pending, or a scenario failed
 	exitInput = 2 // bad input or usage
 	exitBug   = 3
 )
 
-// errNo is an answer that was printed already and is no.
+// errNo is returned by a command that has printed its answer if the answer is no.
+// Main prints nothing more and returns exitNo.
 var errNo = errors.New("no")
 
-// program is what the commands share.
+// program holds what all commands share.
 type program struct {
 	registry *engine.Registry
 	stdin    io.Reader
 	stdout   io.Writer
 	stderr   io.Writer
-	terminal bool // a person looks at stdout
+	terminal bool // stdout is a terminal that shows colors
 }
 
-// Main runs the command line and returns the exit code: 0 for done, 1 if the
-// answer is no, 2 for bad input or usage, 3 for a bug. Profiles may name every
-// plugin of the registry.
+// Main runs the command line and returns the exit code: 0 if the command
+// succeeds, 1 if the answer is no, 2 for bad input or usage, 3 for a bug.
+// Profiles may name every plugin of the registry.
 func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	colors := terminal(stdout)
+	colors := isColorTerminal(stdout)
 	buffer := bufio.NewWriterSize(stdout, 1<<16)
 	stderr = &textWriter{w: stderr}
 	defer func() {
@@ -56,20 +57,20 @@ func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.
 	root := p.root()
 	root.SetArgs(args)
 	err := root.Execute()
-	// What was said so far is an answer only if it arrives: a full disk is an error.
-	if lost := buffer.Flush(); lost != nil && (err == nil || errors.Is(err, errNo)) {
-		err = fmt.Errorf("the output could not be written: %w", lost)
+	// An answer that cannot be written, such as on a full disk, is an error.
+	if flushErr := buffer.Flush(); flushErr != nil && (err == nil || errors.Is(err, errNo)) {
+		err = fmt.Errorf("the output could not be written: %w", flushErr)
 	}
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errNo):
 		return exitNo
-	case errors.Is(err, syscall.EPIPE): // whoever read it has seen enough, as head does
+	case errors.Is(err, syscall.EPIPE): // the reader, such as head, closed the pipe
 		return exitOK
 	}
-	var wrong manifest.Errors
-	if errors.As(err, &wrong) { // each line begins with file and line, for editors to jump to
+	var inputErrors manifest.Errors
+	if errors.As(err, &inputErrors) { // each line begins with file and line, which editors recognize
 		fmt.Fprintln(stderr, err)
 	} else {
 		fmt.Fprintln(stderr, "berth: "+strings.TrimSpace(err.Error()))
@@ -80,20 +81,21 @@ func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "berth",
-		Short: "Decides which GPUs AI workloads run on, and says why",
-		Long: `Berth decides which GPUs AI workloads run on, and says why.
+		Short: "Decides which GPUs AI workloads run on, and explains why",
+		Long: `Berth decides which GPUs AI workloads run on, and explains why.
 
-It reads manifests (Node, Queue, Job) and dumps of live clusters
-(kubectl get nodes,pods,pdb -A -o yaml), and needs no server.
+It reads manifests (Node, Queue, Job, Model) and dumps of live clusters
+(kubectl get nodes,pods,pdb -A -o yaml). It needs no server.
 
-It exits with 0 when done, 1 where the answer is no (something is pending and
---fail-on-pending was given, a scenario failed), and 2 for bad input or usage.`,
+The exit code is 0 if the command succeeds, 1 if the answer is no (a task is
+pending and --fail-on-pending is set, or a scenario failed), 2 for bad input or
+usage, and 3 for a bug in Berth.`,
 		Example: `  berth simulate cluster/
   berth why job/train-70b cluster/
   berth whatif cluster/ --add-nodes NVIDIA-L4=2`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: given,
+		PersistentPreRunE: rejectEmptyFlags,
 	}
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
@@ -103,7 +105,7 @@ It exits with 0 when done, 1 where the answer is no (something is pending and
 	return root
 }
 
-// flagError suggests the flag that was probably meant.
+// flagError adds the most similar flag to the error for an unknown one.
 func flagError(c *cobra.Command, err error) error {
 	message := err.Error()
 	if word, ok := strings.CutPrefix(message, "unknown flag: --"); ok {
@@ -117,8 +119,9 @@ func flagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%s (see %s --help)", message, c.CommandPath())
 }
 
-// paths asks for at least n arguments and says what they are for.
-func paths(n int, what string) cobra.PositionalArgs {
+// minArgs requires at least n arguments. The error for fewer says what the
+// command needs.
+func minArgs(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {
 			return fmt.Errorf("%s needs %s\nUsage: %s", c.CommandPath(), what, c.UseLine())
@@ -127,7 +130,7 @@ func paths(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// oneOf checks a flag's value against those it may have.
+// oneOf returns an error unless the value of the flag is one of the allowed ones.
 func oneOf(flag, value string, allowed ...string) error {
 	for _, a := range allowed {
 		if value == a {
@@ -135,13 +138,14 @@ func oneOf(flag, value string, allowed ...string) error {
 		}
 	}
 	if near, ok := nearest.Of(value, allowed); ok {
-		return fmt.Errorf("%s %q: did you mean %q? There is %s", flag, value, near, strings.Join(allowed, ", "))
+		return fmt.Errorf("%s %q: did you mean %q? The values are %s", flag, value, near, strings.Join(allowed, ", "))
 	}
-	return fmt.Errorf("%s %q: there is %s", flag, value, strings.Join(allowed, ", "))
+	return fmt.Errorf("%s %q: unknown value; the values are %s", flag, value, strings.Join(allowed, ", "))
 }
 
-// terminal reports whether a person looks at the output on a terminal that wants colours.
-func terminal(w io.Writer) bool {
+// isColorTerminal reports whether w is a terminal, and the environment does not
+// turn colors off.
+func isColorTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
@@ -150,20 +154,21 @@ func terminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// choices lets the shell complete a flag's value.
-func choices(c *cobra.Command, flag string, values ...string) {
+// completeValues lets the shell complete the value of a flag.
+func completeValues(c *cobra.Command, flag string, values ...string) {
 	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag is not there: a mistake in the code
+		panic(err) // the command has no such flag: a mistake in the code
 	}
 }
 
-// given refuses flags that are there and empty, as a shell's unset variable
-// leaves them: ignoring them would answer another question than was asked.
-func given(c *cobra.Command, _ []string) error {
+// rejectEmptyFlags returns an error for a flag with an empty value, such as one that
+// is set from an unset variable of a shell. Ignoring it would answer a different
+// question.
+func rejectEmptyFlags(c *cobra.Command, _ []string) error {
 	var err error
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if f.Value.Type() == "string" && f.Value.String() == "" && err == nil {
-			err = fmt.Errorf("--%s is empty; give it a value or leave it out", f.Name)
+			err = fmt.Errorf("--%s is empty; give it a value or omit it", f.Name)
 		}
 	})
 	return err

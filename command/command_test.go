@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// own is a plugin that lives outside Berth and does what the test wants.
+// own is a plugin that is not part of Berth. Its hooks are given by the test.
 type own struct{ open func(*engine.Session) }
 
 func (own) Name() string                      { return "Own" }
@@ -48,23 +48,24 @@ func runMain(t *testing.T, open func(*engine.Session), args ...string) (int, str
 	return code, out.String(), errs.String()
 }
 
-// TestUnaskedIsNoted: a plugin from outside has a say over victims that never leave.
-func TestUnaskedIsNoted(t *testing.T) {
+// TestUncalledHookIsNoted registers a hook for victims in a profile without a
+// plugin that evicts for this purpose.
+func TestUncalledHookIsNoted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cluster.yaml")
 	config := "apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: Own}, {name: Reclaim, disabled: true}]\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	say := func(s *engine.Session) {
+	open := func(s *engine.Session) {
 		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
 	}
-	code, _, errs := runMain(t, say, "simulate", file)
-	if code != exitOK || !strings.Contains(errs, "note: plugin Own: its hook AddReclaimable is never asked: no plugin of the profile evicts victims for this purpose") || strings.Contains(errs, "FairShare") {
+	code, _, errs := runMain(t, open, "simulate", file)
+	if code != exitOK || !strings.Contains(errs, "note: plugin Own: its hook AddReclaimable is never called: no plugin of the profile evicts victims for this purpose") || strings.Contains(errs, "FairShare") {
 		t.Errorf("%d: %s", code, errs)
 	}
 }
 
-func TestMainWithAPluginFromOutside(t *testing.T) {
+func TestMainWithExternalPlugin(t *testing.T) {
 	refuse := func(s *engine.Session) {
 		s.Hooks.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection {
 			return &engine.Rejection{Reason: "NotToday", Subject: "the weather"}
@@ -94,7 +95,7 @@ func TestMainNeverPanics(t *testing.T) {
 	}
 }
 
-func TestAPluginThatBreaksItsContractIsNamed(t *testing.T) {
+func TestErrorNamesPluginThatBreaksItsContract(t *testing.T) {
 	code, _, errs := runMain(t, func(s *engine.Session) {
 		s.Hooks.AddShapeScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return 101 })
 	}, "simulate", "-")
@@ -103,14 +104,14 @@ func TestAPluginThatBreaksItsContractIsNamed(t *testing.T) {
 	}
 }
 
-func TestNoColoursInFiles(t *testing.T) {
+func TestNoColorsInFiles(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if terminal(f) {
-		t.Error("colours in a file")
+	if isColorTerminal(f) {
+		t.Error("a file is taken for a terminal with colors")
 	}
 }
 
@@ -137,13 +138,13 @@ func TestRankingsAreShown(t *testing.T) {
 			t.Errorf("have\n%swant\n%s", b.String(), want)
 		}
 	}
-	var told []string
-	for e := range simulated(simulation, results) {
+	var events []string
+	for e := range simulationEvents(simulation, results) {
 		if e.Kind == "Retired" {
-			told = append(told, e.Workload+" "+e.Reason+": "+e.Message)
+			events = append(events, e.Workload+" "+e.Reason+": "+e.Message)
 		}
 	}
-	if len(told) != 1 || told[0] != "job/chat-1 ScaledDown: worth 0: Own 0" {
-		t.Errorf("%q", told)
+	if len(events) != 1 || events[0] != "job/chat-1 ScaledDown: worth 0: Own 0" {
+		t.Errorf("%q", events)
 	}
 }

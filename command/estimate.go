@@ -17,41 +17,42 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What is taken to stand in a row where no cluster says it.
+// The cluster that is assumed if --cluster is not given.
 const (
-	usualPerNode = 8
-	usualNodes   = 4
+	defaultPerNode = 8 // devices of a node
+	defaultNodes   = 4
 )
 
-// question is what the flags ask.
-type question struct {
+type estimateOptions struct {
 	gpus    []string
 	cluster []string
 	backend string
 	form    estimate.Form
 	output  string
-	given   func(flag string) bool
+	given   func(flag string) bool // reports whether the flag is on the command line
 }
 
 func (p *program) estimate() *cobra.Command {
-	var q question
+	var q estimateOptions
 	c := &cobra.Command{
 		Use:   "estimate MODEL",
-		Short: "Say how much memory a model needs, and on which devices it fits",
-		Long: `Says what a model needs of one device that holds all of it: weights, KV cache,
-activations, graphs and overhead; then, for each kind of device, the fewest that
-hold it, how it is divided over them (tp: tensor parallelism, pp: stages of a
-pipeline), and the largest context that fits so. Tensor parallelism on one node
-is tried first, then stages, then several nodes.
+		Short: "Estimate how much memory a model needs, and on which devices it fits",
+		Long: `Estimates how much memory a model needs on one device that holds all of it:
+weights, KV cache, activations, graphs and overhead. For each kind of device it
+then shows the smallest number of devices that hold the model, how the model is
+divided over them (tp: tensor parallelism, pp: pipeline stages), and the largest
+context that fits. Tensor parallelism on one node is tried first, then pipeline
+stages on one node, then several nodes.
 
 MODEL is the name of a preset (phi-4-mini), a .gguf file, or a directory with
-config.json and safetensors files. Only headers are read. It may also be a .yaml
-file with one or more of kind Model: each is taken as it is written there, and
-flags that are given take precedence.
+config.json and safetensors files. Only headers are read. MODEL may also be a
+.yaml file with one or more objects of kind Model. Each is estimated with the
+settings of its manifest; flags take precedence.
 
-Without --gpu or --cluster it is a list of common devices, in up to 4 nodes of 8.
-With --cluster it is the groups of that cluster, all of them free, and the whole
-nodes that a replica takes where models have nodes to themselves.`,
+Without --gpu and --cluster the devices are a list of common ones, on up to 4
+nodes with 8 devices each. With --cluster they are the node groups of that
+cluster, as if all devices were free. The table then also shows how many nodes
+one replica takes if it uses whole nodes.`,
 		Example: `  berth estimate phi-4
   berth estimate ./models/qwen2.5-7b --gpu L4 --context 32768
   berth estimate llama.gguf --gpu my-card=24Gi
@@ -61,7 +62,7 @@ nodes that a replica takes where models have nodes to themselves.`,
 			if len(args) > 1 {
 				return fmt.Errorf("berth estimate takes one model, not %d", len(args))
 			}
-			return paths(1, "a model: a preset's name, a .gguf file or a directory")(c, args)
+			return minArgs(1, "a model: the name of a preset, a .gguf file or a directory")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.check(); err != nil {
@@ -71,7 +72,7 @@ nodes that a replica takes where models have nodes to themselves.`,
 				q.given = c.Flags().Changed
 				return p.estimateManifest(args[0], &q)
 			}
-			v, err := p.answer(args[0], &q)
+			v, err := p.estimateModel(args[0], &q)
 			if err != nil {
 				return err
 			}
@@ -79,17 +80,17 @@ nodes that a replica takes where models have nodes to themselves.`,
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&q.gpus, "gpu", nil, "a device: PRODUCT, or PRODUCT=MEMORY as in my-card=24Gi; may be repeated")
-	f.StringArrayVar(&q.cluster, "cluster", nil, "a file or directory that describes a cluster; may be repeated")
-	f.IntVar(&q.form.Context, "context", 0, "tokens of one sequence (default: as many as the model can)")
-	f.IntVar(&q.form.Sequences, "sequences", 1, "sequences that are held at once, each of that many tokens")
-	f.IntVar(&q.form.KVBits, "kv-bits", 16, "bits of a cached number: 16, 8 or 4")
-	f.IntVar(&q.form.Tensor, "tp", 0, "tensor parallelism (default: what fits on fewest devices)")
-	f.IntVar(&q.form.Pipeline, "pp", 0, "stages of the pipeline (default: what fits on fewest devices)")
-	f.StringVar(&q.backend, "backend", "", "vllm, sglang, mindie, voxbox, llamacpp or custom (default: by the model)")
-	f.StringVarP(&q.output, "output", "o", "table", "table, json or yaml")
-	choices(c, "output", "table", "json", "yaml")
-	choices(c, "backend", backendNames()...)
+	f.StringArrayVar(&q.gpus, "gpu", nil, "a device: PRODUCT, or PRODUCT=MEMORY such as my-card=24Gi (may be repeated)")
+	f.StringArrayVar(&q.cluster, "cluster", nil, "a file or directory that describes a cluster (may be repeated)")
+	f.IntVar(&q.form.Context, "context", 0, "tokens of one sequence (default: the maximum of the model)")
+	f.IntVar(&q.form.Sequences, "sequences", 1, "number of sequences in the KV cache at a time, each with --context tokens")
+	f.IntVar(&q.form.KVBits, "kv-bits", 16, "bits of one number in the KV cache: 16, 8 or 4")
+	f.IntVar(&q.form.Tensor, "tp", 0, "tensor parallelism (default: the one that needs the fewest devices)")
+	f.IntVar(&q.form.Pipeline, "pp", 0, "number of pipeline stages (default: the one that needs the fewest devices)")
+	f.StringVar(&q.backend, "backend", "", "server of the model: vllm, sglang, mindie, voxbox, llamacpp or custom (default: depends on the model)")
+	f.StringVarP(&q.output, "output", "o", "table", "format of the estimate: table, json or yaml")
+	completeValues(c, "output", "table", "json", "yaml")
+	completeValues(c, "backend", backendNames()...)
 	return c
 }
 
@@ -101,7 +102,7 @@ func backendNames() []string {
 	return out
 }
 
-func (q *question) check() error {
+func (q *estimateOptions) check() error {
 	f := q.form
 	for _, n := range []struct {
 		flag        string
@@ -116,25 +117,25 @@ func (q *question) check() error {
 		}
 	}
 	if !slices.Contains([]int{4, 8, 16}, f.KVBits) {
-		return fmt.Errorf("--kv-bits %d: there is 16, 8 and 4", f.KVBits)
+		return fmt.Errorf("--kv-bits %d: unknown value; the values are 16, 8 and 4", f.KVBits)
 	}
 	if len(q.gpus) > 0 && len(q.cluster) > 0 {
-		return fmt.Errorf("--gpu and --cluster are two questions; ask one of them")
+		return fmt.Errorf("--gpu and --cluster cannot be combined; omit one of them")
 	}
 	return oneOf("--output", q.output, "table", "json", "yaml")
 }
 
-// answer works it out for a model by name.
-func (p *program) answer(name string, q *question) (*estimateView, error) {
+// estimateModel estimates a model that is given by its name or path.
+func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView, error) {
 	m, err := library.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	b, err := q.serves(m)
+	b, err := q.backendFor(m)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := p.rows(q)
+	addRows, err := p.rowAdder(q)
 	if err != nil {
 		return nil, err
 	}
@@ -142,11 +143,12 @@ func (p *program) answer(name string, q *question) (*estimateView, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v, rows(v)
+	return v, addRows(v)
 }
 
-// rows are the kinds of device that are asked about, to be worked out for a model.
-func (p *program) rows(q *question) (func(*estimateView) error, error) {
+// rowAdder returns a function that adds to a view one row for each kind of device
+// that the flags select. Input is read only once, for any number of models.
+func (p *program) rowAdder(q *estimateOptions) (func(*estimateView) error, error) {
 	if len(q.cluster) > 0 {
 		groups, err := p.groups(q.cluster)
 		return func(v *estimateView) error {
@@ -160,7 +162,7 @@ func (p *program) rows(q *question) (func(*estimateView) error, error) {
 	}
 	var devices []instance.Device
 	for _, g := range q.gpus {
-		d, err := device(g)
+		d, err := parseDevice(g)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +173,7 @@ func (p *program) rows(q *question) (func(*estimateView) error, error) {
 	}
 	return func(v *estimateView) error {
 		for _, d := range devices {
-			if err := v.add(d.Product, fit.Pool{Memory: d.Memory, PerNode: usualPerNode, Nodes: usualNodes}); err != nil {
+			if err := v.add(d.Product, fit.Pool{Memory: d.Memory, PerNode: defaultPerNode, Nodes: defaultNodes}); err != nil {
 				return err
 			}
 		}
@@ -179,8 +181,9 @@ func (p *program) rows(q *question) (func(*estimateView) error, error) {
 	}, nil
 }
 
-// serves is the backend that was named, or the usual one for such a model.
-func (q *question) serves(m *estimate.Model) (*backend.Backend, error) {
+// backendFor returns the backend that the flag names, or the default for the
+// format of the model.
+func (q *estimateOptions) backendFor(m *estimate.Model) (*backend.Backend, error) {
 	name := q.backend
 	switch {
 	case name != "":
@@ -198,7 +201,7 @@ func (q *question) serves(m *estimate.Model) (*backend.Backend, error) {
 	return b, err
 }
 
-// groups are those of a cluster, taken as if all of it were free.
+// groups returns the node groups of a cluster.
 func (p *program) groups(paths []string) ([]*cluster.Group, error) {
 	b, err := p.load(paths, "")
 	if err != nil {
@@ -215,24 +218,24 @@ func (p *program) groups(paths []string) ([]*cluster.Group, error) {
 	return groups, nil
 }
 
-var memoryForm = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,6})?)(Mi|MiB|Gi|GiB)$`)
+var memoryPattern = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,6})?)(Mi|MiB|Gi|GiB)$`)
 
-// device reads PRODUCT or PRODUCT=MEMORY.
-func device(text string) (instance.Device, error) {
+// parseDevice parses PRODUCT or PRODUCT=MEMORY.
+func parseDevice(text string) (instance.Device, error) {
 	product, memory, given := strings.Cut(text, "=")
 	if product == "" {
-		return instance.Device{}, fmt.Errorf("--gpu %q: want PRODUCT, or PRODUCT=MEMORY as in my-card=24Gi", text)
+		return instance.Device{}, fmt.Errorf("--gpu %q: want PRODUCT, or PRODUCT=MEMORY such as my-card=24Gi", text)
 	}
 	if !given {
 		d, err := instance.FindDevice(product)
 		if err != nil {
-			return d, fmt.Errorf("--gpu: %w; with its memory any will do, as in %s=24Gi", err, product)
+			return d, fmt.Errorf("--gpu: %w; any other device can be given with its memory, such as %s=24Gi", err, product)
 		}
 		return d, nil
 	}
-	m := memoryForm.FindStringSubmatch(memory)
+	m := memoryPattern.FindStringSubmatch(memory)
 	if m == nil {
-		return instance.Device{}, fmt.Errorf("--gpu %q: %q is no memory; write it as in %s=24Gi or %s=23028Mi", text, memory, product, product)
+		return instance.Device{}, fmt.Errorf("--gpu %q: %q is not an amount of memory; write for example %s=24Gi or %s=23028Mi", text, memory, product, product)
 	}
 	unit := int64(1 << 20)
 	if strings.HasPrefix(m[2], "G") {

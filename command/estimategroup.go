@@ -9,15 +9,16 @@ import (
 	"github.com/berth-project/berth/internal/estimate/nodes"
 )
 
-// devicesOf is the devices of one product on the nodes of a group.
-type devicesOf struct {
-	cluster.Device     // the one with most room
-	perNode, nodes int // on the node that has most, and how many nodes have any
+// productDevices describes the devices of one product on the nodes of a group.
+type productDevices struct {
+	cluster.Device     // the device with the most memory that is not reserved
+	perNode        int // the number of devices on the node that has the most of them
+	nodes          int // the number of nodes with at least one device
 }
 
-// kinds are the devices of a group by product; lost ones do not count.
-func kinds(g *cluster.Group) []*devicesOf {
-	var out []*devicesOf
+// devicesByProduct returns the devices of a group, without those that are lost.
+func devicesByProduct(g *cluster.Group) []*productDevices {
+	var out []*productDevices
 	for _, n := range g.Nodes {
 		counts := map[string]int{}
 		for i := range n.Devices {
@@ -25,9 +26,9 @@ func kinds(g *cluster.Group) []*devicesOf {
 			if d.Lost {
 				continue
 			}
-			at := slices.IndexFunc(out, func(k *devicesOf) bool { return k.Product == d.Product })
+			at := slices.IndexFunc(out, func(k *productDevices) bool { return k.Product == d.Product })
 			if at < 0 {
-				out, at = append(out, &devicesOf{Device: *d}), len(out)
+				out, at = append(out, &productDevices{Device: *d}), len(out)
 			}
 			k := out[at]
 			if counts[d.Product]++; counts[d.Product] == 1 {
@@ -42,32 +43,32 @@ func kinds(g *cluster.Group) []*devicesOf {
 	return out
 }
 
-// addGroup works out one group of a cluster, each product by itself: one replica
-// never mixes them.
+// addGroup adds one row for each product of a group of a cluster: the devices of a
+// replica are of one product.
 func (v *estimateView) addGroup(g *cluster.Group) error {
-	of := kinds(g)
-	if len(of) == 0 {
+	products := devicesByProduct(g)
+	if len(products) == 0 {
 		v.Devices = append(v.Devices, estimateRow{
 			Product: g.Key.Product, Memory: cluster.Bytes(g.Key.Memory) << 20, Why: "all its devices are lost",
 			Group: &groupRow{Devices: g.Key.Count, Nodes: len(g.Nodes)},
 		})
 	}
-	for _, k := range of {
-		v.addKind(g, k, len(of) > 1)
+	for _, k := range products {
+		v.addProduct(g, k, len(products) > 1)
 	}
 	return nil
 }
 
-func (v *estimateView) addKind(g *cluster.Group, k *devicesOf, mixed bool) {
+func (v *estimateView) addProduct(g *cluster.Group, k *productDevices, mixed bool) {
 	product, row := g.Key.Product, groupRow{Devices: k.perNode, Nodes: k.nodes}
 	if mixed {
 		product = k.Product
 	}
 	pool := fit.Pool{Memory: k.Memory, Reserved: k.Reserved, PerNode: k.perNode, Nodes: k.nodes}
 	switch {
-	case !g.Key.Combines(): // what cannot be combined is one device
+	case !g.Key.Combines(): // a replica uses one device, as several cannot work together
 		pool.PerNode, pool.Nodes = 1, 1
-	case mixed: // nor can nodes be whose devices differ
+	case mixed: // a replica uses one node, as nodes with different devices cannot work together
 		pool.Nodes = 1
 	}
 	refuse := func(why string) {
@@ -83,7 +84,7 @@ func (v *estimateView) addKind(g *cluster.Group, k *devicesOf, mixed bool) {
 	}
 	v.Devices[len(v.Devices)-1].Group = &row
 	if v.model.Architecture == nil {
-		row.Why = "the bytes of a token are not known"
+		row.Why = "the number of bytes per token is not known"
 		return
 	}
 	r := nodes.Replica{Weights: v.model.Published() + v.loaded, BytesPerToken: int64(v.PerToken) * int64(max(1, v.Sequences)), Tokens: v.form.Context, Heads: v.model.Architecture.Heads}

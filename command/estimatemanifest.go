@@ -11,13 +11,14 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// estimateManifest answers for each model of a file, as it is written there.
-func (p *program) estimateManifest(file string, q *question) error {
+// estimateManifest estimates each model of a manifest, with the settings that the
+// manifest has for it.
+func (p *program) estimateManifest(file string, q *estimateOptions) error {
 	specs, err := manifest.Models(file)
 	if err != nil {
 		return err
 	}
-	rows, err := p.rows(q)
+	addRows, err := p.rowAdder(q)
 	if err != nil {
 		return err
 	}
@@ -25,7 +26,7 @@ func (p *program) estimateManifest(file string, q *question) error {
 	for _, s := range specs {
 		v, err := q.specView(s)
 		if err == nil {
-			err = rows(v)
+			err = addRows(v)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.ID, err)
@@ -35,10 +36,10 @@ func (p *program) estimateManifest(file string, q *question) error {
 	return p.writeEstimates(q, views, views...)
 }
 
-// specView is the answer for a model of a manifest, without any device yet.
-func (q *question) specView(s *model.Spec) (*estimateView, error) {
+// specView returns the view of a model of a manifest, without rows for devices.
+func (q *estimateOptions) specView(s *model.Spec) (*estimateView, error) {
 	if s.Source == nil {
-		return nil, fmt.Errorf("it has no source to be read, so there is nothing to estimate; what it needs is what its spec says under memory")
+		return nil, fmt.Errorf("the model has no source that can be read, so nothing can be estimated; its needs are those that its spec has under memory")
 	}
 	if err := q.apply(s); err != nil {
 		return nil, err
@@ -50,22 +51,22 @@ func (q *question) specView(s *model.Spec) (*estimateView, error) {
 	v.Name, v.loaded = s.ID, s.Adapters
 	if s.Draft != nil {
 		v.loaded += s.Draft.Published()
-		v.assume("A draft, " + s.Draft.Name + ", lies beside the model; what it takes is not offered to it.")
+		v.assume("The draft model " + s.Draft.Name + " is loaded on the same devices; its memory is not available to the model.")
 	}
 	if s.Utilization > 0 {
-		v.assume(fmt.Sprintf("%s claims %d %% of each device, as the spec says.", s.Backend.Name, s.Utilization/10))
+		v.assume(fmt.Sprintf("%s claims %d %% of each device, as the spec requests.", s.Backend.Name, s.Utilization/10))
 	}
 	switch {
 	case s.Memory.Device > 0:
-		v.assume("When it is placed, each device has to give " + quantity.Memory(s.Memory.Device) + ", as the spec says; this is what would be estimated.")
+		v.assume("The spec requests " + quantity.Memory(s.Memory.Device) + " of each device, and the model is placed by that; this is the estimate without it.")
 	case s.Memory.Total > 0:
-		v.assume("When it is placed, its devices have to give " + quantity.Memory(s.Memory.Total) + " together, as the spec says; this is what would be estimated.")
+		v.assume("The spec requests " + quantity.Memory(s.Memory.Total) + " of all devices together, and the model is placed by that; this is the estimate without it.")
 	}
 	return v, nil
 }
 
-// apply lets flags that were given take the place of what the spec says.
-func (q *question) apply(s *model.Spec) error {
+// apply overwrites the settings of the spec with the flags on the command line.
+func (q *estimateOptions) apply(s *model.Spec) error {
 	for flag, change := range map[string]func(){
 		"context":   func() { s.Serve.Context = q.form.Context },
 		"sequences": func() { s.Serve.Sequences = q.form.Sequences },
@@ -88,8 +89,8 @@ func (q *question) apply(s *model.Spec) error {
 	return err
 }
 
-// writeEstimates prints the answers one below the other, or as data.
-func (p *program) writeEstimates(q *question, data any, views ...*estimateView) error {
+// writeEstimates prints the views as tables, or data as JSON or YAML.
+func (p *program) writeEstimates(q *estimateOptions, data any, views ...*estimateView) error {
 	switch q.output {
 	case "json":
 		return writeJSON(p.stdout, data)

@@ -12,7 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// onShape is the beginning of a sentence on what each device of a shape needs.
+// onShape returns the beginning of a sentence about what each device needs, such
+// as "on each device of tp 2".
 func onShape(f fit.Fit) string {
 	switch {
 	case f.Devices == 1:
@@ -43,7 +44,7 @@ func (v *estimateView) table(p *program) {
 	explain.Wrap(p.stdout, v.served(), "", "  ", width)
 	fmt.Fprintln(p.stdout)
 	rows := [][]string{}
-	for _, part := range []struct {
+	for _, use := range []struct {
 		name  string
 		bytes cluster.Bytes
 	}{
@@ -51,8 +52,8 @@ func (v *estimateView) table(p *program) {
 		{"graph", v.Device.Graph}, {"overhead", v.Device.Overhead},
 		{"draft, adapters", v.Device.Beside}, {"on one device", v.Device.Total},
 	} {
-		if part.bytes > 0 {
-			rows = append(rows, []string{"  " + part.name, fmt.Sprintf("%9s", quantity.Memory(part.bytes))})
+		if use.bytes > 0 {
+			rows = append(rows, []string{"  " + use.name, fmt.Sprintf("%9s", quantity.Memory(use.bytes))})
 		}
 	}
 	grid(p.stdout, rows)
@@ -75,7 +76,7 @@ func (v *estimateView) headline() string {
 		s += millions(v.Parameters) + " parameters, "
 	}
 	if v.Format == "table" {
-		return s + quantity.Memory(v.Weights) + " in all."
+		return s + quantity.Memory(v.Weights) + " in total."
 	}
 	s += quantity.Memory(v.Weights) + " of weights"
 	if v.Quantised != "" {
@@ -96,25 +97,26 @@ func (v *estimateView) served() string {
 		s += fmt.Sprintf(" with %s %s of %s tokens", numeral.Thousands(v.Sequences), numeral.Noun(v.Sequences, "sequence"), numeral.Thousands(v.Context))
 	}
 	if v.PerToken > 0 {
-		s += fmt.Sprintf(", %s bytes a token", numeral.Thousands(int(v.PerToken)))
+		s += fmt.Sprintf(", %s bytes per token", numeral.Thousands(int(v.PerToken)))
 	}
 	if v.PerLateToken > 0 && v.PerLateToken < v.PerToken {
-		s += fmt.Sprintf(" and %s once the windows are full", numeral.Thousands(int(v.PerLateToken)))
+		s += fmt.Sprintf(" and %s when the attention windows are full", numeral.Thousands(int(v.PerLateToken)))
 	}
 	if v.KVBits != 16 {
-		s += fmt.Sprintf(" (%d bits a number)", v.KVBits)
+		s += fmt.Sprintf(" (%d bits per number)", v.KVBits)
 	}
 	return s + fmt.Sprintf("; %s of the node's memory.", quantity.Memory(v.Host))
 }
 
-// devices is the table of where it fits; below it stands why it does not.
+// devices prints the table of the devices, and below it why the model does not fit
+// on some of them.
 func (v *estimateView) devices(p *program) {
 	clustered := len(v.Devices) > 0 && v.Devices[0].Group != nil
 	head := []string{"DEVICE", "MEMORY", "FITS WITH", "USED OF EACH", "LARGEST CONTEXT"}
 	if clustered {
 		head = []string{"GROUP", "MEMORY", "NODES", "FITS WITH", "USED OF EACH", "LARGEST CONTEXT", "WHOLE NODES"}
 	}
-	rows, why := [][]string{head}, [][2]string{}
+	rows, why := [][]string{head}, [][2]string{} // why: a device and the reason
 	for _, r := range v.Devices {
 		with, used, most := "no", "-", "-"
 		if r.Fits {
@@ -152,7 +154,7 @@ func (v *estimateView) devices(p *program) {
 		if tokens == 0 {
 			tokens = nodes.DefaultTokens
 		}
-		explain.Wrap(p.stdout, "Whole nodes: what one replica takes that has nodes to itself, reckoned for "+numeral.Thousands(tokens)+" tokens.", "", "  ", columns())
+		explain.Wrap(p.stdout, "WHOLE NODES is the number of nodes that one replica takes if it uses whole nodes, calculated for "+numeral.Thousands(tokens)+" tokens.", "", "  ", columns())
 	}
 	for i, w := range why {
 		if i == 0 {
@@ -162,7 +164,7 @@ func (v *estimateView) devices(p *program) {
 	}
 }
 
-// millions spells how many parameters there are: 14.7 billion.
+// millions formats a number of parameters, such as "14.7 billion".
 func millions(n int64) string {
 	if n >= 1e9 {
 		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " billion"

@@ -11,9 +11,9 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// estimateView is the answer, as JSON has it. Memory is in bytes.
+// estimateView is what estimate prints as JSON. Memory is in bytes.
 type estimateView struct {
-	Name         string        `json:"name,omitempty"` // in its manifest
+	Name         string        `json:"name,omitempty"` // the name in the manifest
 	Model        string        `json:"model"`
 	Format       string        `json:"format"`
 	Parameters   int64         `json:"parameters,omitempty"`
@@ -25,7 +25,8 @@ type estimateView struct {
 	Context      int           `json:"context,omitempty"`
 	Sequences    int           `json:"sequences"`
 	KVBits       int           `json:"kvBits"`
-	// PerToken is with every layer looking at everything, PerLateToken once all windows are full.
+	// PerToken is what one token adds to the KV cache if it counts in every layer.
+	// PerLateToken is what it adds when all attention windows are full.
 	PerToken     cluster.Bytes `json:"bytesPerToken,omitempty"`
 	PerLateToken cluster.Bytes `json:"bytesPerTokenBeyondWindows,omitempty"`
 	Device       breakdownView `json:"oneDevice"`
@@ -33,12 +34,12 @@ type estimateView struct {
 	Devices      []estimateRow `json:"devices"`
 	Assumed      []string      `json:"assumed,omitempty"`
 
-	// What the rows are worked out from.
+	// The rows are computed from these.
 	model   *estimate.Model
 	backend *backend.Backend
 	form    estimate.Form
 	terms   fit.Terms
-	loaded  cluster.Bytes // weights of a draft and adapters
+	loaded  cluster.Bytes // weights of the draft and of adapters
 }
 
 type breakdownView struct {
@@ -66,7 +67,7 @@ type estimateRow struct {
 	Group    *groupRow     `json:"group,omitempty"`
 }
 
-// groupRow is what only a cluster's groups have.
+// groupRow is the part of a row that only a node group of a cluster has.
 type groupRow struct {
 	Devices    int    `json:"devicesPerNode"`
 	Nodes      int    `json:"nodes"`
@@ -77,7 +78,7 @@ type groupRow struct {
 func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t fit.Terms) (*estimateView, error) {
 	v := &estimateView{
 		Model: m.Name, Format: m.Format, Parameters: m.Weights.Parameters, Weights: m.Weights.Total(), Quantised: m.Weights.Quantised,
-		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.AssumedWhere(layered(m, b)),
+		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.AssumedWhere(isLayered(m, b)),
 		model: m, backend: b, form: f, terms: t,
 	}
 	if a := m.Architecture; a != nil {
@@ -86,7 +87,7 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 			v.Context = a.MaxContext
 		}
 		if a.MaxContext > 0 && f.Context > a.MaxContext {
-			return nil, fmt.Errorf("a context of %d is more than %s can take: %d", f.Context, m.Name, a.MaxContext)
+			return nil, fmt.Errorf("a context of %d is more than the maximum of %s, which is %d", f.Context, m.Name, a.MaxContext)
 		}
 		whole := b.Form(f)
 		whole.Tensor, whole.Pipeline = 1, 1
@@ -95,11 +96,12 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 			return nil, err
 		}
 		v.PerToken = per
-		if v.PerLateToken, err = late(m, whole); err != nil {
+		if v.PerLateToken, err = kvPerLateToken(m, whole); err != nil {
 			return nil, err
 		}
 	}
-	// A device without end holds it all: what is left is what it would take there.
+	// On a device of practically unlimited memory everything fits, so that the use of
+	// this device is what the model needs on a single one.
 	one := f
 	one.Tensor, one.Pipeline = 0, 0
 	whole, err := fit.On(m, b, one, fit.Pool{Memory: 1 << 60, PerNode: 1, Nodes: 1})
@@ -114,7 +116,7 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 		}
 	}
 	v.Device = breakdownView{u.Weights, u.KVCache, u.Activations, u.Graph, u.Overhead, beside, u.Total() + beside}
-	if layered(m, b) {
+	if isLayered(m, b) {
 		need, err := m.Layered.Of(b.Form(one))
 		if err != nil {
 			return nil, err
@@ -122,24 +124,26 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 		v.Host = need.Host
 	}
 	if m.Architecture == nil && m.Format != "table" {
-		v.assume("The architecture is not known; 1.2 × the weights and 2 GiB are taken, whatever the context, in equal parts on all devices.")
+		v.assume("The architecture is not known. The need is taken to be 1.2 × the weights and 2 GiB for any context, divided equally over all devices.")
 	}
 	return v, nil
 }
 
-// layered says whether the backend splits the model layer by layer.
-func layered(m *estimate.Model, b *backend.Backend) bool {
+// isLayered reports whether the backend distributes the model layer by layer.
+func isLayered(m *estimate.Model, b *backend.Backend) bool {
 	return m.Layered != nil && slices.Contains(b.Strategies, backend.Offload)
 }
 
-// assume adds a sentence to those of the model, which others share.
+// assume adds a sentence to the assumptions. The list is copied, because other
+// views share the list of the model.
 func (v *estimateView) assume(text string) {
 	v.Assumed = append(slices.Clone(v.Assumed), text)
 }
 
-// late is what the last token of the longest context adds; 0 where no layer has a
-// window, or where it is never full.
-func late(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
+// kvPerLateToken returns what the last token of the longest context adds to the KV
+// cache. It returns 0 if no layer has an attention window, or if no window is ever
+// full.
+func kvPerLateToken(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
 	last := m.Architecture.MaxContext
 	if m.Architecture.Windows == nil || last < 2 || f.WindowFloor > 0 {
 		return 0, nil
@@ -152,7 +156,7 @@ func late(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
 	return after - before, err
 }
 
-// add works out one kind of device.
+// add appends the row of one kind of device.
 func (v *estimateView) add(product string, p fit.Pool) error {
 	f, err := fit.Under(v.terms, v.model, v.backend, v.form, p)
 	if err != nil {
@@ -163,22 +167,22 @@ func (v *estimateView) add(product string, p fit.Pool) error {
 		Layers: f.Layers, Used: f.Use.Total(), Usable: f.Usable, Largest: f.Context,
 	}
 	if !f.Fits {
-		r.Why = v.tooLittle(f, p)
+		r.Why = v.shortage(f, p)
 	}
 	v.Devices = append(v.Devices, r)
 	return nil
 }
 
-// tooLittle says what each device lacks.
-func (v *estimateView) tooLittle(f fit.Fit, p fit.Pool) string {
+// shortage returns a sentence that says which memory is missing on each device.
+func (v *estimateView) shortage(f fit.Fit, p fit.Pool) string {
 	c, claimed := f.Claim, f.Claim.Of(p.Memory, p.Reserved)
 	within := c.Within(claimed)
 	switch {
 	case c.Fraction == 0:
-		return fmt.Sprintf("%s it needs %s, and %s can use %s", onShape(f), quantity.Memory(f.Use.Total()), v.Backend, quantity.Memory(f.Usable))
+		return fmt.Sprintf("%s the model needs %s, and %s can use %s", onShape(f), quantity.Memory(f.Use.Total()), v.Backend, quantity.Memory(f.Usable))
 	case c.Static > within:
-		return fmt.Sprintf("%s weights and KV cache take %s, and %s gives them %s", onShape(f), quantity.Memory(c.Static), v.Backend, quantity.Memory(within))
+		return fmt.Sprintf("%s weights and KV cache take %s, and %s allots %s to them", onShape(f), quantity.Memory(c.Static), v.Backend, quantity.Memory(within))
 	}
-	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves them %s", onShape(f),
+	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves %s for them", onShape(f),
 		quantity.Memory(f.Use.Activations+f.Use.Graph+f.Use.Overhead), v.Backend, quantity.Memory(claimed-within))
 }

@@ -14,44 +14,45 @@ import (
 // event is one line of the event stream. It is API: fields are added, never renamed.
 type event struct {
 	Seq      int    `json:"seq"`            // counted from 1
-	Time     string `json:"time,omitempty"` // of the virtual clock, where there is one
-	Kind     string `json:"kind"`           // see above
+	Time     string `json:"time,omitempty"` // of the virtual clock; only with --cycles
+	Kind     string `json:"kind"`           // one of the kinds above
 	Workload string `json:"workload"`
-	Task     string `json:"task,omitempty"`    // Refused, Retired, Arrived and Ended are about the workload as a whole
+	Task     string `json:"task,omitempty"`    // empty for Refused, Retired, Arrived and Ended, which are about the whole workload
 	Node     string `json:"node,omitempty"`    // of Bound, Nominated and Evicted
-	For      string `json:"for,omitempty"`     // the workload an eviction makes room for
-	Landing  string `json:"landing,omitempty"` // the node that an evicted task moves to
+	For      string `json:"for,omitempty"`     // of Evicted: the workload that the task is evicted for
+	Landing  string `json:"landing,omitempty"` // of Evicted: the node that the task moves to
 	Reason   string `json:"reason,omitempty"`  // of Refused, Evicted and Retired
 	Message  string `json:"message,omitempty"`
-	// Permanent is of Refused: waiting does not help.
+	// Permanent is set for Refused: it is true if waiting does not help.
 	Permanent *bool `json:"permanent,omitempty"`
-	// Cure is of Refused, what would help: Wait, Evict, Grow (more or other nodes) or
-	// Relax (a softer request). Without any, only a changed request helps.
+	// Cure is set for Refused. It lists what would help: Wait, Evict, Grow (more or
+	// other nodes) or Relax (a request with fewer constraints). If it is empty, only
+	// another request helps.
 	Cure   []string `json:"cure,omitempty"`
-	Awaits int      `json:"awaits,omitempty"` // of Refused: nodes that are to be made for the workload's model
+	Awaits int      `json:"awaits,omitempty"` // of Refused: the number of nodes that a provisioner is expected to create for the workload's model
 }
 
-// Kinds of events that are not the engine's: a course over time has them.
+// Kinds of events that the engine does not have. They occur only with --cycles.
 const (
 	arrived = "Arrived"
 	left    = "Left"
 	ended   = "Ended"
 )
 
-// EventKinds documents the kinds of events for the reference.
+// EventKinds lists the kinds of events and their meaning, for the generated reference.
 var EventKinds = []struct{ Kind, Meaning string }{
 	{string(engine.BoundTo), "The task starts on the node."},
-	{string(engine.NominatedTo), "The task has room on the node that another task is still leaving; it starts there once it is free."},
-	{string(engine.Evicted), "The task has to leave the node."},
-	{string(engine.Withdrawn), "The task loses room that it was nominated for, and is pending again."},
-	{string(engine.Refused), "The workload is pending. It is written again only when its reason changes, in a course over time also when its permanence does."},
-	{string(engine.Retired), "The workload is a replica that its model does not need any more; it does not come back."},
-	{arrived, "The workload is created. Only in a course over time."},
-	{left, "The task, evicted before, is gone. Only in a course over time."},
-	{ended, "The workload is complete. Only in a course over time."},
+	{string(engine.NominatedTo), "The node is reserved for the task. Another task still releases its room there; the task starts when the room is free."},
+	{string(engine.Evicted), "The task is evicted from the node. It still holds its room until it has stopped."},
+	{string(engine.Withdrawn), "The task loses its reservation and is pending again."},
+	{string(engine.Refused), "The workload is pending. The event is written again only if the reason changes and, with `--cycles`, if the refusal becomes permanent or is no longer permanent."},
+	{string(engine.Retired), "The workload is a replica that its model does not need any more. It is removed permanently."},
+	{arrived, "The workload is created. Only with `--cycles`."},
+	{left, "The task, which was evicted before, has stopped and holds nothing. Only with `--cycles`."},
+	{ended, "The workload is complete. Only with `--cycles`."},
 }
 
-// writeEvents writes the events to standard output for "-", else to a file.
+// writeEvents writes the events to standard output if to is "-", and to a file otherwise.
 func (p *program) writeEvents(to string, inputs []string, events iter.Seq[event]) error {
 	if to == "-" {
 		return encodeEvents(p.stdout, events)
@@ -74,8 +75,8 @@ func encodeEvents(w io.Writer, events iter.Seq[event]) error {
 	return out.Flush()
 }
 
-// simulated are the events of a simulation.
-func simulated(s *sim.Simulation, results explain.Results) iter.Seq[event] {
+// simulationEvents returns the events of a simulation of one session.
+func simulationEvents(s *sim.Simulation, results explain.Results) iter.Seq[event] {
 	return func(yield func(event) bool) {
 		for _, ev := range s.Events {
 			line := event{Kind: string(ev.Kind), Workload: ev.Job, Task: ev.Task.Name}
@@ -86,9 +87,9 @@ func simulated(s *sim.Simulation, results explain.Results) iter.Seq[event] {
 				line.Reason, line.Message = string(engine.ScaledDown), explain.Worth(ev.Score)
 			}
 			if r := ev.Refusal; r != nil {
-				said := results.Refusal(r, false)
-				line.Reason, line.Message = said.Reason, said.Message
-				line.Permanent, line.Cure, line.Awaits = &said.Permanent, said.Cure, said.Awaits
+				refusal := results.Refusal(r, false)
+				line.Reason, line.Message = refusal.Reason, refusal.Message
+				line.Permanent, line.Cure, line.Awaits = &refusal.Permanent, refusal.Cure, refusal.Awaits
 			}
 			if !yield(line) {
 				return

@@ -9,7 +9,8 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// FuzzSnapshot: whatever a snapshot holds, it is simulated or is an error.
+// FuzzSnapshot checks that any input is either simulated or reported as an error,
+// and never makes the command panic.
 func FuzzSnapshot(f *testing.F) {
 	for _, in := range []string{"examples/quickstart", "examples/reclaim", "examples/models", "examples/provision", "scenarios/gangs", "scenarios/sharing", "scenarios/queues"} {
 		files, err := filepath.Glob(filepath.Join("..", in, "*.yaml"))

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-project/berth/internal/scenario"
 )
 
-// load reads the paths, "-" being standard input, and the configuration file if one is given.
+// load reads the paths and the configuration file, if config is not empty. The
+// path "-" is standard input.
 func (p *program) load(paths []string, config string) (*manifest.Bundle, error) {
 	b, err := manifest.LoadFrom(p.stdin, paths)
 	if err != nil || config == "" {
@@ -27,13 +28,14 @@ func (p *program) load(paths []string, config string) (*manifest.Bundle, error) 
 		return nil, err
 	}
 	if c.Configuration() == nil {
-		return nil, fmt.Errorf("%s: there is no SchedulerConfiguration in it", config)
+		return nil, fmt.Errorf("%s: the file has no SchedulerConfiguration", config)
 	}
 	b.Merge(c)
 	return b, b.Validate()
 }
 
-// prepare makes the engine and fresh books, and tells what a person should know of how the input was read.
+// prepare returns an engine and a new State for the input. It prints notes about
+// how the input was interpreted to standard error.
 func (p *program) prepare(b *manifest.Bundle) (*engine.Engine, *cluster.State, error) {
 	e, err := scenario.Engine(p.registry, b)
 	if err != nil {
@@ -50,8 +52,9 @@ func (p *program) prepare(b *manifest.Bundle) (*engine.Engine, *cluster.State, e
 	return e, state, nil
 }
 
-// workload finds the ID that somebody means: in full, or as far as it takes to
-// tell it from all others. LeftOut are those that are not in the books, and why.
+// workload returns the ID of the workload that the user names, in full or by a
+// part that only one workload matches. leftOut maps the workloads that are not in
+// State to the reason why they are not.
 func workload(state *cluster.State, leftOut map[string]string, name string) (string, error) {
 	if state.Job(name) != nil || len(state.View().Sets().Jobs(name)) > 0 {
 		return name, nil
@@ -71,15 +74,15 @@ func workload(state *cluster.State, leftOut map[string]string, name string) (str
 	case len(matches) > 1:
 		const most = 5
 		if more := len(matches) - most; more > 0 {
-			matches = append(matches[:most:most], fmt.Sprintf("one of %d more", more))
+			matches = append(matches[:most:most], fmt.Sprintf("%d more", more))
 		}
-		return "", fmt.Errorf("%q may be %s; say which", name, strings.Join(matches, " or "))
+		return "", fmt.Errorf("%q matches %s; name one of them", name, strings.Join(matches, " and "))
 	}
 	if out := matching(slices.Sorted(maps.Keys(leftOut)), name); len(out) > 0 {
 		return "", fmt.Errorf("%s is not scheduled: %s", out[0], leftOut[out[0]])
 	}
 	if len(ids) == 0 {
-		return "", fmt.Errorf("no workload %q: there is none at all", name)
+		return "", fmt.Errorf("no workload %q; the input has no workloads", name)
 	}
 	if near, ok := nearest.Of(name, ids); ok {
 		return "", fmt.Errorf("no workload %q; did you mean %q?", name, near)
@@ -90,16 +93,18 @@ func workload(state *cluster.State, leftOut map[string]string, name string) (str
 	return "", fmt.Errorf("no workload %q%s", name, nearest.Hint(name, ids))
 }
 
-// matching are the IDs whose last part is the name's and which have its kind or namespace.
+// matching returns the IDs that a name may mean. The last part of the ID is equal
+// to that of the name. What precedes it in the name, if anything, is the kind or
+// the namespace of the ID.
 func matching(ids []string, name string) []string {
-	kind, last := "", name
+	prefix, last := "", name
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		kind, last = name[:i], name[i+1:]
+		prefix, last = name[:i], name[i+1:]
 	}
 	var out []string
 	for _, id := range ids {
 		i := strings.LastIndexByte(id, '/')
-		if id == name || id[i+1:] == last && (kind == "" || slices.Contains(strings.Split(id[:i], "/"), kind)) {
+		if id == name || id[i+1:] == last && (prefix == "" || slices.Contains(strings.Split(id[:i], "/"), prefix)) {
 			out = append(out, id)
 		}
 	}

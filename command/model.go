@@ -8,7 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/whatif"
 )
 
-// knobs lets why try what a model's owner could have written instead.
+// knobs returns a function that lists, for a replica of a model, the settings of
+// the model's manifest that why can vary to find out what would help.
 func knobs(plans []*model.Plan, state *cluster.State) func(id string) []whatif.Knob {
 	fleet := model.NewFleet(state.View().Groups())
 	return func(id string) []whatif.Knob {
@@ -38,8 +39,8 @@ func knobs(plans []*model.Plan, state *cluster.State) func(id string) []whatif.K
 	}
 }
 
-// served reports whether the workload is a model, or a replica of one.
-func served(state *cluster.State, id string) bool {
+// isModel reports whether the workload is a model or a replica of one.
+func isModel(state *cluster.State, id string) bool {
 	jobs := state.View().Sets().Jobs(id)
 	if j := state.Job(id); j != nil {
 		jobs = []*cluster.Job{j}

@@ -8,22 +8,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// clock is the flag that says when now is. The machine's own clock is never
-// read: equal input gives equal output.
-type clock struct{ now string }
+// clock is the value of the flag --now, the time at which sessions run. The clock
+// of the machine is never read, so that equal input gives equal output.
+type clock struct{ flag string }
 
-func (t *clock) flag(c *cobra.Command) {
-	c.Flags().StringVar(&t.now, "now", "", "the time to decide at, such as 2026-01-02T15:04:05Z (default: the newest time in the input)")
+func (t *clock) addFlag(c *cobra.Command) {
+	c.Flags().StringVar(&t.flag, "now", "", "the time at which to decide, such as 2026-01-02T15:04:05Z (default: the newest time in the input)")
 }
 
-// read is that time in nanoseconds.
-func (t *clock) read(b *manifest.Bundle) (int64, error) {
-	if t.now == "" {
+// now returns the time in nanoseconds since 1970.
+func (t *clock) now(b *manifest.Bundle) (int64, error) {
+	if t.flag == "" {
 		return b.Now(), nil
 	}
-	at, err := time.Parse(time.RFC3339, t.now)
+	at, err := time.Parse(time.RFC3339, t.flag)
 	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
-		return 0, fmt.Errorf("--now %s: want a time between 1970 and 2200, such as 2026-01-02T15:04:05Z", t.now)
+		return 0, fmt.Errorf("--now %s: want a time between 1970 and 2200, such as 2026-01-02T15:04:05Z", t.flag)
 	}
 	return at.UnixNano(), nil
 }

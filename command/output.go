@@ -27,7 +27,7 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// writeYAML spells the JSON as YAML: the same fields in the same order.
+// writeYAML writes v as YAML, with the fields of its JSON form in the same order.
 func writeYAML(w io.Writer, v any) error {
 	var b bytes.Buffer
 	if err := writeJSON(&b, v); err != nil {
@@ -37,7 +37,7 @@ func writeYAML(w io.Writer, v any) error {
 	if err := yaml.Unmarshal(b.Bytes(), &n); err != nil {
 		return err
 	}
-	block(&n)
+	useBlockStyle(&n)
 	enc := yaml.NewEncoder(w)
 	enc.SetIndent(2)
 	if err := enc.Encode(&n); err != nil {
@@ -46,19 +46,21 @@ func writeYAML(w io.Writer, v any) error {
 	return enc.Close()
 }
 
-// block undoes the braces and quotes that JSON is written with.
-func block(n *yaml.Node) {
+// useBlockStyle removes the flow style and the quotes that the nodes have because
+// they were parsed from JSON.
+func useBlockStyle(n *yaml.Node) {
 	if len(n.Content) > 0 {
 		n.Style = 0
 	} else if n.Kind == yaml.ScalarNode {
 		n.Style &^= yaml.DoubleQuotedStyle
 	}
 	for _, c := range n.Content {
-		block(c)
+		useBlockStyle(c)
 	}
 }
 
-// columns is the width to write for: the terminal's if it says so.
+// columns returns the width of the output in characters: the value of COLUMNS if it
+// is set, between 40 and 200, and 80 otherwise.
 func columns() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 40 {
 		return min(n, 200)
@@ -66,7 +68,7 @@ func columns() int {
 	return 80
 }
 
-// grid prints rows in aligned columns, two blanks between them.
+// grid prints rows in aligned columns, separated by two spaces.
 func grid(w io.Writer, rows [][]string) {
 	var widths []int
 	for _, r := range rows {
@@ -87,7 +89,7 @@ func grid(w io.Writer, rows [][]string) {
 	}
 }
 
-// table is what people read.
+// table prints the result of simulate as text.
 type table struct {
 	w     io.Writer
 	wide  bool
@@ -154,7 +156,8 @@ func (t *table) decisions(result *wire.Result) {
 	fmt.Fprintln(t.w)
 }
 
-// rankings show who goes and who stays of sets that are too large.
+// rankings prints, for each Set with more replicas than it should have, which
+// replicas are retired and which are kept.
 func (t *table) rankings(result *wire.Result) {
 	for i := range result.Rankings {
 		r := &result.Rankings[i]
@@ -173,15 +176,15 @@ func (t *table) rankings(result *wire.Result) {
 	}
 }
 
-// provisions say what a provisioner is to do.
+// provisions prints which nodes a provisioner has to create or delete.
 func (t *table) provisions(list []model.Provision) {
 	for i := range list {
 		explain.Wrap(t.w, list[i].String(), "", "  ", t.style.Width)
 	}
 }
 
-// refusals gives pending workloads their sentence, those with the same one
-// together.
+// refusals prints why workloads are pending. Workloads with the same reason and
+// message share one paragraph.
 func (t *table) refusals(result *wire.Result) {
 	type group struct {
 		first *wire.Refusal
@@ -217,7 +220,8 @@ func (t *table) refusals(result *wire.Result) {
 	}
 }
 
-// shellWords spells arguments so that they can be pasted back into a shell.
+// shellWords quotes the arguments where needed, so that the user can paste them
+// into a shell.
 func shellWords(args []string) string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -244,7 +248,8 @@ func score(d *wire.Decision) string {
 	return strconv.FormatFloat(*d.Score, 'f', 1, 64)
 }
 
-// devices lists indexes; what is held in part says how much of it.
+// devices lists the indexes of the devices. A device that is held in part is
+// followed by the memory that is held of it.
 func devices(list []wire.Device) string {
 	if len(list) == 0 {
 		return "-"

@@ -16,7 +16,7 @@ import (
 func (p *program) plugins() *cobra.Command {
 	return &cobra.Command{
 		Use:   "plugins [NAME]",
-		Short: "List the plugins, in the default profile's order, or the arguments of one",
+		Short: "List the plugins in the order of the default profile, or the arguments of one plugin",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -27,7 +27,7 @@ func (p *program) plugins() *cobra.Command {
 			for _, r := range standard.Reasons() {
 				reasons[r.Plugin] = append(reasons[r.Plugin], string(r.Reason))
 			}
-			rows := [][]string{{"PLUGIN", "WEIGHT", "REASONS IT GIVES"}}
+			rows := [][]string{{"PLUGIN", "WEIGHT", "REASONS"}}
 			for _, c := range profile {
 				weight := "-"
 				if c.Weight > 0 {
@@ -46,7 +46,7 @@ func (p *program) plugins() *cobra.Command {
 	}
 }
 
-// arguments lists those of one plugin, with their defaults.
+// arguments prints the arguments of a plugin, with their defaults.
 func (p *program) arguments(plugin string) error {
 	list, err := p.registry.Arguments(plugin)
 	if err != nil {
@@ -64,7 +64,8 @@ func (p *program) arguments(plugin string) error {
 	return nil
 }
 
-// Version is set by the build of a release.
+// Version is the version that "berth version" prints. The build of a release sets
+// it; if it is empty, the version of the module is printed.
 var Version = ""
 
 func (p *program) version() *cobra.Command {

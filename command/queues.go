@@ -21,22 +21,24 @@ func (p *program) queues() *cobra.Command {
 	var t clock
 	c := &cobra.Command{
 		Use:   "queues PATH...",
-		Short: "Show the queues, what each should have of every resource, and why",
-		Long: `Shows the tree of queues as the input has it, before anything is decided: what
-each deserves (its quota), may have (its limit), asks for, uses and should have
-(its fair share), and how that share came about.
+		Short: "Show the quota, use and fair share of each queue, and how the share is computed",
+		Long: `Shows the tree of queues as it is in the input, before any session: for each
+queue and resource the quota, the limit, what its jobs request, what they use,
+the fair share, and how this share is computed.
 
-Each gets what it asks for within its quota; the rest goes by priority and then
-by weight; the queues below one divide what it gets. A quota that is not the
-queue's own but that of the queues below it stands in parentheses.
+Each queue gets what it requests, up to its quota. What is left is divided by
+priority and then by weight. The children of a queue divide the share of their
+parent. A quota in parentheses is not set on the queue itself; it is the sum of
+the quotas of its children.
 
-Devices are divided, and of other resources those that the terms of some queue
-name, or the profile (FairShare with divide). The rest is free for all.
+Devices are always divided. Another resource is divided only if a quota, limit or
+weight of some queue names it, or the profile does (FairShare with divide). The
+remaining resources are not divided; every queue may use them.
 
-Where the profile lets the past count (FairShare with halfLife), the weight is
-what the queue's past use has made of it; its own stands beside it.`,
+If past use counts (FairShare with halfLife), the weight that is shown is the one
+that results from it, followed by the weight of the queue in parentheses.`,
 		Example: "  berth queues cluster/\n  berth queues cluster/ -o json",
-		Args:    paths(1, "a file or directory that describes a cluster"),
+		Args:    minArgs(1, "a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "table", "json"); err != nil {
 				return err
@@ -53,7 +55,7 @@ what the queue's past use has made of it; its own stands beside it.`,
 			if err != nil {
 				return err
 			}
-			if settings.Decay.Now, err = t.read(b); err != nil {
+			if settings.Decay.Now, err = t.now(b); err != nil {
 				return err
 			}
 			v := viewQueues(state, settings)
@@ -65,13 +67,13 @@ what the queue's past use has made of it; its own stands beside it.`,
 		},
 	}
 	c.Flags().StringVar(&config, "config", "", "file with a SchedulerConfiguration")
-	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
-	t.flag(c)
-	choices(c, "output", "table", "json")
+	c.Flags().StringVarP(&output, "output", "o", "table", "format of the result: table or json")
+	t.addFlag(c)
+	completeValues(c, "output", "table", "json")
 	return c
 }
 
-// readSettings is how the bundle's profile wants shares worked out.
+// readSettings returns the settings with which the bundle's profile computes fair shares.
 func readSettings(b *manifest.Bundle) (fairshare.Settings, error) {
 	profile, err := scenario.Profile(b)
 	if err != nil {
@@ -85,7 +87,7 @@ func readSettings(b *manifest.Bundle) (fairshare.Settings, error) {
 	return fairshare.Settings{}, nil
 }
 
-// queueView is the tree and what it takes to spell it.
+// queueView is the tree of queues and what is needed to print it.
 type queueView struct {
 	tree    *fairshare.Tree
 	devices map[string]bool // resources that count devices
@@ -102,8 +104,8 @@ func viewQueues(state *cluster.State, settings fairshare.Settings) *queueView {
 	return v
 }
 
-// each visits the queues from the top down, branch by branch. The default queue
-// is left out where nobody uses it.
+// each visits the queues depth first, each parent before its children. The default
+// queue is skipped if it has no share of anything.
 func (v *queueView) each(visit func(q *fairshare.Queue, depth int)) {
 	var walk func(list []*fairshare.Queue, depth int)
 	walk = func(list []*fairshare.Queue, depth int) {
@@ -123,7 +125,7 @@ func (v *queueView) table(p *program) {
 	v.each(func(q *fairshare.Queue, depth int) {
 		name := strings.Repeat("  ", depth) + q.Name
 		if len(q.Shares) == 0 {
-			rows = append(rows, []string{name, "-", "-", "-", "-", "-", "-", "it asks for nothing"})
+			rows = append(rows, []string{name, "-", "-", "-", "-", "-", "-", "it requests nothing"})
 		}
 		for i := range q.Shares {
 			sh := &q.Shares[i]
@@ -134,7 +136,7 @@ func (v *queueView) table(p *program) {
 				return quantity.Amount(sh.Resource, value, v.devices[sh.Resource], false)
 			}
 			quota := amount(sh.Quota)
-			if sh.Quota >= 0 && !declares(q, sh.Resource) {
+			if sh.Quota >= 0 && !hasQuota(q, sh.Resource) {
 				quota = "(" + quota + ")"
 			}
 			rows = append(rows, []string{name, sh.Resource, quota, amount(sh.Limit), amount(sh.Request), amount(q.Used.Of(sh.Resource)), amount(sh.Share()), why(q, sh, amount)})
@@ -152,14 +154,15 @@ func (v *queueView) table(p *program) {
 	if len(total) > 0 {
 		fmt.Fprintf(p.stdout, "\nThe schedulable nodes have %s.\n", explain.List(total, len(total)))
 	} else {
-		fmt.Fprintln(p.stdout, "\nThere is nothing to divide: no schedulable node has anything.")
+		fmt.Fprintln(p.stdout, "\nThere is nothing to divide: no schedulable node has any resources.")
 	}
 	if len(free) > 0 {
-		fmt.Fprintf(p.stdout, "Free for all: %s.\n", explain.List(free, len(free)))
+		fmt.Fprintf(p.stdout, "Not divided among queues: %s.\n", explain.List(free, len(free)))
 	}
 }
 
-func declares(q *fairshare.Queue, resource string) bool {
+// hasQuota reports whether the queue itself has a quota of the resource.
+func hasQuota(q *fairshare.Queue, resource string) bool {
 	for _, a := range q.Quota {
 		if a.Name == resource {
 			return true
@@ -168,7 +171,7 @@ func declares(q *fairshare.Queue, resource string) bool {
 	return false
 }
 
-// why says what a share is made of and why it is no larger.
+// why returns a text that says how a share is composed and why it is not larger.
 func why(q *fairshare.Queue, sh *fairshare.Share, amount func(int64) string) string {
 	var parts []string
 	if sh.Allotment.Quota > 0 {
@@ -184,15 +187,15 @@ func why(q *fairshare.Queue, sh *fairshare.Share, amount func(int64) string) str
 	stop := "nothing more is left"
 	switch {
 	case sh.Request == 0:
-		stop = "it asks for nothing"
+		stop = "it requests nothing"
 	case sh.Stop == fairshare.Satisfied:
-		stop = "all it asks for"
+		stop = "all that it requests"
 	case sh.Stop == fairshare.AtLimit:
 		stop = "up to the limit"
 	case sh.Stop == fairshare.AtQuota:
-		stop = "its weight is 0, so nothing beyond the quota"
+		stop = "nothing beyond the quota, because its weight is 0"
 	case q.Parent != nil:
-		stop = q.Parent.Name + " has no more"
+		stop = "nothing more is left in " + q.Parent.Name
 	}
 	if len(parts) == 0 {
 		return stop
@@ -200,17 +203,17 @@ func why(q *fairshare.Queue, sh *fairshare.Share, amount func(int64) string) str
 	return strings.Join(parts, ", ") + "; " + stop
 }
 
-// thousandths spells a number that is counted in them.
+// thousandths formats a number of thousandths as a decimal: 1500 is "1.5".
 func thousandths(v int64) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
 
-// percent is thousandths of a whole in percent.
+// percent formats a number of thousandths in percent: 15 is "1.5".
 func percent(v int64) string { return strconv.FormatFloat(float64(v)/10, 'f', -1, 64) }
 
 // queuesResult is what queues prints as JSON. It is API: fields are added, never
-// renamed. Amounts are spelled as in manifests.
+// renamed. Amounts are written as in manifests.
 type queuesResult struct {
 	Total  map[string]string `json:"total"`
-	Queues []queueResult     `json:"queues"` // each after the one above it
+	Queues []queueResult     `json:"queues"` // each parent before its children
 }
 
 type queueResult struct {
@@ -223,7 +226,7 @@ type queueResult struct {
 
 type shareResult struct {
 	Resource  string         `json:"resource"`
-	Quota     string         `json:"quota,omitempty"` // its own, or that of the queues below it
+	Quota     string         `json:"quota,omitempty"` // of the queue itself, or the sum of those of its children
 	Limit     string         `json:"limit,omitempty"`
 	Weight    int64          `json:"weight"`
 	Requested string         `json:"requested"`
@@ -232,21 +235,22 @@ type shareResult struct {
 	FromQuota string         `json:"fromQuota"`
 	OverQuota string         `json:"overQuota"`
 	Stop      fairshare.Stop `json:"stop"` // Satisfied, AtLimit, AtQuota or NoneLeft
-	// Where the past counts: the queue's past use, as a part of the whole, and what its weight has become.
+	// Set only if past use counts: the queue's part of all past use, and the weight
+	// that results from it.
 	PastShare       json.Number `json:"pastShare,omitempty"`
 	EffectiveWeight json.Number `json:"effectiveWeight,omitempty"`
 }
 
 func (v *queueView) result() queuesResult {
 	out := queuesResult{Total: map[string]string{}, Queues: []queueResult{}}
-	spell := func(name string, value int64) string {
+	format := func(name string, value int64) string {
 		if value < 0 {
 			return ""
 		}
 		return quantity.Amount(name, value, v.devices[name], true)
 	}
 	for _, a := range v.tree.Total {
-		out.Total[a.Name] = spell(a.Name, a.Value)
+		out.Total[a.Name] = format(a.Name, a.Value)
 	}
 	v.each(func(q *fairshare.Queue, _ int) {
 		r := queueResult{q.Name, q.Queue.Parent, q.Tier, q.Priority, []shareResult{}}
@@ -254,8 +258,8 @@ func (v *queueView) result() queuesResult {
 			sh := &q.Shares[i]
 			n := sh.Resource
 			r.Shares = append(r.Shares, shareResult{
-				n, spell(n, sh.Quota), spell(n, sh.Limit), q.WeightOf(n), spell(n, sh.Request), spell(n, q.Used.Of(n)),
-				spell(n, sh.Share()), spell(n, sh.Allotment.Quota), spell(n, sh.OverQuota), sh.Stop, "", "",
+				n, format(n, sh.Quota), format(n, sh.Limit), q.WeightOf(n), format(n, sh.Request), format(n, q.Used.Of(n)),
+				format(n, sh.Share()), format(n, sh.Allotment.Quota), format(n, sh.OverQuota), sh.Stop, "", "",
 			})
 			if p := sh.Past; p != nil {
 				last := &r.Shares[len(r.Shares)-1]

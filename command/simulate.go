@@ -16,7 +16,7 @@ import (
 
 type simulateOptions struct {
 	config, output       string
-	events, snapshot     string // files to write
+	events, snapshot     string // names of files to write; events may be "-"
 	explain, check, fail bool
 	timings              bool
 	clock
@@ -27,19 +27,21 @@ func (p *program) simulate() *cobra.Command {
 	var o simulateOptions
 	c := &cobra.Command{
 		Use:   "simulate PATH...",
-		Short: "Decide what would run where, and what would have to wait",
-		Long: `Decides what would run where, and what would have to wait and why.
+		Short: "Show on which nodes and devices the pending jobs would be placed",
+		Long: `Shows on which nodes and devices the pending jobs would be placed, which tasks
+would be evicted for them, and which jobs would stay pending and why.
 
 A PATH is a file, a directory, or - for standard input.
 
-With --cycles it shows the course over time, on a virtual clock: jobs arrive at
-their creationTimestamp, run for their runTime and end, and what is evicted
-starts over. It ends early once nothing can change any more.
+With --cycles it simulates a period of time on a virtual clock. Each job arrives
+at its creationTimestamp, runs for its runTime, and ends. An evicted task starts
+from the beginning when it is placed again. The simulation ends early when
+nothing can change any more.
 
-With --snapshot-out it also writes what it starts from as one file. That file can
-be given as PATH, alone, wherever manifests can, and gives the same answers.`,
+With --snapshot-out it also writes its initial state to one file, a snapshot. Any
+command accepts the snapshot as its only PATH, and gives the same answers.`,
 		Example: "  berth simulate examples/quickstart\n  berth simulate examples/quickstart --cycles 60 --every 1m\n  berth simulate examples/quickstart --snapshot-out now.json\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
-		Args:    paths(1, "a file or directory that describes a cluster"),
+		Args:    minArgs(1, "a file or directory that describes a cluster"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.course.check(c.Flags()); err != nil {
 				return err
@@ -49,16 +51,16 @@ be given as PATH, alone, wherever manifests can, and gives the same answers.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
-	f.StringVarP(&o.output, "output", "o", "table", "table, wide, json or yaml")
-	f.BoolVar(&o.explain, "explain", false, "list every candidate of every decision, nodes and groups, and every node of every refusal (json, yaml)")
-	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if anything is left pending")
-	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
-	f.StringVar(&o.snapshot, "snapshot-out", "", "write what the simulation starts from to this file, as a snapshot")
-	f.BoolVar(&o.check, "check", false, "check every decision against a plain scan of all nodes: slow")
+	f.StringVarP(&o.output, "output", "o", "table", "format of the result: table, wide, json or yaml")
+	f.BoolVar(&o.explain, "explain", false, "list all feasible nodes and groups of each decision, and all nodes of each refusal (json and yaml only)")
+	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if any task is still pending")
+	f.StringVar(&o.events, "events", "", "write the events to this file, one JSON object per line; - writes them to standard output instead of the result")
+	f.StringVar(&o.snapshot, "snapshot-out", "", "write the initial state of the simulation to this file, as a snapshot")
+	f.BoolVar(&o.check, "check", false, "compare each decision with that of a plain scan of all nodes, and fail if they differ (slow)")
 	f.BoolVar(&o.timings, "timings", false, "print to standard error how long the hooks of each plugin took")
-	o.clock.flag(c)
-	o.course.flags(f)
-	choices(c, "output", "table", "wide", "json", "yaml")
+	o.clock.addFlag(c)
+	o.course.addFlags(f)
+	completeValues(c, "output", "table", "wide", "json", "yaml")
 	return c
 }
 
@@ -67,7 +69,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		return err
 	}
 	if o.snapshot == "-" || o.snapshot != "" && o.snapshot == o.events {
-		return fmt.Errorf("--snapshot-out %s: a snapshot needs a file of its own; name one", o.snapshot)
+		return fmt.Errorf("--snapshot-out %s: a snapshot is written to a file of its own; name another file", o.snapshot)
 	}
 	b, err := p.load(args, o.config)
 	if err != nil {
@@ -77,7 +79,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if err != nil {
 		return err
 	}
-	now, err := o.clock.read(b)
+	now, err := o.clock.now(b)
 	if err != nil {
 		return err
 	}
@@ -88,12 +90,12 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	}
 	if o.course.given {
 		if o.timings {
-			return errors.New("--timings measures one simulation; leave out --cycles")
+			return errors.New("--timings measures a single session; omit --cycles")
 		}
 		return p.runTimeline(e, state, args, o, now, model.Create(model.Provisions(b.NodeRequests(), state)))
 	}
 	if o.explain {
-		if err := explainable(state); err != nil {
+		if err := checkExplainSize(state); err != nil {
 			return err
 		}
 	}
@@ -109,14 +111,14 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if err != nil {
 		return err
 	}
-	p.noteUnasked(e)
+	p.noteUncalledHooks(e)
 	if o.timings {
 		p.writeTimings(options.Timings)
 	}
 	provisions := model.Provisions(b.NodeRequests(), state)
 	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state, Awaits: model.Create(provisions)}
 	if o.events != "" {
-		if err := p.writeEvents(o.events, args, simulated(simulation, results)); err != nil {
+		if err := p.writeEvents(o.events, args, simulationEvents(simulation, results)); err != nil {
 			return err
 		}
 	}
@@ -131,32 +133,34 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	return nil
 }
 
-// explainable refuses to list more than fits into memory, at some 300 bytes each.
-func explainable(state *cluster.State) error {
+// checkExplainSize returns an error if --explain would list more entries than fit
+// into memory. One entry, a node for a task, takes about 300 bytes.
+func checkExplainSize(state *cluster.State) error {
 	const most = 10_000_000
 	tasks := 0
 	for _, j := range state.Pending() {
 		tasks += j.Missing()
 	}
 	if nodes := len(state.Nodes()); nodes > 0 && tasks > most/nodes {
-		return fmt.Errorf("--explain would list %d nodes for each of %d tasks, which is too much; ask about one workload: berth why WORKLOAD PATH", nodes, tasks)
+		return fmt.Errorf("--explain would list %d nodes for each of %d tasks, which is too much; to ask about one workload use: berth why WORKLOAD PATH", nodes, tasks)
 	}
 	return nil
 }
 
-// outcome is what simulate prints as JSON and YAML.
-type outcome struct {
+// simulateResult is what simulate prints as JSON and YAML.
+type simulateResult struct {
 	*wire.Result
-	// Provisions are what a provisioner is to do for models with an instance type.
+	// Provisions lists the nodes that a provisioner has to create or delete for
+	// models with an instance type.
 	Provisions []model.Provision `json:"provisions,omitempty"`
 }
 
 func (p *program) writeResult(s *sim.Simulation, results explain.Results, provisions []model.Provision, args []string, o simulateOptions) error {
 	switch o.output {
 	case "json":
-		return writeJSON(p.stdout, outcome{results.Of(&s.Outcome, o.explain), provisions})
+		return writeJSON(p.stdout, simulateResult{results.Of(&s.Outcome, o.explain), provisions})
 	case "yaml":
-		return writeYAML(p.stdout, outcome{results.Of(&s.Outcome, o.explain), provisions})
+		return writeYAML(p.stdout, simulateResult{results.Of(&s.Outcome, o.explain), provisions})
 	}
 	t := table{w: p.stdout, wide: o.output == "wide", style: explain.Style{Color: p.terminal, Width: columns()}}
 	t.print(results.Of(&s.Outcome, false), s.State, provisions, shellWords(args))

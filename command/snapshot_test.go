@@ -35,12 +35,13 @@ func TestSnapshotGivesTheSameAnswers(t *testing.T) {
 			t.Errorf("%s: from manifests (-) and from a snapshot of them (+):\n%s", in, diff)
 		}
 		if !bytes.Equal(snapshot, again) {
-			t.Errorf("%s: a snapshot of the snapshot is another one", in)
+			t.Errorf("%s: a snapshot of the snapshot differs from it", in)
 		}
 	}
 }
 
-// answers are what simulate prints of the input, and a snapshot of what it started from.
+// answers returns what simulate prints for the input in each format, and a snapshot
+// of the initial state.
 func answers(t *testing.T, in string, stdin []byte) (map[string]string, []byte) {
 	t.Helper()
 	var out, notes, snapshot bytes.Buffer
@@ -66,23 +67,24 @@ func answers(t *testing.T, in string, stdin []byte) (map[string]string, []byte) 
 		answers[form] = out.String()
 	}
 	out.Reset()
-	fail(p.writeEvents("-", nil, simulated(simulation, results)))
+	fail(p.writeEvents("-", nil, simulationEvents(simulation, results)))
 	answers["events"] = out.String()
 	return answers, snapshot.Bytes()
 }
 
-// TestSnapshotGivesTheSameCourse does it over time, with the command, and asks about queues.
+// TestSnapshotGivesTheSameCourse compares simulations over time, and the output of
+// queues, from manifests and from a snapshot of them.
 func TestSnapshotGivesTheSameCourse(t *testing.T) {
 	for _, example := range []string{"models", "provision", "quickstart", "reclaim", "timeline"} {
 		in := filepath.Join("../examples", example)
 		snapshot := filepath.Join(t.TempDir(), "snapshot.json")
 		want := []string{
-			ask(t, in, "simulate", in, "--cycles", "20", "--snapshot-out", snapshot),
-			ask(t, in, "queues", in),
+			run(t, in, "simulate", in, "--cycles", "20", "--snapshot-out", snapshot),
+			run(t, in, "queues", in),
 		}
 		got := []string{
-			ask(t, snapshot, "simulate", snapshot, "--cycles", "20"),
-			ask(t, snapshot, "queues", snapshot),
+			run(t, snapshot, "simulate", snapshot, "--cycles", "20"),
+			run(t, snapshot, "queues", snapshot),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: from manifests (-) and from a snapshot of them (+):\n%s", example, diff)
@@ -90,8 +92,8 @@ func TestSnapshotGivesTheSameCourse(t *testing.T) {
 	}
 }
 
-// ask is what the command prints, without the name of its input.
-func ask(t *testing.T, in string, args ...string) string {
+// run returns what the command prints, with the name of its input replaced.
+func run(t *testing.T, in string, args ...string) string {
 	t.Helper()
 	var text bytes.Buffer
 	if code := Main(standard.Registry(), args, strings.NewReader(""), &text, &text); code != exitOK {

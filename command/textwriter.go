@@ -9,25 +9,25 @@ import (
 	"github.com/berth-project/berth/internal/printable"
 )
 
-// textWriter puts a mark where characters were that a terminal would obey. Strings
-// are made printable where they are read; this is the net below, for file names and
-// for what is forgotten. JSON and YAML stay valid: marks come only where characters
-// of strings were.
+// textWriter replaces control characters, which a terminal would obey, by
+// printable.Mark. Strings are made printable when they are read; textWriter is a
+// second safeguard, for file names and for strings that were missed. JSON and YAML
+// stay valid, because such characters occur only inside strings.
 type textWriter struct {
 	w     io.Writer
-	color bool   // the colours of pictures may pass
-	rest  []byte // of a character that the last write cut off
+	color bool   // the color sequences of pictures are kept
+	rest  []byte // the first bytes of a character that the last write did not end
 }
 
-// colour is what pictures write, and all that they do.
-var colour = regexp.MustCompile(`^\x1b\[(0|2|3[1-6])m`)
+// colorSequence matches the only escape sequences that pictures write.
+var colorSequence = regexp.MustCompile(`^\x1b\[(0|2|3[1-6])m`)
 
 func (t *textWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	if len(t.rest) > 0 {
 		p, t.rest = slices.Concat(t.rest, p), nil
 	}
-	from := 0 // what comes before is written
+	from := 0 // the bytes before this index are written
 	for at := 0; at < len(p); {
 		r, size := utf8.DecodeRune(p[at:])
 		invalid := r == utf8.RuneError && size == 1
@@ -40,7 +40,7 @@ func (t *textWriter) Write(p []byte) (int, error) {
 			p = p[:at]
 			continue
 		case r == '\x1b' && t.color:
-			if c := colour.Find(p[at:]); c != nil {
+			if c := colorSequence.Find(p[at:]); c != nil {
 				at += len(c)
 				continue
 			}

@@ -13,32 +13,33 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// courseOptions make a simulation one over time.
+// courseOptions are the flags of a simulation over time.
 type courseOptions struct {
-	given        bool
+	given        bool // --cycles is set
 	cycles       int
 	every, grace time.Duration
 }
 
-func (o *courseOptions) flags(f *pflag.FlagSet) {
-	f.IntVar(&o.cycles, "cycles", 0, fmt.Sprintf("show the course over time: at most so many sessions, up to %d; jobs created after --now arrive later", timeline.MaxCycles))
-	f.DurationVar(&o.every, "every", time.Minute, "how far the clock goes from cycle to cycle")
-	f.DurationVar(&o.grace, "grace", 0, "how long evicted tasks take to leave; by the next cycle at the earliest")
+func (o *courseOptions) addFlags(f *pflag.FlagSet) {
+	f.IntVar(&o.cycles, "cycles", 0, fmt.Sprintf("simulate a period of time that starts at --now, with at most this number of sessions (up to %d)", timeline.MaxCycles))
+	f.DurationVar(&o.every, "every", time.Minute, "time between two cycles on the virtual clock")
+	f.DurationVar(&o.grace, "grace", 0, "time that an evicted task takes to stop; it has stopped in the next cycle at the earliest")
 }
 
-// check reports what makes no sense before anything is read.
+// check returns an error for flags that cannot be combined or are out of range. It
+// is called before any input is read.
 func (o *courseOptions) check(f *pflag.FlagSet) error {
 	o.given = f.Changed("cycles")
 	if !o.given {
 		for _, name := range []string{"every", "grace"} {
 			if f.Changed(name) {
-				return fmt.Errorf("--%s is about a course over time; say how many --cycles it has", name)
+				return fmt.Errorf("--%s applies only to a simulation over time; add --cycles", name)
 			}
 		}
 		return nil
 	}
 	if f.Changed("explain") {
-		return fmt.Errorf("--explain is about one moment; leave --cycles out, or --explain")
+		return fmt.Errorf("--explain applies only to a single session; omit --cycles or --explain")
 	}
 	options := o.options(0)
 	if err := options.Check(); err != nil {
@@ -62,7 +63,7 @@ func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []str
 		return err
 	}
 	if o.events != "" {
-		if err := p.writeEvents(o.events, args, happened(course)); err != nil {
+		if err := p.writeEvents(o.events, args, courseEvents(course)); err != nil {
 			return err
 		}
 	}
@@ -97,8 +98,8 @@ func (p *program) writeCourse(course *timeline.Course, awaits explain.Awaits, ou
 	return nil
 }
 
-// happened are the events of a course.
-func happened(course *timeline.Course) iter.Seq[event] {
+// courseEvents returns the events of a simulation over time.
+func courseEvents(course *timeline.Course) iter.Seq[event] {
 	return func(yield func(event) bool) {
 		for _, f := range course.Frames {
 			for _, line := range frameEvents(f) {
@@ -113,21 +114,21 @@ func happened(course *timeline.Course) iter.Seq[event] {
 
 func frameEvents(f *timeline.Frame) []event {
 	var out []event
-	workloads := func(kind string, ids []string) {
+	addWorkloads := func(kind string, ids []string) {
 		for _, id := range ids {
 			out = append(out, event{Kind: kind, Workload: id})
 		}
 	}
-	tasks := func(kind string, ids []string) {
+	addTasks := func(kind string, ids []string) {
 		for _, id := range ids {
 			i := strings.LastIndexByte(id, '/')
 			out = append(out, event{Kind: kind, Workload: id[:i], Task: id[i+1:]})
 		}
 	}
-	workloads(ended, f.Ends)
-	tasks(left, f.Left)
-	workloads(arrived, f.Arrivals)
-	tasks(string(engine.Withdrawn), f.Withdrawn)
+	addWorkloads(ended, f.Ends)
+	addTasks(left, f.Left)
+	addWorkloads(arrived, f.Arrivals)
+	addTasks(string(engine.Withdrawn), f.Withdrawn)
 	kinds := map[string]engine.EventKind{string(engine.Bind): engine.BoundTo, string(engine.Nominate): engine.NominatedTo, string(engine.EvictIt): engine.Evicted}
 	for _, d := range f.Decisions {
 		out = append(out, event{Kind: string(kinds[d.Action]), Workload: d.Workload, Task: d.Task, Node: d.Node, For: d.For, Landing: d.Landing, Reason: d.Reason, Message: makesRoom(d.For)})

@@ -10,17 +10,18 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// writeTimings prints how long hooks took, the longest first.
+// writeTimings prints how long the hooks took, in the order of Timings.List: the
+// longest time first.
 func (p *program) writeTimings(t *engine.Timings) {
 	rows := [][]string{{"PLUGIN", "HOOK", "CALLS", "TIME", "EACH"}}
 	for _, m := range t.List() {
-		rows = append(rows, []string{m.Plugin, m.Hook, strconv.FormatInt(m.Calls, 10), short(m.Nanoseconds), short(m.Nanoseconds / m.Calls)})
+		rows = append(rows, []string{m.Plugin, m.Hook, strconv.FormatInt(m.Calls, 10), threeDigits(m.Nanoseconds), threeDigits(m.Nanoseconds / m.Calls)})
 	}
 	grid(p.stderr, rows)
 }
 
-// short is a duration with three digits.
-func short(nanoseconds int64) string {
+// threeDigits formats a duration, rounded to three significant digits.
+func threeDigits(nanoseconds int64) string {
 	d := time.Duration(nanoseconds)
 	for unit := time.Duration(1); ; unit *= 10 {
 		if d < 1000*unit {
@@ -29,13 +30,14 @@ func short(nanoseconds int64) string {
 	}
 }
 
-// noteUnasked tells of hooks that are never asked, of plugins that are not in the default
-// profile: their author or operator may expect otherwise.
-func (p *program) noteUnasked(e *engine.Engine) {
+// noteUncalledHooks prints a note for each hook that the engine never calls under
+// this profile, because the author of the plugin may expect that it is called.
+// Plugins of the default profile are left out.
+func (p *program) noteUncalledHooks(e *engine.Engine) {
 	known := standard.Profile()
 	for _, u := range e.Unasked() {
 		if !slices.ContainsFunc(known, func(c engine.PluginConfig) bool { return c.Name == u.Plugin }) {
-			fmt.Fprintf(p.stderr, "note: plugin %s: its hook %s is never asked: %s\n", u.Plugin, u.Hook, u.Why)
+			fmt.Fprintf(p.stderr, "note: plugin %s: its hook %s is never called: %s\n", u.Plugin, u.Hook, u.Why)
 		}
 	}
 }

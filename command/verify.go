@@ -13,12 +13,13 @@ import (
 func (p *program) verify() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify PATH...",
-		Short: "Check that scenario files come out as they say",
-		Long: `Checks that scenario files come out as they say. Each file holds a cluster,
-what is asked of it and, in a Scenario, what should come of it. Every scenario
-also checks the index against a plain scan, unless it is too large for that.`,
+		Short: "Check that scenarios give the results that they expect",
+		Long: `Runs scenario files and checks that each gives the result that it expects. A
+scenario file describes a cluster, the jobs to place, and, in an object of kind
+Scenario, the expected decisions and refusals. Each decision is also compared
+with that of a plain scan of all nodes, unless the scenario is too large.`,
 		Example: "  berth verify scenarios/",
-		Args:    paths(1, "a scenario file or a directory of them"),
+		Args:    minArgs(1, "a scenario file or a directory of them"),
 		RunE:    func(_ *cobra.Command, args []string) error { return p.runVerify(args) },
 	}
 }
@@ -29,12 +30,12 @@ func (p *program) runVerify(args []string) error {
 		return err
 	}
 	passed, failed := 0, 0
-	var broken []error // a file that cannot be judged does not keep the others from it
+	var unreadable []error // files that could not be run; the remaining files still are
 	for _, name := range files {
 		ok, err := p.verifyFile(name)
 		switch {
 		case err != nil:
-			broken = append(broken, err)
+			unreadable = append(unreadable, err)
 		case ok:
 			passed++
 		default:
@@ -42,9 +43,9 @@ func (p *program) runVerify(args []string) error {
 		}
 	}
 	fmt.Fprintf(p.stdout, "%d passed, %d failed", passed, failed)
-	if len(broken) > 0 {
-		fmt.Fprintf(p.stdout, ", %d could not be judged\n", len(broken))
-		return errors.Join(broken...)
+	if len(unreadable) > 0 {
+		fmt.Fprintf(p.stdout, ", %d could not be run\n", len(unreadable))
+		return errors.Join(unreadable...)
 	}
 	fmt.Fprintln(p.stdout)
 	if failed > 0 {
@@ -53,23 +54,24 @@ func (p *program) runVerify(args []string) error {
 	return nil
 }
 
-// verifyFile says how the file's scenario failed, and reports whether it did not.
+// verifyFile reports whether the scenario of the file passes. If it fails, it
+// prints what differs.
 func (p *program) verifyFile(name string) (bool, error) {
 	b, err := manifest.LoadFrom(p.stdin, []string{name})
 	if err != nil {
 		return false, err
 	}
 	if b.Scenario() == nil {
-		return false, fmt.Errorf("%s:1: there is no Scenario in it: nothing says what should come out", name)
+		return false, fmt.Errorf("%s:1: the file has no Scenario, so there is no expected result to compare with; add an object of kind Scenario", name)
 	}
 	if thorough, err := scenario.Thorough(b); err != nil {
 		return false, err
 	} else if !thorough {
-		fmt.Fprintf(p.stderr, "note: %s is too large to be checked against a plain scan, too; it is decided with the index alone\n", name)
+		fmt.Fprintf(p.stderr, "note: %s is too large to be compared with a plain scan of all nodes; only the index is used\n", name)
 	}
 	mismatches, err := scenario.Run(p.registry, b)
 	if err != nil {
-		// The input was read; what is wrong is the profile or the engine.
+		// The input is valid, so the fault is in the profile or in the engine.
 		return false, fmt.Errorf("%s: %w", b.Where(b.Scenario()), err)
 	}
 	if len(mismatches) == 0 {

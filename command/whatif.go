@@ -25,27 +25,28 @@ func (p *program) whatif() *cobra.Command {
 	var o whatifOptions
 	c := &cobra.Command{
 		Use:   "whatif PATH... [--add-nodes GROUP=N] [--remove NODE] [--set OBJECT.FIELD=VALUE]",
-		Short: "Say who would gain and who would lose by a change",
-		Long: `Decides twice, without the change and with it, and says who is newly placed,
-moved or newly pending.
+		Short: "Show what a change of the cluster or of a workload would cause",
+		Long: `Simulates the cluster without the change and with it, and lists the workloads
+that would be placed, moved or left pending because of the change.
 
-A GROUP is a product (NVIDIA-L4), a product and a count ("NVIDIA-L4 x 8"), or a
-node to add more of. An OBJECT is job/NAME, queue/NAME, node/NAME or pod/NAME,
-with the namespace before the name where there is one.`,
+A GROUP is a product (NVIDIA-L4), a product and a count of devices per node
+("NVIDIA-L4 x 8"), or the name of a node, to add nodes that are equal to it. An
+OBJECT is job/NAME, queue/NAME, node/NAME or pod/NAME, with the namespace before
+the name if the object has one.`,
 		Example: `  berth whatif cluster/ --add-nodes NVIDIA-L4=2
   berth whatif cluster/ --remove gpu-17 --set job/train.spec.priority=10
   berth whatif cluster/ --set 'job/train.spec.tasks[0].devices.count=4'`,
-		Args: paths(1, "a file or directory that describes a cluster"),
+		Args: minArgs(1, "a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error { return p.runWhatif(args, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
-	f.StringVarP(&o.output, "output", "o", "text", "text or json")
-	f.StringArrayVar(&o.add, "add-nodes", nil, "GROUP=N: add N empty nodes of a group (may be repeated)")
-	f.StringArrayVar(&o.remove, "remove", nil, "NODE: take a node away (may be repeated)")
-	f.StringArrayVar(&o.set, "set", nil, "OBJECT.FIELD=VALUE: change a field of an object (may be repeated)")
-	o.clock.flag(c)
-	choices(c, "output", "text", "json")
+	f.StringVarP(&o.output, "output", "o", "text", "format of the answer: text or json")
+	f.StringArrayVar(&o.add, "add-nodes", nil, "GROUP=N: add N empty nodes to a group (may be repeated)")
+	f.StringArrayVar(&o.remove, "remove", nil, "NODE: remove a node (may be repeated)")
+	f.StringArrayVar(&o.set, "set", nil, "OBJECT.FIELD=VALUE: set a field of an object (may be repeated)")
+	o.clock.addFlag(c)
+	completeValues(c, "output", "text", "json")
 	return c
 }
 
@@ -64,7 +65,7 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err != nil {
 		return err
 	}
-	now, err := o.clock.read(b)
+	now, err := o.clock.now(b)
 	if err != nil {
 		return err
 	}
@@ -101,8 +102,8 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	return nil
 }
 
-// removeNode takes the node away; what ran there is pending, and a gang that
-// lost a member starts again as a whole.
+// removeNode removes the node. The tasks that ran on it are pending afterwards. A
+// gang that no longer has its minimum is pending as a whole.
 func removeNode(state *cluster.State, name string) error {
 	if state.Node(name) == nil {
 		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
@@ -118,7 +119,8 @@ func nodeNames(state *cluster.State) []string {
 	return out
 }
 
-// What may be added in all: beyond, memory runs out long before anybody learns something.
+// Limits on the sum of all --add-nodes flags. They keep the process from running
+// out of memory.
 const (
 	mostAdded        = 100_000
 	mostAddedDevices = 2_000_000
@@ -127,7 +129,7 @@ const (
 func addNodes(state *cluster.State, specs []string) error {
 	nodes, devices := 0, 0
 	for _, spec := range specs {
-		i := strings.LastIndexByte(spec, '=') // a node's name has none, a product may
+		i := strings.LastIndexByte(spec, '=') // the name of a product may contain "=", that of a node cannot
 		n, err := strconv.Atoi(spec[i+1:])
 		if i < 0 || (err != nil && !errors.Is(err, strconv.ErrRange)) || n < 1 {
 			return fmt.Errorf("--add-nodes %s: write GROUP=N with N from 1 to %d", spec, mostAdded)
@@ -150,7 +152,8 @@ func addNodes(state *cluster.State, specs []string) error {
 	return nil
 }
 
-// findTemplate finds a node that more are wanted of.
+// findTemplate returns the node that the added nodes are copies of: the node of
+// that name, or a node of the group of that name.
 func findTemplate(state *cluster.State, name string) (*cluster.Node, error) {
 	if n := state.Node(name); n != nil {
 		return n, nil
@@ -170,12 +173,12 @@ func findTemplate(state *cluster.State, name string) (*cluster.Node, error) {
 		return found, nil
 	case 0:
 		if len(names) == 0 {
-			return nil, fmt.Errorf("no such group, and no node has devices; name a node")
+			return nil, fmt.Errorf("no such group, and no node has devices; name a node instead")
 		}
-		return nil, fmt.Errorf("no such group; there is %s; or name a node", strings.Join(names, ", "))
+		return nil, fmt.Errorf("no such group; the groups are %s; or name a node", strings.Join(names, ", "))
 	}
 	if slices.Compact(matches)[0] == matches[len(matches)-1] {
-		return nil, fmt.Errorf("several groups are called so and differ in memory; name one of their nodes instead")
+		return nil, fmt.Errorf("several groups have this name and differ in memory; name one of their nodes instead")
 	}
-	return nil, fmt.Errorf("which group: %s?", strings.Join(matches, " or "))
+	return nil, fmt.Errorf("several groups match; name one of %s", strings.Join(matches, " or "))
 }

@@ -15,16 +15,16 @@ func (p *program) why() *cobra.Command {
 	var t clock
 	c := &cobra.Command{
 		Use:   "why WORKLOAD PATH...",
-		Short: "Say why a workload is where it is or pending, and what would change that",
-		Long: `Says why a workload is where it is, or why it is pending and the smallest
-changes under which it would fit. Each of these was tried on a copy of the
-cluster, by the same engine.
+		Short: "Explain why a workload is placed where it is, or why it is pending",
+		Long: `Explains why a workload is placed where it is. If the workload is pending, it
+explains why, and lists the smallest changes with which it would be placed. The
+engine has tried each of these changes on a copy of the cluster.
 
-A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME, model/NAME, or
-just a name that only one of them has. Of a model it is the first replica that
-is pending; model/NAME-2 is the third one.`,
+A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME or model/NAME. The
+NAME alone is enough if no other workload has the same name. For a model, the
+answer is about its first pending replica; model/NAME-2 is its third replica.`,
 		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods,pdb -A -o yaml | berth why pod/ml/web-0 -",
-		Args:    paths(2, "a workload and a file or directory that describes a cluster"),
+		Args:    minArgs(2, "a workload and a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "text", "json"); err != nil {
 				return err
@@ -41,12 +41,12 @@ is pending; model/NAME-2 is the third one.`,
 			if err != nil {
 				return err
 			}
-			now, err := t.read(b)
+			now, err := t.now(b)
 			if err != nil {
 				return err
 			}
-			if b.Snapshotted() && served(state, id) {
-				fmt.Fprintln(p.stderr, "note: a snapshot does not hold the manifest of a model, so that other settings of it are not tried")
+			if b.Snapshotted() && isModel(state, id) {
+				fmt.Fprintln(p.stderr, "note: a snapshot does not contain the manifest of a model, so other settings of the model are not tried")
 			}
 			report, err := whatif.Why(whatif.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})
 			if err != nil {
@@ -57,7 +57,7 @@ is pending; model/NAME-2 is the third one.`,
 				explain.Await(report.Refusal, provision.Create)
 			}
 			if output == "json" {
-				return writeJSON(p.stdout, answer{&report.Report, provision})
+				return writeJSON(p.stdout, whyResult{&report.Report, provision})
 			}
 			report.Text(p.stdout)
 			if provision != nil {
@@ -68,20 +68,21 @@ is pending; model/NAME-2 is the third one.`,
 		},
 	}
 	c.Flags().StringVar(&config, "config", "", "file with a SchedulerConfiguration")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
-	t.flag(c)
-	choices(c, "output", "text", "json")
+	c.Flags().StringVarP(&output, "output", "o", "text", "format of the answer: text or json")
+	t.addFlag(c)
+	completeValues(c, "output", "text", "json")
 	return c
 }
 
-// answer is what why prints as JSON.
-type answer struct {
+// whyResult is what why prints as JSON.
+type whyResult struct {
 	*wire.Report
-	// Provision is what a provisioner is to do for the model.
+	// Provision is the nodes that a provisioner has to create or delete for the model.
 	Provision *model.Provision `json:"provision,omitempty"`
 }
 
-// provisionFor is that of the model which the workload is a replica of; nil: it has none.
+// provisionFor returns the provision of the model that the workload of the report
+// is a replica of, or nil if there is none.
 func provisionFor(all []model.Provision, r *wire.Report) *model.Provision {
 	for i := range all {
 		if r.Set != nil && all[i].Model == r.Set.Name {

@@ -20,8 +20,8 @@ func (p *program) writeSnapshot(to string, inputs []string, s *manifest.Snapshot
 	})
 }
 
-// writeFile writes a file that a flag names: it is there in full or, if anything
-// fails, as it was before. It is none of the inputs.
+// writeFile writes the file that a flag names. The file is written completely or,
+// if anything fails, not changed. It must not be one of the inputs.
 func writeFile(flag, to string, inputs []string, write func(io.Writer) error) error {
 	info, err := os.Stat(to)
 	if err == nil {
@@ -37,7 +37,7 @@ func writeFile(flag, to string, inputs []string, write func(io.Writer) error) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
-		return closing(f, write(f))
+		return closeFile(f, write(f))
 	}
 	if err := replaceFile(to, write); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
@@ -45,9 +45,9 @@ func writeFile(flag, to string, inputs []string, write func(io.Writer) error) er
 	return nil
 }
 
-// sameFile finds the input that the file is, "" if it is none.
+// sameFile returns the name of the input that is the same file as info, or "".
 func sameFile(info os.FileInfo, inputs []string) string {
-	names, _ := manifest.Files(inputs) // what could not be listed was reported before
+	names, _ := manifest.Files(inputs) // an error was reported when the inputs were read
 	for _, name := range names {
 		if in, err := os.Stat(name); err == nil && os.SameFile(in, info) {
 			return name
@@ -56,8 +56,9 @@ func sameFile(info os.FileInfo, inputs []string) string {
 	return ""
 }
 
-// replaceFile writes beside the file and, once all of it is on the disk, renames it
-// into place. The name has the process in it, so that no two write the same file.
+// replaceFile writes a temporary file in the same directory and, once all of it is
+// on the disk, renames it to name. The ID of the process is part of the temporary
+// name, so that two processes do not write to the same file.
 func replaceFile(name string, write func(io.Writer) error) error {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
@@ -69,7 +70,7 @@ func replaceFile(name string, write func(io.Writer) error) error {
 	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	if err = closing(f, err); err == nil {
+	if err = closeFile(f, err); err == nil {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
@@ -78,10 +79,10 @@ func replaceFile(name string, write func(io.Writer) error) error {
 	return err
 }
 
-// closing closes the file and returns the first error of the two.
-func closing(f *os.File, err error) error {
-	if failed := f.Close(); err == nil {
-		err = failed
+// closeFile closes the file. It returns err or, if that is nil, the error of Close.
+func closeFile(f *os.File, err error) error {
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
 	}
 	return err
 }

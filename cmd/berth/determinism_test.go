@@ -15,32 +15,34 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// TestSameInputSameOutput simulates one cluster a hundred times, its objects
-// shuffled over files of random names, on one core and on eight, and compares bytes.
+// TestSameInputSameOutput simulates one cluster a hundred times and compares the
+// output byte by byte. The objects are distributed over files in random order, and
+// the runs use one core and eight cores alternately.
 func TestSameInputSameOutput(t *testing.T) {
 	first := shuffled(t, 100, "-o", "json", "--explain")
 	if n := bytes.Count(first, []byte(`"action": "Bind"`)); n < 50 {
-		t.Fatalf("only %d tasks were placed: the test says little", n)
+		t.Fatalf("only %d tasks were placed, which is too few for this test", n)
 	}
 	if !bytes.Contains(first, []byte(`"permanent": true`)) || !bytes.Contains(first, []byte(`"permanent": false`)) {
-		t.Fatal("not both kinds of refusal occur: the test says little")
+		t.Fatal("the output must have both permanent and other refusals for this test")
 	}
 }
 
-// TestSameInputSameCourse does the same over time, as JSON and as a picture.
+// TestSameInputSameCourse does the same with a simulation over time, printed as JSON
+// and as a picture.
 func TestSameInputSameCourse(t *testing.T) {
 	over := []string{"--cycles", "30", "--now", "2026-01-05T10:00:00Z"}
 	first := shuffled(t, 10, append(over, "-o", "json")...)
 	for _, what := range []string{`"ends"`, `"arrivals"`, `"refusals"`} {
 		if bytes.Count(first, []byte(what)) < 3 {
-			t.Errorf("there are few %s: the test says little", what)
+			t.Errorf("there are too few %s for this test", what)
 		}
 	}
 	shuffled(t, 10, over...)
 }
 
-// shuffled runs simulate so many times, each with the objects in another order,
-// and returns what it prints every time.
+// shuffled runs simulate the given number of times, each with the objects in another
+// order. It returns the output, and fails the test unless all outputs are equal.
 func shuffled(t *testing.T, runs int, flags ...string) []byte {
 	docs := manyObjects()
 	random := rand.New(rand.NewSource(1))
@@ -72,13 +74,14 @@ func shuffled(t *testing.T, runs int, flags ...string) []byte {
 			first = out.Bytes()
 		}
 		if !bytes.Equal(first, out.Bytes()) {
-			t.Fatalf("run %d printed something else", run)
+			t.Fatalf("run %d printed another output than run 0", run)
 		}
 	}
 	return first
 }
 
-// manyObjects is a cluster with most of what jobs can ask for, and too little room for all.
+// manyObjects returns the manifests of a cluster with too little room for its jobs,
+// which use most kinds of requests.
 func manyObjects() []string {
 	var docs []string
 	add := func(format string, args ...any) {

@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDocsShowWhatIsPrinted runs the commands that pages show with their output:
-// blocks that begin with "$ berth", or "$ bin/berth" where it was built here.
+// TestDocsShowWhatIsPrinted runs the commands that pages show with their output, and
+// compares the output. These are the blocks that begin with "$ berth" or, in the
+// README, which first builds the binary, "$ bin/berth".
 func TestDocsShowWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("COLUMNS", "80")
@@ -37,7 +38,7 @@ func checkPage(t *testing.T, page, prompt string) {
 			t.Fatalf("berth %s: exit code %d: %s", line, code, errs.String())
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {
-			t.Errorf("%s shows something else than berth %s prints:\n%s", page, line, diff)
+			t.Errorf("%s shows another output (-) than berth %s prints (+):\n%s", page, line, diff)
 		}
 		shown++
 	}

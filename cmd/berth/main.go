@@ -1,5 +1,5 @@
-// Command berth decides which GPUs AI workloads run on, and says why. It needs
-// nothing but files: manifests people wrote, or a dump of a live cluster.
+// Command berth decides which GPUs AI workloads run on, and explains why. Its only
+// input is files: manifests, or a dump of a live cluster.
 package main
 
 import (

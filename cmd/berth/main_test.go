@@ -15,9 +15,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"berth": main})
 }
 
-// TestScripts runs the command line as people do: testdata/script/*.txtar, one
-// file for each command. QUICKSTART is the example that newcomers see first, and
-// RECLAIM the one of an eviction.
+// TestScripts runs the scripts in testdata/script. QUICKSTART and RECLAIM are the
+// directories of the examples with these names.
 func TestScripts(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
@@ -36,8 +35,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// sample writes a model with true headers and no data: "sample gguf NAME FILE",
-// "sample hf NAME DIRECTORY".
+// sample implements the commands "sample gguf NAME FILE" and "sample hf NAME
+// DIRECTORY" of scripts. They write a model with real headers and no data.
 func sample(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: sample gguf|hf NAME PATH")

@@ -12,8 +12,8 @@ import (
 
 const module = "github.com/berth-project/berth/"
 
-// arguments is the table of a plugin's arguments: types and defaults as the builder
-// has them, and the comments of the fields.
+// arguments returns the table of a plugin's arguments, with the types and defaults of
+// the builder and the comments of the fields.
 func arguments(root string, r *engine.Registry, plugin string) (string, error) {
 	list, err := r.Arguments(plugin)
 	if err != nil {
@@ -38,12 +38,12 @@ func arguments(root string, r *engine.Registry, plugin string) (string, error) {
 	return b.String() + "\n", nil
 }
 
-// meaning is the comment of a field. One without a comment is an error: its users
-// would have to read the code.
+// meaning returns the comment of a field. A field without a comment is an error, so that
+// every argument is documented.
 func meaning(root string, t reflect.Type, field string) (string, error) {
 	own, ok := strings.CutPrefix(t.PkgPath(), module)
 	if !ok {
-		return "", fmt.Errorf("%s is not of this module, so that the comment of its field %s cannot be read", t, field)
+		return "", fmt.Errorf("%s is not in this module, so the comment of its field %s cannot be read", t, field)
 	}
 	known, err := declared(filepath.Join(root, filepath.FromSlash(own)))
 	if err != nil {
@@ -61,7 +61,7 @@ func meaning(root string, t reflect.Type, field string) (string, error) {
 	return "", fmt.Errorf("%s: the field %s of %s has no comment that says what it means", own, field, t.Name())
 }
 
-// comment is what stands above a field and behind it.
+// comment returns the comments above a field and at the end of its line.
 func comment(f *ast.Field) string {
 	return strings.TrimSpace(oneLine(f.Doc.Text()) + " " + oneLine(f.Comment.Text()))
 }

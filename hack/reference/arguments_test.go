@@ -15,7 +15,7 @@ func TestMeaning(t *testing.T) {
 	}{
 		"a comment":   {reflect.TypeFor[hook](), "rule", "its comment, and the rule that the comment ends with", ""},
 		"no comment":  {reflect.TypeFor[hook](), "signature", "", "the field signature of hook has no comment that says what it means"},
-		"no source":   {reflect.TypeFor[strings.Builder](), "addr", "", "strings.Builder is not of this module, so that the comment of its field addr cannot be read"},
+		"no source":   {reflect.TypeFor[strings.Builder](), "addr", "", "strings.Builder is not in this module, so the comment of its field addr cannot be read"},
 		"not a field": {reflect.TypeFor[hook](), "none", "", "the field none of hook has no comment that says what it means"},
 	}
 	for name, tt := range tests {
@@ -35,7 +35,7 @@ func TestMeaning(t *testing.T) {
 
 type bare struct{ Most int }
 
-// A plugin whose arguments say nothing of themselves fails the generator.
+// TestArgumentsNeedComments checks that arguments without comments are an error.
 func TestArgumentsNeedComments(t *testing.T) {
 	r := engine.NewRegistry()
 	if err := r.RegisterPluginBuilder("Bare", engine.WithArguments(nil, func(bare) (engine.Plugin, error) { return nil, nil })); err != nil {

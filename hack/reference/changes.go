@@ -13,14 +13,15 @@ import (
 	"github.com/berth-project/berth/internal/manifest"
 )
 
-// inJSON are the types of the cluster that have another form in JSON than in Go.
+// inJSON describes the JSON form of types of package cluster for which it differs from
+// the form in Go.
 var inJSON = map[string]string{
 	"Bytes": "bytes", "Milli": "thousandths", "Resources": "map of resource to amount", "Term": "list of [Requirement](#requirement)",
 	"Change": "decision, with its `kind`", "Status": "text", "Phase": "text", "Health": "text", "Tier": "text", "Strategy": "text",
 	"ArtifactState": "text", "CPUClass": "text", "GPUClass": "text", "ShareMode": "text", "Effect": "text", "Operator": "text",
 }
 
-// family is changes that stand together in the code, under one comment.
+// family is a group of changes that are declared together, under one comment.
 type family struct {
 	comment string
 	kinds   []string
@@ -39,7 +40,7 @@ func changes(root string) (string, error) {
 	}
 	for _, kind := range cluster.Kinds() {
 		if !slices.Contains(roots, kind) {
-			return "", fmt.Errorf("cluster/change.go: %s is in no group of types whose comment says what they are", kind)
+			return "", fmt.Errorf("cluster/change.go: %s is not in a group of types with a comment that describes them", kind)
 		}
 	}
 	tables, err := tables(dir, inJSON, append(roots, "Snapshot")...)
@@ -56,8 +57,8 @@ func changes(root string) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Changes and snapshots\n\n%s%s\n\n", generated, rules)
-	fmt.Fprintf(&b, "In JSON a change is one object on one line; `kind` names its type. Names, UIDs and UUIDs are text; times are in nanoseconds since 1970. Fields that are empty are left out. A kind or a field that is not known is an error, and so is a value that no State can have. [designs/0006](../designs/0006-live-state.md) says why it is so.\n\n")
-	fmt.Fprintf(&b, "The form has version %d. It grows when a field changes its meaning or is removed. A reader of version *n* reads *n* − 1 as well, and refuses every other version.\n\n", cluster.WireVersion)
+	fmt.Fprintf(&b, "In JSON a change is one object on one line; `kind` names its type. Names, UIDs and UUIDs are text; times are in nanoseconds since 1970. Empty fields are left out. An unknown kind or field is an error, and so is a value that no State can have. [designs/0006](../designs/0006-live-state.md) explains why.\n\n")
+	fmt.Fprintf(&b, "The version of the format is %d. It is increased when a field changes its meaning or is removed. A reader of version *n* also reads version *n* − 1, and refuses all other versions.\n\n", cluster.WireVersion)
 	section := func(kinds []string) {
 		for _, kind := range kinds {
 			b.WriteString(texts[kind])
@@ -76,7 +77,7 @@ func changes(root string) (string, error) {
 		return "", err
 	}
 	section([]string{"Snapshot"})
-	b.WriteString("## What they are made of\n\n")
+	b.WriteString("## Types of their fields\n\n")
 	for _, t := range tables {
 		if t.name != "Snapshot" && !slices.Contains(roots, t.name) {
 			b.WriteString(t.text)
@@ -87,12 +88,12 @@ func changes(root string) (string, error) {
 
 // snapshots documents snapshot files.
 func snapshots(b *strings.Builder, root, file string) error {
-	b.WriteString("## Snapshot files\n\n`berth simulate --snapshot-out FILE` writes one; [snapshots.md](../snapshots.md) says what is in it and what is not.\n\n")
-	text, err := types(filepath.Join(root, "internal/manifest"), "Snapshot")
+	b.WriteString("## Snapshot files\n\n`berth simulate --snapshot-out FILE` writes a snapshot file; [snapshots.md](../snapshots.md) describes what it contains.\n\n")
+	text, err := types(filepath.Join(root, "internal", "manifest"), "Snapshot")
 	if err != nil {
 		return err
 	}
-	requests, err := types(filepath.Join(root, "internal/model"), "NodeRequest")
+	requests, err := types(filepath.Join(root, "internal", "model"), "NodeRequest")
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func snapshots(b *strings.Builder, root, file string) error {
 	return nil
 }
 
-// changeFamilies finds the groups of changes, and what the comment of Change says of them.
+// changeFamilies returns the groups of changes, and the comment of the type Change.
 func changeFamilies(dir string) (families []family, rules string, err error) {
 	_, files, err := parse(dir)
 	if err != nil {
@@ -137,7 +138,8 @@ func changeFamilies(dir string) (families []family, rules string, err error) {
 	return families, rules, nil
 }
 
-// examples are changes, by kind, and a snapshot file of the State that they make.
+// examples returns an example of some kinds of changes, and a snapshot file of the State
+// that results from them.
 func examples() (byKind map[string]string, file string, err error) {
 	shape := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: 4000}, {Name: cluster.Memory, Value: 16 << 30}}, Need: cluster.Need{Devices: 1}}
 	worker := func(name string, index int) *cluster.Task {
@@ -163,7 +165,7 @@ func examples() (byKind map[string]string, file string, err error) {
 		}
 		byKind[c.Kind()] = string(line)
 		if err := state.Apply(c); err != nil {
-			return nil, "", fmt.Errorf("the example of %s does not hold: %w", c.Kind(), err)
+			return nil, "", fmt.Errorf("the example of %s cannot be applied: %w", c.Kind(), err)
 		}
 	}
 	var out bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// readTypes are types of a package that hooks read, in the order of the page.
+// readTypes lists types of a package that hooks read, in the order of the page.
 type readTypes struct {
 	dir   string
 	types []string
@@ -21,10 +21,10 @@ var hooksRead = []readTypes{
 	{"engine", []string{"Session", "Statement", "Victim", "Verdict", "Rejection", "Quantity", "ReasonDoc", "Event", "Options", "Outcome", "Decision", "Refusal", "Attempt"}},
 }
 
-// testsUse are the builders of package enginetest.
+// testsUse lists the builders of package enginetest.
 var testsUse = []readTypes{{"enginetest", []string{"NodeBuilder", "JobBuilder", "QueueBuilder", "BudgetBuilder"}}}
 
-// functions is the table of the exported functions of a package.
+// functions returns the table of the exported functions of a package.
 func functions(dir string) (string, error) {
 	fset, files, err := parse(dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func fields(root string, read []readTypes) (string, error) {
 		page := page{fset: fset, files: files, known: known, listed: listed}
 		for _, name := range p.types {
 			if known.structs[name] == nil {
-				return "", fmt.Errorf("%s: there is no type %s any more", p.dir, name)
+				return "", fmt.Errorf("%s: there is no type %s", p.dir, name)
 			}
 			fmt.Fprintf(&b, "## %s\n\n%s\n\n", name, known.comments[name])
 			for _, part := range []func(*strings.Builder, string) error{page.fields, page.methods} {
@@ -83,7 +83,7 @@ func fields(root string, read []readTypes) (string, error) {
 	return b.String(), nil
 }
 
-// page is the source of one package and the types that the page has.
+// page is the source of one package and the types that are on the page.
 type page struct {
 	fset   *token.FileSet
 	files  []*ast.File
@@ -91,7 +91,8 @@ type page struct {
 	listed []string
 }
 
-// fields is the table of the exported fields of a type, those of embedded types among them.
+// fields writes the table of the exported fields of a type, including those of embedded
+// types.
 func (p *page) fields(b *strings.Builder, of string) error {
 	head := "| field | type | |\n|---|---|---|\n"
 	for _, f := range p.known.fields(of) {
@@ -117,7 +118,7 @@ func (p *page) fields(b *strings.Builder, of string) error {
 	return nil
 }
 
-// methods is the table of the exported methods of a type, by name.
+// methods writes the table of the exported methods of a type, sorted by name.
 func (p *page) methods(b *strings.Builder, of string) error {
 	var rows []string
 	for _, f := range p.files {
@@ -144,7 +145,7 @@ func (p *page) methods(b *strings.Builder, of string) error {
 	return nil
 }
 
-// receiver is the name of the type that a method is of.
+// receiver returns the name of the type of a method's receiver.
 func receiver(fn *ast.FuncDecl) string {
 	t := fn.Recv.List[0].Type
 	if star, ok := t.(*ast.StarExpr); ok {
@@ -159,7 +160,7 @@ func receiver(fn *ast.FuncDecl) string {
 
 var identifier = regexp.MustCompile(`\w+$`)
 
-// link writes a type, as a link where the page has it.
+// link returns the name of a type, with links to the types that are on the page.
 func (p *page) link(kind string) string {
 	if name := identifier.FindString(kind); slices.Contains(p.listed, name) {
 		return fmt.Sprintf("[`%s`](#%s)", kind, strings.ToLower(name))

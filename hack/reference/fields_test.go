@@ -20,7 +20,7 @@ func TestFields(t *testing.T) {
 		"no fields":                {source: "// Node is a machine.\ntype Node struct{ slot int }\n", want: "## Node\n\nNode is a machine.\n\n"},
 		"a field without comment":  {source: "type Node struct {\n\tName string\n}\n", err: "the field Name of Node has no comment, and hooks read it"},
 		"a method without comment": {source: "type Node struct{}\n\nfunc (n *Node) Free() {}\n", err: "the method Free of Node has no comment, and hooks call it"},
-		"a type that is gone":      {source: "type Machine struct{}\n", err: "cluster: there is no type Node any more"},
+		"a type that is gone":      {source: "type Machine struct{}\n", err: "cluster: there is no type Node"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

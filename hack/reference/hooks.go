@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// combining begins the paragraph that says how the answers of several plugins become one.
+// combining begins the paragraph that says how the answers of several plugins are combined.
 const combining = "Combining: "
 
 // hook is one Add method of Hooks.
 type hook struct {
 	name, signature string
 	text, rule      string // its comment, and the rule that the comment ends with
-	takes           string // the type of function that it registers, a name
+	takes           string // the name of the type of function that it registers
 }
 
-// hooks documents what a plugin can register, from the comments of the engine.
+// hooks documents the hooks that a plugin can register, from the comments of the engine.
 func hooks(dir string) (string, error) {
 	fset, files, err := parse(dir)
 	if err != nil {
@@ -49,8 +49,8 @@ func describe(fset *token.FileSet, files []*ast.File) (string, error) {
 	return table.String() + "\n" + otherNames(files) + b.String(), nil
 }
 
-// registrations are the Add methods of Hooks, as written. One that does not
-// say how answers combine is an error: its users would have to guess.
+// registrations returns the Add methods of Hooks, in the order of the source. It is an
+// error if a comment does not say how answers are combined.
 func registrations(fset *token.FileSet, files []*ast.File) ([]hook, error) {
 	var out []hook
 	for _, f := range files {
@@ -61,7 +61,7 @@ func registrations(fset *token.FileSet, files []*ast.File) ([]hook, error) {
 			}
 			text, rule, _ := strings.Cut(paragraphs(fn.Doc.Text()), "\n\n"+combining)
 			if rule == "" || strings.Contains(rule, "\n") {
-				return nil, fmt.Errorf("%s: the comment of %s does not end with a paragraph that begins %q and says how the answers of several plugins become one", fset.Position(fn.Pos()), fn.Name.Name, strings.TrimSpace(combining))
+				return nil, fmt.Errorf("%s: the comment of %s does not end with a paragraph that begins %q and says how the answers of several plugins are combined", fset.Position(fn.Pos()), fn.Name.Name, strings.TrimSpace(combining))
 			}
 			signature, err := code(fset, &ast.FuncDecl{Recv: fn.Recv, Name: fn.Name, Type: fn.Type})
 			if err != nil {
@@ -89,8 +89,8 @@ func isA(receiver ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-// otherNames is a table of the methods of Session that only call one of Hooks; "" where
-// there are none.
+// otherNames returns a table of the methods of Session that only call a method of Hooks,
+// or "" if there are none.
 func otherNames(files []*ast.File) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -110,7 +110,7 @@ func otherNames(files []*ast.File) string {
 	return "Other names of the same hooks, which plugins may use as well:\n\n| name | hook |\n|---|---|\n" + b.String() + "\n"
 }
 
-// called is the name of the method that the statement calls; "" where it calls none.
+// called returns the name of the method that the statement calls, or "".
 func called(s ast.Stmt) string {
 	x, ok := s.(*ast.ExprStmt)
 	if !ok {
@@ -129,8 +129,8 @@ func called(s ast.Stmt) string {
 
 type namedType struct{ text, code string }
 
-// namedTypes are the types of the files with their comments. Types that stand
-// together under one comment share it.
+// namedTypes returns the types of the files with their comments. Types that are declared
+// in one group share its comment.
 func namedTypes(fset *token.FileSet, files []*ast.File) (map[string]namedType, error) {
 	out := map[string]namedType{}
 	for _, f := range files {

@@ -26,7 +26,7 @@ func (s *Session) Remember(fn LeftFn) {}
 func (o *Other) AddTo(fn LeftFn) {}
 
 `
-	const missing = `engine.go:15:1: the comment of AddRightFn does not end with a paragraph that begins "Combining:" and says how the answers of several plugins become one`
+	const missing = `engine.go:15:1: the comment of AddRightFn does not end with a paragraph that begins "Combining:" and says how the answers of several plugins are combined`
 	tests := map[string]struct{ method, want, err string }{
 		"a rule": {
 			method: `// AddRightFn registers
@@ -72,8 +72,9 @@ func (h *Hooks) AddRightFn(matters func(*Job) bool, fn RightFn) { add(h, fn) }`,
 	}
 }
 
-// TestEveryHookSaysHowItCombines fails where an Add method has no combining rule.
-func TestEveryHookSaysHowItCombines(t *testing.T) {
+// TestEveryHookHasCombiningRule checks that the comment of every Add method says how
+// answers are combined.
+func TestEveryHookHasCombiningRule(t *testing.T) {
 	fset, files, err := parse("../../engine")
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Reference writes docs/reference from the code: manifests and results from the
-// types people meet, plugins and reasons from the registry, hooks from the engine's
-// comments, changes and snapshots from the State's, commands from their help.
+// Command reference writes docs/reference. Manifests and results are documented from
+// the types of the code, plugins and reasons from the registry, hooks from the comments
+// of the engine, changes and snapshots from those of State, and commands from their help.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// pages are all pages of the reference, by file name.
+// pages returns all pages of the reference, by file name.
 func pages(root string) (map[string]string, error) {
 	manifests, err := types(filepath.Join(root, "api", "v1alpha1"), "Node", "Queue", "Job", "Model", "DisruptionBudget", "SchedulerConfiguration", "Scenario")
 	if err != nil {
@@ -41,7 +41,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	provisions, err := types(filepath.Join(root, "internal/model"), "Provision")
+	provisions, err := types(filepath.Join(root, "internal", "model"), "Provision")
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	courses, err := types(filepath.Join(root, "internal/timeline"), "Result")
+	courses, err := types(filepath.Join(root, "internal", "timeline"), "Result")
 	if err != nil {
 		return nil, err
 	}
@@ -85,23 +85,23 @@ func pages(root string) (map[string]string, error) {
 		"changes.md":   changes,
 		"manifests.md": "# Manifests\n\n" + generated + "Every object has `apiVersion: berth.dev/v1alpha1`, a `kind` and `metadata` with a `name`, as in Kubernetes. Quantities are written as there: `500m`, `64Gi`.\n\n" + manifests,
 		"results.md": "# What `simulate -o json` prints\n\n" + generated + results +
-			"Beside these fields, where models have an instance type, stands `provisions`, a list of [Provision](#provision).\n\n" + provisions,
+			"If models have an instance type, there is also a field `provisions`, a list of [Provision](#provision).\n\n" + provisions,
 		"why.md": "# What `why -o json` prints\n\n" + generated + reports +
-			"Beside these fields, for a model with an instance type, stands `provision`, a [Provision](results.md#provision).\n",
+			"For a model with an instance type there is also a field `provision`, a [Provision](results.md#provision).\n",
 		"timeline.md":   "# What `simulate --cycles N -o json` prints\n\n" + generated + courses,
 		"events.md":     "# What `simulate --events FILE` writes\n\n" + generated + events() + event,
 		"plugins.md":    "# Plugins\n\n" + generated + plugins,
 		"reasons.md":    "# Reasons\n\n" + generated + reasons(),
-		"hooks.md":      "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
-		"enginetest.md": "# Package enginetest\n\n" + generated + "Clusters for tests, in few words. A Part is what State is made of: a builder of a node, a job, a queue or a budget. The ID of a job is `job/NAME`, whatever its namespace is.\n\n" + made + builders,
-		"fields.md":     "# What hooks read\n\n" + generated + "The exported fields and methods of what a hook is given, and of `Session.View`. All of it belongs to the State: hooks read it and never write to it. A Rejection is what a filter returns. Options, Outcome and what an outcome is made of are for tests and for programs that run sessions. [The guide](../plugins.md) says which hook is given what, and [hooks.md](hooks.md) has the hooks.\n\n" + fields,
+		"hooks.md":      "# Hooks\n\n" + generated + "The hooks that a plugin can register in `OnSessionOpen`, and how the answers of several plugins are combined. [The guide](../plugins.md) explains when to use which hook.\n\n" + hooks,
+		"enginetest.md": "# Package enginetest\n\n" + generated + "Builders of clusters for tests. A Part is a builder of a node, a job, a queue or a budget, from which State is made. The ID of a job is `job/NAME`, whatever its namespace is.\n\n" + made + builders,
+		"fields.md":     "# What hooks read\n\n" + generated + "The exported fields and methods of the arguments of hooks, and of `Session.View`. All of them belong to State: hooks must not change them. A Rejection is what a filter returns. Options, Outcome and the types of its fields are for tests and for programs that run sessions. [The guide](../plugins.md) explains the arguments of each hook, and [hooks.md](hooks.md) lists the hooks.\n\n" + fields,
 		"commands.md":   "# Commands\n\n" + generated + commands(),
 	}, nil
 }
 
 func events() string {
 	var b strings.Builder
-	b.WriteString("One JSON object on each line, in the order in which things happen. With `--cycles` they are those of the course over time.\n\n")
+	b.WriteString("One JSON object per line, in the order of the events. With `--cycles` they are the events of the whole simulated period.\n\n")
 	b.WriteString("| kind | meaning |\n|---|---|\n")
 	for _, k := range command.EventKinds {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Kind, k.Meaning)
@@ -111,7 +111,7 @@ func events() string {
 
 func reasons() string {
 	var b strings.Builder
-	b.WriteString("A reason is API: it is not renamed. What cures it says whether waiting helps: a refusal is permanent if nothing in it is cured by Wait or Evict.\n\n")
+	b.WriteString("A reason is API: it is never renamed. A refusal is permanent, so that waiting does not help, if none of its reasons is cured by Wait or Evict.\n\n")
 	b.WriteString("| reason | given by | cured by | meaning |\n|---|---|---|---|\n")
 	for _, r := range standard.Reasons() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Reason, r.Plugin, strings.ReplaceAll(r.Cure.String(), "|", ", "), r.Meaning)
@@ -122,7 +122,7 @@ func reasons() string {
 func plugins(root string) (string, error) {
 	var b strings.Builder
 	registry := standard.Registry()
-	b.WriteString("In the order of the default profile, which is the order in which filters are asked. A weight multiplies a plugin's scores. In the name of an argument `*` stands for any key of a map. `berth plugins NAME` lists the arguments of any plugin, of those that live elsewhere as well.\n\n")
+	b.WriteString("The plugins are in the order of the default profile, in which filters are called. The weight multiplies the scores of a plugin. In the name of an argument, `*` stands for any key of a map. `berth plugins NAME` lists the arguments of any plugin, including external ones.\n\n")
 	for _, p := range standard.Profile() {
 		dir := filepath.Join(root, "plugins", strings.ReplaceAll(strings.ToLower(p.Name), "-", ""))
 		text, err := packageComment(dir)

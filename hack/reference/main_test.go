@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReferenceIsFresh compares docs/reference with what the code says now.
+// TestReferenceIsFresh checks that docs/reference is up to date.
 func TestReferenceIsFresh(t *testing.T) {
 	pages, err := pages("../..")
 	if err != nil {

@@ -33,8 +33,8 @@ func parse(dir string) (*token.FileSet, []*ast.File, error) {
 	return fset, files, nil
 }
 
-// packageComment is what the package says about itself, in prose for people who
-// do not read Go: "Package labelfilter turns down…" becomes "Turns down…".
+// packageComment returns the comment of the package, without the words that name the
+// package: "Package labelfilter rejects…" becomes "Rejects…".
 func packageComment(dir string) (string, error) {
 	fset, files, err := parse(dir)
 	if err != nil {
@@ -67,13 +67,13 @@ func types(dir string, roots ...string) (string, error) {
 	return b.String(), err
 }
 
-// table is one type, as a heading and a table of its fields.
+// table is the documentation of one type: a heading and a table of its fields.
 type table struct{ name, text string }
 
 var linked = regexp.MustCompile(`\[(\w+)\]\(#`)
 
-// tables is types, one by one: first the roots, in order. Spelled are types that have
-// another form in JSON than in Go.
+// tables returns the tables of the types, first those of the roots, in order. spelled
+// describes types with a JSON form that differs from their form in Go.
 func tables(dir string, spelled map[string]string, roots ...string) ([]table, error) {
 	known, err := declared(dir)
 	if err != nil {
@@ -113,10 +113,10 @@ func tables(dir string, spelled map[string]string, roots ...string) ([]table, er
 	return out, nil
 }
 
-// declarations are the types of a package.
+// declarations has the types of a package.
 type declarations struct {
 	structs  map[string]*ast.StructType
-	lists    map[string]string // named list types, and what they are lists of
+	lists    map[string]string // named list types, and the types of their elements
 	comments map[string]string
 }
 
@@ -148,7 +148,7 @@ func declared(dir string) (declarations, error) {
 	return out, err
 }
 
-// fields are those of the type, and of the types of the package that it embeds.
+// fields returns the fields of the type, and those of embedded types of the package.
 func (k *declarations) fields(name string) []*ast.Field {
 	var out []*ast.Field
 	for _, f := range k.structs[name].Fields.List {
@@ -161,7 +161,7 @@ func (k *declarations) fields(name string) []*ast.Field {
 	return out
 }
 
-// spell writes the type of a field.
+// spell returns a description of the type of a field.
 func (k *declarations) spell(e ast.Expr, spelled map[string]string) string {
 	text, inner := spell(e)
 	for _, i := range inner {
@@ -179,7 +179,7 @@ func oneLine(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "\\|")
 }
 
-// jsonName is what the field is called in files; inline and hidden fields have no name.
+// jsonName returns the name of the field in JSON. Inline and hidden fields have none.
 func jsonName(f *ast.Field) (string, bool) {
 	if f.Tag == nil {
 		return "", false
@@ -192,7 +192,7 @@ func jsonName(f *ast.Field) (string, bool) {
 	return name, name != "" && name != "-" && name != "metadata"
 }
 
-// spell writes a type for people, and names the types it is made of.
+// spell returns a description of a type, and the names of the types in it.
 func spell(e ast.Expr) (string, []string) {
 	switch t := e.(type) {
 	case *ast.StarExpr:

@@ -1,5 +1,5 @@
-// Command sample writes a directory that looks like a published model and holds no
-// weights: go run ./hack/sample [-index] MODEL DIRECTORY.
+// Command sample writes a directory with the files of a published model, without the
+// data of its weights: go run ./hack/sample [-index] MODEL DIRECTORY.
 package main
 
 import (

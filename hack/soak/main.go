@@ -1,5 +1,5 @@
-// Command soak lives through random clusters for as many steps as it is given,
-// and prints what broke with the command that replays it.
+// Command soak runs random sequences of events (lives) on small clusters, and prints
+// each failed check with the command that replays it.
 package main
 
 import (
@@ -15,19 +15,19 @@ import (
 )
 
 func main() {
-	steps := flag.Int("steps", 1_000_000, "how many steps to live through in all")
-	length := flag.Int("life", 200, "steps of one life")
-	seed := flag.Uint64("seed", uint64(time.Now().Unix())*1_000_000, "the first life's seed; the others count up from it")
-	workers := flag.Int("workers", 2, "lives at a time")
-	replay := flag.Uint64("replay", 0, "live the one life of this seed, and no other")
-	only := flag.String("only", "", "with -replay: take only these steps, such as 3,17,18")
+	steps := flag.Int("steps", 1_000_000, "number of steps of all lives together")
+	length := flag.Int("life", 200, "number of steps of one life")
+	seed := flag.Uint64("seed", uint64(time.Now().Unix())*1_000_000, "seed of the first life; each further life has the next number")
+	workers := flag.Int("workers", 2, "number of lives that run at the same time")
+	replay := flag.Uint64("replay", 0, "run only the life with this seed")
+	only := flag.String("only", "", "with -replay: run only these steps, such as 3,17,18")
 	flag.Parse()
 	if *steps < 1 || *length < 1 || *workers < 1 || flag.NArg() > 0 || *only != "" && *replay == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	if *replay != 0 {
-		os.Exit(again(soak.Life{Seed: *replay, Steps: *length}, *only))
+		os.Exit(replayLife(soak.Life{Seed: *replay, Steps: *length}, *only))
 	}
 	r := &run{next: max(1, *seed), left: (*steps + *length - 1) / *length, length: *length, begun: time.Now()}
 	fmt.Printf("%d lives of %d steps, from seed %d\n", r.left, *length, r.next)
@@ -42,13 +42,13 @@ func main() {
 	}
 }
 
-// again replays a life, and says how it ended.
-func again(l soak.Life, only string) int {
+// replayLife runs a life and prints its counts or its failure.
+func replayLife(l soak.Life, only string) int {
 	for field := range strings.SplitSeq(only, ",") {
 		if step, err := strconv.Atoi(field); err == nil {
 			l.Only = append(l.Only, step)
 		} else if only != "" {
-			fmt.Fprintf(os.Stderr, "-only: %q is no step; want numbers such as 3,17,18\n", field)
+			fmt.Fprintf(os.Stderr, "-only: %q is not a step; want numbers such as 3,17,18\n", field)
 			return 2
 		}
 	}
@@ -61,13 +61,14 @@ func again(l soak.Life, only string) int {
 	return 0
 }
 
-// mostFailures end a run: what broke will go on breaking.
-const mostFailures = 10
+// maxFailures is the number of failed lives after which a run ends.
+const maxFailures = 10
 
-// patience is how long a life may take before somebody is told; most take a fraction of a second.
+// patience is the time after which a message says that a life may hang. Most lives
+// take a fraction of a second.
 const patience = 2 * time.Minute
 
-// run hands out lives and adds up how they went.
+// run distributes lives to the workers and adds up their counts.
 type run struct {
 	sync.Mutex
 	next                        uint64
@@ -79,7 +80,7 @@ type run struct {
 func (r *run) work() {
 	for {
 		r.Lock()
-		if r.left == 0 || r.failed >= mostFailures {
+		if r.left == 0 || r.failed >= maxFailures {
 			r.Unlock()
 			return
 		}
@@ -88,7 +89,7 @@ func (r *run) work() {
 		r.left--
 		r.Unlock()
 		stuck := time.AfterFunc(patience, func() {
-			fmt.Printf("a life has taken more than %s: does it hang?\nreplay: %s\n", patience, (&soak.Failure{Life: life}).Replay())
+			fmt.Printf("a life has taken more than %s and may hang\nreplay: %s\n", patience, (&soak.Failure{Life: life}).Replay())
 		})
 		counts, failure := life.Run()
 		stuck.Stop()

@@ -17,7 +17,7 @@ func newHeap() *Heap[*item] {
 	}
 }
 
-// standard is the same heap by the standard library.
+// standard is a heap with the same order that uses container/heap.
 type standard []*item
 
 func (s standard) Len() int           { return len(s) }
@@ -30,8 +30,9 @@ func (s *standard) Pop() any {
 	return last
 }
 
-// TestHeap: whatever is done to it, a heap has the same items in the same places as the
-// standard library's, also where items compare equal, and each item knows its place.
+// TestHeap compares the heap with that of the standard library after random operations.
+// The items must be at the same indexes, even if some compare equal, and Moved must have
+// reported the index of each item.
 func TestHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, want := newHeap(), &standard{}
@@ -88,7 +89,7 @@ func TestHeap(t *testing.T) {
 				}
 				for i, in := range h.Items {
 					if in.place != i {
-						t.Fatalf("the item at %d has its place at %d", i, in.place)
+						t.Fatalf("the item at %d was reported at %d", i, in.place)
 					}
 				}
 			},
@@ -96,8 +97,8 @@ func TestHeap(t *testing.T) {
 	})
 }
 
-// TestSorts: items are popped in their order.
-func TestSorts(t *testing.T) {
+// TestPopOrder checks that items are popped in order.
+func TestPopOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOf(rapid.IntRange(0, 99)).Draw(t, "keys")
 		appended := rapid.IntRange(0, len(keys)).Draw(t, "appended")
@@ -119,8 +120,8 @@ func TestSorts(t *testing.T) {
 	})
 }
 
-// TestNothingIsAllocated: an operation on a heap with enough memory allocates nothing.
-func TestNothingIsAllocated(t *testing.T) {
+// TestNoAllocations checks that operations on a heap with enough memory do not allocate.
+func TestNoAllocations(t *testing.T) {
 	h, one := newHeap(), &item{key: 5}
 	for i := range 9 {
 		h.Push(&item{key: i})

@@ -1,12 +1,12 @@
-// Package nearest finds the word that somebody probably meant.
+// Package nearest finds the known word that is most similar to a misspelled one.
 package nearest
 
 import "strings"
 
-// Of returns the candidate closest to the word, if one is close enough to be
-// worth suggesting. Case does not count; ties go to the first candidate.
+// Of returns the candidate that is most similar to the word, if one is similar enough to
+// be suggested. Case is ignored. Of equally similar candidates, the first is returned.
 func Of(word string, candidates []string) (string, bool) {
-	const longest = 100 // nobody mistypes a longer name by a letter
+	const longest = 100 // longer words are ignored, to bound the time
 	if len(word) > longest {
 		return "", false
 	}
@@ -23,7 +23,8 @@ func Of(word string, candidates []string) (string, bool) {
 	return best, best != ""
 }
 
-// Hint is "; did you mean …?", or the list of what there is when it is short, or nothing.
+// Hint returns "; did you mean …?" if a candidate is similar, "; known: …" if there are
+// few candidates, and "" otherwise. It is appended to an error message.
 func Hint(word string, candidates []string) string {
 	if c, ok := Of(word, candidates); ok {
 		return `; did you mean "` + c + `"?`
@@ -34,7 +35,8 @@ func Hint(word string, candidates []string) string {
 	return ""
 }
 
-// distance is Levenshtein's, a transposed pair of letters counting once.
+// distance returns the Levenshtein distance, in which the transposition of two adjacent
+// letters counts as one edit.
 func distance(a, b string) int {
 	before, last, now := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -43,11 +45,11 @@ func distance(a, b string) int {
 	for i := 1; i <= len(a); i++ {
 		now[0] = i
 		for j := 1; j <= len(b); j++ {
-			same := 1
+			substitution := 1
 			if a[i-1] == b[j-1] {
-				same = 0
+				substitution = 0
 			}
-			now[j] = min(last[j]+1, now[j-1]+1, last[j-1]+same)
+			now[j] = min(last[j]+1, now[j-1]+1, last[j-1]+substitution)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				now[j] = min(now[j], before[j-2]+1)
 			}

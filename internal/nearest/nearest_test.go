@@ -28,10 +28,10 @@ func TestHint(t *testing.T) {
 		known []string
 		want  string
 	}{
-		"a near one":   {"colour", []string{"color", "size"}, `; did you mean "color"?`},
-		"a short list": {"xyzzy", []string{"color", "size"}, "; known: color, size"},
-		"a long list":  {"xyzzy", strings.Split("aaaaaaaa,bbbbbbbb,cccccccc,dddddddd,eeeeeeee,ffffffff,gggggggg,hhhhhhhh,iiiiiiii", ","), ""},
-		"nothing":      {"xyzzy", nil, ""},
+		"similar word": {"colour", []string{"color", "size"}, `; did you mean "color"?`},
+		"short list":   {"xyzzy", []string{"color", "size"}, "; known: color, size"},
+		"long list":    {"xyzzy", strings.Split("aaaaaaaa,bbbbbbbb,cccccccc,dddddddd,eeeeeeee,ffffffff,gggggggg,hhhhhhhh,iiiiiiii", ","), ""},
+		"no list":      {"xyzzy", nil, ""},
 	}
 	for name, tt := range tests {
 		if got := Hint(tt.word, tt.known); got != tt.want {

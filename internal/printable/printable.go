@@ -1,5 +1,5 @@
-// Package printable makes text from files safe to show. A terminal obeys control
-// characters, and bidirectional overrides make text look like what it is not.
+// Package printable makes text from files safe to print. Control characters could
+// control the terminal, and bidirectional overrides could make text look different.
 package printable
 
 import (
@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Mark stands where something was that cannot be printed.
+// Mark replaces a character that is not printable.
 const Mark = string(unicode.ReplacementChar)
 
-// Is reports whether the character is one to look at: it cannot move a terminal's
-// cursor, begin another line or hide what stands beside it.
+// Is reports whether the character is visible and harmless: it cannot move the cursor of
+// a terminal, begin a new line or hide other characters.
 func Is(r rune) bool { return unicode.IsPrint(r) }
 
 // All reports whether the text is valid UTF-8 and all of it is printable.
@@ -20,8 +20,8 @@ func All(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !Is(r) })
 }
 
-// Text is the text with a mark for each character that is not printable, and for
-// each byte that is not valid UTF-8.
+// Text returns the text with Mark in place of each character that is not printable, and
+// of each byte that is not valid UTF-8.
 func Text(s string) string {
 	if All(s) {
 		return s

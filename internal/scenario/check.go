@@ -18,14 +18,14 @@ import (
 	"github.com/berth-project/berth/internal/timeline"
 )
 
-// checker holds what came out, by name.
+// checker compares a result with an expectation. Its maps have the result by ID.
 type checker struct {
 	sim       *sim.Simulation
 	results   explain.Results
-	course    *timeline.Course // nil: one moment
+	course    *timeline.Course // nil for a single session
 	jobs      map[string]*cluster.Job
 	tasks     map[string]*cluster.Task
-	decisions map[string]*engine.Decision // the one with the scores, by task
+	decisions map[string]*engine.Decision // by task; of several decisions, the one with scores
 	refusals  map[string]*engine.Refusal
 	requests  []model.NodeRequest
 	out       []Mismatch
@@ -36,7 +36,7 @@ func check(s *v1alpha1.Scenario, simulation *sim.Simulation, results explain.Res
 	c := newChecker(simulation, results)
 	c.requests = requests
 	for _, j := range simulation.State.Jobs() {
-		c.know(j)
+		c.addJob(j)
 	}
 	c.expectation(&s.Expect)
 	return c.out
@@ -46,7 +46,7 @@ func newChecker(simulation *sim.Simulation, results explain.Results) *checker {
 	return &checker{sim: simulation, results: results, jobs: map[string]*cluster.Job{}, tasks: map[string]*cluster.Task{}, decisions: map[string]*engine.Decision{}, refusals: map[string]*engine.Refusal{}}
 }
 
-func (c *checker) know(j *cluster.Job) {
+func (c *checker) addJob(j *cluster.Job) {
 	c.jobs[j.ID] = j
 	for _, t := range j.Tasks() {
 		c.tasks[t.ID] = t
@@ -78,29 +78,30 @@ func (c *checker) expectation(e *v1alpha1.Expectation) {
 	c.evictions(e.Evictions)
 }
 
-// each visits a map in the order of its keys, so that reports do not change from run to run.
+// each visits a map in the order of its keys, so that equal results give equal output.
 func each[V any](m map[string]V, visit func(string, V)) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		visit(k, m[k])
 	}
 }
 
-func (c *checker) differ(what, want, got string) {
+func (c *checker) mismatch(what, want, got string) {
 	c.out = append(c.out, Mismatch{what, want, got})
 }
 
-// job finds a workload by ID; a job may leave "job/" out.
+// job returns the workload with the ID. The prefix "job/" may be omitted.
 func (c *checker) job(id string) *cluster.Job {
 	for _, try := range []string{id, "job/" + id} {
 		if j := c.jobs[try]; j != nil {
 			return j
 		}
 	}
-	c.differ("workload "+id, "to be there", "no such workload"+nearest.Hint(id, slices.Sorted(maps.Keys(c.jobs))))
+	c.mismatch("workload "+id, "to exist", "no such workload"+nearest.Hint(id, slices.Sorted(maps.Keys(c.jobs))))
 	return nil
 }
 
-// task finds a task by ID; "job/" may be left out, and the only task of a workload too.
+// task returns the task with the ID. The prefix "job/" may be omitted, and so may the
+// name of the task if the workload has only one.
 func (c *checker) task(id string) *cluster.Task {
 	for _, try := range []string{id, "job/" + id} {
 		if t := c.tasks[try]; t != nil {
@@ -110,14 +111,14 @@ func (c *checker) task(id string) *cluster.Task {
 			return j.Tasks()[0]
 		}
 	}
-	c.differ("task "+id, "to be there", "no such task"+nearest.Hint(id, slices.Sorted(maps.Keys(c.tasks))))
+	c.mismatch("task "+id, "to exist", "no such task"+nearest.Hint(id, slices.Sorted(maps.Keys(c.tasks))))
 	return nil
 }
 
 func (c *checker) placement(id, want string) {
 	if t := c.task(id); t != nil {
 		if got := c.nodeOf(t); got != want {
-			c.differ("placement of "+id, want, got)
+			c.mismatch("placement of "+id, want, got)
 		}
 	}
 }
@@ -142,7 +143,7 @@ func (c *checker) devices(id string, want []int) {
 		got = append(got, x.Device)
 	}
 	if sorted := slices.Sorted(slices.Values(want)); !slices.Equal(sorted, got) {
-		c.differ("devices of "+id, fmt.Sprint(sorted), fmt.Sprint(got))
+		c.mismatch("devices of "+id, fmt.Sprint(sorted), fmt.Sprint(got))
 	}
 }
 
@@ -155,12 +156,12 @@ func (c *checker) group(id, want string) {
 		got := c.nodeOf(t)
 		if t.Node != nil && t.Node.Group() != nil {
 			k := t.Node.Group().Key
-			if names(want, k) {
+			if isGroupName(want, k) {
 				continue
 			}
 			got = k.String()
 		}
-		c.differ("group of "+id, want, got)
+		c.mismatch("group of "+id, want, got)
 		return
 	}
 }
@@ -171,12 +172,12 @@ func (c *checker) pending(id string) {
 		return
 	}
 	if c.sim.State.Job(j.ID) == nil {
-		c.differ("workload "+id, "pending", c.absent(j.ID))
+		c.mismatch("workload "+id, "pending", c.absent(j.ID))
 		return
 	}
 	for _, t := range j.Tasks() {
 		if t.Node != nil {
-			c.differ("workload "+id, "pending", fmt.Sprintf("%s on %s", t.Name, t.Node.Name))
+			c.mismatch("workload "+id, "pending", fmt.Sprintf("%s on %s", t.Name, t.Node.Name))
 			return
 		}
 	}
@@ -193,30 +194,30 @@ func (c *checker) refusal(want *v1alpha1.ExpectedRefusal) {
 		if c.sim.State.Job(j.ID) == nil {
 			got = "none: it is " + c.absent(j.ID)
 		}
-		c.differ("refusal of "+want.Workload, orAny(want.Reason), got)
+		c.mismatch("refusal of "+want.Workload, orAny(want.Reason), got)
 		return
 	}
 	if want.Reason != "" && want.Reason != string(r.Reason) {
-		c.differ("refusal of "+want.Workload, want.Reason, string(r.Reason))
+		c.mismatch("refusal of "+want.Workload, want.Reason, string(r.Reason))
 	}
-	said := c.results.Refusal(r, false)
-	if p := want.Permanent; p != nil && *p != said.Permanent {
-		c.differ("refusal of "+want.Workload+", permanent", strconv.FormatBool(*p), strconv.FormatBool(said.Permanent))
+	got := c.results.Refusal(r, false)
+	if p := want.Permanent; p != nil && *p != got.Permanent {
+		c.mismatch("refusal of "+want.Workload+", permanent", strconv.FormatBool(*p), strconv.FormatBool(got.Permanent))
 	}
-	if !strings.Contains(said.Message, want.Message) {
-		c.differ("message for "+want.Workload, strconv.Quote(want.Message), strconv.Quote(said.Message))
+	if !strings.Contains(got.Message, want.Message) {
+		c.mismatch("message for "+want.Workload, strconv.Quote(want.Message), strconv.Quote(got.Message))
 	}
 	if want.Counts == nil {
 		return
 	}
-	got := map[string]int{}
+	counts := map[string]int{}
 	for _, x := range c.results.Of(&c.sim.Outcome, false).Refusals {
 		if x.Workload == j.ID {
-			got = x.Counts
+			counts = x.Counts
 		}
 	}
-	if !maps.Equal(want.Counts, got) {
-		c.differ("nodes by reason for "+want.Workload, fmt.Sprint(want.Counts), fmt.Sprint(got))
+	if !maps.Equal(want.Counts, counts) {
+		c.mismatch("nodes by reason for "+want.Workload, fmt.Sprint(want.Counts), fmt.Sprint(counts))
 	}
 }
 
@@ -236,7 +237,8 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// evictions, where named, are all there are; an empty list says that there are none.
+// evictions compares the tasks that were evicted. A nil list expects nothing. An
+// empty list expects that no task was evicted.
 func (c *checker) evictions(want []string) {
 	if want == nil {
 		return
@@ -252,10 +254,10 @@ func (c *checker) evictions(want []string) {
 			got = append(got, d.Task.ID())
 		}
 	}
-	got = append(got, c.evictedInTime()...)
+	got = append(got, c.evictedInCourse()...)
 	slices.Sort(ids)
 	slices.Sort(got)
 	if !slices.Equal(ids, got) {
-		c.differ("evictions", orNone(ids), orNone(got))
+		c.mismatch("evictions", orNone(ids), orNone(got))
 	}
 }

@@ -15,29 +15,30 @@ import (
 	"github.com/berth-project/berth/internal/timeline"
 )
 
-// runCourse is Run for a scenario that speaks of time.
+// runCourse is Run for a scenario with cycles, which simulates a period of time.
 func runCourse(r *engine.Registry, b *manifest.Bundle, thorough bool) ([]Mismatch, error) {
 	search := engine.Twin
 	if !thorough {
 		search = engine.Indexed
 	}
-	out, result, err := follow(r, b, search)
+	out, result, err := runSearch(r, b, search)
 	if err != nil || !thorough {
 		return out, err
 	}
-	_, slow, err := follow(r, b, engine.Scan)
+	_, slow, err := runSearch(r, b, engine.Scan)
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.Equal(result, slow) {
-		return nil, fmt.Errorf("the index and the scan come to different results: %s", firstDifference(result, slow))
+		return nil, fmt.Errorf("the index and the scan have different results: %s", firstDifference(result, slow))
 	}
 	return out, nil
 }
 
-// follow checks each moment when its cycle has decided, and those after the
-// course has settled by how it stayed.
-func follow(r *engine.Registry, b *manifest.Bundle, search engine.Search) ([]Mismatch, []byte, error) {
+// runSearch runs the course with one kind of search. It compares each expected moment
+// after the session of its cycle. A moment after the course has settled is compared
+// with the last cycle, because nothing changes after it.
+func runSearch(r *engine.Registry, b *manifest.Bundle, search engine.Search) ([]Mismatch, []byte, error) {
 	e, err := Engine(r, b)
 	if err != nil {
 		return nil, nil, err
@@ -83,12 +84,13 @@ func cycleOf(m *v1alpha1.ExpectedMoment, every int64) int {
 	return int(int64(m.At.Duration)/every) + 1
 }
 
-// courseChecker knows all jobs of a course, also those that are not there now.
+// courseChecker returns a checker with all jobs of a course, including those that
+// have ended or have not arrived.
 func courseChecker(c *timeline.Course) *checker {
 	k := newChecker(&sim.Simulation{State: c.State, Outcome: engine.Outcome{Refusals: c.Refusals}}, explain.Results{Phrases: c.Phrases, State: c.State})
 	k.course = c
 	for _, l := range c.Lives {
-		k.know(l.Job)
+		k.addJob(l.Job)
 	}
 	return k
 }
@@ -101,7 +103,7 @@ func checkMoment(m *v1alpha1.ExpectedMoment, cycle int, c *timeline.Course) []Mi
 	}
 	for _, id := range m.Ended {
 		if j := k.job(id); j != nil && c.Life(j.ID).Ended == 0 {
-			k.differ("workload "+id, "ended", "it has not")
+			k.mismatch("workload "+id, "ended", "it has not ended")
 		}
 	}
 	each(m.Queues, k.queue)
@@ -115,16 +117,17 @@ func checkEnd(e *v1alpha1.Expectation, c *timeline.Course) []Mismatch {
 	k := courseChecker(c)
 	k.expectation(e)
 	if e.Settled != nil && *e.Settled != c.Settled {
-		k.differ("settled after "+strconv.Itoa(c.Cycle)+" cycles", strconv.FormatBool(*e.Settled), strconv.FormatBool(c.Settled))
+		k.mismatch("settled after "+strconv.Itoa(c.Cycle)+" cycles", strconv.FormatBool(*e.Settled), strconv.FormatBool(c.Settled))
 	}
 	return k.out
 }
 
-// queue compares the devices that a queue uses, whatever they are called.
+// queue compares the number of devices that a queue uses, under all resource names of
+// devices together.
 func (c *checker) queue(name string, want float64) {
 	q := c.sim.State.Queue(name)
 	if q == nil {
-		c.differ("queue "+name, "to be there", "no such queue")
+		c.mismatch("queue "+name, "to exist", "no such queue")
 		return
 	}
 	got := int64(0)
@@ -132,11 +135,11 @@ func (c *checker) queue(name string, want float64) {
 		got += q.Used.Of(n)
 	}
 	if number(float64(got)/1000) != number(want) {
-		c.differ("devices of queue "+name, number(want), number(float64(got)/1000))
+		c.mismatch("devices of queue "+name, number(want), number(float64(got)/1000))
 	}
 }
 
-// absent says where a workload is that is not in the books.
+// absent returns the status of a workload that is not in State.
 func (c *checker) absent(id string) string {
 	if l := c.course.Life(id); l.Ended > 0 {
 		return "ended"
@@ -144,8 +147,8 @@ func (c *checker) absent(id string) string {
 	return "still to come"
 }
 
-// evictedInTime are the tasks evicted in a course, by ID.
-func (c *checker) evictedInTime() []string {
+// evictedInCourse returns the IDs of the tasks that were evicted in a course.
+func (c *checker) evictedInCourse() []string {
 	if c.course == nil {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// FuzzConfiguration: whatever a configuration says of the plugins, it makes an
-// engine or an error. This is where the plugins' own readers of arguments are fuzzed.
+// FuzzConfiguration checks that any list of plugins gives either an engine or an
+// error. It also fuzzes the code with which the plugins read their arguments.
 func FuzzConfiguration(f *testing.F) {
 	for _, s := range []string{
 		"plugins: []", "plugins: [{name: NodeResourcesFitPlus, weight: 3, arguments: {resources: {cpu: {type: MostAllocated, weight: 2}}}}]",

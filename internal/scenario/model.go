@@ -11,22 +11,22 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// form is the alternative that the workload took.
+// form compares the name of the alternative that was chosen for the workload.
 func (c *checker) form(id, want string) {
 	j := c.job(id)
 	if j == nil {
 		return
 	}
-	got := "none: nothing of it is placed"
+	got := "none: no task of it is placed"
 	if j.Chosen >= 0 {
 		got = j.Alternatives[j.Chosen].Name
 	}
 	if got != want {
-		c.differ("form of "+id, want, got)
+		c.mismatch("form of "+id, want, got)
 	}
 }
 
-// keep is what the workload counted for when its set had too many.
+// keep compares the scores by which the replicas of a Set with too many were ranked.
 func (c *checker) keep(id string, plugins map[string]float64) {
 	j := c.job(id)
 	if j == nil {
@@ -41,34 +41,34 @@ func (c *checker) keep(id string, plugins map[string]float64) {
 		}
 	}
 	if score == nil {
-		c.differ("worth of "+id, "a ranking", "its set was not ranked")
+		c.mismatch("worth of "+id, "a ranking", "the replicas of its Set were not ranked")
 		return
 	}
 	each(plugins, func(plugin string, want float64) {
 		at := slices.IndexFunc(score.Parts, func(p engine.Part) bool { return p.Plugin == plugin })
 		switch what := fmt.Sprintf("worth of %s by %s", id, plugin); {
 		case at < 0:
-			c.differ(what, number(want), "no score by it")
+			c.mismatch(what, number(want), "no score by this plugin")
 		case math.Abs(score.Parts[at].Score-want) >= 0.0005:
-			c.differ(what, number(want), number(score.Parts[at].Score))
+			c.mismatch(what, number(want), number(score.Parts[at].Score))
 		}
 	})
 }
 
-// provision is what a provisioner is to do for the model.
+// provision compares the nodes that a provisioner has to create or remove for a model.
 func (c *checker) provision(id string, want v1alpha1.ExpectedProvision) {
-	var there []string
+	var known []string
 	for _, v := range model.Provisions(c.requests, c.sim.State) {
-		if there = append(there, v.Model); v.Model != id {
+		if known = append(known, v.Model); v.Model != id {
 			continue
 		}
 		if v.Create != want.Create {
-			c.differ("NodeClaims to create for "+id, fmt.Sprint(want.Create), fmt.Sprint(v.Create))
+			c.mismatch("NodeClaims to create for "+id, fmt.Sprint(want.Create), fmt.Sprint(v.Create))
 		}
 		if !slices.Equal(v.Remove, want.Remove) {
-			c.differ("NodeClaims to remove for "+id, orNone(want.Remove), orNone(v.Remove))
+			c.mismatch("NodeClaims to remove for "+id, orNone(want.Remove), orNone(v.Remove))
 		}
 		return
 	}
-	c.differ("model "+id, "to have an instance type", "no such model"+nearest.Hint(id, there))
+	c.mismatch("model "+id, "to have an instance type", "no such model"+nearest.Hint(id, known))
 }

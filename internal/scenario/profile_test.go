@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/internal/manifest"
 )
 
-// TestProfilePlaces: what a file says of a plugin's place is where the profile has it.
+// TestProfilePlaces checks the positions of plugins in the profile.
 func TestProfilePlaces(t *testing.T) {
 	const head = "apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins:\n"
 	tests := map[string]struct{ plugins, before, after, err string }{

@@ -1,9 +1,9 @@
-// Package scenario checks that the engine decides what a scenario file says it
-// should: input and expectation in one file that a person can read, mail and run.
+// Package scenario runs scenario files and compares the decisions of the engine with
+// the expected ones. A scenario file holds both the input and the expectation.
 //
-// It compares and refuses to know who is right. Every scenario also runs twice,
-// with the index and with the plain scan that shares nothing with it, and fails
-// where the two differ, unless it is too large for that.
+// The package only compares. It runs every scenario twice, with the index and with
+// the plain scan of all nodes, which share no code but the hooks, and fails if the
+// results differ. A scenario that is too large runs only once, with the index.
 package scenario
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// Mismatch is one thing that came out otherwise than expected.
+// Mismatch is a result that differs from the expected one.
 type Mismatch struct {
 	What string // what was checked, such as "placement of job/train/worker-0"
 	Want string
@@ -29,8 +29,7 @@ type Mismatch struct {
 
 func (m Mismatch) String() string { return fmt.Sprintf("%s: want %s, have %s", m.What, m.Want, m.Got) }
 
-// Engine builds what the bundle's configuration asks for: the default profile
-// with its changes.
+// Engine returns an engine with the profile of the bundle.
 func Engine(r *engine.Registry, b *manifest.Bundle) (*engine.Engine, error) {
 	profile, err := Profile(b)
 	if err != nil {
@@ -39,7 +38,8 @@ func Engine(r *engine.Registry, b *manifest.Bundle) (*engine.Engine, error) {
 	return engine.New(r, profile)
 }
 
-// Profile is the default profile with what the bundle's configuration changes.
+// Profile returns the default profile with the changes that the configuration of the
+// bundle makes.
 func Profile(b *manifest.Bundle) (engine.Profile, error) {
 	c := b.Configuration()
 	if c == nil {
@@ -47,7 +47,7 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 	}
 	overrides := make([]standard.Override, 0, len(c.Plugins))
 	for _, p := range c.Plugins {
-		o := standard.Override{Name: p.Name, Place: place(p), Disabled: p.Disabled, Where: p.Where}
+		o := standard.Override{Name: p.Name, Place: placeOf(p), Disabled: p.Disabled, Where: p.Where}
 		if p.Weight != nil {
 			w := int64(*p.Weight)
 			o.Weight = &w
@@ -64,8 +64,8 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 	return profile, err
 }
 
-// place is where the configuration puts a plugin.
-func place(p manifest.PluginEntry) standard.Place {
+// placeOf returns the position in the profile that the configuration gives to a plugin.
+func placeOf(p manifest.PluginEntry) standard.Place {
 	switch {
 	case p.Before != "":
 		return standard.Place{Side: standard.Before, Of: p.Before}
@@ -79,11 +79,11 @@ func place(p manifest.PluginEntry) standard.Place {
 	return standard.Place{}
 }
 
-// Thorough reports whether the bundle is small enough for every decision to be
-// checked against a scan and to keep each node as a candidate. A larger one is
-// decided once, with the index.
+// Thorough reports whether the bundle is small enough to compare every decision with
+// a scan, and to keep all feasible nodes of every decision. A larger bundle runs
+// once, with the index.
 func Thorough(b *manifest.Bundle) (bool, error) {
-	const most = 2_000_000 // candidates, at some 300 bytes each
+	const most = 2_000_000 // nodes for tasks; one takes about 300 bytes
 	state, err := b.State()
 	if err != nil {
 		return false, err
@@ -95,13 +95,13 @@ func Thorough(b *manifest.Bundle) (bool, error) {
 	return len(state.Nodes())*tasks <= most, nil
 }
 
-// Run decides what the bundle describes and compares it with the bundle's
-// Scenario. An error means that there was nothing to compare: bad input, or a
-// plugin that broke its contract, or an index that differs from the scan.
+// Run runs the engine on the bundle and compares the result with the bundle's
+// Scenario. An error means that there is no result to compare: the input is invalid,
+// a plugin broke its contract, or the index and the scan differ.
 func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	s := b.Scenario()
 	if s == nil {
-		return nil, fmt.Errorf("there is no Scenario in it: nothing says what should come out")
+		return nil, fmt.Errorf("the input has no Scenario, so there is no expected result to compare with")
 	}
 	thorough, err := Thorough(b)
 	if err != nil {
@@ -112,7 +112,7 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	}
 	if !thorough {
 		if len(s.Expect.Scores) > 0 {
-			return nil, fmt.Errorf("the scenario is too large to keep every candidate's scores; leave expect.scores out, or make it smaller")
+			return nil, fmt.Errorf("the scenario is too large to keep the scores of all nodes; omit expect.scores, or make the scenario smaller")
 		}
 		simulation, results, _, err := simulate(r, b, engine.Indexed, false)
 		if err != nil {
@@ -129,7 +129,7 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 		return nil, err
 	}
 	if !bytes.Equal(result, slow) {
-		return nil, fmt.Errorf("the index and the scan come to different results: %s", firstDifference(result, slow))
+		return nil, fmt.Errorf("the index and the scan have different results: %s", firstDifference(result, slow))
 	}
 	return check(s, simulation, results, b.NodeRequests()), nil
 }
@@ -163,5 +163,5 @@ func firstDifference(a, b []byte) string {
 	return fmt.Sprintf("the results have %d and %d lines", len(x), len(y))
 }
 
-// Files lists the scenario files that the paths lead to, directories in name order.
+// Files lists the files of the paths. The files of a directory are sorted by name.
 func Files(paths []string) ([]string, error) { return manifest.Files(paths) }

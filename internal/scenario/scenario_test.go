@@ -33,7 +33,7 @@ metadata: {name: b}
 spec: {tasks: [{name: t, devices: {count: 3}}]}
 `
 
-// TestRunOverTime: there are two devices on each node, so b waits until a has ended.
+// TestRunOverTime runs two jobs on a node with two devices. b waits until a has ended.
 func TestRunOverTime(t *testing.T) {
 	const jobs = `
 ---
@@ -56,23 +56,23 @@ spec: {tasks: [{name: t, devices: {count: 1}}]}
 		expect string
 		want   []Mismatch
 	}{
-		"all is as expected": {
+		"all as expected": {
 			`{timeline: [{cycle: 1, placements: {a: n1, b: still to come}, queues: {default: 2}}, {at: 1m, pending: [b]},
 			  {at: 2m, ended: [a], placements: {b: n1, a: ended}, queues: {default: 1}}, {cycle: 9, placements: {b: n1}}],
 			  placements: {b: n1}, evictions: [], settled: true}`,
 			nil,
 		},
-		"nothing is": {
-			`{timeline: [{cycle: 1, placements: {a: n2, b: pending}, pending: [b], queues: {default: 1, nobody: 1}}, {at: 1m, ended: [a, c]}, {cycle: 9, placements: {b: pending}}],
+		"all different": {
+			`{timeline: [{cycle: 1, placements: {a: n2, b: pending}, pending: [b], queues: {default: 1, unknown: 1}}, {at: 1m, ended: [a, c]}, {cycle: 9, placements: {b: pending}}],
 			  pending: [a], refusals: [{workload: a}], evictions: [a/t-0], settled: false}`,
 			[]Mismatch{
 				{"in cycle 1, placement of a", "n2", "n1"},
 				{"in cycle 1, placement of b", "pending", "still to come"},
 				{"in cycle 1, workload b", "pending", "still to come"},
 				{"in cycle 1, devices of queue default", "1", "2"},
-				{"in cycle 1, queue nobody", "to be there", "no such queue"},
-				{"in cycle 2, workload a", "ended", "it has not"},
-				{"in cycle 2, workload c", "to be there", "no such workload; known: job/a, job/b"},
+				{"in cycle 1, queue unknown", "to exist", "no such queue"},
+				{"in cycle 2, workload a", "ended", "it has not ended"},
+				{"in cycle 2, workload c", "to exist", "no such workload; known: job/a, job/b"},
 				{"in cycle 9, placement of b", "pending", "n1"},
 				{"workload a", "pending", "ended"},
 				{"refusal of a", "a refusal", "none: it is ended"},
@@ -108,16 +108,16 @@ func TestRun(t *testing.T) {
 		expect string
 		want   []Mismatch
 	}{
-		"all is as expected": {
+		"all as expected": {
 			`{placements: {job/a/t-0: n1, a/t-1: n2}, devices: {a/t-0: [1, 0]}, groups: {a: L4 x 2}, pending: [b],
 			  refusals: [{workload: b, reason: TooFewDevices, permanent: true, message: 2 TooFewDevices, counts: {TooFewDevices: 2}}],
 			  scores: {a/t-0: {n2: {TaintToleration: 100}}}}`,
 			nil,
 		},
-		"nothing is": {
+		"all different": {
 			`{placements: {a/t-0: n2, b: n1}, devices: {a/t-0: [1]}, groups: {a: H100}, pending: [a],
 			  refusals: [{workload: b, reason: NoNodes, permanent: false, message: none, counts: {NoNodes: 2}}, {workload: a}],
-			  scores: {a/t-0: {n2: {TaintToleration: 99, Nobody: 1}, n3: {TaintToleration: 1}}, b: {n1: {TaintToleration: 1}}}, evictions: [a/t-0]}`,
+			  scores: {a/t-0: {n2: {TaintToleration: 99, NoPlugin: 1}, n3: {TaintToleration: 1}}, b: {n1: {TaintToleration: 1}}}, evictions: [a/t-0]}`,
 			[]Mismatch{
 				{"placement of a/t-0", "n2", "n1"},
 				{"placement of b", "n1", "pending"},
@@ -129,18 +129,18 @@ func TestRun(t *testing.T) {
 				{"message for b", `"none"`, `"0/2 nodes: 2 TooFewDevices (want 3, most 2); waiting cannot help"`},
 				{"nodes by reason for b", "map[NoNodes:2]", "map[TooFewDevices:2]"},
 				{"refusal of a", "a refusal", "none: it is placed"},
-				{"score of a/t-0 on n2 by Nobody", "1", "no score by it"},
+				{"score of a/t-0 on n2 by NoPlugin", "1", "no score by this plugin"},
 				{"score of a/t-0 on n2 by TaintToleration", "99", "100"},
-				{"scores of a/t-0 on n3", "a candidate", "the node or group was turned down or is not there"},
-				{"scores of b", "a decision", "none was made"},
+				{"scores of a/t-0 on n3", "a candidate", "no such node or group, or it was rejected"},
+				{"scores of b", "a decision", "no decision"},
 				{"evictions", "job/a/t-0", "none"},
 			},
 		},
-		"what is not there": {
+		"unknown workloads": {
 			`{placements: {c: n1}, pending: [d]}`,
 			[]Mismatch{
-				{"task c", "to be there", "no such task; known: job/a/t-0, job/a/t-1, job/b/t-0"},
-				{"workload d", "to be there", "no such workload; known: job/a, job/b"},
+				{"task c", "to exist", "no such task; known: job/a/t-0, job/a/t-1, job/b/t-0"},
+				{"workload d", "to exist", "no such workload; known: job/a, job/b"},
 			},
 		},
 	} {
@@ -160,13 +160,13 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestRunNeedsAScenario(t *testing.T) {
+func TestRunWithoutScenario(t *testing.T) {
 	b, err := manifest.Parse("test.yaml", []byte(objects))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Run(standard.Registry(), b); err == nil {
-		t.Error("nothing to compare with, and no error")
+		t.Error("no error for input without a Scenario")
 	}
 }
 
@@ -192,12 +192,12 @@ func TestFiles(t *testing.T) {
 		t.Error(d)
 	}
 	if _, err := Files([]string{filepath.Join(dir, "nowhere")}); err == nil {
-		t.Error("no error for what is not there")
+		t.Error("no error for a missing file")
 	}
 }
 
-// TestScoresOfGroups: groups go by product, count and memory, as much as it takes
-// to tell them apart.
+// TestScoresOfGroups names groups by product, by product and count, and by product,
+// count and memory. A name must match only one group.
 func TestScoresOfGroups(t *testing.T) {
 	const objects = `
 ---
@@ -215,7 +215,7 @@ func TestScoresOfGroups(t *testing.T) {
 	}{
 		"as expected": {`{"A100 x 4, 40 GiB each": {ResourceUtilizationScorer: 5}, "A100 × 4, 80 GiB each": {ResourceUtilizationScorer: 2.5}, L4: {ResourceUtilizationScorer: 33.333}}`, nil},
 		"another":     {`{L4 x 1: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"score of a on L4 x 1 by ResourceUtilizationScorer", "30", "33.333"}}},
-		"no such":     {`{L4 x 2: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"scores of a on L4 x 2", "a candidate", "the node or group was turned down or is not there"}}},
+		"no such":     {`{L4 x 2: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"scores of a on L4 x 2", "a candidate", "no such node or group, or it was rejected"}}},
 		"several":     {`{A100: {ResourceUtilizationScorer: 5}}`, []Mismatch{{"scores of a on A100", "a candidate", `several groups; write "A100 × 4, 40 GiB each" or "A100 × 4, 80 GiB each"`}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 )
 
-// scores compares those of nodes and of groups.
+// scores compares the scores that nodes and groups got for a task.
 func (c *checker) scores(id string, expected map[string]map[string]float64) {
 	t := c.task(id)
 	if t == nil {
@@ -19,20 +19,21 @@ func (c *checker) scores(id string, expected map[string]map[string]float64) {
 	}
 	d := c.decisions[t.ID]
 	if d == nil {
-		c.differ("scores of "+id, "a decision", "none was made")
+		c.mismatch("scores of "+id, "a decision", "no decision")
 		return
 	}
 	each(expected, func(name string, plugins map[string]float64) {
 		score, problem := scoreOf(d, name)
 		if score == nil {
-			c.differ("scores of "+id+" on "+name, "a candidate", problem)
+			c.mismatch("scores of "+id+" on "+name, "a candidate", problem)
 			return
 		}
-		each(plugins, func(plugin string, want float64) { c.part(id+" on "+name, score, plugin, want) })
+		each(plugins, func(plugin string, want float64) { c.pluginScore(id+" on "+name, score, plugin, want) })
 	})
 }
 
-// scoreOf is the score of the node or group of that name, or why there is none.
+// scoreOf returns the score of the node or group with the name. If there is none, it
+// returns nil and the reason.
 func scoreOf(d *engine.Decision, name string) (score *engine.Score, problem string) {
 	for i := range d.Candidates {
 		if d.Candidates[i].Node == name {
@@ -42,7 +43,7 @@ func scoreOf(d *engine.Decision, name string) (score *engine.Score, problem stri
 	var key cluster.Key
 	for i := range d.Groups {
 		switch g := &d.Groups[i]; {
-		case !names(name, g.Group):
+		case !isGroupName(name, g.Group):
 		case score == nil:
 			score, key = &g.Score, g.Group
 		case g.Group != key:
@@ -50,31 +51,31 @@ func scoreOf(d *engine.Decision, name string) (score *engine.Score, problem stri
 		}
 	}
 	if score == nil {
-		return nil, "the node or group was turned down or is not there"
+		return nil, "no such node or group, or it was rejected"
 	}
 	return score, ""
 }
 
-// names reports whether the text means the group: as it is printed, with "x" for
-// "×" and with or without the memory, or the product alone.
-func names(text string, k cluster.Key) bool {
+// isGroupName reports whether the text is a name of the group: as it is printed, with
+// "x" or "×" and with or without the memory, or the product alone.
+func isGroupName(text string, k cluster.Key) bool {
 	return text == k.Product || slices.Contains([]string{k.String(), explain.GroupTitle(k)}, strings.ReplaceAll(text, " x ", " × "))
 }
 
-// part compares what one plugin gave.
-func (c *checker) part(where string, score *engine.Score, plugin string, want float64) {
+// pluginScore compares the score that one plugin gave.
+func (c *checker) pluginScore(where string, score *engine.Score, plugin string, want float64) {
 	what := fmt.Sprintf("score of %s by %s", where, plugin)
 	have, hooks := 0.0, 0
 	for _, p := range score.Parts {
-		if p.Plugin == plugin { // some have several hooks
+		if p.Plugin == plugin { // a plugin may have several score hooks
 			have += p.Score
 			hooks++
 		}
 	}
 	switch {
 	case hooks == 0:
-		c.differ(what, number(want), "no score by it")
-	case math.Abs(have-want) >= 0.0005*float64(hooks): // each counts in thousandths
-		c.differ(what, number(want), number(have))
+		c.mismatch(what, number(want), "no score by this plugin")
+	case math.Abs(have-want) >= 0.0005*float64(hooks): // the score of each hook is rounded to thousandths
+		c.mismatch(what, number(want), number(have))
 	}
 }

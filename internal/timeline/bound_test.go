@@ -7,9 +7,10 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestTooMuchHappens: what is kept is bounded, and beyond it there is an error, not a crash.
-func TestTooMuchHappens(t *testing.T) {
-	r := begin(enginetest.Engine(), enginetest.State(enginetest.Node("a"), enginetest.Job("j").Created(2)), Options{Cycles: 9, Every: 1})
+// TestTooManyChanges checks that the number of recorded changes is limited, and that
+// a course that exceeds it ends with an error.
+func TestTooManyChanges(t *testing.T) {
+	r := newRunner(enginetest.Engine(), enginetest.State(enginetest.Node("a"), enginetest.Job("j").Created(2)), Options{Cycles: 9, Every: 1})
 	if err := r.step(); err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +18,7 @@ func TestTooMuchHappens(t *testing.T) {
 	if err := r.step(); err != nil { // nothing happens
 		t.Fatal(err)
 	}
-	if err := r.step(); err == nil || !strings.Contains(err.Error(), "have happened by cycle 3; give fewer cycles") {
+	if err := r.step(); err == nil || !strings.Contains(err.Error(), "changes have happened by cycle 3; use fewer or longer cycles") {
 		t.Error(err)
 	}
 }

@@ -11,44 +11,46 @@ import (
 	"github.com/berth-project/berth/internal/sim"
 )
 
-// Mark is how a job stands after a cycle.
+// Mark is the status of a job after a cycle, and the character that shows it in a
+// picture.
 type Mark rune
 
 // The marks.
 const (
-	Absent   Mark = ' ' // not there yet
-	Waiting  Mark = '·'
-	Promised Mark = '○'
+	Absent   Mark = ' ' // has not arrived
+	Waiting  Mark = '·' // none of its tasks is placed
+	Promised Mark = '○' // some of its tasks are nominated, and none runs
 	Part     Mark = '▄' // some of its tasks run
-	Running  Mark = '█'
-	Evicted  Mark = '~' // some of its tasks were evicted and have not left
+	Running  Mark = '█' // all of its tasks run
+	Evicted  Mark = '~' // some of its tasks were evicted and have not stopped
 	Done     Mark = '✓'
 )
 
-// Life is how one job fared.
+// Life is the history of one job.
 type Life struct {
 	Job     *cluster.Job
-	Arrived int // the cycle it came with; 0: it is still to come
-	Ended   int // the cycle it ended with; 0: it has not
-	// Began is the clock when its minimum last started; -1: it does not run.
+	Arrived int // the cycle in which it arrived; 0 if it has not
+	Ended   int // the cycle in which it ended; 0 if it has not
+	// Began is the time at which its minimum last started, or -1 if its minimum does
+	// not run.
 	Began     int64
-	Waited    int // cycles in which its minimum did not run
-	Evictions int // of its tasks
+	Waited    int // number of cycles in which its minimum did not run
+	Evictions int // number of its tasks that were evicted
 
-	marks []change
-	held  int64 // thousandths of devices that its bound tasks have
+	marks []markChange
+	held  int64 // thousandths of devices that its bound tasks hold
 	fresh bool  // it did not run when the clock started
 }
 
-// change is a new mark and the cycle from which it holds.
-type change struct {
+// markChange is a new mark and the first cycle that it applies to.
+type markChange struct {
 	cycle int
 	mark  Mark
 }
 
-// Mark is how the job stood after the cycle; 0 is before the first.
+// Mark returns the mark of the job after the cycle. Cycle 0 is before the first one.
 func (l *Life) Mark(cycle int) Mark {
-	i, found := slices.BinarySearchFunc(l.marks, cycle, func(c change, at int) int { return cmp.Compare(c.cycle, at) })
+	i, found := slices.BinarySearchFunc(l.marks, cycle, func(c markChange, at int) int { return cmp.Compare(c.cycle, at) })
 	switch {
 	case found:
 		return l.marks[i].mark
@@ -58,25 +60,26 @@ func (l *Life) Mark(cycle int) Mark {
 	return l.marks[i-1].mark
 }
 
-func (l *Life) mark(cycle int, m Mark) {
+func (l *Life) setMark(cycle int, m Mark) {
 	if len(l.marks) == 0 || l.marks[len(l.marks)-1].mark != m {
-		l.marks = append(l.marks, change{cycle, m})
+		l.marks = append(l.marks, markChange{cycle, m})
 	}
 }
 
-func (l *Life) here() bool { return l.Arrived > 0 && l.Ended == 0 }
+// present reports whether the job has arrived and has not ended.
+func (l *Life) present() bool { return l.Arrived > 0 && l.Ended == 0 }
 
-// departure is a task on its way out.
-type departure struct {
+// release is a task that is stopping and still holds its room.
+type release struct {
 	task *cluster.Task
-	from int64
-	last bool // it was already leaving when the clock started: it does not come back
+	from int64 // when it was evicted
+	last bool  // it was already stopping when the clock started, and is not placed again
 }
 
-func begin(e *engine.Engine, state *cluster.State, o Options) *runner {
+func newRunner(e *engine.Engine, state *cluster.State, o Options) *runner {
 	r := &runner{
 		Course: &Course{State: state, Start: o.Start, Every: o.Every, Phrases: explain.PhrasesOf(e)}, engine: e, options: o,
-		since: map[*cluster.Task]int{}, usage: newUsage(state), told: map[string]told{},
+		since: map[*cluster.Task]int{}, usage: newUsage(state), reported: map[string]reported{},
 	}
 	for _, n := range state.Nodes() {
 		for i := range n.Devices {
@@ -88,27 +91,27 @@ func begin(e *engine.Engine, state *cluster.State, o Options) *runner {
 	for _, j := range state.Jobs() {
 		l := &Life{Job: j, Began: -1, Arrived: 1, fresh: true}
 		r.Lives = append(r.Lives, l)
-		there := false
+		started := false
 		for _, t := range j.Tasks() {
-			there = there || t.Node != nil || t.Ended()
+			started = started || t.Node != nil || t.Ended()
 			switch t.Status {
 			case cluster.Releasing:
-				r.leaving = append(r.leaving, departure{t, o.Start, true})
+				r.releasing = append(r.releasing, release{t, o.Start, true})
 			case cluster.Bound, cluster.Assumed:
 				r.since[t] = 1
 			}
 		}
-		if !there && j.Created > o.Start {
+		if !started && j.Created > o.Start {
 			l.Arrived = 0
 			r.coming = append(r.coming, l)
 			continue
 		}
-		if r.look(l); l.Began >= 0 {
-			l.fresh, l.Began = false, started(j, o.Start)
+		if r.update(l); l.Began >= 0 {
+			l.fresh, l.Began = false, startTime(j, o.Start)
 		}
 	}
 	for _, l := range r.coming {
-		_ = state.Apply(cluster.JobGone{Job: l.Job.ID}) // a name that is known cannot be malformed
+		_ = state.Apply(cluster.JobGone{Job: l.Job.ID}) // the only error is a malformed name, and this one is valid
 	}
 	slices.SortStableFunc(r.coming, func(a, b *Life) int {
 		return cmp.Or(cmp.Compare(a.Job.Created, b.Job.Created), strings.Compare(a.Job.ID, b.Job.ID))
@@ -116,23 +119,24 @@ func begin(e *engine.Engine, state *cluster.State, o Options) *runner {
 	return r
 }
 
-// started is when the job's tasks that run had all started; unless that is
-// known, when the clock did.
-func started(j *cluster.Job, clock int64) int64 {
+// startTime returns the time at which the last of the job's running tasks started.
+// If the start of one of them is not known, it returns the start of the clock.
+func startTime(j *cluster.Job, clockStart int64) int64 {
 	last := int64(0)
 	for _, t := range j.Tasks() {
 		if t.Runs() && t.Started == 0 {
-			return clock
+			return clockStart
 		}
 		last = max(last, t.Started)
 	}
 	return last
 }
 
-// pass accounts for the time from one cycle to the next.
-func (r *runner) pass() {
+// countCycle adds the time from one cycle to the next to the use of devices and to
+// the waiting times.
+func (r *runner) countCycle() {
 	for _, l := range r.Lives {
-		if !l.here() {
+		if !l.present() {
 			continue
 		}
 		r.used += l.held
@@ -142,9 +146,10 @@ func (r *runner) pass() {
 	}
 }
 
-func (r *runner) end(f *Frame) {
+// endJobs ends the jobs that have run for their run time.
+func (r *runner) endJobs(f *Frame) {
 	for _, l := range r.Lives {
-		if j := l.Job; l.here() && l.Began >= 0 && j.RunFor > 0 && r.Now()-l.Began >= j.RunFor {
+		if j := l.Job; l.present() && l.Began >= 0 && j.RunFor > 0 && r.Now()-l.Began >= j.RunFor {
 			r.remove(l)
 			f.Ends = append(f.Ends, j.ID)
 		}
@@ -155,16 +160,17 @@ func (r *runner) remove(l *Life) {
 	for _, t := range l.Job.Tasks() {
 		delete(r.since, t)
 	}
-	_ = r.State.Apply(cluster.JobGone{Job: l.Job.ID}) // a name that is known cannot be malformed
+	_ = r.State.Apply(cluster.JobGone{Job: l.Job.ID}) // the only error is a malformed name, and this one is valid
 	l.Ended, l.Began, l.held = r.Cycle, -1, 0
-	l.mark(r.Cycle, Done)
+	l.setMark(r.Cycle, Done)
 }
 
-// depart lets tasks go whose grace is over. What was already leaving when the
-// clock started was ended by somebody, and its job ends with it.
-func (r *runner) depart(f *Frame) error {
-	stay := r.leaving[:0]
-	for _, d := range r.leaving {
+// release removes evicted tasks from their nodes when their grace period is over. A
+// task that was already stopping when the clock started was deleted before; its job
+// ends with its last task.
+func (r *runner) release(f *Frame) error {
+	stay := r.releasing[:0]
+	for _, d := range r.releasing {
 		t := d.task
 		switch {
 		case t.Status != cluster.Releasing: // its job has ended
@@ -181,12 +187,13 @@ func (r *runner) depart(f *Frame) error {
 			}
 		}
 	}
-	clear(r.leaving[len(stay):])
-	r.leaving = stay
+	clear(r.releasing[len(stay):])
+	r.releasing = stay
 	return nil
 }
 
-func (r *runner) arrive(f *Frame) error {
+// addArrivals adds the jobs that were created up to now to State.
+func (r *runner) addArrivals(f *Frame) error {
 	for len(r.coming) > 0 && r.coming[0].Job.Created <= r.Now() {
 		l := r.coming[0]
 		r.coming = r.coming[1:]
@@ -200,42 +207,43 @@ func (r *runner) arrive(f *Frame) error {
 	return nil
 }
 
-// observe brings the lives up to what the session has done.
-func (r *runner) observe(out *engine.Outcome) {
+// updateLives updates the lives of all jobs after the session.
+func (r *runner) updateLives(out *engine.Outcome) {
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
 		if d.Action != engine.EvictIt {
 			continue
 		}
-		// A task that was evicted is in the State until it has left its node.
+		// A task that was evicted is in State until it has stopped.
 		t := r.State.Task(d.Task)
-		if d.Reason != engine.ScaledDown { // its work is done
-			r.lose(t, d.Claims)
+		if d.Reason != engine.ScaledDown { // a retired replica is not restarted, so that no work is lost
+			r.addLost(t, d.Claims)
 		}
 		delete(r.since, t)
 		r.Life(d.Task.Job).Evictions++
 		r.evictions++
-		r.leaving = append(r.leaving, departure{task: t, from: r.Now()})
+		r.releasing = append(r.releasing, release{task: t, from: r.Now()})
 	}
 	for _, l := range r.Lives {
-		if l.here() {
-			r.look(l)
+		if l.present() {
+			r.update(l)
 		}
 	}
 }
 
-// retire ends the jobs that their set has enough without, once nothing of them is there.
-func (r *runner) retire(f *Frame) {
+// endRetired ends the retired replicas that have no task on a node any more.
+func (r *runner) endRetired(f *Frame) {
 	for _, l := range r.Lives {
-		if l.here() && l.Job.Retired && !slices.ContainsFunc(l.Job.Tasks(), func(t *cluster.Task) bool { return t.Node != nil }) {
+		if l.present() && l.Job.Retired && !slices.ContainsFunc(l.Job.Tasks(), func(t *cluster.Task) bool { return t.Node != nil }) {
 			r.remove(l)
 			f.Ends = append(f.Ends, l.Job.ID)
 		}
 	}
 }
 
-// lose counts the work that a task has done since it started: it was for nothing.
-func (r *runner) lose(t *cluster.Task, claims []cluster.Claim) {
+// addLost adds the device time that a task has used since it started to the lost
+// work.
+func (r *runner) addLost(t *cluster.Task, claims []cluster.Claim) {
 	if from, ok := r.since[t]; ok {
 		r.lost += milli(claims) * int64(r.Cycle-from)
 	}
@@ -249,11 +257,12 @@ func milli(claims []cluster.Claim) int64 {
 	return sum
 }
 
-// look reads off the books how the job stands. A job whose minimum does not run
-// any more starts over: what its other tasks have done is lost as well.
-func (r *runner) look(l *Life) {
+// update sets the mark and the start of a job from State. If the minimum of a job does
+// not run any more, the job starts again from the beginning, so that the work of its
+// remaining tasks is lost as well.
+func (r *runner) update(l *Life) {
 	j := l.Job
-	bound, promised, leaving, succeeded := 0, 0, 0, 0
+	bound, nominated, releasing, succeeded := 0, 0, 0, 0
 	l.held = 0
 	for _, t := range j.Tasks() {
 		switch t.Status {
@@ -264,29 +273,29 @@ func (r *runner) look(l *Life) {
 				r.since[t] = r.Cycle
 			}
 		case cluster.Nominated:
-			promised++
+			nominated++
 		case cluster.Releasing:
-			leaving++
+			releasing++
 		case cluster.Succeeded:
 			succeeded++
 		}
 	}
-	stands := j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Runs() })
+	hasMinimum := j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Runs() })
 	switch {
-	case stands && l.Began < 0:
+	case hasMinimum && l.Began < 0:
 		l.Began = r.Now()
-	case !stands && l.Began >= 0:
+	case !hasMinimum && l.Began >= 0:
 		l.Began = -1
 		for _, t := range j.Tasks() {
 			if t.Runs() {
-				r.lose(t, t.Claims)
+				r.addLost(t, t.Claims)
 				r.since[t] = r.Cycle
 			}
 		}
 	}
 	m := Waiting
 	switch {
-	case leaving > 0:
+	case releasing > 0:
 		m = Evicted
 	case succeeded == len(j.Tasks()):
 		m = Done
@@ -294,8 +303,8 @@ func (r *runner) look(l *Life) {
 		m = Running
 	case bound > 0:
 		m = Part
-	case promised > 0:
+	case nominated > 0:
 		m = Promised
 	}
-	l.mark(r.Cycle, m)
+	l.setMark(r.Cycle, m)
 }

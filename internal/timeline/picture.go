@@ -15,7 +15,7 @@ import (
 const (
 	nameColumns = 26 // at most
 	cellColumns = 8  // at most
-	maxRows     = 40 // workloads, and queues; the rest is counted
+	maxRows     = 40 // of workloads, and of queues; further rows are only counted
 )
 
 var marks = []struct {
@@ -23,26 +23,27 @@ var marks = []struct {
 	color string
 	text  string
 }{
-	{Waiting, "2", "waiting"}, {Promised, "36", "promised room"}, {Running, "32", "running"},
+	{Waiting, "2", "waiting"}, {Promised, "36", "reserved"}, {Running, "32", "running"},
 	{Part, "33", "running in part"}, {Evicted, "31", "evicted"}, {Done, "2", "ended"},
 }
 
-// painter draws a course: one column for each cycle, or for several of them
-// where there is not the room.
+// painter draws a course. A column of the picture is one cycle, or several cycles if
+// the output is too narrow.
 type painter struct {
 	*Course
 	style   explain.Style
-	wide    bool // leave nothing out
-	clock   string
-	names   int // columns of names
-	per     int // cycles in a column
+	wide    bool   // show all rows and all events
+	clock   string // layout of times
+	names   int    // width of the names, in characters
+	per     int    // number of cycles in a column
 	columns int
-	cell    int  // width of a column
-	numbers bool // there is room for numbers
-	used    map[Mark]bool
+	cell    int           // width of a column, in characters
+	numbers bool          // columns are wide enough for numbers
+	used    map[Mark]bool // the marks that the legend has to explain
 }
 
-// Picture draws how the workloads and the queues fared. Wide leaves nothing out.
+// Picture draws the status of each workload, and the use of each queue, over time.
+// If wide is set, all rows are shown.
 func (c *Course) Picture(w io.Writer, style explain.Style, wide bool) {
 	p := &painter{Course: c, style: style, wide: wide, clock: c.layout(), used: map[Mark]bool{}}
 	if p.style.Width == 0 {
@@ -50,7 +51,7 @@ func (c *Course) Picture(w io.Writer, style explain.Style, wide bool) {
 	}
 	fmt.Fprintln(w, p.head())
 	lives := slices.Clone(c.Lives)
-	slices.SortStableFunc(lives, func(a, b *Life) int { // those that are still to come are last
+	slices.SortStableFunc(lives, func(a, b *Life) int { // jobs that have not arrived are last
 		return cmp.Compare(uint(a.Arrived-1), uint(b.Arrived-1))
 	})
 	queues := p.queues()
@@ -60,11 +61,11 @@ func (c *Course) Picture(w io.Writer, style explain.Style, wide bool) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", p.axis())
-	shown := lives[:p.most(len(lives))]
+	shown := lives[:p.rows(len(lives))]
 	for _, l := range shown {
 		p.row(w, l)
 	}
-	p.rest(w, len(lives)-len(shown), "workload")
+	p.printHidden(w, len(lives)-len(shown), "workload")
 	p.legend(w)
 	if len(queues) > 0 {
 		p.queueRows(w, queues)
@@ -76,12 +77,12 @@ func (p *painter) head() string {
 	if p.Settled {
 		s += fmt.Sprintf("; settled after cycle %d, at %s", p.Rest(), p.time(p.Rest()))
 	} else if p.Wake > 0 {
-		s += fmt.Sprintf("; quiet after cycle %d, at %s, and not settled: time alone may still change decisions, as past use fades", p.Rest(), p.time(p.Rest()))
+		s += fmt.Sprintf("; quiet after cycle %d, at %s, and not settled: time alone may still change decisions, because past use counts less and less", p.Rest(), p.time(p.Rest()))
 	}
 	return s
 }
 
-// layout is how much of a time it takes to tell the cycles apart.
+// layout returns the shortest layout of times in which the cycles differ.
 func (c *Course) layout() string {
 	const second, day = int64(1e9), int64(24 * 3600 * 1e9)
 	switch {
@@ -98,7 +99,7 @@ func (p *painter) measure(lives []*Life, queues []*queueRow) {
 	for _, l := range lives {
 		p.names = max(p.names, utf8.RuneCountInString(l.Job.ID))
 	}
-	tail := 0 // after the bars of a queue
+	tail := 0 // width of the numbers after the bars of a queue
 	for _, q := range queues {
 		p.names = max(p.names, utf8.RuneCountInString(q.name))
 		tail = max(tail, len(q.at(p.Cycle).text())+2)
@@ -116,7 +117,8 @@ func (p *painter) measure(lives []*Life, queues []*queueRow) {
 	}
 }
 
-// axis has a time where there is the room for one, at even distances.
+// axis returns the line with the times. Their distances are equal, and large enough
+// that they do not overlap.
 func (p *painter) axis() string {
 	width := len(p.clock) + 1
 	step := 1
@@ -135,14 +137,14 @@ func (p *painter) axis() string {
 	return strings.TrimRight(line, " ")
 }
 
-// column are the first and the last cycle of a column.
+// column returns the first and the last cycle of a column.
 func (p *painter) column(i int) (first, last int) { return i*p.per + 1, min((i+1)*p.per, p.Cycle) }
 
-// row draws a workload. Of several cycles an eviction is shown before all else,
-// then how it stood after the last.
+// row draws a workload. A column of several cycles shows an eviction if one of them
+// has one, and the mark of the last cycle otherwise.
 func (p *painter) row(w io.Writer, l *Life) {
 	var cells []Mark
-	next := 0 // of the changes
+	next := 0 // index into l.marks
 	for i := range p.columns {
 		first, last := p.column(i)
 		m := l.Mark(last)
@@ -160,7 +162,7 @@ func (p *painter) row(w io.Writer, l *Life) {
 	fmt.Fprintf(w, "  %-*s  %s\n", p.names, explain.Clip(l.Job.ID, p.names), p.paint(cells))
 }
 
-// paint colours runs of equal marks.
+// paint returns the marks of a row, with colors.
 func (p *painter) paint(cells []Mark) string {
 	for len(cells) > 0 && cells[len(cells)-1] == Absent {
 		cells = cells[:len(cells)-1]
@@ -171,7 +173,7 @@ func (p *painter) paint(cells []Mark) string {
 		for ; k < len(cells) && cells[k] == m; k++ {
 		}
 		text := strings.Repeat(string(m), (k-i)*p.cell)
-		if m == Done { // it ended once
+		if m == Done { // the end is shown as a single character
 			text = fmt.Sprintf("%-*s", p.cell, string(m))
 			if k == len(cells) {
 				text = string(m)
@@ -205,14 +207,15 @@ func (p *painter) legend(w io.Writer) {
 	fmt.Fprintf(w, "\n  %s\n", strings.Join(parts, "   "))
 }
 
-func (p *painter) most(n int) int {
+// rows returns how many of n rows are shown.
+func (p *painter) rows(n int) int {
 	if p.wide {
 		return n
 	}
 	return min(n, maxRows)
 }
 
-func (p *painter) rest(w io.Writer, n int, noun string) {
+func (p *painter) printHidden(w io.Writer, n int, noun string) {
 	if n > 0 {
 		fmt.Fprintf(w, "  … and %s; -o wide shows all\n", numeral.Count(n, "more "+noun))
 	}

@@ -19,9 +19,10 @@ func picture(c *timeline.Course, style explain.Style, wide bool) string {
 	return out.String()
 }
 
-// TestPicture: there is room for 24 columns, so each is 4 of the 82 cycles. Low
-// is evicted in cycle 32, the last of the eighth column; high runs in cycle 33
-// and ends in 34; low runs again from then for 40 cycles.
+// TestPicture draws 82 cycles. The output is wide enough for 24 columns, so that a
+// column is 4 cycles. low is evicted in cycle 32, which is the last one of the eighth
+// column. high runs in cycle 33 and ends in cycle 34, in which low starts again and
+// then runs for 40 cycles.
 func TestPicture(t *testing.T) {
 	c := course(t, newEngine(t, pusher{}), timeline.Options{Cycles: 90},
 		enginetest.Job("low").Devices(2).Preemptible().RunFor(40*minute),
@@ -34,7 +35,7 @@ func TestPicture(t *testing.T) {
   job/high             ○✓
   job/half                          █
 
-  ○ promised room   █ running   ~ evicted   ✓ ended   a column is 4 cycles
+  ○ reserved   █ running   ~ evicted   ✓ ended   a column is 4 cycles
 
   queues: devices used of the fair share (▁ to █, + is more); at the end
   default       ██████████████████··█  0.5/0.5
@@ -43,12 +44,12 @@ func TestPicture(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := picture(c, explain.Style{Width: 49, Color: true}, false); !strings.Contains(got, "\x1b[31m~\x1b[0m") {
-		t.Errorf("no colours in\n%s", got)
+		t.Errorf("no colors in\n%s", got)
 	}
 }
 
-// TestPictureIsNeverWiderThanAsked, whatever the number of cycles.
-func TestPictureIsNeverWiderThanAsked(t *testing.T) {
+// TestPictureFitsWidth checks the width of the picture for many numbers of cycles.
+func TestPictureFitsWidth(t *testing.T) {
 	for cycles := 1; cycles < 400; cycles += 7 {
 		c := course(t, newEngine(t), timeline.Options{Cycles: cycles}, enginetest.Job("a-name-of-some-length-that-is-too-long").Devices(2).RunFor(int64(cycles)*minute))
 		for _, width := range []int{60, 80, 133} {
@@ -61,7 +62,7 @@ func TestPictureIsNeverWiderThanAsked(t *testing.T) {
 	}
 }
 
-func TestPictureCountsWhatItLeavesOut(t *testing.T) {
+func TestPictureCountsHiddenRows(t *testing.T) {
 	var parts []enginetest.Part
 	for i := range 45 {
 		parts = append(parts, enginetest.Job(fmt.Sprintf("j%02d", i)).Share(1, 10))
@@ -80,7 +81,7 @@ func TestPictureCountsWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// TestCoresWithoutDevices: where no node has devices, queues are measured by cores.
+// TestCoresWithoutDevices checks that the use of cores is shown if no node has devices.
 func TestCoresWithoutDevices(t *testing.T) {
 	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi"), enginetest.Job("j").CPU(6000, "1Gi"))
 	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Every: minute})

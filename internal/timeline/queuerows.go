@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 )
 
-// queueRow is how one queue fared with one resource.
+// queueRow is the use of one resource by one queue over time.
 type queueRow struct {
 	name    string
 	changes []queueChange
@@ -22,7 +22,7 @@ type queueChange struct {
 	Queue
 }
 
-// queues gathers the rows out of the frames, in the order of the tree.
+// queues collects the rows from the frames, in the order of the tree of queues.
 func (p *painter) queues() []*queueRow {
 	var out []*queueRow
 	known := map[[2]string]*queueRow{}
@@ -48,7 +48,7 @@ func (p *painter) queues() []*queueRow {
 	return out
 }
 
-// at is how the queue stood after the cycle, nil before it counted.
+// at returns the use of the queue after the cycle, or nil if none was recorded yet.
 func (r *queueRow) at(cycle int) *Queue {
 	i, found := slices.BinarySearchFunc(r.changes, cycle, func(c queueChange, at int) int { return cmp.Compare(c.cycle, at) })
 	if found {
@@ -62,8 +62,8 @@ func (r *queueRow) at(cycle int) *Queue {
 
 var levels = []rune("▁▂▃▄▅▆▇█")
 
-// queueRows draws what each queue uses of its fair share: as numbers where they
-// fit, else as bars.
+// queueRows draws the part of its fair share that each queue uses: as numbers if the
+// columns are wide enough, and as bars otherwise.
 func (p *painter) queueRows(w io.Writer, rows []*queueRow) {
 	what := ""
 	if !p.numbers {
@@ -74,7 +74,7 @@ func (p *painter) queueRows(w io.Writer, rows []*queueRow) {
 		resource = "cores"
 	}
 	fmt.Fprintf(w, "\n  queues: %s used of the fair share%s\n", resource, what)
-	shown := rows[:p.most(len(rows))]
+	shown := rows[:p.rows(len(rows))]
 	for _, r := range shown {
 		line := ""
 		for i := range p.columns {
@@ -86,7 +86,7 @@ func (p *painter) queueRows(w io.Writer, rows []*queueRow) {
 		}
 		fmt.Fprintf(w, "  %-*s  %s\n", p.names, explain.Clip(r.name, p.names), strings.TrimRight(line, " "))
 	}
-	p.rest(w, len(rows)-len(shown), "queue")
+	p.printHidden(w, len(rows)-len(shown), "queue")
 }
 
 func (p *painter) queueCell(q *Queue) string {
@@ -108,7 +108,8 @@ func (p *painter) queueCell(q *Queue) string {
 
 func (q *Queue) text() string { return amount(q.Used) + "/" + amount(q.Share) }
 
-// amount is short: it keeps one decimal, and none of large numbers.
+// amount formats a number with one decimal place, or none if it is an integer or is
+// 10 or more.
 func amount(v float64) string {
 	if v >= 10 || v == float64(int(v)) {
 		return strconv.FormatFloat(v, 'f', 0, 64)

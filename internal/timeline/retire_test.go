@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/internal/timeline"
 )
 
-// TestRetiredEnd: who was retired leaves, ends, and does not start over.
-func TestRetiredEnd(t *testing.T) {
+// TestRetiredJobsEnd checks that a retired replica stops, ends, and is not placed again.
+func TestRetiredJobsEnd(t *testing.T) {
 	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
 		enginetest.Job("m-0").Set("m", 1).Devices(1).On("a"), enginetest.Job("m-1").Set("m", 1).Created(1).Devices(1).On("a"),
 		enginetest.Job("m-2").Set("m", 1).Created(2).Devices(1))

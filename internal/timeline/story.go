@@ -11,13 +11,14 @@ import (
 	"github.com/berth-project/berth/internal/numeral"
 )
 
-// maxLines is how many events are told unless all are asked for.
+// maxLines is the number of events that are shown if wide is not set.
 const maxLines = 40
 
 func (p *painter) time(cycle int) string { return time.Unix(0, p.at(cycle)).UTC().Format(p.clock) }
 
-// Story tells what happened, line by line: those that come or end in one cycle
-// share a line, and what is done to one workload is one. Wide leaves nothing out.
+// Story prints what happened, one event per line. All workloads that arrive in one
+// cycle share a line, and so do all that end. Equal decisions about the tasks of one
+// workload share a line as well. If wide is set, all events are shown.
 func (c *Course) Story(w io.Writer, style explain.Style, wide bool) {
 	p := &painter{Course: c, wide: wide, clock: c.layout()}
 	width := style.Width
@@ -26,7 +27,7 @@ func (c *Course) Story(w io.Writer, style explain.Style, wide bool) {
 	}
 	lines, hidden := 0, 0
 	for _, f := range c.Frames {
-		for _, text := range p.tell(f) {
+		for _, text := range p.sentences(f) {
 			if lines == maxLines && !wide {
 				hidden++
 				continue
@@ -43,11 +44,11 @@ func (c *Course) Story(w io.Writer, style explain.Style, wide bool) {
 	}
 }
 
-// tell puts a frame into sentences.
-func (p *painter) tell(f *Frame) []string {
+// sentences returns a sentence for each event of the frame.
+func (p *painter) sentences(f *Frame) []string {
 	var out []string
-	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	all := func(ids []string, one, many string) {
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	addAll := func(ids []string, one, many string) {
 		most := 4
 		if p.wide {
 			most = len(ids)
@@ -55,57 +56,60 @@ func (p *painter) tell(f *Frame) []string {
 		switch len(ids) {
 		case 0:
 		case 1:
-			say("%s %s", ids[0], one)
+			add("%s %s", ids[0], one)
 		default:
-			say("%s %s", explain.List(ids, most), many)
+			add("%s %s", explain.List(ids, most), many)
 		}
 	}
-	all(f.Ends, "ends", "end")
-	all(f.Arrivals, "arrives", "arrive")
+	addAll(f.Ends, "ends", "end")
+	addAll(f.Arrivals, "arrives", "arrive")
 	for _, id := range f.Withdrawn {
-		say("%s loses the room it was promised", id)
+		add("%s loses its reservation", id)
 	}
-	type act struct{ workload, action, cause string }
-	var acts []act
-	nodes := map[act][]string{}
-	tasks := map[act]int{}
+	type event struct{ workload, action, cause string }
+	var events []event
+	nodes := map[event][]string{}
+	tasks := map[event]int{}
 	for _, d := range f.Decisions {
-		a := act{d.Workload, d.Action, explain.CauseText(d.For, d.Reason, d.Landing)}
+		a := event{d.Workload, d.Action, explain.CauseText(d.For, d.Reason, d.Landing)}
 		if d.For != "" {
 			a.cause = "for " + a.cause
 		}
 		if tasks[a]++; tasks[a] == 1 {
-			acts = append(acts, a)
+			events = append(events, a)
 		}
 		if list := nodes[a]; len(list) == 0 || list[len(list)-1] != d.Node {
 			nodes[a] = append(list, d.Node)
 		}
 	}
-	for _, a := range acts {
+	for _, a := range events {
 		where := explain.List(nodes[a], 4)
 		l := p.Life(a.workload)
 		switch a.action {
 		case "Evict":
-			some := ""
+			subject, verb := a.workload, "is"
 			if tasks[a] < len(l.Job.Tasks()) {
-				some = fmt.Sprintf(", %s of it,", numeral.Count(tasks[a], "task"))
+				subject = numeral.Count(tasks[a], "task") + " of " + a.workload
+				if tasks[a] > 1 {
+					verb = "are"
+				}
 			}
-			say("%s%s evicted %s", a.workload, some, a.cause)
+			add("%s %s evicted %s", subject, verb, a.cause)
 		case "Nominate":
-			say("%s is promised room on %s", a.workload, where)
+			add("%s is nominated to %s", a.workload, where)
 		default:
 			before := l.Mark(f.Cycle - 1)
 			if before == Running || before == Part {
-				say("%s grows by %s on %s", a.workload, numeral.Count(tasks[a], "task"), where)
+				add("%s grows by %s on %s", a.workload, numeral.Count(tasks[a], "task"), where)
 			} else {
-				say("%s starts on %s", a.workload, where)
+				add("%s starts on %s", a.workload, where)
 			}
 		}
 	}
 	return out
 }
 
-// Text is the summary for people.
+// Text prints the summary as text.
 func (s Summary) Text(w io.Writer) {
 	parts := []string{}
 	for _, x := range []struct {

@@ -7,42 +7,46 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Workload is how one workload fared.
+// Workload is the history of one workload.
 type Workload struct {
 	Workload string `json:"workload"`
 	Queue    string `json:"queue"`
-	Arrived  string `json:"arrived,omitempty"` // absent: it is still to come
+	Arrived  string `json:"arrived,omitempty"` // absent if it has not arrived
 	Ended    string `json:"ended,omitempty"`
-	// State after the last cycle: Coming, Waiting, Promised, Part, Running, Evicted or Ended.
+	// State is the status after the last cycle: Coming (it has not arrived), Waiting,
+	// Promised (nodes are reserved for tasks of it, and none runs), Part (some of its
+	// tasks run), Running, Evicted or Ended.
 	State     string `json:"state"`
-	Waited    string `json:"waited"`              // while its minimum did not run, after evictions too
-	Evictions int    `json:"evictions,omitempty"` // of its tasks
+	Waited    string `json:"waited"`              // time in which its minimum did not run, including the time after evictions
+	Evictions int    `json:"evictions,omitempty"` // number of its tasks that were evicted
 }
 
-// Summary is how it went, from the first cycle to the last.
+// Summary has the totals from the first cycle to the last.
 type Summary struct {
-	Arrived int `json:"arrived"` // workloads
+	Arrived int `json:"arrived"` // number of workloads that have arrived
 	Ended   int `json:"ended"`
-	Running int `json:"running"` // at the end, with at least their minimum
-	Waiting int `json:"waiting"` // at the end
+	Running int `json:"running"` // after the last cycle, with at least their minimum
+	Waiting int `json:"waiting"` // after the last cycle
 	Coming  int `json:"coming"`  // created after the last cycle
-	// Makespan is the time to the last end; absent while a workload with a run time has not ended.
+	// Makespan is the time until the last workload with a run time ends. It is absent
+	// if one of them has not ended.
 	Makespan string `json:"makespan,omitempty"`
-	// MeanWait and MaxWait are over all workloads that did not run from the start or had to wait later.
+	// MeanWait and MaxWait do not count workloads that ran at the start and never waited.
 	MeanWait string `json:"meanWait"`
 	MaxWait  string `json:"maxWait"`
 	Longest  string `json:"longest,omitempty"` // the workload that waited longest
-	// DeviceHours that tasks have run on, of those that were Offered; a third of a
-	// device counts as a third.
+	// DeviceHours is the device time that tasks have used, and Offered that of all
+	// devices. A task that holds a third of a device uses a third of its time.
 	DeviceHours float64 `json:"deviceHours"`
 	Offered     float64 `json:"offered"`
-	Utilization float64 `json:"utilization"` // of the devices, 0 to 1
-	Evictions   int     `json:"evictions"`   // of tasks
-	// Lost are device-hours of work that evicted tasks and torn gangs had done.
+	Utilization float64 `json:"utilization"` // DeviceHours divided by Offered
+	Evictions   int     `json:"evictions"`   // number of evicted tasks
+	// Lost is the device time that was used by tasks that were evicted, and by the
+	// remaining tasks of gangs that lost their minimum.
 	Lost float64 `json:"lost"`
 }
 
-// Result sums the course up.
+// Result returns the course in the form that is printed as JSON.
 func (c *Course) Result() *Result {
 	out := &Result{Start: Stamp(c.Start), Every: Span(c.Every), Cycles: c.Cycle, Frames: c.Frames, Workloads: []Workload{}, Summary: c.Summary()}
 	if c.Settled {
@@ -71,7 +75,7 @@ var names = map[Mark]string{
 	Running: "Running", Evicted: "Evicted", Done: "Ended",
 }
 
-// Summary counts.
+// Summary returns the totals of the course.
 func (c *Course) Summary() Summary {
 	s := Summary{Evictions: c.evictions, Lost: c.hours(c.lost), DeviceHours: c.hours(c.used)}
 	last, timed, ended := 0, 0, 0
@@ -122,7 +126,7 @@ func (c *Course) Summary() Summary {
 	return s
 }
 
-// hours turns thousandths of a device, times cycles, into device-hours.
+// hours converts thousandths of a device, multiplied by cycles, to device-hours.
 func (c *Course) hours(milliCycles int64) float64 {
 	h := float64(milliCycles) * time.Duration(c.Every).Hours() / 1000
 	return math.Round(h*1000) / 1000

@@ -1,10 +1,11 @@
-// Package timeline runs the engine cycle after cycle on a virtual clock and keeps
-// what happened: jobs arrive, start, are evicted, start over and end.
+// Package timeline simulates a period of time. It runs one session of the engine in
+// each cycle of a virtual clock, and records what happens: jobs arrive, start, are
+// evicted, start again and end.
 //
-// It decides nothing, and it reads no clock: equal input gives an equal course.
-// Everything happens at the cycles; what is over between two of them is over at
-// the second. It keeps changes, never copies of the books: a cycle in which
-// nothing happens costs no memory.
+// It makes no decisions of its own and does not read the clock of the machine, so
+// that equal input gives an equal course. Everything happens at a cycle: a run time
+// that ends between two cycles ends at the later one. The package records changes
+// and never copies State, so that a cycle in which nothing happens needs no memory.
 package timeline
 
 import (
@@ -20,33 +21,37 @@ import (
 	"github.com/berth-project/berth/internal/sim"
 )
 
-// Options are what a course gets from outside. Times are in nanoseconds.
+// Options are the settings of Run. Times are in nanoseconds.
 type Options struct {
+	// Cycles is the maximum number of cycles.
 	Cycles int
-	// Start of the clock, since 1970. Jobs created after it arrive later.
+	// Start is the time of the first cycle, since 1970. A job that is created after it
+	// arrives in a later cycle.
 	Start int64
-	// Every is how far the clock goes from cycle to cycle.
+	// Every is the time between two cycles.
 	Every int64
-	// Grace is how long an evicted task takes to leave; it is gone in the next cycle at the earliest.
+	// Grace is how long an evicted task takes to stop. It has stopped in the next cycle
+	// at the earliest.
 	Grace  int64
 	Search engine.Search
-	// Awaits are the nodes that are to be made at the start; a course does not make them.
+	// Awaits lists the nodes that a provisioner is expected to create. They are
+	// mentioned in refusals; Run does not create them.
 	Awaits explain.Awaits
-	// Watch, where given, sees the course after every session.
+	// Watch is called after every cycle, if it is not nil.
 	Watch func(*Course)
 }
 
-// The bounds of a course.
+// The limits of a course.
 const (
 	MaxCycles = 1_000_000
-	// maxChanges are kept, at some 200 bytes each.
+	// maxChanges is the number of changes that are recorded. One takes about 200 bytes.
 	maxChanges = 4_000_000
 )
 
-// latest is the end of what the clock can show.
+// latest is the latest time that the clock can show.
 var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// Check reports options that make no sense, and what to write instead.
+// Check returns an error if an option is out of range.
 func (o *Options) Check() error {
 	switch {
 	case o.Cycles < 1 || o.Cycles > MaxCycles:
@@ -58,38 +63,39 @@ func (o *Options) Check() error {
 	case o.Start < 0 || o.Start > latest:
 		return fmt.Errorf("start: want a time from 1970 to 2200")
 	case int64(o.Cycles) > (latest-o.Start)/o.Every:
-		return fmt.Errorf("cycles: %d of %s go beyond the year 2200; give fewer or shorter ones", o.Cycles, Span(o.Every))
+		return fmt.Errorf("cycles: %d cycles of %s end after the year 2200; use fewer or shorter cycles", o.Cycles, Span(o.Every))
 	}
 	return nil
 }
 
-// Course is what happened.
+// Course records what happened in a simulation over time.
 type Course struct {
-	State        *cluster.State // as it stands after the last cycle
+	State        *cluster.State // after the last cycle
 	Start, Every int64
-	Cycle        int // the last one that was run, counted from 1
-	// Settled: nothing can change any more. The course then ends before its time.
+	Cycle        int // the last cycle that was run, counted from 1
+	// Settled reports that nothing can change any more. The course then ends before
+	// Options.Cycles is reached.
 	Settled bool
-	// Wake is when time alone may next change a decision, although nothing happens, as
-	// where past use fades; 0: it does not.
+	// Wake is the next time at which a decision may change although nothing happens,
+	// for example because past use counts less and less. It is 0 if there is none.
 	Wake     int64
 	Frames   []*Frame          // of the cycles in which something happened
-	Lives    []*Life           // one for each job, by ID
-	Refusals []*engine.Refusal // once it has ended: what waits, and why
-	Phrases  explain.Phrases   // of the engine that ran it
+	Lives    []*Life           // one for each job, sorted by ID
+	Refusals []*engine.Refusal // of the jobs that are pending after the last cycle
+	Phrases  explain.Phrases   // of the engine that ran the course
 
-	used, lost int64 // thousandths of a device, times cycles
+	used, lost int64 // thousandths of a device, multiplied by cycles
 	devices    int64 // thousandths of all devices
 	evictions  int
 }
 
-// Now is the clock of the last cycle.
+// Now returns the time of the last cycle.
 func (c *Course) Now() int64 { return c.at(max(1, c.Cycle)) }
 
 func (c *Course) at(cycle int) int64 { return c.Start + int64(cycle-1)*c.Every }
 
-// Rest is the last cycle in which anything happened; once the course has settled
-// it stays as it was then.
+// Rest returns the last cycle in which anything happened, or 1. A settled course
+// does not change after this cycle.
 func (c *Course) Rest() int {
 	if len(c.Frames) == 0 {
 		return 1
@@ -97,7 +103,7 @@ func (c *Course) Rest() int {
 	return c.Frames[len(c.Frames)-1].Cycle
 }
 
-// Life finds a job's life, nil if there never was such a job.
+// Life returns the life of a job, or nil if the course has no such job.
 func (c *Course) Life(id string) *Life {
 	i, ok := slices.BinarySearchFunc(c.Lives, id, func(l *Life, id string) int { return strings.Compare(l.Job.ID, id) })
 	if !ok {
@@ -106,27 +112,27 @@ func (c *Course) Life(id string) *Life {
 	return c.Lives[i]
 }
 
-// runner makes the course.
+// runner runs a course.
 type runner struct {
 	*Course
-	engine  *engine.Engine
-	options Options
-	coming  []*Life // that have not arrived, first come first
-	leaving []departure
-	since   map[*cluster.Task]int // the cycle in which a bound task started
-	usage   usage
-	told    map[string]told
-	waiting []*cluster.Job // after the last cycle, in the order of their turns
-	changes int
+	engine    *engine.Engine
+	options   Options
+	coming    []*Life               // the jobs that have not arrived, in the order in which they will
+	releasing []release             // the evicted tasks that have not stopped
+	since     map[*cluster.Task]int // the cycle in which a bound task started
+	usage     usage
+	reported  map[string]reported // by the ID of the job
+	waiting   []*cluster.Job      // pending after the last cycle, in the order of their turns
+	changes   int
 }
 
-// Run runs the cycles over the state, which it changes. It ends early once
+// Run runs the cycles over the state, which it changes. It ends early when
 // nothing can change any more.
 func Run(e *engine.Engine, state *cluster.State, o Options) (*Course, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	r := begin(e, state, o)
+	r := newRunner(e, state, o)
 	for r.Cycle < o.Cycles && !r.Settled {
 		if err := r.step(); err != nil {
 			return nil, err
@@ -138,26 +144,27 @@ func Run(e *engine.Engine, state *cluster.State, o Options) (*Course, error) {
 	return r.Course, nil
 }
 
-// step is one cycle.
+// step runs one cycle.
 func (r *runner) step() error {
 	if r.Cycle > 0 {
-		r.pass()
+		r.countCycle()
 	}
 	r.Cycle++
 	f := &Frame{Cycle: r.Cycle, Time: Stamp(r.Now())}
-	r.end(f)                            // 1. jobs whose run time is over end
-	if err := r.depart(f); err != nil { // 2. tasks that were evicted leave
+	r.endJobs(f)                         // 1. jobs that have run for their run time end
+	if err := r.release(f); err != nil { // 2. tasks that were evicted stop
 		return err
 	}
-	if err := r.arrive(f); err != nil { // 3. jobs whose time has come arrive
+	if err := r.addArrivals(f); err != nil { // 3. jobs that were created since the last cycle arrive
 		return err
 	}
 	out, err := r.session(true) // 4. the engine decides
-	asked := false
-	if err == nil && len(out.Decisions) == 0 && r.settled() {
-		// Before anybody says that nothing changes any more, all are asked again.
+	triedAll := false
+	if err == nil && len(out.Decisions) == 0 && r.canSettle() {
+		// A patient session does not try parked jobs. Before the course is declared
+		// settled, a second session tries all jobs.
 		events := out.Events
-		asked = true
+		triedAll = true
 		out, err = r.session(false)
 		out.Events = append(events, out.Events...)
 		r.Wake = out.NextWake
@@ -169,21 +176,21 @@ func (r *runner) step() error {
 		return err
 	}
 	r.record(f, &out)
-	r.retire(f)
-	r.observe(&out)
+	r.endRetired(f)
+	r.updateLives(&out)
 	if !f.empty() || r.Cycle == 1 {
 		f.Queues = r.usage.changes(r.State)
 	}
-	r.Settled = len(f.Decisions)+len(f.Withdrawn) == 0 && r.settled()
+	r.Settled = len(f.Decisions)+len(f.Withdrawn) == 0 && r.canSettle()
 	switch {
-	case asked:
+	case triedAll:
 		r.Refusals = nil
 		for _, x := range out.Refusals {
 			r.Refusals = append(r.Refusals, r.refusal(x))
 			r.Refusals[len(r.Refusals)-1].Settled = r.Settled
 		}
 	case r.Cycle == r.options.Cycles:
-		r.Refusals = r.lastSaid(r.waiting)
+		r.Refusals = r.lastRefusals(r.waiting)
 	}
 	if f.empty() {
 		return nil
@@ -191,21 +198,23 @@ func (r *runner) step() error {
 	r.Wake = 0
 	r.Frames = append(r.Frames, f)
 	if r.changes += f.changes(); r.changes > maxChanges {
-		return fmt.Errorf("more than %d things have happened by cycle %d; give fewer cycles, or longer ones", maxChanges, r.Cycle)
+		return fmt.Errorf("more than %d changes have happened by cycle %d; use fewer or longer cycles", maxChanges, r.Cycle)
 	}
 	return nil
 }
 
-// leastHold is how long room is held for somebody at least: ten minutes, or twice
-// what those take who leave it.
-const leastHold = int64(600_000_000_000)
+// minHold is how long a reservation is kept at least. If the victims take more than
+// half of this time to stop, it is kept for twice the time that they take.
+const minHold = int64(10 * time.Minute)
 
 func (r *runner) session(patient bool) (engine.Outcome, error) {
 	now := r.Now()
 	if r.Start == 0 {
-		now++ // in every cycle: a task that started at 0 would count as one that ran before anybody looked
+		// A start at 0 means that the start is not known. One nanosecond is added in
+		// every cycle, so that the time between cycles is right.
+		now++
 	}
-	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(leastHold, 2*r.options.Grace)})
+	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(minHold, 2*r.options.Grace)})
 	out, err := s.Run()
 	if r.Cycle == r.options.Cycles {
 		r.waiting = s.Order(r.State.Pending())
@@ -213,17 +222,17 @@ func (r *runner) session(patient bool) (engine.Outcome, error) {
 	return out, errors.Join(err, s.Close())
 }
 
-// settled reports whether the next cycles cannot differ from this one, which has
-// decided nothing: nothing is to come, and time alone changes nothing. What it
-// could change is who is protected by a minimum run time, and only for the sake
-// of somebody who waits, and what plugins ask for another session for, such as
-// shares that move while past use fades.
-func (r *runner) settled() bool {
-	if len(r.coming) > 0 || len(r.leaving) > 0 || len(r.State.View().Nominated()) > 0 || r.Wake > r.Now() {
+// canSettle reports whether all later cycles are equal to this one, provided that
+// this cycle has made no decision: no job will arrive or end, no task will stop, and
+// time alone changes nothing. Time alone could end the protection of a task by a
+// minimum run time, which matters only if a job is pending. It could also change
+// what made a plugin request another session, such as shares that depend on past use.
+func (r *runner) canSettle() bool {
+	if len(r.coming) > 0 || len(r.releasing) > 0 || len(r.State.View().Nominated()) > 0 || r.Wake > r.Now() {
 		return false
 	}
 	for _, l := range r.Lives {
-		if l.here() && (l.Began >= 0 && l.Job.RunFor > 0 || l.Began < 0 && l.Job.Running()) {
+		if l.present() && (l.Began >= 0 && l.Job.RunFor > 0 || l.Began < 0 && l.Job.Running()) {
 			return false
 		}
 	}

@@ -18,8 +18,8 @@ import (
 
 const minute = int64(time.Minute)
 
-// pusher evicts for a job: all tasks of jobs of lower priority, or only the
-// first task where one is enough.
+// pusher evicts all tasks of jobs of lower priority for a job. If one is set, it
+// stops as soon as the job can be placed.
 type pusher struct{ one bool }
 
 func (pusher) Name() string { return "Pusher" }
@@ -72,7 +72,7 @@ func course(t *testing.T, e *engine.Engine, o timeline.Options, parts ...enginet
 	return c
 }
 
-// marks spells how each job stood after each cycle.
+// marks returns the marks of each job, one character for each cycle.
 func marks(c *timeline.Course) map[string]string {
 	out := map[string]string{}
 	for _, l := range c.Lives {
@@ -101,7 +101,7 @@ func TestCourse(t *testing.T) {
 			options: timeline.Options{Cycles: 9},
 			want:    map[string]string{}, settled: true,
 		},
-		"one that runs on": {
+		"a job without a run time": {
 			options: timeline.Options{Cycles: 9},
 			parts:   []enginetest.Part{enginetest.Job("j").Devices(1)},
 			want:    map[string]string{"job/j": "██"}, settled: true,
@@ -111,40 +111,40 @@ func TestCourse(t *testing.T) {
 			parts:   []enginetest.Part{enginetest.Job("a").Devices(2).RunFor(2 * minute), enginetest.Job("b").Devices(2).RunFor(1)},
 			want:    map[string]string{"job/a": "██✓✓", "job/b": "··█✓"}, settled: true,
 		},
-		"it is over before it has come to rest": {
+		"the cycles end before the job": {
 			options: timeline.Options{Cycles: 2},
 			parts:   []enginetest.Part{enginetest.Job("a").Devices(2).RunFor(2 * minute)},
 			want:    map[string]string{"job/a": "██"},
 		},
-		"what was created later comes later": {
+		"a job that is created later arrives later": {
 			options: timeline.Options{Cycles: 9, Start: 10 * minute},
 			parts:   []enginetest.Part{enginetest.Job("a").Created(11*minute + 1).Devices(1), enginetest.Job("b").Created(10 * minute).Devices(1), enginetest.Job("c").Created(99 * minute).Devices(1)},
 			want:    map[string]string{"job/a": "  ███████", "job/b": "█████████", "job/c": "         "},
 		},
-		"what runs was there, whenever it was created": {
+		"a running job is present whenever it was created": {
 			options: timeline.Options{Cycles: 9, Start: minute},
 			parts:   []enginetest.Part{enginetest.Job("a").Created(5 * minute).Devices(1).On("a")},
 			want:    map[string]string{"job/a": "█"}, settled: true,
 		},
-		"the evicted one starts over": {
+		"an evicted job starts again": {
 			options: timeline.Options{Cycles: 20},
 			plugins: []engine.Plugin{pusher{}},
 			parts:   []enginetest.Part{low(), high()},
 			want:    map[string]string{"job/low": "██~··███✓", "job/high": "  ○██✓✓✓✓"}, settled: true,
 		},
-		"a grace lets it stay for a while": {
+		"an evicted job stops after the grace period": {
 			options: timeline.Options{Cycles: 20, Grace: 2*minute + 1},
 			plugins: []engine.Plugin{pusher{}},
 			parts:   []enginetest.Part{low(), high()},
 			want:    map[string]string{"job/low": "██~~~··███✓", "job/high": "  ○○○██✓✓✓✓"}, settled: true,
 		},
-		"a gang that lost one of its members starts over": {
+		"a gang that lost one of its tasks starts again": {
 			options: timeline.Options{Cycles: 20},
 			plugins: []engine.Plugin{pusher{one: true}},
 			parts:   []enginetest.Part{enginetest.Job("low").Gang(2).Devices(1).Preemptible().RunFor(3 * minute), enginetest.Job("high").Priority(1).Devices(1).Created(2 * minute).RunFor(minute)},
 			want:    map[string]string{"job/low": "██~▄███✓", "job/high": "  ○█✓✓✓✓"}, settled: true,
 		},
-		"an elastic one goes on without the rest": {
+		"a job that keeps its minimum continues": {
 			options: timeline.Options{Cycles: 20},
 			plugins: []engine.Plugin{pusher{one: true}},
 			parts:   []enginetest.Part{enginetest.Job("low").Gang(2).Min(1).Devices(1).Preemptible().RunFor(5 * minute), enginetest.Job("high").Priority(1).Devices(1).Created(2 * minute).RunFor(minute)},
@@ -163,8 +163,9 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// TestSummary does the sums by hand: low runs for 2 cycles on 2 devices for
-// nothing, waits for 3 and runs for 3; high waits for 1 and runs for 2.
+// TestSummary compares with sums that were computed by hand. low runs on 2 devices
+// for 2 cycles, which are lost, waits for 3 and runs for 3. high waits for 1 cycle
+// and runs for 2.
 func TestSummary(t *testing.T) {
 	c := course(t, newEngine(t, pusher{}), timeline.Options{Cycles: 20, Every: 60 * minute},
 		enginetest.Job("low").Devices(2).Preemptible().RunFor(180*minute),
@@ -178,16 +179,16 @@ func TestSummary(t *testing.T) {
 	}
 	var story bytes.Buffer
 	c.Story(&story, explain.Style{}, false)
-	for _, line := range []string{"02:00  job/low evicted for job/high (Pushed)\n", "02:00  job/high is promised room on a\n", "03:00  job/high starts on a\n", "08:00  job/low ends\n"} {
+	for _, line := range []string{"02:00  job/low is evicted for job/high (Pushed)\n", "02:00  job/high is nominated to a\n", "03:00  job/high starts on a\n", "08:00  job/low ends\n"} {
 		if !strings.Contains(story.String(), line) {
 			t.Errorf("no line %q in\n%s", line, story.String())
 		}
 	}
 }
 
-// TestTornGangLosesAll: one of two members is evicted after two cycles; what the
-// other has done is lost as well, though it stays.
-func TestTornGangLosesAll(t *testing.T) {
+// TestLostWorkOfGang evicts one of two tasks of a gang after two cycles. The work of
+// the other task is lost as well, although it is not evicted.
+func TestLostWorkOfGang(t *testing.T) {
 	c := course(t, newEngine(t, pusher{one: true}), timeline.Options{Cycles: 20, Every: 60 * minute},
 		enginetest.Job("low").Gang(2).Devices(1).Preemptible().RunFor(180*minute),
 		enginetest.Job("high").Priority(1).Devices(1).Created(120*minute).RunFor(60*minute))
@@ -196,8 +197,9 @@ func TestTornGangLosesAll(t *testing.T) {
 	}
 }
 
-// TestLeavingAtTheStart: what is on its way out when the clock starts does not come back.
-func TestLeavingAtTheStart(t *testing.T) {
+// TestReleasingAtStart checks that a task that is already stopping when the clock
+// starts is not placed again.
+func TestReleasingAtStart(t *testing.T) {
 	s := enginetest.State(node(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("new").Devices(2))
 	old := s.Job("job/old").Tasks()[0]
 	if err := s.Apply(cluster.TaskSeen{Task: old.Ref(), Node: "a", Leaving: true}); err != nil {
@@ -212,9 +214,9 @@ func TestLeavingAtTheStart(t *testing.T) {
 	}
 }
 
-// TestProtectionIsWaitedFor: while a minimum run time protects somebody, those
-// who wait may still get their turn, so the course has not settled.
-func TestProtectionIsWaitedFor(t *testing.T) {
+// TestNotSettledWhileProtected checks that a course with pending jobs does not settle
+// while a minimum run time may protect a task: the pending jobs may be placed later.
+func TestNotSettledWhileProtected(t *testing.T) {
 	s := enginetest.State(node(), enginetest.Job("a").Devices(2), enginetest.Job("b").Devices(2))
 	if err := s.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: "protected", MinRunBeforeReclaim: 5 * minute}}); err != nil {
 		t.Fatal(err)
@@ -228,15 +230,15 @@ func TestProtectionIsWaitedFor(t *testing.T) {
 	}
 }
 
-// clock keeps what sessions take for now.
+// clock records the time of each session.
 type clock struct{ seen []int64 }
 
 func (*clock) Name() string                      { return "Clock" }
 func (c *clock) OnSessionOpen(s *engine.Session) { c.seen = append(c.seen, s.Now) }
 
-// A clock that starts in 1970 is ahead by a nanosecond, but goes no slower for it:
-// what waits for a minute waits for one cycle.
-func TestClockFromTheStart(t *testing.T) {
+// TestSessionTimes checks the times of the sessions. A clock that starts at 0 is one
+// nanosecond ahead in every cycle, so that the time between cycles is the same.
+func TestSessionTimes(t *testing.T) {
 	for start, want := range map[int64][]int64{0: {1, minute + 1, 2*minute + 1}, minute: {minute, 2 * minute, 3 * minute}} {
 		c := &clock{}
 		course(t, newEngine(t, c), timeline.Options{Cycles: 3, Start: start}, enginetest.Job("runs").Devices(1).RunFor(10*minute))
@@ -246,8 +248,9 @@ func TestClockFromTheStart(t *testing.T) {
 	}
 }
 
-// TestStartedBefore: what runs at the start has run since it started.
-func TestStartedBefore(t *testing.T) {
+// TestStartedBeforeClock checks that the run time of a task counts from its start,
+// which may be before that of the clock.
+func TestStartedBeforeClock(t *testing.T) {
 	s := enginetest.State(node(), enginetest.Job("j").Devices(2).RunFor(5*minute).On("a").Started(7*minute))
 	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Start: 10 * minute, Every: minute})
 	if err != nil {
@@ -258,8 +261,9 @@ func TestStartedBefore(t *testing.T) {
 	}
 }
 
-// TestQuietCyclesKeepNothing: memory grows with what happens, not with cycles.
-func TestQuietCyclesKeepNothing(t *testing.T) {
+// TestNoFramesForQuietCycles checks that cycles in which nothing happens are not
+// recorded, so that they need no memory.
+func TestNoFramesForQuietCycles(t *testing.T) {
 	c := course(t, newEngine(t), timeline.Options{Cycles: 50_000}, enginetest.Job("j").Devices(1).RunFor(40_000*minute))
 	if len(c.Frames) != 2 || c.Cycle != 40_001 {
 		t.Errorf("%d frames for %d cycles", len(c.Frames), c.Cycle)
@@ -271,12 +275,12 @@ func TestCheck(t *testing.T) {
 		o    timeline.Options
 		want string
 	}{
-		"no cycles":                 {timeline.Options{Every: 1}, "cycles: want from 1 to 1000000, have 0"},
-		"too many":                  {timeline.Options{Cycles: 1_000_001, Every: 1}, "cycles: want from 1 to 1000000, have 1000001"},
-		"a clock that stands still": {timeline.Options{Cycles: 1}, "every: want more than 0, such as 1m, have 0s"},
-		"grace":                     {timeline.Options{Cycles: 1, Every: 1, Grace: -minute}, "grace: want 0 or more, such as 30s, have -1m"},
-		"start":                     {timeline.Options{Cycles: 1, Every: 1, Start: -1}, "start: want a time from 1970 to 2200"},
-		"too far":                   {timeline.Options{Cycles: 1_000_000, Every: 24 * 60 * minute}, "cycles: 1000000 of 24h go beyond the year 2200; give fewer or shorter ones"},
+		"no cycles":       {timeline.Options{Every: 1}, "cycles: want from 1 to 1000000, have 0"},
+		"too many cycles": {timeline.Options{Cycles: 1_000_001, Every: 1}, "cycles: want from 1 to 1000000, have 1000001"},
+		"every is 0":      {timeline.Options{Cycles: 1}, "every: want more than 0, such as 1m, have 0s"},
+		"negative grace":  {timeline.Options{Cycles: 1, Every: 1, Grace: -minute}, "grace: want 0 or more, such as 30s, have -1m"},
+		"negative start":  {timeline.Options{Cycles: 1, Every: 1, Start: -1}, "start: want a time from 1970 to 2200"},
+		"end after 2200":  {timeline.Options{Cycles: 1_000_000, Every: 24 * 60 * minute}, "cycles: 1000000 cycles of 24h end after the year 2200; use fewer or shorter cycles"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := timeline.Run(newEngine(t), enginetest.State(), c.o); err == nil || err.Error() != c.want {
@@ -286,7 +290,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// waker asks for another session until a time.
+// waker requests another session until a given time.
 type waker struct{ until int64 }
 
 func (waker) Name() string { return "Waker" }
@@ -296,9 +300,9 @@ func (w waker) OnSessionOpen(s *engine.Session) {
 	}
 }
 
-// TestWakeIsWaitedFor: while a plugin asks for another session, time alone may change
-// something, and the course has not settled.
-func TestWakeIsWaitedFor(t *testing.T) {
+// TestNotSettledWhileWoken checks that a course does not settle while a plugin
+// requests another session, because time alone may change a decision.
+func TestNotSettledWhileWoken(t *testing.T) {
 	type end struct {
 		settled      bool
 		cycle, quiet int
@@ -308,7 +312,7 @@ func TestWakeIsWaitedFor(t *testing.T) {
 		cycles int
 		want   end
 	}{
-		"none asks":                {0, 99, end{true, 2, 0}},
+		"no request":               {0, 99, end{true, 2, 0}},
 		"until the plugin is done": {9 * minute, 99, end{true, 10, 0}},
 		"the cycles end before":    {9 * minute, 5, end{false, 5, 1}},
 	} {

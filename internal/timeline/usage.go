@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/internal/fairshare"
 )
 
-// usage knows what was last said of the queues.
+// usage finds out how the use of queues has changed since it was last recorded.
 type usage struct {
 	resources []string
 	last      map[[2]string]Queue
@@ -16,8 +16,8 @@ type usage struct {
 
 func newUsage(s *cluster.State) usage { return usage{Resources(s), map[[2]string]Queue{}} }
 
-// Resources are what queues are measured by: devices, under each name they are
-// asked for by; cores where there are none.
+// Resources returns the names of the resources that a course shows for queues: all
+// names under which devices are requested, or cores if no node has devices.
 func Resources(s *cluster.State) []string {
 	names := map[string]bool{}
 	for _, n := range s.Nodes() {
@@ -31,20 +31,20 @@ func Resources(s *cluster.State) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// changes are the queues that stand otherwise than when it was last asked.
+// changes returns the queues with a use, share or quota that changed since the last call.
 func (u *usage) changes(s *cluster.State) []Queue {
 	var out []Queue
-	// What queues are measured by is divided here even where the profile leaves it
-	// free for all: use is shown beside a share.
+	// The resources are divided here even if the profile does not divide them, because
+	// the use is shown together with a share.
 	tree := fairshare.Shares(s.View(), fairshare.Offered(s.View()), fairshare.Settings{Divide: u.resources})
 	var walk func(list []*fairshare.Queue)
 	walk = func(list []*fairshare.Queue) {
 		for _, q := range list {
 			for _, name := range u.resources {
-				now, counts := stand(q, name)
+				now, relevant := queueUse(q, name)
 				key := [2]string{q.Name, name}
 				last, known := u.last[key]
-				if !counts && !known || known && same(last, now) {
+				if !relevant && !known || known && equal(last, now) {
 					continue
 				}
 				u.last[key] = now
@@ -57,24 +57,25 @@ func (u *usage) changes(s *cluster.State) []Queue {
 	return out
 }
 
-// stand is how the queue stands; it counts if there is anything to say.
-func stand(q *fairshare.Queue, resource string) (Queue, bool) {
-	out := Queue{Queue: q.Name, Resource: resource, Used: thousandths(q.Used.Of(resource))}
-	counts := out.Used > 0
+// queueUse returns the use of a resource by a queue. It is relevant if the queue
+// uses the resource or has a share of it.
+func queueUse(q *fairshare.Queue, resource string) (use Queue, relevant bool) {
+	out := Queue{Queue: q.Name, Resource: resource, Used: fromThousandths(q.Used.Of(resource))}
+	relevant = out.Used > 0
 	for i := range q.Shares {
 		if sh := &q.Shares[i]; sh.Resource == resource {
-			out.Share, counts = thousandths(sh.Share()), true
+			out.Share, relevant = fromThousandths(sh.Share()), true
 			if sh.Quota >= 0 && sh.Quota != cluster.Unlimited {
-				quota := thousandths(sh.Quota)
+				quota := fromThousandths(sh.Quota)
 				out.Quota = &quota
 			}
 		}
 	}
-	return out, counts
+	return out, relevant
 }
 
-func same(a, b Queue) bool {
+func equal(a, b Queue) bool {
 	return a.Used == b.Used && a.Share == b.Share && (a.Quota == nil) == (b.Quota == nil) && (a.Quota == nil || *a.Quota == *b.Quota)
 }
 
-func thousandths(v int64) float64 { return float64(v) / 1000 }
+func fromThousandths(v int64) float64 { return float64(v) / 1000 }

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// BenchmarkAnswer measures a yes and a no to different kinds of request, its
-// shape being known: what an answer costs beyond looking at what changed.
+// BenchmarkAnswer measures placing and refusing several kinds of jobs with shapes that the
+// index already knows. It shows the cost of an answer without that of taking in changes.
 func BenchmarkAnswer(b *testing.B) {
 	for _, nodes := range []int{10_000, 100_000} {
 		e, err := engine.New(standard.Registry(), standard.Profile())
@@ -68,7 +68,7 @@ var answers = []struct {
 	{"no,beside-a-job-that-is-nowhere", false, func() cluster.Job { return beside(devices(1), cluster.JobTerm{}) }},
 }
 
-// devices is a job of tasks with so many devices each.
+// devices returns a job with a task for each count, which requests that many devices.
 func devices(counts ...int) cluster.Job {
 	job := Job(-1, Shapes(1)[0])
 	alt := &job.Alternatives[0]

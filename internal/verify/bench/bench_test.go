@@ -12,9 +12,9 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// BenchmarkDecide measures one decision at a time on a cluster that is kept half
-// full: a job arrives, is placed, and the oldest leaves. decisions/s
-// counts all of that; the percentiles are of placing alone.
+// BenchmarkDecide measures one decision at a time on a cluster that is kept half full: a
+// job arrives, is placed, and the oldest job ends. decisions/s includes all of these
+// steps; the percentiles are of placing alone.
 func BenchmarkDecide(b *testing.B) {
 	for _, shapes := range []int{1, 100} {
 		for _, nodes := range []int{1_000, 10_000, 100_000} {
@@ -33,8 +33,8 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkIndexAgainstScan runs the same decisions with the index and with a
-// full scan, in turn, and reports how many times faster the index is.
+// BenchmarkIndexAgainstScan makes the same decisions alternately with the index and with
+// a scan of all nodes, and reports how many times faster the index is.
 func BenchmarkIndexAgainstScan(b *testing.B) {
 	for _, shapes := range []int{1, 100} {
 		b.Run(fmt.Sprintf("shapes=%d/nodes=10000", shapes), func(b *testing.B) {
@@ -53,20 +53,21 @@ func BenchmarkIndexAgainstScan(b *testing.B) {
 	}
 }
 
-// BenchmarkRank measures the first question about a new shape: every node is judged.
+// BenchmarkRank measures the first decision for a new shape, for which all nodes are
+// filtered and scored.
 func BenchmarkRank(b *testing.B) {
 	for _, nodes := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			c := newCourse(b, nodes, 1, engine.Indexed)
-			c.arrive(b)
+			c.addJob(b)
 			shape := Shapes(1)[0]
 			b.ResetTimer()
 			for i := range b.N {
-				shape.Resources = shape.Resources.With(cluster.CPU, int64(100+i)) // nobody asked for this before
+				shape.Resources = shape.Resources.With(cluster.CPU, int64(100+i)) // a shape that the index does not know
 				job := add(b, c.state, Job(1_000_000+i, shape))
 				stmt := c.session.Begin()
 				if c.session.Place(stmt, job) != nil {
-					b.Fatal("no place")
+					b.Fatal("the task was not placed")
 				}
 				stmt.Discard()
 				b.StopTimer()
@@ -77,7 +78,7 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-// course is a cluster in steady use.
+// course is a cluster in which jobs arrive and end at the same rate.
 type course struct {
 	engine  *engine.Engine
 	search  engine.Search
@@ -94,28 +95,28 @@ func newCourse(b *testing.B, nodes, shapes int, search engine.Search) *course {
 	if err != nil {
 		b.Fatal(err)
 	}
-	// Filling is not what is measured: the index does it, whoever is measured next.
+	// The cluster is always filled with the index, because filling is not measured.
 	c := &course{engine: e, state: Cluster(nodes), shapes: Shapes(shapes)}
 	devices := int64(nodes) * 8 / 2 * int64(cluster.Whole)
 	for c.state.Queue(cluster.DefaultQueue).Used.Of(cluster.DefaultDeviceResource) < devices {
-		c.arrive(b)
+		c.addJob(b)
 	}
 	c.search, c.session = search, nil
 	return c
 }
 
-// arrive lets one more job come and says how long placing it took.
-func (c *course) arrive(b *testing.B) time.Duration {
+// addJob adds a job, places it, and returns how long placing took.
+func (c *course) addJob(b *testing.B) time.Duration {
 	job := add(b, c.state, Job(c.arrived, c.shapes[c.arrived%len(c.shapes)]))
 	c.arrived++
-	if c.session == nil || c.arrived%1000 == 0 { // sessions end; what the index knows lives on
+	if c.session == nil || c.arrived%1000 == 0 { // the index is kept from session to session
 		c.session = c.engine.Open(c.state, engine.Options{Search: c.search})
 	}
 	begin := time.Now()
 	ok := c.place(job)
 	took := time.Since(begin)
 	if !ok {
-		b.Fatalf("%s found no place", job.ID)
+		b.Fatalf("%s was not placed", job.ID)
 	}
 	c.running = append(c.running, job)
 	return took
@@ -131,9 +132,9 @@ func (c *course) place(job *cluster.Job) bool {
 	return true
 }
 
-// step lets one job arrive and the oldest leave, and says how long placing took.
+// step adds and places a job, ends the oldest one, and returns how long placing took.
 func (c *course) step(b *testing.B) time.Duration {
-	took := c.arrive(b)
+	took := c.addJob(b)
 	must(b, c.state.Apply(cluster.JobGone{Job: c.running[0].ID}))
 	c.running = c.running[1:]
 	return took

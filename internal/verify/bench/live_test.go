@@ -15,20 +15,20 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// BenchmarkLive measures a patient session after one change, in a scheduler that
-// has been running: every device is held, and so many jobs are parked in a thousand
-// queues. Open, Run and Close are timed together; the change itself is not.
+// BenchmarkLive measures a patient session after one change, in a scheduler that has
+// been running: every device is held, and the given number of jobs is parked in a
+// thousand queues. Open, Run and Close are timed together; the change itself is not.
 //
-//	ends     a running job ends, and one of those that wait gets its device
-//	arrives  a job arrives, and finds no place
-//	node     a node gets another label
+//	ends     a running job ends, and a parked job is placed on its device
+//	arrives  a job arrives, and cannot be placed
+//	node     the labels of a node change
 //
-// With room, what runs is preemptible, so that each refusal is looked into: whether
-// evicting others would help.
+// With room, the running jobs are preemptible, so that each refused job causes a search
+// for victims.
 //
-//	preempts  a job of higher priority arrives, and another of its queue is evicted
+//	preempts  a job of higher priority arrives, and a job of its queue is evicted
 //
-// The kind mix draws one of these for each session, all with the same chance.
+// The kind mix uses one of these changes at random for each session.
 func BenchmarkLive(b *testing.B) {
 	for _, room := range []bool{false, true} {
 		for _, size := range [][2]int{{1_000, 1_000}, {100_000, 100_000}} {
@@ -44,9 +44,9 @@ func BenchmarkLive(b *testing.B) {
 	}
 }
 
-// BenchmarkLivePast is BenchmarkLive where the past use of queues counts: each of the
-// thousand queues reports 64 intervals, and a second passes before each session, so
-// that all shares change.
+// BenchmarkLivePast is BenchmarkLive with past use that counts. Each of the thousand
+// queues reports 64 intervals, and a second passes before each session, so that all
+// shares change.
 func BenchmarkLivePast(b *testing.B) {
 	for _, size := range [][2]int{{1_000, 1_000}, {100_000, 100_000}} {
 		for _, change := range []string{"ends", "arrives", "node"} {
@@ -79,7 +79,7 @@ func (l *live) measure(b *testing.B, change string) {
 	b.ReportMetric(float64(l.decided)/float64(b.N), "decisions/session")
 }
 
-// draw draws a kind of change.
+// draw returns a random kind of change.
 func (l *live) draw() string {
 	kinds := []string{"ends", "arrives", "node", "preempts"}
 	if !l.room {
@@ -100,14 +100,15 @@ type live struct {
 	running []string
 	arrived int
 	now     int64
-	kinds   map[string]int // of jobs
+	kinds   map[string]int // by the ID of the job
 	last    string         // the job that was bound last
 	evicted []string       // in the last session
 	tried   int
 	decided int
 }
 
-// lives are schedulers by size: building one takes longer than measuring it.
+// lives has a scheduler for each size. They are kept because building one takes longer
+// than measuring it.
 var lives = map[string]*live{}
 
 func newLive(b *testing.B, nodes, parked int, room, past bool) *live {
@@ -116,9 +117,9 @@ func newLive(b *testing.B, nodes, parked int, room, past bool) *live {
 	l := lives[key]
 	if l == nil {
 		clear(lives)
-		l = &live{engine: shipped(b), state: cluster.NewState(), dice: rand.New(rand.NewPCG(1, 2)), room: room, past: past, now: 1, kinds: map[string]int{}}
+		l = &live{engine: standardEngine(b), state: cluster.NewState(), dice: rand.New(rand.NewPCG(1, 2)), room: room, past: past, now: 1, kinds: map[string]int{}}
 		if past {
-			l.engine, l.now = remembering(b), 64*int64(time.Hour)
+			l.engine, l.now = pastUseEngine(b), 64*int64(time.Hour)
 		}
 		must(b, l.state.ApplyAll(Nodes(nodes)))
 		for q := range liveQueues {
@@ -146,7 +147,7 @@ func newLive(b *testing.B, nodes, parked int, room, past bool) *live {
 	return l
 }
 
-// reported is what a queue used in the last 64 hours, where that counts.
+// reported returns the use of a queue in the last 64 hours, if past use counts.
 func (l *live) reported() []cluster.Usage {
 	if !l.past {
 		return nil
@@ -160,8 +161,9 @@ func (l *live) reported() []cluster.Usage {
 	return out
 }
 
-// remembering is the engine that ships, with past use that counts half after a day.
-func remembering(b *testing.B) *engine.Engine {
+// pastUseEngine returns an engine with the standard profile, in which past use counts
+// half after a day.
+func pastUseEngine(b *testing.B) *engine.Engine {
 	p := standard.Profile()
 	for i := range p {
 		if p[i].Name == fairshare.Name {
@@ -175,7 +177,7 @@ func remembering(b *testing.B) *engine.Engine {
 
 func (l *live) put(b *testing.B, j cluster.Job) { must(b, l.state.Apply(cluster.JobPut{Job: j})) }
 
-// job is the next job: one device, or one of nine other shapes that ask for more.
+// job returns the next job. It requests one device, or has one of nine larger shapes.
 func (l *live) job(kind int, preemptible bool) cluster.Job {
 	devices := []int{1, 1, 1, 1, 2, 2, 2, 4, 4, 8}[kind]
 	shape := cluster.Shape{
@@ -212,8 +214,8 @@ func (l *live) change(b *testing.B, what string) {
 	}
 }
 
-// restore makes things as they were: what was evicted leaves, and as many are
-// parked, of the same kinds.
+// restore undoes the effects of a session: evicted tasks stop, and jobs are added until
+// as many are parked as before, of the same kinds.
 func (l *live) restore(b *testing.B, what string) {
 	if what == "ends" {
 		l.put(b, l.job(l.kinds[l.last], l.room))

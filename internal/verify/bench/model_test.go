@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// weights makes a model of its own kind: from 2 to 130 GiB, each with a number
-// of layers and a cache that no other has.
+// weights returns a model of 2 to 130 GiB. Each kind has its own number of layers and
+// size of the KV cache.
 func weights(kind int) *estimate.Model {
 	layers, hidden := 24+kind%57, 2048+256*(kind%25)
 	arch := &estimate.Architecture{
@@ -27,8 +27,8 @@ func weights(kind int) *estimate.Model {
 	}
 }
 
-// served are count models of so many kinds, one replica each.
-func served(b *testing.B, strategy cluster.Strategy, kinds, count int) []*model.Spec {
+// specs returns count models of the given number of kinds, with one replica each.
+func specs(b *testing.B, strategy cluster.Strategy, kinds, count int) []*model.Spec {
 	vllm, err := backend.Find("vllm")
 	must(b, err)
 	known := make([]*estimate.Model, kinds)
@@ -46,16 +46,17 @@ func served(b *testing.B, strategy cluster.Strategy, kinds, count int) []*model.
 	return specs
 }
 
-// BenchmarkModels plans 1,000 models on 1,000 nodes: what each needs, its forms,
-// and one session that places them. Headers were read before.
+// BenchmarkModels plans 1,000 models on 1,000 nodes: it estimates their needs, makes
+// their alternatives, and runs one session that places them. Reading headers is not
+// measured.
 func BenchmarkModels(b *testing.B) {
 	for _, c := range []struct {
 		strategy cluster.Strategy
 		kinds    int
 	}{{cluster.Binpack, 50}, {cluster.Spread, 50}, {cluster.Binpack, 1000}, {cluster.Spread, 1000}} {
 		b.Run(fmt.Sprintf("%s/kinds=%d", c.strategy, c.kinds), func(b *testing.B) {
-			specs := served(b, c.strategy, c.kinds, 1000)
-			e := shipped(b)
+			specs := specs(b, c.strategy, c.kinds, 1000)
+			e := standardEngine(b)
 			var took time.Duration
 			placed := 0
 			for range b.N {
@@ -71,7 +72,7 @@ func BenchmarkModels(b *testing.B) {
 						add(b, s, *j)
 					}
 				}
-				out, _ := session(b, e, s)
+				out, _ := runSession(b, e, s)
 				took += time.Since(start)
 				placed = len(out.Decisions)
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// BenchmarkAddNodes takes nodes into empty books, in random order of their names:
-// one at a time, and all at once.
+// BenchmarkAddNodes adds nodes to an empty State, in random order: one at a time, and all
+// at once.
 func BenchmarkAddNodes(b *testing.B) {
 	for _, nodes := range []int{1_000, 10_000, 100_000} {
 		add := map[string]func(*cluster.State, []cluster.Change) error{

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// BenchmarkQueues: one session over as many jobs as there are queues, each in a
-// queue of its own, flat or ten to a department.
+// BenchmarkQueues measures one session with one job in each queue. The queues are all
+// roots, or ten of them have a common parent.
 func BenchmarkQueues(b *testing.B) {
 	for _, kind := range []string{"flat", "departments"} {
 		for _, queues := range []int{500, 1000, 2000} {
@@ -28,7 +28,7 @@ func BenchmarkQueues(b *testing.B) {
 						must(b, s.Apply(cluster.QueuePut{Queue: *q}))
 						must(b, s.Apply(cluster.JobPut{Job: gang(fmt.Sprintf("j-%05d", i), q.Name, 1, 1, false)}))
 					}
-					out, took := session(b, shipped(b), s)
+					out, took := runSession(b, standardEngine(b), s)
 					if len(out.Decisions) != queues/8*8 {
 						b.Fatalf("%d decisions", len(out.Decisions))
 					}

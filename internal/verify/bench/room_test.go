@@ -10,10 +10,10 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// The shapes of these benchmarks are those that other schedulers publish figures
-// for: uniform nodes of eight devices, jobs of one device or of a whole machine.
+// These benchmarks use the workloads for which other schedulers publish results: equal
+// nodes with eight devices, and jobs that request one device or a whole node.
 
-// machines builds n equal nodes of eight devices, in racks of 16.
+// machines returns n equal nodes with eight devices, in racks of 16.
 func machines(b *testing.B, n int) *cluster.State {
 	s := cluster.NewState()
 	for i := range n {
@@ -36,7 +36,8 @@ func must(b *testing.B, err error) {
 	}
 }
 
-// gang is a job of so many tasks of so many devices each, with cores and memory beside.
+// gang returns a job with the given number of tasks and of devices per task, which also
+// requests cores and memory.
 func gang(name, queue string, tasks, devices int, preemptible bool) cluster.Job {
 	shape := &cluster.Shape{
 		Resources:   cluster.Resources{{Name: cluster.CPU, Value: int64(devices) * 4000}, {Name: cluster.Memory, Value: int64(devices) * 16 << 30}},
@@ -66,28 +67,29 @@ func add(b *testing.B, s *cluster.State, j cluster.Job) *cluster.Job {
 	return s.Job(j.ID)
 }
 
-// runs adds a job of one task that runs on the node.
-func runs(b *testing.B, s *cluster.State, j cluster.Job, node string) {
+// addRunning adds a job with one task that runs on the node.
+func addRunning(b *testing.B, s *cluster.State, j cluster.Job, node string) {
 	t, n := add(b, s, j).Tasks()[0], s.Node(node)
 	claims, _ := n.Choose(t.Shape, nil)
 	must(b, s.Apply(cluster.SeenOn(t, n, claims, 0)))
 }
 
-// full fills every device with a preemptible job of one device, in a queue that deserves nothing.
-func full(b *testing.B, nodes int) *cluster.State {
+// fullCluster returns a cluster in which a preemptible job runs on every device, in a
+// queue without a quota.
+func fullCluster(b *testing.B, nodes int) *cluster.State {
 	s := machines(b, nodes)
 	gpus := int64(nodes) * 8 * int64(cluster.Whole)
 	must(b, s.Apply(quotaQueue("guests", 0)))
 	must(b, s.Apply(quotaQueue("owners", gpus)))
 	for i := range 8 * nodes {
 		j := gang(fmt.Sprintf("guest-%06d", i), "guests", 1, 1, true)
-		runs(b, s, j, fmt.Sprintf("node-%05d", i/8))
+		addRunning(b, s, j, fmt.Sprintf("node-%05d", i/8))
 	}
 	return s
 }
 
-// session runs one, and times it alone.
-func session(b *testing.B, e *engine.Engine, s *cluster.State) (engine.Outcome, time.Duration) {
+// runSession runs a session, and measures only that.
+func runSession(b *testing.B, e *engine.Engine, s *cluster.State) (engine.Outcome, time.Duration) {
 	b.Helper()
 	begin := time.Now()
 	ssn := e.Open(s, engine.Options{})
@@ -98,13 +100,14 @@ func session(b *testing.B, e *engine.Engine, s *cluster.State) (engine.Outcome, 
 	return out, took
 }
 
-func shipped(b *testing.B) *engine.Engine {
+// standardEngine returns an engine with the standard profile.
+func standardEngine(b *testing.B) *engine.Engine {
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	must(b, err)
 	return e
 }
 
-// each runs the benchmark at N, 2N and 4N, so that growth shows.
+// each runs the benchmark with each of the sizes, so that the growth can be seen.
 func each(b *testing.B, sizes []int, run func(b *testing.B, nodes int) time.Duration) {
 	for _, nodes := range sizes {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -119,14 +122,14 @@ func each(b *testing.B, sizes []int, run func(b *testing.B, nodes int) time.Dura
 	}
 }
 
-// BenchmarkAllocate places one-device jobs onto an empty cluster until it is full, one session.
+// BenchmarkAllocate fills an empty cluster with jobs of one device in one session.
 func BenchmarkAllocate(b *testing.B) {
 	each(b, []int{500, 1000, 1250, 2500, 5000}, func(b *testing.B, nodes int) time.Duration {
 		s := machines(b, nodes)
 		for i := range 8 * nodes {
 			add(b, s, gang(fmt.Sprintf("j-%06d", i), "", 1, 1, false))
 		}
-		out, took := session(b, shipped(b), s)
+		out, took := runSession(b, standardEngine(b), s)
 		if len(out.Decisions) != 8*nodes {
 			b.Fatalf("%d decisions", len(out.Decisions))
 		}
@@ -140,7 +143,7 @@ func BenchmarkGang(b *testing.B) {
 	each(b, []int{500, 1000, 2000}, func(b *testing.B, nodes int) time.Duration {
 		s := machines(b, nodes)
 		add(b, s, gang("gang", "", 512, 1, false))
-		out, took := session(b, shipped(b), s)
+		out, took := runSession(b, standardEngine(b), s)
 		if len(out.Decisions) != 512 {
 			b.Fatalf("%d decisions", len(out.Decisions))
 		}
@@ -148,12 +151,13 @@ func BenchmarkGang(b *testing.B) {
 	})
 }
 
-// BenchmarkLargeReclaim: one job of half the nodes, all of each, in a queue that deserves everything.
+// BenchmarkLargeReclaim evicts for one job that requests half of the nodes as a whole. The
+// quota of its queue is the whole cluster.
 func BenchmarkLargeReclaim(b *testing.B) {
 	each(b, []int{100, 250, 500, 1000, 2000}, func(b *testing.B, nodes int) time.Duration {
-		s := full(b, nodes)
+		s := fullCluster(b, nodes)
 		add(b, s, gang("owner", "owners", nodes/2, 8, true))
-		out, took := session(b, shipped(b), s)
+		out, took := runSession(b, standardEngine(b), s)
 		if want := nodes/2*8 + nodes/2; len(out.Decisions) != want {
 			b.Fatalf("%d decisions, want %d evictions and nominations", len(out.Decisions), want)
 		}
@@ -161,14 +165,15 @@ func BenchmarkLargeReclaim(b *testing.B) {
 	})
 }
 
-// BenchmarkSmallReclaims: as many one-device jobs as run, in a queue that deserves everything.
+// BenchmarkSmallReclaims evicts for as many jobs of one device as are running. The quota of
+// their queue is the whole cluster.
 func BenchmarkSmallReclaims(b *testing.B) {
 	each(b, []int{50, 100, 125, 250, 500, 1000}, func(b *testing.B, nodes int) time.Duration {
-		s := full(b, nodes)
+		s := fullCluster(b, nodes)
 		for i := range 8 * nodes {
 			add(b, s, gang(fmt.Sprintf("owner-%06d", i), "owners", 1, 1, true))
 		}
-		out, took := session(b, shipped(b), s)
+		out, took := runSession(b, standardEngine(b), s)
 		if want := 2 * 8 * nodes; len(out.Decisions) != want {
 			b.Fatalf("%d decisions, want %d evictions and nominations", len(out.Decisions), want)
 		}
@@ -176,10 +181,10 @@ func BenchmarkSmallReclaims(b *testing.B) {
 	})
 }
 
-// BenchmarkImpossible refuses a job of ten tasks of eight devices in a scheduler
-// that has been running: at once by the sums, with a shape that is known, with one
-// that is new, and after a search for room that finds none: every node has
-// seven jobs that may be evicted and one that may not.
+// BenchmarkImpossible refuses a job with ten tasks of eight devices, in a scheduler that
+// has been running. The kinds are: a refusal by sums, a shape that is known, a shape that
+// is new, and a search for victims that finds none, because every node has seven jobs
+// that may be evicted and one that may not.
 func BenchmarkImpossible(b *testing.B) {
 	for _, kind := range []string{"sums", "warm", "cold", "adapters"} {
 		for _, nodes := range []int{1250, 2500, 5000} {
@@ -201,9 +206,9 @@ func impossible(b *testing.B, kind string, nodes int) time.Duration {
 	must(b, s.Apply(limitedQueue("small", 8000)))
 	for i := range 8 * nodes {
 		j := gang(fmt.Sprintf("busy-%06d", i), "", 1, 1, kind == "adapters" && i%8 > 0)
-		runs(b, s, j, fmt.Sprintf("node-%05d", i/8))
+		addRunning(b, s, j, fmt.Sprintf("node-%05d", i/8))
 	}
-	e := shipped(b)
+	e := standardEngine(b)
 	queue := ""
 	if kind == "sums" {
 		queue = "small"
@@ -213,12 +218,12 @@ func impossible(b *testing.B, kind string, nodes int) time.Duration {
 		before = gang("before", "", 10, 7, false)
 	}
 	add(b, s, before)
-	session(b, e, s)
+	runSession(b, e, s)
 	must(b, s.Apply(cluster.JobGone{Job: "job/before"}))
 	late := gang("late", queue, 10, 8, false)
 	late.Priority = 1
 	add(b, s, late)
-	out, took := session(b, e, s)
+	out, took := runSession(b, e, s)
 	if len(out.Decisions) != 0 || len(out.Refusals) != 1 {
 		b.Fatalf("%d decisions, %d refusals", len(out.Decisions), len(out.Refusals))
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// gangs fills every device with preemptible gangs of one-device tasks, in a queue that
-// deserves nothing. Apart spreads each gang over as many nodes as it has tasks.
+// gangs returns a cluster in which every device is held by a preemptible gang of tasks of
+// one device, in a queue without a quota. If apart is set, each task of a gang is on
+// another node.
 func gangs(b *testing.B, nodes, tasks int, apart bool) *cluster.State {
 	s := machines(b, nodes)
 	must(b, s.Apply(quotaQueue("guests", 0)))
@@ -33,7 +34,7 @@ func gangs(b *testing.B, nodes, tasks int, apart bool) *cluster.State {
 }
 
 // BenchmarkGangVictims evicts gangs of 64 tasks, each on eight nodes or on 64, for 20
-// gangs of eight whole nodes, one session.
+// gangs of eight whole nodes, in one session.
 func BenchmarkGangVictims(b *testing.B) {
 	for _, apart := range []bool{false, true} {
 		b.Run(fmt.Sprintf("apart=%t", apart), func(b *testing.B) {
@@ -42,7 +43,7 @@ func BenchmarkGangVictims(b *testing.B) {
 				for i := range 20 {
 					add(b, s, gang(fmt.Sprintf("owner-%02d", i), "owners", 8, 8, true))
 				}
-				out, took := session(b, shipped(b), s)
+				out, took := runSession(b, standardEngine(b), s)
 				if len(out.Refusals) > 0 {
 					b.Fatalf("%d of 20 gangs are refused", len(out.Refusals))
 				}
@@ -52,8 +53,8 @@ func BenchmarkGangVictims(b *testing.B) {
 	}
 }
 
-// BenchmarkManyGangs has 2,000 gangs that differ from each other wait for room that
-// gangs of eight tasks hold, one session.
+// BenchmarkManyGangs runs one session with 2,000 pending gangs, all different, while
+// gangs of eight tasks hold all room.
 func BenchmarkManyGangs(b *testing.B) {
 	each(b, []int{1250, 2500, 5000}, func(b *testing.B, nodes int) time.Duration {
 		s := gangs(b, nodes, 8, false)
@@ -66,7 +67,7 @@ func BenchmarkManyGangs(b *testing.B) {
 			}
 			add(b, s, j)
 		}
-		_, took := session(b, shipped(b), s)
+		_, took := runSession(b, standardEngine(b), s)
 		return took
 	})
 }

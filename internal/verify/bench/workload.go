@@ -1,5 +1,5 @@
-// Package bench measures the engine that ships: the standard profile with every
-// plugin on, over synthetic clusters of any size.
+// Package bench measures the engine with the standard profile on synthetic clusters of
+// any size.
 package bench
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// products are the kinds of device a synthetic cluster mixes, the first being the most common.
+// products lists the devices of a synthetic cluster. The first is the most frequent one.
 var products = []struct {
 	name   string
 	memory cluster.Bytes
@@ -19,7 +19,7 @@ var products = []struct {
 	{"NVIDIA-L4", 24 << 30},
 }
 
-// Cluster is a State of n nodes.
+// Cluster returns a State with n nodes.
 func Cluster(n int) *cluster.State {
 	s := cluster.NewState()
 	if err := s.ApplyAll(Nodes(n)); err != nil {
@@ -28,8 +28,8 @@ func Cluster(n int) *cluster.State {
 	return s
 }
 
-// Nodes are the facts of n nodes of eight devices each, in racks of 16, of four products,
-// every tenth on spot terms and every fiftieth without devices.
+// Nodes returns the changes that add n nodes with eight devices each, of four products,
+// in racks of 16. Every tenth node is a spot instance, and every fiftieth has no devices.
 func Nodes(n int) []cluster.Change {
 	out := make([]cluster.Change, n)
 	for i := range out {
@@ -67,8 +67,8 @@ func Nodes(n int) []cluster.Change {
 	return out
 }
 
-// Shapes makes n different shapes, most of them what clusters see most: one
-// device, a part of one, several, a whole machine's worth, or none.
+// Shapes returns n different shapes, in proportions as in real clusters: one device, a
+// part of one, several, all devices of a node, or none.
 func Shapes(n int) []cluster.Shape {
 	out := make([]cluster.Shape, n)
 	for i := range out {
@@ -106,7 +106,7 @@ func Shapes(n int) []cluster.Shape {
 	return out
 }
 
-// Job makes a job of one task.
+// Job returns a job with one task.
 func Job(i int, shape cluster.Shape) cluster.Job {
 	return cluster.Job{
 		ID: fmt.Sprintf("job/%07d", i), Created: int64(i), Preemptible: shape.Preemptible,

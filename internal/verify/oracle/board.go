@@ -7,36 +7,39 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// board is what holds or was promised what. It is changed in place and back.
+// board records where tasks are placed and what queues use. Searches change it in place
+// and undo their changes.
 type board struct {
 	*table
 	rooms []room
-	used  []vector // by queue, with all below it
-	firm  []vector // of this, what is not preemptible
-	at    []seat   // by task
-	gone  uint64   // tasks that were evicted and may not be placed again
-	steps int      // of searches, left
+	used  []vector   // by queue, including its children
+	firm  []vector   // the part of used that is not preemptible
+	at    []location // by task
+	gone  uint64     // tasks that were evicted and must not be placed again
+	steps int        // the steps that searches may still take
 
-	fresh  uint64          // tasks that were placed in this session
-	flying uint64          // tasks that moved in this session
-	served map[string]bool // jobs that others were evicted for in this session
-	// displaced are the jobs that were evicted for a job in this session, or moved.
+	placedNow  uint64          // tasks that were placed in this session
+	moving     uint64          // tasks that moved in this session
+	evictedFor map[string]bool // jobs for which tasks were evicted in this session
+	// displaced maps a job to the jobs that had tasks evicted or moved for it in this
+	// session.
 	displaced map[string][]string
 
-	// While the seats of a plan are searched:
-	flow  []flow // by node; nil: of no plan
-	most  int64  // that may be freed beyond what is needed
-	spent int64  // that was, by the seats that were found
-	from  []seat // by task: where a task comes from that moves
+	// Used while the placement of a plan is searched:
+	flow  []flow     // by node; nil if there is no plan
+	most  int64      // how much the plan may free beyond what is needed
+	spent int64      // how much the placement that was found frees beyond what is needed
+	from  []location // by task: where a task that moves was before
 }
 
-// room is what a node has left.
+// room is what is free on a node.
 type room struct {
 	free    vector // cpu and memory
 	devices []slot
 }
 
-// slot is what is held of a device, and by whom: company says who may join them.
+// slot is what is held of a device. company says which tasks may also hold it; see the
+// function company.
 type slot struct {
 	milli   cluster.Milli
 	memory  cluster.Bytes
@@ -44,15 +47,15 @@ type slot struct {
 	company string
 }
 
-type seat struct {
+type location struct {
 	node   int // -1: none
 	claims []cluster.Claim
 	bound  bool
 }
 
 func newBoard(w *table) *board {
-	b := &board{table: w, rooms: make([]room, len(w.nodes)), used: make([]vector, len(w.queues)), firm: make([]vector, len(w.queues)), at: make([]seat, len(w.tasks)),
-		served: map[string]bool{}, displaced: map[string][]string{}, from: make([]seat, len(w.tasks))}
+	b := &board{table: w, rooms: make([]room, len(w.nodes)), used: make([]vector, len(w.queues)), firm: make([]vector, len(w.queues)), at: make([]location, len(w.tasks)),
+		evictedFor: map[string]bool{}, displaced: map[string][]string{}, from: make([]location, len(w.tasks))}
 	for i, n := range w.nodes {
 		b.rooms[i].devices = make([]slot, len(n.Devices))
 		for _, l := range n.Resources {
@@ -68,7 +71,7 @@ func newBoard(w *table) *board {
 		if t.Node != nil {
 			for i, n := range w.nodes {
 				if n == t.Node {
-					b.sit(t, seat{node: i, claims: t.Claims, bound: t.Runs()})
+					b.place(t, location{node: i, claims: t.Claims, bound: t.Runs()})
 				}
 			}
 		}
@@ -76,33 +79,36 @@ func newBoard(w *table) *board {
 	return b
 }
 
-// company is whom the task tolerates beside it on a device.
+// company returns which other tasks may hold a device together with the task: "none",
+// those of a session, or "any". Tasks on one device must have the same company.
 func company(t *task) string {
 	switch iso := t.Shape.Isolation; {
 	case iso.GPU == cluster.GPUDeviceExclusive, iso.GPU == cluster.GPUSessionExclusive && iso.Session == "":
-		return "nobody"
+		return "none"
 	case iso.GPU == cluster.GPUSessionExclusive:
 		return "session " + iso.Session
 	}
-	return "anybody"
+	return "any"
 }
 
-func (b *board) sits(t *task) bool { return b.at[t.index].node >= 0 }
+func (b *board) isPlaced(t *task) bool { return b.at[t.index].node >= 0 }
 
 // pending reports whether the task may be placed.
-func (b *board) pending(t *task) bool { return !b.sits(t) && b.gone&t.bit() == 0 }
+func (b *board) pending(t *task) bool { return !b.isPlaced(t) && b.gone&t.bit() == 0 }
 
-// stands reports whether the tasks that sit make the job's minimum, some of them left out.
-func (b *board) stands(j *job, without uint64) bool {
-	return enough(j, func(t *task) bool { return b.sits(t) && without&t.bit() == 0 })
+// hasMinimum reports whether the placed tasks of the job, except those in without, make
+// its minimum.
+func (b *board) hasMinimum(j *job, without uint64) bool {
+	return enough(j, func(t *task) bool { return b.isPlaced(t) && without&t.bit() == 0 })
 }
 
-// standsIn reports whether the job stands in one of its forms.
-func (b *board) standsIn(j *job) bool {
-	return slices.ContainsFunc(j.forms, func(form *job) bool { return b.stands(form, 0) })
+// hasAnyMinimum reports whether the minimum of one of the job's forms is placed.
+func (b *board) hasAnyMinimum(j *job) bool {
+	return slices.ContainsFunc(j.forms, func(form *job) bool { return b.hasMinimum(form, 0) })
 }
 
-// enough reports whether the tasks that count make the job's minimum and those of its subgroups.
+// enough reports whether the tasks that count make the job's minimum and the minima of
+// its subgroups.
 func enough(j *job, counts func(*task) bool) bool {
 	total := 0
 	parts := make([]int, len(j.alt.Subgroups)+1)
@@ -120,7 +126,7 @@ func enough(j *job, counts func(*task) bool) bool {
 	return total >= j.alt.Min
 }
 
-// holds is what the task takes of its queue where it sits.
+// holds returns what the task uses of its queue where it is placed.
 func (b *board) holds(t *task) vector {
 	v := vectorOf(t.Shape.Resources, 0)
 	for _, c := range b.at[t.index].claims {
@@ -129,19 +135,20 @@ func (b *board) holds(t *task) vector {
 	return v
 }
 
-func (b *board) sit(t *task, s seat) {
+func (b *board) place(t *task, s location) {
 	b.at[t.index] = s
 	b.book(t, +1)
 }
 
-// rise takes the task off its seat and returns it.
-func (b *board) rise(t *task) seat {
+// remove removes the task from its location and returns the location.
+func (b *board) remove(t *task) location {
 	s := b.at[t.index]
 	b.book(t, -1)
-	b.at[t.index] = seat{node: -1}
+	b.at[t.index] = location{node: -1}
 	return s
 }
 
+// book adds what the task holds to its node and its queues, or subtracts it.
 func (b *board) book(t *task, sign int64) {
 	s := b.at[t.index]
 	r := &b.rooms[s.node]
@@ -166,64 +173,66 @@ func (b *board) book(t *task, sign int64) {
 	}
 }
 
-// allows says what keeps the job's queues from having so much more; "" if nothing does.
-func (b *board) allows(j *job, more vector) string {
+// queueViolation returns the rule that keeps the queues of the job from using more by
+// the given amounts, or "".
+func (b *board) queueViolation(j *job, more vector) string {
 	for _, q := range j.branch {
 		for r := range more {
 			if more[r] == 0 {
 				continue
 			}
 			if l := q.limit[r]; l >= 0 && b.used[q.index][r]+more[r] > l {
-				return "its queue goes beyond its limit"
+				return "its queue exceeds its limit"
 			}
 			if l := q.declared[r]; l >= 0 && !j.Preemptible && b.firm[q.index][r]+more[r] > l {
-				return "what is not preemptible goes beyond the quota"
+				return "jobs that are not preemptible exceed the quota"
 			}
 		}
 	}
 	return ""
 }
 
-// takes says what keeps the task from having these devices of the node; "" if nothing does.
-func (b *board) takes(t *task, n int, claims []cluster.Claim) string {
+// nodeViolation returns what keeps the task from being placed on these devices of the
+// node, or "".
+func (b *board) nodeViolation(t *task, n int, claims []cluster.Claim) string {
 	node, r := b.nodes[n], &b.rooms[n]
 	for i := range r.free {
 		if t.asks[i] > r.free[i] && i != gpu {
-			return "the node has not enough cores or memory"
+			return "the node does not have enough cores or memory"
 		}
 	}
 	if len(claims) != devicesOf(t, node) {
-		return "not as many devices as it asks for"
+		return "another number of devices than it requests"
 	}
 	for i, c := range claims {
 		if c.Device < 0 || c.Device >= len(node.Devices) || i > 0 && claims[i-1].Device >= c.Device {
-			return "a device is not there or claimed twice"
+			return "a device does not exist or is claimed twice"
 		}
-		if !b.joins(t, n, c.Device) {
-			return "a device is of another kind, too small or held by others"
+		if !b.canHold(t, n, c.Device) {
+			return "a device is of another product, too small or held by other tasks"
 		}
 		if c != claimOn(t, c.Device, &node.Devices[c.Device]) {
-			return "a claim is not what it asks for"
+			return "a claim differs from its request"
 		}
 	}
 	return ""
 }
 
-// joins reports whether the task can have the device beside those who hold it.
-func (b *board) joins(t *task, n, device int) bool {
+// canHold reports whether the task can hold the device together with its holders.
+func (b *board) canHold(t *task, n, device int) bool {
 	d, held := &b.nodes[n].Devices[device], &b.rooms[n].devices[device]
 	if !ofKind(t, d) || !supports(b.nodes[n], t) {
 		return false
 	}
-	if held.holders > 0 && (held.company != company(t) || held.company == "nobody") {
+	if held.holders > 0 && (held.company != company(t) || held.company == "none") {
 		return false
 	}
 	c := claimOn(t, device, d)
 	return held.milli+c.Milli <= cluster.Whole && held.memory+c.Memory <= d.Memory
 }
 
-// supports reports whether the node honours the task's class. A part of a device
-// is sharing unless it says otherwise.
+// supports reports whether the node supports the isolation class of the task. Shared
+// devices need no support.
 func supports(n *cluster.Node, t *task) bool {
 	switch class := t.Shape.Isolation.GPU; class {
 	case cluster.GPUDeviceExclusive, cluster.GPUSessionExclusive:
@@ -237,7 +246,7 @@ func supports(n *cluster.Node, t *task) bool {
 	return true
 }
 
-// members are the tasks of a set.
+// members returns the tasks of a set.
 func (w *table) members(set uint64) []*task {
 	out := make([]*task, 0, bits.OnesCount64(set))
 	for ; set != 0; set &= set - 1 {

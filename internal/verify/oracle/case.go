@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Case is a small cluster with jobs that run and one or two that wait. The same
-// kind and number give the same case for ever.
+// Case is a small cluster with running jobs and one or two pending jobs. It is determined
+// by its kind and number.
 type Case struct {
 	Kind   Kind
 	Number int
@@ -24,23 +24,23 @@ const (
 	rack    = "rack"
 )
 
-// drawing is a case in the making.
+// drawing is a case while it is drawn.
 type drawing struct {
 	*Case
 	*rand.Rand
 	leaves  []string
-	devices int // in the cluster
-	largest int // devices of one node
-	tight   bool
-	uniform bool
-	tasks   int // that run
+	devices int  // in the cluster
+	largest int  // devices of one node
+	tight   bool // nodes have few cores
+	uniform bool // all devices are of one product
+	tasks   int  // number of running tasks
 }
 
-// mixed reports whether cases of the kind have all means to make room. They have fewer
-// tasks that run, since each may stay, be evicted or move.
+// mixed reports whether cases of the kind use all plugins that make room. They have fewer
+// running tasks, because the search tries to keep, to evict and to move each of them.
 func (k Kind) mixed() bool { return k.has(Consolidate) && k.has(Preempt) }
 
-// Draw makes the case of the kind and number.
+// Draw returns the case of the kind and number.
 func Draw(k Kind, number int) (*Case, error) {
 	d := &drawing{
 		Case: &Case{Kind: k, Number: number, Now: 600 * minute, State: cluster.NewState()},
@@ -57,7 +57,7 @@ func Draw(k Kind, number int) (*Case, error) {
 
 func (d *drawing) chance(percent int) bool { return d.IntN(100) < percent }
 
-// between draws from both ends on.
+// between returns a random number from least to most, both included.
 func (d *drawing) between(least, most int) int { return least + d.IntN(most-least+1) }
 
 func pick[T any](d *drawing, list ...T) T { return list[d.IntN(len(list))] }
@@ -66,12 +66,12 @@ func (d *drawing) nodes() error {
 	d.tight, d.uniform = d.chance(20), d.chance(75)
 	usual := pick(d, 1, 2, 4, 4, 8)
 	most, odd := 6, 25
-	if d.Kind == Whole { // nodes with equally many devices, so that each requests the same
+	if d.Kind == Whole { // all nodes have the same number of devices, so that requests for whole nodes are equal
 		d.uniform, usual, odd = false, pick(d, 1, 2, 2, 4), 0
 	}
 	racks := d.between(2, 3)
 	if d.Kind == Allocate && d.chance(80) {
-		most = 3 // gangs of four fill no more
+		most = 3 // a gang of four tasks does not fill more
 	}
 	for i := range d.between(1, most) {
 		count := usual
@@ -106,7 +106,7 @@ func (d *drawing) nodes() error {
 	return nil
 }
 
-// queues draws no tree, a flat one, or one of two levels.
+// queues draws the queues: only the default queue, or a tree of one or two levels.
 func (d *drawing) queues() error {
 	d.leaves = []string{cluster.DefaultQueue}
 	across := d.Kind == Reclaim || d.Kind.mixed() && d.chance(85) || d.Kind == Preempt && d.chance(60) || d.chance(30)

@@ -5,36 +5,36 @@ import (
 	"fmt"
 )
 
-// cost is what a plan takes, in the order in which plans are compared: less is
-// better, and the first field that differs decides.
+// cost is the cost of a plan. Plans are compared by its fields, in order; the smaller
+// value of the first field that differs is better.
 type cost struct {
-	form     int   // of the job: an earlier one is better
-	tier     int   // the strongest that loses a task: 3 for Guaranteed, 0 for none
-	priority int32 // the highest of those that are evicted
-	victims  int64 // what the plugin says that these cost together
+	form     int   // index of the job's form
+	tier     int   // the strongest tier that loses a task: 3 for Guaranteed, 0 for none
+	priority int32 // the highest priority of the evicted tasks
+	victims  int64 // the sum of the costs that the plugin gives to the evicted tasks
 	beyond   int64 // thousandths of devices that are freed and not needed
-	tasks    int   // that are evicted
-	jobs     int   // that are evicted as a whole
-	young    int64 // when the youngest of them started, negated
-	moved    int   // tasks
+	tasks    int   // number of evicted tasks
+	jobs     int   // number of jobs that are evicted as a whole
+	young    int64 // the latest start of an evicted task, negated
+	moved    int   // number of tasks that move
 }
 
 func (c cost) compare(o cost) int {
 	return cmp.Or(c.compareFirst(o), cmp.Compare(c.beyond, o.beyond), c.compareRest(o))
 }
 
-// compareFirst compares what comes before what is freed beyond what is needed.
+// compareFirst compares the fields before beyond.
 func (c cost) compareFirst(o cost) int {
 	return cmp.Or(cmp.Compare(c.form, o.form), cmp.Compare(c.tier, o.tier), cmp.Compare(c.priority, o.priority), cmp.Compare(c.victims, o.victims))
 }
 
-// compareRest compares what comes after.
+// compareRest compares the fields after beyond.
 func (c cost) compareRest(o cost) int {
 	return cmp.Or(cmp.Compare(c.tasks, o.tasks), cmp.Compare(c.jobs, o.jobs), cmp.Compare(c.young, o.young), cmp.Compare(c.moved, o.moved))
 }
 
-// below is how much a plan with this cost may free beyond what is needed to be cheaper
-// than the other; negative where it cannot be.
+// below returns the largest value of beyond with which this cost is less than the other.
+// It is negative if there is none.
 func (c cost) below(o cost) int64 {
 	switch first, rest := c.compareFirst(o), c.compareRest(o); {
 	case first < 0:
@@ -50,8 +50,8 @@ func (c cost) below(o cost) int64 {
 // unbounded is more than any cluster has.
 const unbounded = int64(1) << 60
 
-// evicts counts a task that is evicted.
-func (c *cost) evicts(t *task) {
+// addEvicted adds an evicted task.
+func (c *cost) addEvicted(t *task) {
 	strength := 3 - t.job.leaf().tier.Rank()
 	if c.tasks == 0 {
 		c.priority = t.job.Priority
@@ -60,11 +60,11 @@ func (c *cost) evicts(t *task) {
 	c.tier, c.priority, c.tasks, c.young = max(c.tier, strength), max(c.priority, t.job.Priority), c.tasks+1, min(c.young, -t.Started)
 }
 
-// costOf is what the victims cost, but for what they free beyond what is needed.
+// costOf returns the cost of a plan, except for the field beyond.
 func (b *board) costOf(form *job, evicted, moved uint64) cost {
 	c := cost{form: form.form, moved: len(b.members(moved))}
 	for _, t := range b.members(evicted) {
-		c.evicts(t)
+		c.addEvicted(t)
 	}
 	for _, j := range b.jobs {
 		if own := b.bound(j); own != 0 && own&^evicted == 0 {
@@ -74,7 +74,7 @@ func (b *board) costOf(form *job, evicted, moved uint64) cost {
 	return c
 }
 
-// excess names the first field in which the cost is above the other.
+// excess describes the first field in which the cost is higher than the other.
 func (c cost) excess(o cost) string {
 	switch {
 	case c.form != o.form:
@@ -90,22 +90,23 @@ func (c cost) excess(o cost) string {
 	case c.tasks != o.tasks:
 		return fmt.Sprintf("%d tasks more than needed are evicted", c.tasks-o.tasks)
 	case c.jobs != o.jobs:
-		return "whole jobs instead of surplus"
+		return "whole jobs are evicted instead of surplus"
 	case c.young != o.young:
 		return "an older task than needed"
 	}
 	return fmt.Sprintf("%d tasks more than needed move", c.moved-o.moved)
 }
 
-// flow is what a plan does to the devices of one node, in thousandths.
+// flow is how a plan changes the devices of one node, in thousandths of a device.
 type flow struct {
 	evicted int64 // held by tasks that are evicted
-	before  int64 // free before, or left by tasks that move
-	placed  int64 // by the plan
-	origin  bool  // a task that moves comes from there
+	before  int64 // free before the plan, or held by tasks that move
+	placed  int64 // held by tasks that the plan places
+	origin  bool  // a task moves away from the node
 }
 
-// flows begins the account of a plan whose victims are still on the board.
+// flows returns the flows of a plan before anything is placed. Its victims must still be
+// on the board.
 func (b *board) flows(evicted, moved uint64) []flow {
 	out := make([]flow, len(b.nodes))
 	for n := range out {
@@ -122,7 +123,7 @@ func (b *board) flows(evicted, moved uint64) []flow {
 	return out
 }
 
-// beyond is what is freed beyond what is needed.
+// beyond returns what is freed beyond what is needed.
 func beyond(flows []flow) (sum int64) {
 	for _, f := range flows {
 		if f.evicted > 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// costLabel says what each task of a job costs if it is evicted.
+// costLabel is the label with the cost of evicting one task of a job.
 const costLabel = "cost"
 
-// costs is a plugin that says what victims cost, by the label of their jobs.
+// costs is a plugin that reads the cost of victims from the labels of their jobs.
 type costs struct{}
 
 func (costs) Name() string { return string(Costs) }
@@ -18,7 +18,7 @@ func (costs) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddVictimCost(func(t *cluster.Task) int64 { return costOf(t.Job) })
 }
 
-// costOf is what each task of the job costs, 0 where that is not known.
+// costOf returns the cost of evicting one task of the job, or 0 if it has no label.
 func costOf(j *cluster.Job) int64 {
 	cost, err := strconv.ParseInt(j.Labels[costLabel], 10, 64)
 	if err != nil {
@@ -27,8 +27,9 @@ func costOf(j *cluster.Job) int64 {
 	return cost
 }
 
-// price says what the job costs. Fewer priorities leave more to that.
-func (d *drawing) price(j *cluster.Job) {
+// setCost gives the job a random cost. It also reduces the number of different
+// priorities, so that costs decide more often.
+func (d *drawing) setCost(j *cluster.Job) {
 	j.Priority /= 2
 	if j.Labels == nil {
 		j.Labels = map[string]string{}
@@ -36,16 +37,15 @@ func (d *drawing) price(j *cluster.Job) {
 	j.Labels[costLabel] = strconv.Itoa(d.IntN(10))
 }
 
-// costsDecide reports whether another plan than the cheapest would be taken if victims
-// cost nothing.
-func (g *game) costsDecide(j *job, cheapest *plan) bool {
-	said := make([]int64, len(g.promised.jobs))
-	for i, k := range g.promised.jobs {
-		said[i], k.cost = k.cost, 0
+// costsDecide reports whether another plan would be the cheapest if victims had no costs.
+func (g *checker) costsDecide(j *job, cheapest *plan) bool {
+	saved := make([]int64, len(g.booked.jobs))
+	for i, k := range g.booked.jobs {
+		saved[i], k.cost = k.cost, 0
 	}
 	other, found, err := g.better(j, nil, false)
-	for i, k := range g.promised.jobs {
-		k.cost = said[i]
+	for i, k := range g.booked.jobs {
+		k.cost = saved[i]
 	}
 	return found && err == nil && other.evicted != cheapest.evicted
 }

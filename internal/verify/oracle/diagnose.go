@@ -5,33 +5,34 @@ import (
 	"slices"
 )
 
-// sure is up to how many tasks that might leave the engine compares all plans.
-const sure = 12
+// maxCompared is the largest number of possible victims for which the engine compares all
+// plans.
+const maxCompared = 12
 
-// diagnose puts a miss into a class: what finding the best plan would have taken.
-func (g *game) diagnose(t *turn, best plan) string {
-	b := g.promised
+// diagnose returns the class of a missed plan, by what was needed to find the best plan.
+func (g *checker) diagnose(t *turn, best plan) string {
+	b := g.booked
 	b.steps = maxSteps
 	j := b.find(t.job)
 	if g.kind == Allocate {
-		return "the tasks fit in few arrangements"
+		return "few placements of the tasks are possible"
 	}
-	if n := b.candidates(j); n > sure {
-		return fmt.Sprintf("more than %d tasks might leave", sure)
+	if n := b.candidates(j); n > maxCompared {
+		return fmt.Sprintf("there are more than %d possible victims", maxCompared)
 	}
 	if first := b.minima(best.request.job)[0]; !slices.Equal(first, best.request.minimum) {
-		return "other tasks make the minimum than the first"
+		return "the first tasks do not make the minimum"
 	}
 	switch {
 	case best.evicted != 0 && best.moved != 0:
-		return "some are evicted and others move"
+		return "tasks are evicted, and other tasks move"
 	case best.moved != 0:
-		return "some move"
+		return "tasks move"
 	}
-	return "some are evicted"
+	return "tasks are evicted"
 }
 
-// candidates counts the tasks that run, are of other jobs and preemptible.
+// candidates counts the running, preemptible tasks of other jobs.
 func (b *board) candidates(j *job) int {
 	count := 0
 	for _, t := range b.tasks {

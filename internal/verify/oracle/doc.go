@@ -1,10 +1,11 @@
-// Package oracle judges the engine on small clusters by trying everything.
+// Package oracle compares the decisions of the engine with an exhaustive search, on
+// small clusters.
 //
-// It draws random clusters, lets the engine that ships decide, and compares the
-// result with two things of its own: the rules of docs/designs/0004, written down
-// once more, and a search over all arrangements and all plans. It refuses to know how
-// the engine searches. Of the plugins it borrows the fair shares alone, which have tests
-// of their own.
+// It draws random clusters, runs a session of the engine with the standard plugins, and
+// compares the result with its own implementation of the rules of docs/designs/0004, and
+// with a search over all placements and all plans. It does not depend on how the engine
+// searches. The only code that it shares with plugins computes the fair shares, which
+// have their own tests.
 package oracle
 
 import "github.com/berth-project/berth/engine"
@@ -12,23 +13,24 @@ import "github.com/berth-project/berth/engine"
 // Kind is what a case is about.
 type Kind string
 
-// The kinds. Those with the name of a plugin have no other means to make room.
+// The kinds. In a kind with the name of a plugin, this plugin is the only one that makes
+// room. "All plugins" are Consolidate, Reclaim and Preempt.
 const (
-	Allocate     Kind = "Allocate" // free room alone
+	Allocate     Kind = "Allocate" // only free room is used
 	Consolidate  Kind = "Consolidate"
 	Reclaim      Kind = "Reclaim"
 	Preempt      Kind = "Preempt"
-	Combined     Kind = "Combined"     // all means in one plan
-	Topology     Kind = "Topology"     // gangs that stay in one rack, with all means
-	Alternatives Kind = "Alternatives" // jobs with several forms, with all means
-	Whole        Kind = "Whole"        // whole nodes of one group, with all means
-	Costs        Kind = "Costs"        // a plugin says what victims cost, with all means
+	Combined     Kind = "Combined"     // plans that need several of all plugins
+	Topology     Kind = "Topology"     // gangs that must be in one rack, with all plugins
+	Alternatives Kind = "Alternatives" // jobs with several alternatives, with all plugins
+	Whole        Kind = "Whole"        // jobs on whole nodes of one group, with all plugins
+	Costs        Kind = "Costs"        // victims with costs, with all plugins
 )
 
 // Kinds lists every kind.
 var Kinds = []Kind{Allocate, Consolidate, Reclaim, Preempt, Combined, Topology, Alternatives, Whole, Costs}
 
-// reasons are those that evictions give, by plugin.
+// reasons has the reason of evictions, by plugin.
 var reasons = map[Kind]engine.Reason{Consolidate: "Consolidated", Reclaim: "Reclaimed", Preempt: "Preempted"}
 
 // has reports whether the profile of the kind has the plugin.

@@ -6,8 +6,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// jobs fills the cluster with jobs that run, each where it happened to find room,
-// and lets others wait.
+// jobs adds running jobs, each at a random location, and pending jobs.
 func (d *drawing) jobs() error {
 	running := d.between(2, 7)
 	if d.Kind == Allocate {
@@ -21,7 +20,7 @@ func (d *drawing) jobs() error {
 		if d.Kind.mixed() && d.tasks >= 8 {
 			break
 		}
-		if err := d.run(i); err != nil {
+		if err := d.addRunning(i); err != nil {
 			return err
 		}
 	}
@@ -31,26 +30,26 @@ func (d *drawing) jobs() error {
 		}
 	}
 	for i := range waiting {
-		if err := d.wait(i); err != nil {
+		if err := d.addWaiting(i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// draws is how often a waiting job is drawn until it is relevant: few gangs fit
-// and yet need thought, and few have a right to what others hold.
+// draws is how often a pending job is drawn until it is relevant. Few random gangs fit
+// and need a search, and few may evict other jobs.
 var draws = map[Kind]int{Allocate: 20, Reclaim: 8, Combined: 8, Topology: 4, Alternatives: 4, Whole: 4, Costs: 8}
 
-// wait adds a job that waits.
-func (d *drawing) wait(i int) error {
+// addWaiting adds a pending job.
+func (d *drawing) addWaiting(i int) error {
 	for more := draws[d.Kind]; ; more-- {
 		j := d.waiting(i)
 		if err := d.State.Apply(cluster.JobPut{Job: *j}); err != nil || more <= 0 {
 			return err
 		}
-		g := newGame(d.Kind, d.State, d.Now)
-		if g.relevant(g.promised.find(j.ID)) {
+		g := newChecker(d.Kind, d.State, d.Now)
+		if g.relevant(g.booked.find(j.ID)) {
 			return nil
 		}
 		if err := d.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
@@ -59,14 +58,15 @@ func (d *drawing) wait(i int) error {
 	}
 }
 
-// run adds a job and seats it anywhere. One that finds no room for its minimum is left out.
-func (d *drawing) run(i int) error {
+// addRunning adds a running job at a random location. If there is no room for its
+// minimum, the job is not added.
+func (d *drawing) addRunning(i int) error {
 	j := d.job(fmt.Sprintf("job/r%d", i+1), d.chance(85))
 	if d.chance(50) {
 		j.Labels = map[string]string{"app": pick(d, "web", "train")}
 	}
 	if d.Kind == Costs {
-		d.price(j)
+		d.setCost(j)
 	}
 	if err := d.State.Apply(cluster.JobPut{Job: *j}); err != nil {
 		return err
@@ -75,11 +75,11 @@ func (d *drawing) run(i int) error {
 	k := b.find(j.ID)
 	want := d.between(j.Alternatives[0].Min, len(k.tasks))
 	for _, t := range k.tasks {
-		if want > 0 && d.sit(b, t) {
+		if want > 0 && d.place(b, t) {
 			want--
 		}
 	}
-	if !b.stands(k, 0) {
+	if !b.hasMinimum(k, 0) {
 		return d.State.Apply(cluster.JobGone{Job: j.ID})
 	}
 	for _, t := range k.tasks {
@@ -97,25 +97,26 @@ func (d *drawing) run(i int) error {
 	return nil
 }
 
-// sit seats the task on any node and devices that take it.
-func (d *drawing) sit(b *board, t *task) bool {
-	if b.allows(t.job, t.asks) != "" {
+// place places the task on random devices of a random node. It reports whether there are
+// any.
+func (d *drawing) place(b *board, t *task) bool {
+	if b.queueViolation(t.job, t.asks) != "" {
 		return false
 	}
-	var seats []seat
+	var seats []location
 	for n := range b.nodes {
-		if !b.near(t, n) {
+		if !b.inDomain(t, n) {
 			continue
 		}
 		b.choices(t, n, func(claims []cluster.Claim) bool {
-			seats = append(seats, seat{node: n, claims: claims, bound: true})
+			seats = append(seats, location{node: n, claims: claims, bound: true})
 			return true
 		})
 	}
 	if len(seats) == 0 {
 		return false
 	}
-	b.sit(t, seats[d.IntN(len(seats))])
+	b.place(t, seats[d.IntN(len(seats))])
 	return true
 }
 
@@ -126,12 +127,12 @@ func (d *drawing) waiting(i int) *cluster.Job {
 	}
 	switch d.Kind {
 	case Alternatives:
-		d.forms(j)
+		d.addForms(j)
 	case Whole:
-		d.whole(j)
+		d.useWholeNodes(j)
 	}
 	if d.Kind == Allocate && d.chance(80) {
-		d.carve(j)
+		d.cutFromFreeRoom(j)
 	}
 	if all := d.State.Jobs(); len(all) > 0 && d.chance(8) {
 		j.Displaced = []string{all[d.IntN(len(all))].ID}
@@ -139,8 +140,8 @@ func (d *drawing) waiting(i int) *cluster.Job {
 	return j
 }
 
-// forms adds forms of the job, each of another shape.
-func (d *drawing) forms(j *cluster.Job) {
+// addForms adds alternatives with other shapes to the job.
+func (d *drawing) addForms(j *cluster.Job) {
 	for i := range d.between(1, 2) {
 		other := d.job(j.ID, j.Preemptible).Alternatives[0]
 		other.Name = fmt.Sprintf("form-%d", i+2)
@@ -148,8 +149,8 @@ func (d *drawing) forms(j *cluster.Job) {
 	}
 }
 
-// whole makes the job request whole nodes of one group.
-func (d *drawing) whole(j *cluster.Job) {
+// useWholeNodes changes the job to one that requests whole nodes of one group.
+func (d *drawing) useWholeNodes(j *cluster.Job) {
 	count := d.between(1, 2)
 	alt := cluster.Alternative{Min: count, Whole: &cluster.WholeNodes{Replicas: count, NodesPerReplica: 1, Memory: gib}}
 	shape := cluster.Shape{Preemptible: j.Preemptible, Need: cluster.Need{WholeNode: true}, Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(d.IntN(3)) * 1000}}}
@@ -160,21 +161,21 @@ func (d *drawing) whole(j *cluster.Job) {
 	j.Alternatives = []cluster.Alternative{alt}
 }
 
-// carve cuts the job's shapes out of the free room, so that it just fits, and
-// forgets where they were cut.
-func (d *drawing) carve(j *cluster.Job) {
+// cutFromFreeRoom draws the job's shapes one after the other so that each fits into the
+// free room that the others leave. The job then just fits.
+func (d *drawing) cutFromFreeRoom(j *cluster.Job) {
 	b := newBoard(newTable(d.State.View(), d.Now))
 	k := &job{Job: j, alt: &cluster.Alternative{}, branch: []*queue{{limit: vector{-1, -1, -1}, declared: vector{-1, -1, -1}}}}
 	k.branch[0].index = len(b.queues)
-	b.used, b.firm, b.at = append(b.used, vector{}), append(b.firm, vector{}), append(b.at, seat{node: -1})
+	b.used, b.firm, b.at = append(b.used, vector{}), append(b.firm, vector{}), append(b.at, location{node: -1})
 	alt := &j.Alternatives[0]
 	for i := range alt.Tasks {
 		for range 8 {
 			shape := d.shape(j.Preemptible)
 			t := &task{Task: &cluster.Task{Shape: &shape}, index: len(b.at) - 1, job: k}
 			t.asks = b.asks(t)
-			if d.sit(b, t) {
-				b.at[t.index] = seat{node: -1} // its room stays taken
+			if d.place(b, t) {
+				b.at[t.index] = location{node: -1} // its room stays in use for the next shapes
 				alt.Tasks[i].Shape = &shape
 				break
 			}
@@ -184,7 +185,7 @@ func (d *drawing) carve(j *cluster.Job) {
 	d.Shuffle(len(alt.Tasks), func(x, y int) { alt.Tasks[x].Shape, alt.Tasks[y].Shape = alt.Tasks[y].Shape, alt.Tasks[x].Shape })
 }
 
-// job draws a gang: mostly of one shape, mostly all or nothing.
+// job draws a job. Mostly all tasks have one shape, and mostly all are in the minimum.
 func (d *drawing) job(id string, preemptible bool) *cluster.Job {
 	j := &cluster.Job{ID: id, Queue: d.leaves[d.IntN(len(d.leaves))], Priority: int32(d.IntN(3)), Created: int64(d.IntN(100)), Preemptible: preemptible}
 	count := 1

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// String writes the case down for people.
+// String returns the case as text.
 func (c *Case) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "case: %s %d\nnow: %dm\nnodes:\n", c.Kind, c.Number, c.Now/minute)
@@ -33,7 +33,7 @@ func (c *Case) String() string {
 	for _, j := range w.jobs {
 		fmt.Fprintf(&b, "- {id: %s, queue: %s, priority: %d, created: %d, preemptible: %v, min: %d, labels: %v, displaced: %v}\n", j.ID, j.Queue, j.Priority, j.Created, j.Preemptible, j.alt.Min, j.Labels, j.Displaced)
 		for _, t := range j.tasks {
-			fmt.Fprintf(&b, "  - {name: %s, asks: %s%s%s}\n", t.Name, describe(t), part(t), where(t))
+			fmt.Fprintf(&b, "  - {name: %s, asks: %s%s%s}\n", t.Name, describe(t), subgroup(t), where(t))
 		}
 	}
 	return b.String()
@@ -54,7 +54,7 @@ func describe(t *task) string {
 	return strings.TrimSpace(fmt.Sprint(out, " ", strings.Join(need.Products, ","), " ", t.Shape.Isolation.GPU, t.Shape.Isolation.Session))
 }
 
-func part(t *task) string {
+func subgroup(t *task) string {
 	if t.Subgroup == 0 {
 		return ""
 	}

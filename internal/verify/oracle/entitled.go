@@ -10,18 +10,18 @@ import (
 	"github.com/berth-project/berth/internal/fairshare"
 )
 
-// What Entitled tries at most.
+// The limits of the search of Entitled.
 const (
 	maxHolders = 8      // preemptible tasks that run
-	maxSeats   = 20_000 // seats for one set of victims
+	maxSeats   = 20_000 // steps of the search for a placement, for one set of victims
 )
 
-// Entitled names the pending jobs that the quotas of their queues entitle to room that
-// others hold, with the victims: rules 1 and 4 of docs/designs/0004 let these be
-// evicted, and then the job's minimum fits, where all preemptible tasks may move. It
-// tries every set of victims, and reports false where there are too many.
+// Entitled lists the pending jobs that the quotas of their queues entitle to room that
+// other jobs hold, with the victims: rules 1 and 4 of docs/designs/0004 allow the victims
+// to be evicted, and the job's minimum fits then, while all preemptible tasks may move. It
+// tries every set of victims. If there are too many, it tries none and returns false.
 func Entitled(s *cluster.State) (found []string, tried bool) {
-	c := &court{State: s, divided: (&fairshare.Settings{}).Divided(s.View())}
+	c := &quotaCheck{State: s, divided: (&fairshare.Settings{}).Divided(s.View())}
 	for _, j := range s.Jobs() {
 		for _, t := range j.Tasks() {
 			if t.Runs() && j.Preemptible {
@@ -35,35 +35,35 @@ func Entitled(s *cluster.State) (found []string, tried bool) {
 	for _, j := range s.Pending() {
 		tasks := j.Alternatives[0].Tasks
 		if j.Placed() > 0 || slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Shape != tasks[0].Shape }) {
-			continue // where tasks differ, there are many minima, and MakeRoom tries two of them
+			continue // if tasks differ, many sets of tasks make the minimum, and MakeRoom tries two of them
 		}
-		if victims := c.sentence(j, tasks[:j.Alternatives[0].Min]); victims != "" {
-			found = append(found, fmt.Sprintf("%s of %s waits, and its quota entitles it to the room of %s", j.ID, j.Queue, victims))
+		if victims := c.findVictims(j, tasks[:j.Alternatives[0].Min]); victims != "" {
+			found = append(found, fmt.Sprintf("%s of %s is pending, and its quota entitles it to the room of %s", j.ID, j.Queue, victims))
 		}
 	}
 	return found, true
 }
 
-// court judges what a State has come to.
-type court struct {
+// quotaCheck looks for pending jobs that are entitled to room.
+type quotaCheck struct {
 	*cluster.State
 	divided map[string]bool
 	running []*cluster.Task // preemptible
 }
 
-// plea is a job with the tasks that make its minimum, and the tasks that would be
+// quotaRequest is a job with the tasks that make its minimum, and the tasks that would be
 // evicted for it.
-type plea struct {
+type quotaRequest struct {
 	job     *cluster.Job
 	minimum []*cluster.Task
-	names   []string // of the resources that these request, whatever queue they are charged to
+	names   []string // of the resources that the minimum requests, in the accounts of any queue
 	evicted []*cluster.Task
 }
 
-// sentence are the victims that may be evicted so that the minimum fits; "" where
-// there are none.
-func (c *court) sentence(j *cluster.Job, minimum []*cluster.Task) string {
-	p := &plea{job: j, minimum: minimum}
+// findVictims returns the victims that may be evicted so that the minimum fits, or "" if
+// there are none. Smaller sets are tried first.
+func (c *quotaCheck) findVictims(j *cluster.Job, minimum []*cluster.Task) string {
+	p := &quotaRequest{job: j, minimum: minimum}
 	for _, t := range minimum {
 		for _, a := range t.Shape.Resources {
 			p.names = append(p.names, a.Name)
@@ -94,23 +94,23 @@ func (c *court) sentence(j *cluster.Job, minimum []*cluster.Task) string {
 		}
 		for _, moving := range [...]bool{false, true} {
 			if moving && c.limited(p) {
-				break // MakeRoom moves nothing for a job that a limit is in the way of
+				break // MakeRoom moves no tasks for a job that exceeds a limit
 			}
 			if c.fits(p, moving) {
 				var ids []string
 				for _, t := range p.evicted {
 					ids = append(ids, fmt.Sprintf("%s of %s", t.ID, t.Job.Queue))
 				}
-				return fmt.Sprintf("%s (others move: %v)", strings.Join(ids, ", "), moving)
+				return fmt.Sprintf("%s (other tasks move: %v)", strings.Join(ids, ", "), moving)
 			}
 		}
 	}
 	return ""
 }
 
-// allowed reports whether all of the evicted may be by rules 1 and 4, and the job by
-// the limits and, where it is not preemptible, the quotas of its queues.
-func (c *court) allowed(p *plea) bool {
+// allowed reports whether rules 1 and 4 allow all evictions, and whether the limits of the
+// job's queues allow the job. A job that is not preemptible must also be within the quotas.
+func (c *quotaCheck) allowed(p *quotaRequest) bool {
 	for _, t := range p.evicted {
 		stay, all := 0, 0
 		for _, o := range t.Job.Tasks() {
@@ -140,8 +140,8 @@ func (c *court) allowed(p *plea) bool {
 	return true
 }
 
-// limited reports whether a limit is in the way of the job as things are.
-func (c *court) limited(p *plea) bool {
+// limited reports whether the job would exceed a limit if nothing is evicted.
+func (c *quotaCheck) limited(p *quotaRequest) bool {
 	for q := c.Queue(p.job.Queue); q != nil; q = c.View().Parent(q) {
 		for _, l := range q.Limits {
 			if q.Used.Of(l.Name)+c.asks(p, q, l.Name) > l.Value {
@@ -152,8 +152,9 @@ func (c *court) limited(p *plea) bool {
 	return false
 }
 
-// reclaimable is rules 1 and 4 for the victim: a task, or all tasks of its job.
-func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
+// reclaimable reports whether rules 1 and 4 allow the victim, which is a task or, if whole
+// is set, all running tasks of its job.
+func (c *quotaCheck) reclaimable(p *quotaRequest, t *cluster.Task, whole bool) bool {
 	a, b := c.View().Fork(c.Queue(p.job.Queue), c.Queue(t.Job.Queue))
 	if a == nil {
 		return false
@@ -176,7 +177,7 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 	for q := c.View().Parent(a); q != nil; q = c.View().Parent(q) {
 		for _, quota := range c.View().Deserved(q) {
 			if q.Tier == cluster.TierGuaranteed && held(q, quota.Name) > 0 && c.asks(p, q, quota.Name) == 0 && c.ends(p, q, quota.Name) < quota.Value {
-				return false // the victim would take it back from other tiers
+				return false // the job of the victim could reclaim the room from other tiers
 			}
 		}
 	}
@@ -209,8 +210,9 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 	return common
 }
 
-// tiersAllow is rule 1, by effective tiers.
-func (c *court) tiersAllow(p *plea, a, b *cluster.Queue, held func(*cluster.Queue, string) int64) bool {
+// tiersAllow reports whether rule 1 allows the victim. A Guaranteed queue beyond its quota
+// counts as Standard.
+func (c *quotaCheck) tiersAllow(p *quotaRequest, a, b *cluster.Queue, held func(*cluster.Queue, string) int64) bool {
 	own, theirs := a.Tier, b.Tier
 	for _, quota := range c.View().Deserved(a) {
 		if own == cluster.TierGuaranteed && c.asks(p, a, quota.Name) > 0 && c.ends(p, a, quota.Name) > quota.Value {
@@ -231,13 +233,13 @@ func (c *court) tiersAllow(p *plea, a, b *cluster.Queue, held func(*cluster.Queu
 	return theirs.Rank() >= own.Rank()
 }
 
-// quota is what the queue deserves; 0 where it has none.
-func (c *court) quota(q *cluster.Queue, resource string) int64 {
+// quota returns the quota of the queue, or 0 if it has none.
+func (c *quotaCheck) quota(q *cluster.Queue, resource string) int64 {
 	return c.View().Deserved(q).Of(resource)
 }
 
-// asks is what the minimum would be charged in the queue's account of the resource.
-func (c *court) asks(p *plea, q *cluster.Queue, resource string) int64 {
+// asks returns how much of the resource the queue is charged for the minimum.
+func (c *quotaCheck) asks(p *quotaRequest, q *cluster.Queue, resource string) int64 {
 	sum := int64(0)
 	for _, t := range p.minimum {
 		sum += t.Shape.Resources.Of(resource)
@@ -251,8 +253,8 @@ func (c *court) asks(p *plea, q *cluster.Queue, resource string) int64 {
 	return sum
 }
 
-// ends is what the queue holds of the resource at the end of the plan.
-func (c *court) ends(p *plea, q *cluster.Queue, resource string) int64 {
+// ends returns how much of the resource the queue holds after the plan.
+func (c *quotaCheck) ends(p *quotaRequest, q *cluster.Queue, resource string) int64 {
 	sum := q.Used.Of(resource)
 	for _, t := range p.evicted {
 		if c.above(q, t.Job.Queue) {
@@ -265,10 +267,10 @@ func (c *court) ends(p *plea, q *cluster.Queue, resource string) int64 {
 	return sum
 }
 
-// largest is the most that a victim of the queue holds of the resource: a task that its
-// job can spare or, of a job that is evicted as a whole, what is left of it once those
-// have been.
-func (c *court) largest(p *plea, q *cluster.Queue, resource string) (most int64) {
+// largest returns how much of the resource the largest victim of the queue holds. A victim
+// is a surplus task or, of a job that is evicted as a whole, the tasks that are left after
+// the surplus tasks.
+func (c *quotaCheck) largest(p *quotaRequest, q *cluster.Queue, resource string) (most int64) {
 	held := map[*cluster.Job][]int64{}
 	for _, t := range p.evicted {
 		if c.above(q, t.Job.Queue) {
@@ -289,8 +291,8 @@ func (c *court) largest(p *plea, q *cluster.Queue, resource string) (most int64)
 	return most
 }
 
-// above reports whether the queue is the named one or above it.
-func (c *court) above(q *cluster.Queue, name string) bool {
+// above reports whether the queue is the named one or one of its ancestors.
+func (c *quotaCheck) above(q *cluster.Queue, name string) bool {
 	for o := c.Queue(name); o != nil; o = c.View().Parent(o) {
 		if o == q {
 			return true

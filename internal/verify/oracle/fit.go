@@ -8,32 +8,33 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// errTooLarge says that the steps ran out before everything was tried.
+// errTooLarge says that the limit of steps was reached before everything was tried.
 var errTooLarge = errors.New("too large to try everything")
 
-// fits reports whether all the tasks find a seat at once, by trying every node
-// and every choice of devices for every task. Where they do it leaves them there
-// if keep says so, and nobody moves otherwise.
+// fits reports whether all the tasks can be placed together, by trying every node and
+// every choice of devices for every task. If keep is set and they can, they stay placed.
+// Otherwise the board is not changed.
 func (b *board) fits(tasks []*task, keep bool) (bool, error) {
 	for _, t := range tasks {
-		// Their queues are charged with all of them, wherever they go.
-		if b.allows(t.job, b.together(tasks, t.job)) != "" {
+		// The use of queues does not depend on the nodes, so that it is checked first.
+		if b.queueViolation(t.job, b.together(tasks, t.job)) != "" {
 			return false, nil
 		}
 	}
 	if !asked(tasks).within(b.free()) {
 		return false, nil
 	}
-	// The largest first: what cannot be had is found early. Equals stand together.
+	// The largest tasks are first, so that impossible requests are found early. Equal
+	// tasks must be adjacent.
 	order := slices.Clone(tasks)
 	slices.SortStableFunc(order, func(a, c *task) int {
 		return cmp.Or(cmp.Compare(c.asks[gpu], a.asks[gpu]), cmp.Compare(c.asks[cpu], a.asks[cpu]), cmp.Compare(a.job.index, c.job.index))
 	})
-	return b.seatAll(order, 0, keep)
+	return b.placeAll(order, 0, keep)
 }
 
-// together is what all the tasks ask of the queues of the job's branch that they share.
-// Queues of other jobs are judged when it is their turn.
+// together returns what the tasks in the job's queue request together. Tasks in other
+// queues are checked separately.
 func (b *board) together(tasks []*task, j *job) vector {
 	var sum vector
 	for _, t := range tasks {
@@ -44,7 +45,7 @@ func (b *board) together(tasks []*task, j *job) vector {
 	return sum
 }
 
-// free is what all nodes have left together.
+// free returns the sum of what is free on all nodes.
 func (b *board) free() (sum vector) {
 	for i := range b.rooms {
 		sum = sum.plus(b.rooms[i].free, +1)
@@ -53,10 +54,10 @@ func (b *board) free() (sum vector) {
 	return sum
 }
 
-// seatAll tries the tasks from the i-th on. Of solutions that differ in the names
-// of equals only the first is looked for: equal tasks go to nodes in order, and
-// of nodes and devices that stand alike the first is taken.
-func (b *board) seatAll(tasks []*task, i int, keep bool) (bool, error) {
+// placeAll tries to place the tasks from index i on. Of placements that differ only in the
+// names of equal tasks, nodes or devices, it tries only one: equal tasks are placed on
+// nodes in order, and of equal nodes and devices the first is used.
+func (b *board) placeAll(tasks []*task, i int, keep bool) (bool, error) {
 	if b.flow != nil && beyond(b.flow)-asked(tasks[i:])[gpu] > b.most {
 		return false, nil
 	}
@@ -65,32 +66,32 @@ func (b *board) seatAll(tasks []*task, i int, keep bool) (bool, error) {
 		return true, nil
 	}
 	t := tasks[i]
-	if b.allows(t.job, t.asks) != "" {
+	if b.queueViolation(t.job, t.asks) != "" {
 		return false, nil
 	}
 	first := 0
-	if i > 0 && t.like(tasks[i-1]) {
+	if i > 0 && t.isEqual(tasks[i-1]) {
 		first = b.at[tasks[i-1].index].node
 	}
 	for n := first; n < len(b.nodes); n++ {
-		if b.twin(first, n) || !b.near(t, n) {
+		if b.hasTwin(first, n) || !b.inDomain(t, n) {
 			continue
 		}
 		found, err := false, error(nil)
 		b.choices(t, n, func(claims []cluster.Claim) bool {
 			if b.from[t.index].node == n && slices.Equal(b.from[t.index].claims, claims) {
-				return true // it would stay where it is
+				return true // a task must not move to its former location
 			}
 			if b.steps--; b.steps < 0 {
 				err = errTooLarge
 				return false
 			}
-			b.sit(t, seat{node: n, claims: claims})
-			b.pour(n, t, +1)
-			found, err = b.seatAll(tasks, i+1, keep)
-			b.pour(n, t, -1)
+			b.place(t, location{node: n, claims: claims})
+			b.addFlow(n, t, +1)
+			found, err = b.placeAll(tasks, i+1, keep)
+			b.addFlow(n, t, -1)
 			if !found || !keep {
-				b.rise(t)
+				b.remove(t)
 			}
 			return !found && err == nil
 		})
@@ -101,9 +102,9 @@ func (b *board) seatAll(tasks []*task, i int, keep bool) (bool, error) {
 	return false, nil
 }
 
-// twin reports whether a node from the first on, before this one, is and stands
-// just like it.
-func (b *board) twin(first, n int) bool {
+// hasTwin reports whether a node between first and n, without n, is equal to n and has
+// the same free room.
+func (b *board) hasTwin(first, n int) bool {
 	for o := first; o < n; o++ {
 		x, y := b.nodes[o], b.nodes[n]
 		if b.rooms[o].free == b.rooms[n].free && slices.Equal(b.rooms[o].devices, b.rooms[n].devices) &&
@@ -115,23 +116,23 @@ func (b *board) twin(first, n int) bool {
 	return false
 }
 
-// pour accounts for a task that a plan places on the node, or takes off it.
-func (b *board) pour(n int, t *task, sign int64) {
+// addFlow counts a task that the plan places on the node, or that is removed from it.
+func (b *board) addFlow(n int, t *task, sign int64) {
 	if b.flow != nil {
 		b.flow[n].placed += sign * t.asks[gpu]
 	}
 }
 
-// near reports whether the node is where the task's form lets it be beside the others
-// of its job: in the same rack, in the same group, or anywhere.
-func (b *board) near(t *task, n int) bool {
+// inDomain reports whether the topology of the task's form allows the node, given the nodes
+// of the other tasks of the job. For whole nodes, it must be another node of the same group.
+func (b *board) inDomain(t *task, n int) bool {
 	node, alt := b.nodes[n], t.job.alt
 	level := alt.Topology.Required
 	if level != "" && node.Labels[level] == "" {
 		return false
 	}
 	for _, o := range t.job.tasks {
-		if o == t || !b.sits(o) {
+		if o == t || !b.isPlaced(o) {
 			continue
 		}
 		other := b.nodes[b.at[o.index].node]
@@ -147,7 +148,8 @@ func (b *board) near(t *task, n int) bool {
 
 func sameKind(a, b cluster.Device) bool { return a.Product == b.Product && a.Memory == b.Memory }
 
-// choices visits every choice of devices of the node for the task, until visit says stop.
+// choices calls visit for every choice of devices of the node for the task, until visit
+// returns false.
 func (b *board) choices(t *task, n int, visit func([]cluster.Claim) bool) {
 	r := &b.rooms[n]
 	if t.asks[cpu] > r.free[cpu] || t.asks[memory] > r.free[memory] {
@@ -160,7 +162,7 @@ func (b *board) choices(t *task, n int, visit func([]cluster.Claim) bool) {
 			return visit(slices.Clone(chosen))
 		}
 		for d := device; d < len(r.devices); d++ {
-			if !b.joins(t, n, d) || b.passedOver(t, n, device, d) {
+			if !b.canHold(t, n, d) || b.hasEqualDevice(t, n, device, d) {
 				continue
 			}
 			chosen = append(chosen, claimOn(t, d, &b.nodes[n].Devices[d]))
@@ -175,9 +177,9 @@ func (b *board) choices(t *task, n int, visit func([]cluster.Claim) bool) {
 	from(0)
 }
 
-// passedOver reports whether a device that stands just like this one was there to
-// be chosen before it.
-func (b *board) passedOver(t *task, n, first, device int) bool {
+// hasEqualDevice reports whether an equal device with the same use is between first and
+// device. It was tried before.
+func (b *board) hasEqualDevice(t *task, n, first, device int) bool {
 	for d := first; d < device; d++ {
 		if b.rooms[n].devices[d] == b.rooms[n].devices[device] && sameKind(b.nodes[n].Devices[d], b.nodes[n].Devices[device]) {
 			return true
@@ -186,11 +188,12 @@ func (b *board) passedOver(t *task, n, first, device int) bool {
 	return false
 }
 
-// minima are the sets of the job's pending tasks that would just make its
-// minimum; of sets that differ in the names of equals, one.
+// minima returns the smallest sets of pending tasks that make the job's minimum. Of sets
+// that differ only in the names of equal tasks, it returns one. If the minimum is already
+// placed, each set is one surplus task.
 func (b *board) minima(j *job) [][]*task {
 	var out [][]*task
-	if b.stands(j, 0) {
+	if b.hasMinimum(j, 0) {
 		for _, t := range j.tasks {
 			if b.pending(t) {
 				out = append(out, []*task{t})
@@ -201,15 +204,15 @@ func (b *board) minima(j *job) [][]*task {
 	var chosen []*task
 	var from func(i int)
 	from = func(i int) {
-		if enough(j, func(t *task) bool { return b.sits(t) || slices.Contains(chosen, t) }) {
-			if !b.spare(j, chosen) {
+		if enough(j, func(t *task) bool { return b.isPlaced(t) || slices.Contains(chosen, t) }) {
+			if !b.hasUnneeded(j, chosen) {
 				out = append(out, slices.Clone(chosen))
 			}
 			return
 		}
 		for k := i; k < len(j.tasks); k++ {
 			t := j.tasks[k]
-			if !b.pending(t) || slices.ContainsFunc(j.tasks[i:k], func(o *task) bool { return b.pending(o) && o.like(t) }) {
+			if !b.pending(t) || slices.ContainsFunc(j.tasks[i:k], func(o *task) bool { return b.pending(o) && o.isEqual(t) }) {
 				continue
 			}
 			chosen = append(chosen, t)
@@ -221,17 +224,17 @@ func (b *board) minima(j *job) [][]*task {
 	return out
 }
 
-// spare reports whether one of the chosen is not needed.
-func (b *board) spare(j *job, chosen []*task) bool {
+// hasUnneeded reports whether the minimum is made without one of the chosen tasks.
+func (b *board) hasUnneeded(j *job, chosen []*task) bool {
 	for _, out := range chosen {
-		if enough(j, func(t *task) bool { return t != out && (b.sits(t) || slices.Contains(chosen, t)) }) {
+		if enough(j, func(t *task) bool { return t != out && (b.isPlaced(t) || slices.Contains(chosen, t)) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// asked is what the tasks ask for together.
+// asked returns the sum of the requests of the tasks.
 func asked(tasks []*task) vector {
 	var sum vector
 	for _, t := range tasks {
@@ -240,7 +243,7 @@ func asked(tasks []*task) vector {
 	return sum
 }
 
-// allocates reports whether a minimum of some form of the job fits as things are.
+// allocates reports whether a minimum of some form of the job fits into the free room.
 func (b *board) allocates(j *job) (bool, error) {
 	for _, form := range j.forms {
 		for _, minimum := range b.minima(form) {
@@ -252,17 +255,17 @@ func (b *board) allocates(j *job) (bool, error) {
 	return false, nil
 }
 
-// needsThought reports whether the job's minimum fits as things are, but is not
-// found by seating one task after the other.
-func (b *board) needsThought(j *job) (bool, error) {
+// needsSearch reports whether the job's minimum fits into the free room, but is not found
+// by placing one task after the other.
+func (b *board) needsSearch(j *job) (bool, error) {
 	if b.greedy(j, false) || b.greedy(j, true) {
 		return false, nil
 	}
 	return b.allocates(j)
 }
 
-// greedy reports whether seating the job's tasks one by one, as they are written,
-// makes the minimum. Nobody moves.
+// greedy reports whether placing the job's tasks one after the other, in order, makes the
+// minimum. The board is not changed.
 func (b *board) greedy(j *job, tightest bool) bool {
 	var pending []*task
 	for _, t := range j.tasks {
@@ -270,46 +273,46 @@ func (b *board) greedy(j *job, tightest bool) bool {
 			pending = append(pending, t)
 		}
 	}
-	placed := b.seatEach(pending, tightest)
-	stands := b.stands(j, 0)
-	b.riseAll(placed)
-	return stands
+	placed := b.placeEach(pending, tightest)
+	found := b.hasMinimum(j, 0)
+	b.removeAll(placed)
+	return found
 }
 
-// seatEach seats task after task on the first node that takes it, or on the one
-// with least room, and returns those that found a seat.
-func (b *board) seatEach(tasks []*task, tightest bool) (placed []*task) {
+// placeEach places one task after the other on the first node with room or, if tightest is
+// set, on the node with the least room. It returns the tasks that were placed.
+func (b *board) placeEach(tasks []*task, tightest bool) (placed []*task) {
 	for _, t := range tasks {
-		if b.allows(t.job, t.asks) != "" {
+		if b.queueViolation(t.job, t.asks) != "" {
 			continue
 		}
-		best := seat{node: -1}
+		best := location{node: -1}
 		for n := range b.nodes {
-			if !b.near(t, n) || best.node >= 0 && (!tightest || b.left(n) >= b.left(best.node)) {
+			if !b.inDomain(t, n) || best.node >= 0 && (!tightest || b.left(n) >= b.left(best.node)) {
 				continue
 			}
 			b.choices(t, n, func(claims []cluster.Claim) bool {
 				if best.node != n || b.fuller(n, claims, best.claims) {
-					best = seat{node: n, claims: claims}
+					best = location{node: n, claims: claims}
 				}
 				return tightest
 			})
 		}
 		if best.node >= 0 {
-			b.sit(t, best)
+			b.place(t, best)
 			placed = append(placed, t)
 		}
 	}
 	return placed
 }
 
-func (b *board) riseAll(tasks []*task) {
+func (b *board) removeAll(tasks []*task) {
 	for _, t := range tasks {
-		b.rise(t)
+		b.remove(t)
 	}
 }
 
-// left is what the node has left of its devices.
+// left returns what is free of the devices of the node.
 func (b *board) left(n int) (sum cluster.Milli) {
 	for _, d := range b.rooms[n].devices {
 		sum += cluster.Whole - d.milli
@@ -317,7 +320,7 @@ func (b *board) left(n int) (sum cluster.Milli) {
 	return sum
 }
 
-// fuller reports whether more is held of the devices of the first choice.
+// fuller reports whether more is held of the devices of choice x than of choice y.
 func (b *board) fuller(n int, x, y []cluster.Claim) bool {
 	sum := func(claims []cluster.Claim) (sum cluster.Milli) {
 		for _, c := range claims {

@@ -6,9 +6,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// TestBooksAgree seats the minima that the brute force finds in the books, which
-// check every claim themselves.
-func TestBooksAgree(t *testing.T) {
+// TestStateAccepts checks that State accepts the placements that the search finds. State
+// checks every claim itself.
+func TestStateAccepts(t *testing.T) {
 	seated := 0
 	for number := range 1000 {
 		c, err := Draw(Allocate, number)
@@ -18,7 +18,7 @@ func TestBooksAgree(t *testing.T) {
 		b := newBoard(newTable(c.State.View(), c.Now))
 		b.steps = maxSteps
 		for _, j := range b.jobs {
-			if b.stands(j, 0) {
+			if b.hasMinimum(j, 0) {
 				continue
 			}
 			for _, minimum := range b.minima(j) {
@@ -46,9 +46,9 @@ func TestBooksAgree(t *testing.T) {
 	}
 }
 
-// TestGivesUpNothing compares the search with one that skips nothing for being
-// alike, on gangs that are small enough for it.
-func TestGivesUpNothing(t *testing.T) {
+// TestSearchIsComplete compares the search with one that does not skip equal placements, on
+// gangs that are small enough.
+func TestSearchIsComplete(t *testing.T) {
 	both := [2]int{}
 	for number := range 600 {
 		c, err := Draw(Allocate, number)
@@ -57,7 +57,7 @@ func TestGivesUpNothing(t *testing.T) {
 		}
 		b := newBoard(newTable(c.State.View(), c.Now))
 		for _, j := range b.jobs {
-			if b.stands(j, 0) || j.alt.Min > 2 {
+			if b.hasMinimum(j, 0) || j.alt.Min > 2 {
 				continue
 			}
 			b.steps = maxSteps
@@ -65,8 +65,8 @@ func TestGivesUpNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plain := b.plainly(j, 0); plain != fits {
-				t.Fatalf("case %d: %s fits: %v, tried plainly: %v", number, j.ID, fits, plain)
+			if plain := b.placeByTryingAll(j, 0); plain != fits {
+				t.Fatalf("case %d: %s fits: %v, by trying all: %v", number, j.ID, fits, plain)
 			}
 			if fits {
 				both[0]++
@@ -80,19 +80,19 @@ func TestGivesUpNothing(t *testing.T) {
 	}
 }
 
-// plainly seats or leaves out task after task on every set of devices there is.
-func (b *board) plainly(j *job, i int) bool {
-	if b.stands(j, 0) {
+// placeByTryingAll tries each task on every set of devices of every node, and without it.
+func (b *board) placeByTryingAll(j *job, i int) bool {
+	if b.hasMinimum(j, 0) {
 		return true
 	}
 	if i == len(j.tasks) {
 		return false
 	}
 	t := j.tasks[i]
-	if b.plainly(j, i+1) {
+	if b.placeByTryingAll(j, i+1) {
 		return true
 	}
-	if !b.pending(t) || b.allows(j, t.asks) != "" {
+	if !b.pending(t) || b.queueViolation(j, t.asks) != "" {
 		return false
 	}
 	for n, m := range b.nodes {
@@ -103,12 +103,12 @@ func (b *board) plainly(j *job, i int) bool {
 					claims = append(claims, claimOn(t, d, &m.Devices[d]))
 				}
 			}
-			if b.takes(t, n, claims) != "" {
+			if b.nodeViolation(t, n, claims) != "" {
 				continue
 			}
-			b.sit(t, seat{node: n, claims: claims})
-			found := b.plainly(j, i+1)
-			b.rise(t)
+			b.place(t, location{node: n, claims: claims})
+			found := b.placeByTryingAll(j, i+1)
+			b.remove(t)
 			if found {
 				return true
 			}

@@ -7,23 +7,25 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// Verdict is how the engine did with one pending job.
+// Verdict is the judgement about one pending job.
 type Verdict struct {
 	Number   int
 	Job      string
-	TooLarge bool // to try everything: nothing else is said
-	// Relevant: plain allocation does not do it, and there is a way.
+	TooLarge bool // too large to try everything; the fields from Relevant to Minimal are not set
+	// Relevant reports that the job cannot simply be placed, and that a plan exists.
+	// Minimal reports that no cheaper plan exists than that of the engine.
 	Relevant, Placed, Minimal bool
-	LastResort                bool   // only the last resort allows a plan
-	Unchecked                 int    // rules of the last resort that were too large to judge
-	Did                       string // the plan that was carried out
-	Best                      string // the cheapest way, where the engine missed it
-	Why                       string // where the engine missed it: what it would have taken
+	LastResort                bool   // only the rules of the last resort allow a plan
+	Unchecked                 int    // number of rules of the last resort that were too large to check
+	Did                       string // the plan of the engine
+	Best                      string // the cheapest plan, if the engine did not find it
+	Why                       string // why the engine did not find the cheapest plan
 	Illegal                   []Violation
 }
 
-// Engine has the standard profile with no means to make room but those of the kind, and
-// with the plugin that says what victims cost where the kind is about that.
+// Engine returns an engine with the standard profile, from which the plugins that make room
+// and are not of the kind are removed. For Costs it adds the plugin with the costs of
+// victims.
 func Engine(k Kind) (*engine.Engine, error) {
 	var out engine.Profile
 	for _, c := range standard.Profile() {
@@ -41,8 +43,8 @@ func Engine(k Kind) (*engine.Engine, error) {
 	return engine.New(registry, out)
 }
 
-// Judge lets the engine decide the case, and compares every pending job's turn with
-// what could have been done.
+// Judge runs a session of the engine on the case, and compares each turn with the best
+// possible plan.
 func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 	before := c.State.Clone()
 	s := e.Open(c.State, engine.Options{Now: c.Now})
@@ -51,7 +53,7 @@ func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %d: %w", c.Kind, c.Number, err)
 	}
-	g := newGame(c.Kind, before, c.Now)
+	g := newChecker(c.Kind, before, c.Now)
 	var all []Verdict
 	for _, t := range turns(out) {
 		v := g.verdict(t)
@@ -61,39 +63,40 @@ func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 	return all, nil
 }
 
-// verdict plays the turn and says how the engine did.
-func (g *game) verdict(t *turn) Verdict {
+// verdict checks the turn, applies it to the boards and returns the verdict.
+func (g *checker) verdict(t *turn) Verdict {
 	broken, unchecked := len(g.broken), g.unchecked
 	var v Verdict
 	p := g.judge(t)
 	if p != nil {
 		v = g.compare(t, p)
-		v.Did = p.plan.String(g.promised)
+		v.Did = p.plan.String(g.booked)
 		g.carryOut(t, p)
 		if v.Relevant && !v.Placed && t.refusal != nil && t.refusal.Permanent {
-			v.Why += ", and it is refused for good"
+			v.Why += ", and the refusal is permanent"
 		}
 	}
 	v.Illegal, v.Unchecked = g.broken[broken:], g.unchecked-unchecked
 	return v
 }
 
-// compare says what could have been done instead, before the moves of the turn are made.
-func (g *game) compare(t *turn, p *played) (v Verdict) {
-	j := g.promised.find(t.job)
-	if g.promised.standsIn(j) {
-		return v // surplus has no right to room
+// compare compares the turn with the best possible plan, before the turn is applied to the
+// boards.
+func (g *checker) compare(t *turn, p *turnResult) (v Verdict) {
+	j := g.booked.find(t.job)
+	if g.booked.hasAnyMinimum(j) {
+		return v // no plan is required for surplus
 	}
 	if g.kind == Allocate {
-		relevant, err := g.promised.needsThought(j)
+		relevant, err := g.booked.needsSearch(j)
 		placed := len(t.placed) > 0
-		return Verdict{Relevant: relevant, TooLarge: err != nil, Placed: placed, Minimal: placed, Why: "the tasks fit in few arrangements"}
+		return Verdict{Relevant: relevant, TooLarge: err != nil, Placed: placed, Minimal: placed, Why: "few placements of the tasks are possible"}
 	}
 	var spent *cost
 	if p.plan.victims() != 0 {
 		spent = &p.plan.cost
 	}
-	best, found, err := g.better(j, spent, p.last) // that there is no other plan is one of the rules of the last resort
+	best, found, err := g.better(j, spent, p.last) // the last resort is allowed only if there is no other plan
 	if v.LastResort = p.last; spent == nil && !found && err == nil {
 		best, found, err = g.better(j, nil, true)
 		v.LastResort = found
@@ -103,7 +106,7 @@ func (g *game) compare(t *turn, p *played) (v Verdict) {
 	}
 	v.Relevant, v.Placed, v.Minimal = found || spent != nil, spent != nil, !found
 	if found {
-		v.Best = best.String(g.promised)
+		v.Best = best.String(g.booked)
 		if v.Why = g.diagnose(t, best); spent != nil {
 			v.Why = spent.excess(best.cost)
 		}
@@ -111,10 +114,10 @@ func (g *game) compare(t *turn, p *played) (v Verdict) {
 	return v
 }
 
-// better is a plan that the job could have had instead of one with this cost, or at all;
-// there is none where the job fits as things are.
-func (g *game) better(j *job, spent *cost, last bool) (plan, bool, error) {
-	b := g.promised
+// better returns the cheapest plan for the job that costs less than spent or, if spent is
+// nil, the cheapest one. If the job fits into the free room, there is no plan.
+func (g *checker) better(j *job, spent *cost, last bool) (plan, bool, error) {
+	b := g.booked
 	b.steps = maxSteps
 	if free, err := b.allocates(j); free || err != nil {
 		return plan{}, false, err
@@ -122,12 +125,12 @@ func (g *game) better(j *job, spent *cost, last bool) (plan, bool, error) {
 	return b.cheapest(g.kind, j, spent, last)
 }
 
-// relevant reports whether the job would need what the kind is about.
-func (g *game) relevant(j *job) bool {
-	g.promised.steps = maxSteps
+// relevant reports whether the job is a relevant case of the kind.
+func (g *checker) relevant(j *job) bool {
+	g.booked.steps = maxSteps
 	if g.kind == Allocate {
-		thought, err := g.promised.needsThought(j)
-		return thought && err == nil
+		needed, err := g.booked.needsSearch(j)
+		return needed && err == nil
 	}
 	best, found, err := g.better(j, nil, false)
 	if !found || err != nil {
@@ -135,14 +138,14 @@ func (g *game) relevant(j *job) bool {
 	}
 	switch g.kind {
 	case Combined:
-		return g.promised.mixes(&best)
+		return g.booked.mixes(&best)
 	case Costs:
 		return g.costsDecide(j, &best)
 	}
 	return true
 }
 
-// mixes reports whether victims of the plan leave for more than one purpose.
+// mixes reports whether the plan needs more than one of Consolidate, Reclaim and Preempt.
 func (b *board) mixes(p *plan) bool {
 	if p.moved != 0 || p.evicted == 0 {
 		return p.moved != 0 && p.evicted != 0
@@ -152,14 +155,14 @@ func (b *board) mixes(p *plan) bool {
 		for _, t := range b.members(p.evicted) {
 			given[t] = plugin
 		}
-		if b.objects(p, given) == "" {
+		if b.violation(p, given) == "" {
 			return false
 		}
 	}
 	return true
 }
 
-// String shows the plan; "" where there is none.
+// String returns the plan as text, or "" if there is none.
 func (p *plan) String(b *board) string {
 	if p.request == nil {
 		return ""

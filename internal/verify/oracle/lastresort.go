@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// quotaFirst is rule 4: the job's queues end within their quotas, and the victim's hold
-// more than theirs until the last of their victims leaves. The largest may be the last.
+// quotaFirst reports whether rule 4 allows the victim: the job's queues end within their
+// quotas, and the victim's queues hold more than their quotas until their last victim is
+// evicted. The order is free, so that the largest victim may be the last.
 func (b *board) quotaFirst(e *ending, own, others []*queue, held vector) bool {
 	return b.withinQuota(e, own) && b.every(e, held, func(r int) bool {
 		return !slices.ContainsFunc(others, func(q *queue) bool {
@@ -16,8 +17,8 @@ func (b *board) quotaFirst(e *ending, own, others []*queue, held vector) bool {
 	})
 }
 
-// largest is the most that a victim of the queue held of the resource: a task, or a job
-// that is evicted as a whole.
+// largest returns how much of the resource the largest victim of the queue held. A victim
+// is a task, or a job that is evicted as a whole.
 func (b *board) largest(e *ending, q *queue, r int) (most int64) {
 	for _, j := range b.jobs {
 		if !slices.Contains(j.branch, q) {
@@ -34,8 +35,8 @@ func (b *board) largest(e *ending, q *queue, r int) (most int64) {
 	return most
 }
 
-// every reports whether it is so of every resource that the job requests and the victim
-// holds, and of one at least.
+// every reports whether the condition is true for every divided resource that the job
+// requests and the victim holds, and that there is at least one.
 func (b *board) every(e *ending, held vector, is func(r int) bool) bool {
 	some := false
 	for r := range e.asks {
@@ -48,8 +49,8 @@ func (b *board) every(e *ending, held vector, is func(r int) bool) bool {
 	return some
 }
 
-// withinQuota reports whether the queues hold no more than their quotas with the job. A
-// queue without a quota holds more with whatever it holds.
+// withinQuota reports whether the queues are within their quotas with the job. A queue
+// without a quota has a quota of 0.
 func (b *board) withinQuota(e *ending, queues []*queue) bool {
 	for _, q := range queues {
 		for r := range e.asks {
@@ -61,13 +62,14 @@ func (b *board) withinQuota(e *ending, queues []*queue) bool {
 	return true
 }
 
-// moreEven is the part of rule 5 that concerns one victim: the job's queue ends lower than
-// the victim's stood, quotas are kept, and below the fork the highest lose first.
+// moreEven reports whether rule 5 allows one victim: the ratio of the job's queue ends
+// lower than that of the victim's queue was, quotas are kept, and below the fork the queue
+// with the highest ratio loses first.
 func (b *board) moreEven(e *ending, own, others []*queue, held vector) bool {
 	if b.ratioOf(own[0], b.used[own[0].index].plus(e.asks, +1)).compare(b.ratioOf(others[0], e.before[others[0].index])) >= 0 {
 		return false
 	}
-	if !b.withinQuota(e, own) && !b.every(e, held, func(r int) bool { return b.keep(others, r, func(q *queue) int64 { return q.quota(r) }) }) {
+	if !b.withinQuota(e, own) && !b.every(e, held, func(r int) bool { return b.allHold(others, r, func(q *queue) int64 { return q.quota(r) }) }) {
 		return false
 	}
 	for r := range e.asks {
@@ -78,13 +80,13 @@ func (b *board) moreEven(e *ending, own, others []*queue, held vector) bool {
 	return false
 }
 
-// highest reports whether no sibling of the queues that has victims left ends higher than
-// they stood.
+// highest reports whether no sibling that still has preemptible tasks ends with a higher
+// ratio than the queues had before the plan.
 func (b *board) highest(e *ending, queues []*queue, r int) bool {
 	for _, q := range queues {
-		stood := b.ratioOf(q, e.before[q.index])
+		before := b.ratioOf(q, e.before[q.index])
 		for _, o := range q.parent.children {
-			if o != q && b.used[o.index][r] > b.firm[o.index][r] && b.ratioOf(o, b.used[o.index]).compare(stood) > 0 {
+			if o != q && b.used[o.index][r] > b.firm[o.index][r] && b.ratioOf(o, b.used[o.index]).compare(before) > 0 {
 				return false
 			}
 		}
@@ -92,10 +94,10 @@ func (b *board) highest(e *ending, queues []*queue, r int) bool {
 	return true
 }
 
-// ratio is how much a queue holds of what it deserves.
+// ratio is what a queue holds divided by its fair share.
 type ratio struct{ held, deserved, total int64 }
 
-// ratioOf is that of the resource in which it is most.
+// ratioOf returns the ratio of the resource for which it is highest.
 func (w *table) ratioOf(q *queue, used vector) ratio {
 	top := ratio{total: 1}
 	for r := range used {
@@ -106,8 +108,8 @@ func (w *table) ratioOf(q *queue, used vector) ratio {
 	return top
 }
 
-// compare orders ratios. A queue that holds something of which it deserves nothing stands
-// above all others.
+// compare orders ratios. The ratio of a queue that holds a resource without a share of it
+// is higher than all others.
 func (a ratio) compare(o ratio) int {
 	none := func(r ratio) bool { return r.held > 0 && r.deserved <= 0 }
 	switch {
@@ -128,13 +130,13 @@ func compareProducts(a, b, c, d int64) int {
 	return cmp.Or(cmp.Compare(x, z), cmp.Compare(y, w))
 }
 
-// resort names the rule of the last resort that forbids the plan; "" where it is allowed,
-// or where it is too large to be judged.
-func (g *game) resort(t *turn, p *plan) string {
-	b := g.promised
+// lastResortViolation returns the rule of the last resort that forbids the plan, or "" if
+// it is allowed or too large to check.
+func (g *checker) lastResortViolation(t *turn, p *plan) string {
+	b := g.booked
 	j := b.find(t.job)
 	found, err := false, error(nil)
-	if b.standsIn(j) { // the turn is for this task, whatever others need
+	if b.hasAnyMinimum(j) { // the turn is for this surplus task only
 		_, found, err = b.cheapestFor(p.request, all, nil)
 	} else {
 		_, found, err = b.cheapest(g.kind, j, nil, false)
@@ -148,8 +150,8 @@ func (g *game) resort(t *turn, p *plan) string {
 	return ""
 }
 
-// balanced is the part of rule 5 that concerns the plan: more is held within shares than
-// without it or, where that is equal, the reach of the siblings is lower.
+// balanced reports whether rule 5 allows the plan as a whole: with it, more is held within
+// shares than without it or, if that is equal, the siblings reach lower ratios.
 func (b *board) balanced(e *ending) bool {
 	levels := b.uneven(e)
 	if levels == nil {
@@ -171,17 +173,18 @@ func (b *board) balanced(e *ending) bool {
 	return true
 }
 
-// uneven are the levels of the job's branch at which the siblings must not reach higher
-// with the plan: all down to the last at which only rule 5 lets a victim leave. There they
-// must reach lower. Nil where rule 5 is not needed.
+// uneven returns the levels of the job's branch at which the siblings must not reach higher
+// ratios with the plan: all levels down to the last one at which only rule 5 allows a
+// victim. At levels with true they must reach lower ratios. It returns nil if rule 5 is not
+// needed.
 func (b *board) uneven(e *ending) []bool {
 	lower := make([]bool, len(e.job.branch))
 	deepest := -1
 	for _, v := range b.members(e.plan.evicted) {
 		own, others := fork(e.job, v.job)
 		fair := func(u unit) bool {
-			return e.given[v] == Preempt || e.given == nil && e.kind.has(Preempt) && b.sparesPreempt(e, &u) == "" ||
-				b.shares(e, own, others, held(&u)) == "" || b.quotaFirst(e, own, others, held(&u))
+			return e.given[v] == Preempt || e.given == nil && e.kind.has(Preempt) && b.preemptViolation(e, &u) == "" ||
+				b.sharesViolation(e, own, others, held(&u)) == "" || b.quotaFirst(e, own, others, held(&u))
 		}
 		if len(own) == 0 || fair(unit{job: v.job, tasks: []*task{v}}) || b.bound(v.job) == 0 && fair(unit{job: v.job, tasks: b.members(e.plan.evicted & v.job.set())}) {
 			continue
@@ -195,8 +198,8 @@ func (b *board) uneven(e *ending) []bool {
 	return lower[:deepest+1]
 }
 
-// withinShares is what leaves hold within their shares, in millionths of what there is,
-// summed up over resources.
+// withinShares returns what leaf queues hold within their shares, in millionths of the
+// total, summed over resources.
 func (w *table) withinShares(used []vector) (sum int64) {
 	for _, q := range w.queues {
 		for r := range names {
@@ -208,8 +211,8 @@ func (w *table) withinShares(used []vector) (sum int64) {
 	return sum
 }
 
-// reaches are the ratios of the siblings of the queue if each got all that is idle, as far
-// as it asks for it; the highest first.
+// reaches returns the ratios that the siblings of the queue would have if each got all that
+// is idle, up to its request. The highest is first.
 func (w *table) reaches(q *queue, used []vector) (out []ratio) {
 	idle := w.total
 	for _, o := range w.queues {

@@ -8,41 +8,42 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// game follows a session turn by turn: what was promised, and what is there.
-type game struct {
+// checker follows a session turn by turn. It has two boards: booked has bound and nominated
+// tasks, and physical has bound and releasing tasks.
+type checker struct {
 	kind     Kind
 	now      int64
 	before   *cluster.State
-	promised *board
+	booked   *board
 	physical *board // what was evicted is still there
 	broken   []Violation
-	// unchecked counts what was too large to be judged.
+	// unchecked counts the rules that were too large to check.
 	unchecked int
 }
 
-// Violation is a rule that was broken, and for which task or job.
+// Violation is a rule that was broken, and the task or job of which.
 type Violation struct{ Rule, Of string }
 
-func newGame(k Kind, before *cluster.State, now int64) *game {
+func newChecker(k Kind, before *cluster.State, now int64) *checker {
 	w := newTable(before.View(), now)
 	w.divide(before.View())
-	return &game{kind: k, now: now, before: before, promised: newBoard(w), physical: newBoard(w)}
+	return &checker{kind: k, now: now, before: before, booked: newBoard(w), physical: newBoard(w)}
 }
 
-// Legal names the rules that the session broke. Before is the State as it found it.
+// Legal returns the rules that the session broke. before is State before the session.
 func Legal(k Kind, before *cluster.State, now int64, out engine.Outcome) []Violation {
-	g := newGame(k, before, now)
+	g := newChecker(k, before, now)
 	for _, t := range turns(out) {
 		g.play(t)
 	}
 	return g.broken
 }
 
-func (g *game) breaks(rule, of string) { g.broken = append(g.broken, Violation{rule, of}) }
+func (g *checker) addViolation(rule, of string) { g.broken = append(g.broken, Violation{rule, of}) }
 
-// task is the table's own of the decision's.
-func (g *game) task(d *engine.Decision) *task {
-	for _, t := range g.promised.tasks {
+// task returns the task of the decision.
+func (g *checker) task(d *engine.Decision) *task {
+	for _, t := range g.booked.tasks {
 		if t.Ref() == d.Task {
 			return t
 		}
@@ -50,30 +51,30 @@ func (g *game) task(d *engine.Decision) *task {
 	return nil
 }
 
-// played is what a turn came to.
-type played struct {
+// turnResult is the plan of a turn.
+type turnResult struct {
 	plan   plan
-	form   *job // that it was placed in, or the first
+	form   *job // the form that was placed, or the first one
 	given  map[*task]Kind
 	stands bool
 	last   bool // only the last resort allows the plan
 }
 
-// play checks the turn and makes its moves.
-func (g *game) play(t *turn) {
+// play checks the turn and applies it to the boards.
+func (g *checker) play(t *turn) {
 	if p := g.judge(t); p != nil {
 		g.carryOut(t, p)
 	}
 }
 
-// judge reads the plan of the turn and holds it against the rules; nil where it cannot
-// be carried out.
-func (g *game) judge(t *turn) *played {
-	b := g.promised
+// judge reads the plan of the turn and checks it against the rules. It returns nil if the
+// plan cannot be applied.
+func (g *checker) judge(t *turn) *turnResult {
+	b := g.booked
 	b.steps = maxSteps
-	p := &played{form: b.find(t.job)}
+	p := &turnResult{form: b.find(t.job)}
 	if p.form == nil {
-		g.breaks("evictions for no job", t.job)
+		g.addViolation("evictions for no job", t.job)
 		return nil
 	}
 	if len(t.placed) > 0 {
@@ -90,11 +91,11 @@ func (g *game) judge(t *turn) *played {
 	return p
 }
 
-// beyond is what the plan frees beyond what is needed. What is evicted decides: if other
-// seats, other tasks of the job or other moves use more of what the evicted tasks leave,
-// that counts.
-func (g *game) beyond(t *turn, p *plan) int64 {
-	b := g.promised
+// beyond returns what the plan frees beyond what is needed. Only the evicted tasks count:
+// if another placement, other tasks of the job or other moves use more of the room that is
+// freed, the smaller value is returned.
+func (g *checker) beyond(t *turn, p *plan) int64 {
+	b := g.booked
 	flows := b.flows(p.evicted, p.moved)
 	for _, d := range append(slices.Clone(t.placed), t.landed...) {
 		if n := b.nodeNamed(d.Node); n >= 0 {
@@ -108,36 +109,37 @@ func (g *game) beyond(t *turn, p *plan) int64 {
 	return spent
 }
 
-// carryOut makes the moves of the turn and checks what was placed.
-func (g *game) carryOut(t *turn, p *played) {
-	b := g.promised
-	origins := map[uint64]seat{}
+// carryOut applies the turn to the boards and checks what was placed.
+func (g *checker) carryOut(t *turn, p *turnResult) {
+	b := g.booked
+	origins := map[uint64]location{}
 	for _, v := range b.members(p.plan.victims()) {
-		origins[v.bit()] = b.rise(v)
+		origins[v.bit()] = b.remove(v)
 		b.displaced[p.form.ID] = append(b.displaced[p.form.ID], v.job.ID)
 	}
 	b.gone |= p.plan.evicted
-	g.seat(t.placed)
-	if p.stands = b.stands(p.form, 0); len(t.placed) > 0 && !p.stands {
-		g.breaks("placed below its minimum", p.form.ID)
+	g.placeTasks(t.placed)
+	if p.stands = b.hasMinimum(p.form, 0); len(t.placed) > 0 && !p.stands {
+		g.addViolation("placed below its minimum", p.form.ID)
 	}
 	g.startsTogether(t, p.form)
-	g.land(t, p.plan.moved, origins)
+	g.checkMoves(t, p.plan.moved, origins)
 	if p.plan.victims() == 0 {
 		return
 	}
-	if b.served[p.form.ID] = true; len(t.placed) == 0 {
-		g.breaks("evictions for a job that is not placed", p.form.ID)
+	if b.evictedFor[p.form.ID] = true; len(t.placed) == 0 {
+		g.addViolation("evictions for a job that is not placed", p.form.ID)
 	}
 }
 
-// victims reads which tasks are evicted for which plugin, and which move.
-func (g *game) victims(t *turn, p *played) bool {
+// victims reads from the turn which tasks are evicted by which plugin, and which move. It
+// returns false if a task does not run.
+func (g *checker) victims(t *turn, p *turnResult) bool {
 	p.given = map[*task]Kind{}
 	for _, d := range t.evicted {
 		v := g.task(d)
-		if !g.promised.at[v.index].bound {
-			g.breaks("evicted, but it does not run", v.ID)
+		if !g.booked.at[v.index].bound {
+			g.addViolation("evicted, but it does not run", v.ID)
 			return false
 		}
 		for plugin, reason := range reasons {
@@ -149,7 +151,7 @@ func (g *game) victims(t *turn, p *played) bool {
 		case Consolidate:
 			p.plan.moved |= v.bit()
 		case "":
-			g.breaks("evicted with another reason", v.ID)
+			g.addViolation("evicted with a reason of another plugin", v.ID)
 			fallthrough
 		default:
 			p.plan.evicted |= v.bit()
@@ -158,10 +160,10 @@ func (g *game) victims(t *turn, p *played) bool {
 	return true
 }
 
-// allowed holds the plan against the rules. It must be allowed for some minimum among
-// the tasks that were placed. It reports whether only the last resort allows it.
-func (g *game) allowed(t *turn, turn *played) bool {
-	b, p, form := g.promised, &turn.plan, turn.form
+// allowed checks the plan against the rules. They must allow it for a minimum among the
+// tasks that were placed. It reports whether only the last resort allows it.
+func (g *checker) allowed(t *turn, turn *turnResult) bool {
+	b, p, form := g.booked, &turn.plan, turn.form
 	placed := uint64(0)
 	for _, d := range t.placed {
 		placed |= g.task(d).bit()
@@ -169,8 +171,8 @@ func (g *game) allowed(t *turn, turn *played) bool {
 	why := "its minimum was not placed"
 	for _, last := range []bool{false, true} {
 		for _, minimum := range b.minima(form) {
-			if b.stands(form, 0) && !b.insideQuota(form, asked(minimum)) {
-				why = "surplus beyond the quota evicts others"
+			if b.hasMinimum(form, 0) && !b.insideQuota(form, asked(minimum)) {
+				why = "tasks are evicted for surplus beyond the quota"
 				continue
 			}
 			if !covers(b.members(placed), minimum) {
@@ -178,44 +180,44 @@ func (g *game) allowed(t *turn, turn *played) bool {
 			}
 			p.request = newRequest(g.kind, form, minimum)
 			p.request.last = last
-			rule := b.objects(p, turn.given)
+			rule := b.violation(p, turn.given)
 			if rule == "" && last {
-				rule = g.resort(t, p)
+				rule = g.lastResortViolation(t, p)
 			}
 			if rule == "" {
-				g.thin(p)
+				g.checkNeeded(p)
 				return last
 			}
-			if why = rule; last && strings.HasPrefix(rule, "last resort") && !b.stands(form, 0) {
+			if why = rule; last && strings.HasPrefix(rule, "last resort") && !b.hasMinimum(form, 0) {
 				break
 			}
 		}
 	}
-	g.breaks(why, form.ID)
+	g.addViolation(why, form.ID)
 	return false
 }
 
-// thin makes sure that no victim of a plan could have stayed. Where tasks move beside a
-// form with a topology or of whole nodes, such a plan is only not minimal: the engine
-// searches all arrangements of the job and what moves together, but not of such forms.
-func (g *game) thin(p *plan) {
-	b := g.promised
+// checkNeeded checks that all victims of the plan are needed. There is one exception: if
+// tasks move, and a form has a topology or uses whole nodes, an unneeded victim only makes
+// the plan not minimal, because the engine does not search all placements of such forms.
+func (g *checker) checkNeeded(p *plan) {
+	b := g.booked
 	part, found, err := b.cheapestOf(g.kind, p.request.job, *p, nil, p.request.last)
 	if slices.ContainsFunc(append(b.members(part.moved), p.request.minimum...), func(t *task) bool { return t.job.alt.Topology.Required != "" || t.job.alt.Whole != nil }) && part.moved != 0 {
 		return
 	}
 	if err == nil && found && part.victims() != p.victims() {
-		g.breaks("fewer of its victims would have been enough", list(b.members(part.victims())))
+		g.addViolation("not all of its victims are needed", list(b.members(part.victims())))
 	}
 }
 
-// covers reports whether the tasks have one for each of the minimum, equals being equal.
+// covers reports whether the tasks contain an equal task for each task of the minimum.
 func covers(tasks, minimum []*task) bool {
 	taken := uint64(0)
 	for _, m := range minimum {
 		found := false
 		for _, t := range tasks {
-			if !found && taken&t.bit() == 0 && t.like(m) {
+			if !found && taken&t.bit() == 0 && t.isEqual(m) {
 				taken |= t.bit()
 				found = true
 			}
@@ -227,75 +229,76 @@ func covers(tasks, minimum []*task) bool {
 	return true
 }
 
-// seat checks and makes placements.
-func (g *game) seat(placed []*engine.Decision) {
-	b := g.promised
+// placeTasks checks the placements and applies them to the boards.
+func (g *checker) placeTasks(placed []*engine.Decision) {
+	b := g.booked
 	for _, d := range placed {
 		t := g.task(d)
 		if !b.pending(t) {
-			g.breaks("placed, but it was not pending", t.ID)
+			g.addViolation("placed, but it was not pending", t.ID)
 			continue
 		}
 		n := b.nodeNamed(d.Node)
 		if n < 0 {
-			g.breaks("placed on a node that is not there", t.ID)
+			g.addViolation("placed on a node that does not exist", t.ID)
 			continue
 		}
-		if why := b.allows(t.job, t.asks); why != "" {
-			g.breaks(why, t.ID)
+		if why := b.queueViolation(t.job, t.asks); why != "" {
+			g.addViolation(why, t.ID)
 		}
-		if why := b.takes(t, n, d.Claims); why != "" {
-			g.breaks(why, t.ID)
+		if why := b.nodeViolation(t, n, d.Claims); why != "" {
+			g.addViolation(why, t.ID)
 		}
-		if !b.near(t, n) {
-			g.breaks("placed too far from the others of its job", t.ID)
+		if !b.inDomain(t, n) {
+			g.addViolation("placed outside the domain of its job", t.ID)
 		}
-		b.sit(t, seat{node: n, claims: d.Claims, bound: d.Action == engine.Bind})
-		b.fresh |= t.bit()
+		b.place(t, location{node: n, claims: d.Claims, bound: d.Action == engine.Bind})
+		b.placedNow |= t.bit()
 		if d.Action != engine.Bind {
 			continue
 		}
-		if why := g.physical.takes(t, n, d.Claims); why != "" {
-			g.breaks("bound before there is room", t.ID+": "+why)
+		if why := g.physical.nodeViolation(t, n, d.Claims); why != "" {
+			g.addViolation("bound before its room is free", t.ID+": "+why)
 		}
-		g.physical.sit(t, seat{node: n, claims: d.Claims})
+		g.physical.place(t, location{node: n, claims: d.Claims})
 	}
 }
 
-// startsTogether makes sure that a gang binds as a whole or waits as a whole.
-func (g *game) startsTogether(t *turn, j *job) {
-	b := g.promised
+// startsTogether checks that the tasks of a gang are bound only if its minimum is bound.
+func (g *checker) startsTogether(t *turn, j *job) {
+	b := g.booked
 	for _, d := range t.placed {
 		if d.Action == engine.Bind && !enough(j, func(o *task) bool { return b.at[o.index].bound }) {
-			g.breaks("a part of it starts below the minimum", j.ID)
+			g.addViolation("tasks of it start below the minimum", j.ID)
 			return
 		}
 	}
 }
 
-// land makes sure that all that moved have a new place, which is another than before.
-func (g *game) land(t *turn, moved uint64, origins map[uint64]seat) {
-	b := g.promised
+// checkMoves checks that every task that moves has a new location, which differs from the
+// former one.
+func (g *checker) checkMoves(t *turn, moved uint64, origins map[uint64]location) {
+	b := g.booked
 	landed := uint64(0)
 	for _, d := range t.landed {
 		v := g.task(d)
 		if d.Action == engine.Bind {
-			g.breaks("bound elsewhere before it has left", v.ID)
+			g.addViolation("bound to another location before it has stopped", v.ID)
 		}
 		if o := origins[v.bit()]; b.nodes[o.node].Name == d.Node && slices.Equal(o.claims, d.Claims) {
-			g.breaks("moved to where it is", v.ID)
+			g.addViolation("moved to its former location", v.ID)
 		}
 		landed |= v.bit()
 	}
 	if landed != moved {
-		g.breaks("moved, but it has no new place", list(b.members(moved&^landed)))
+		g.addViolation("moved, but it has no new location", list(b.members(moved&^landed)))
 	}
 	for _, d := range t.extra {
-		g.breaks("surplus is placed with a job that moves", d.Task.ID())
+		g.addViolation("surplus is placed together with a job that moves", d.Task.ID())
 	}
-	g.seat(t.extra)
-	g.seat(t.landed)
-	b.flying |= moved
+	g.placeTasks(t.extra)
+	g.placeTasks(t.landed)
+	b.moving |= moved
 }
 
 func (w *table) nodeNamed(name string) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// reckless evicts what it likes and lets Place judge the rest.
+// reckless evicts all tasks that the function spare does not protect, whatever the rules.
 type reckless struct {
 	kind  Kind
 	spare func(*cluster.Task) bool
@@ -31,7 +31,7 @@ func (r *reckless) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// without is the standard profile without means to make room.
+// without returns the standard profile without the plugins that make room.
 func without() (out engine.Profile) {
 	for _, p := range standard.Profile() {
 		if reasons[Kind(p.Name)] == "" {
@@ -60,9 +60,9 @@ func judgeReckless(t *testing.T, c *Case, spare func(*cluster.Task) bool) []Verd
 	return verdicts
 }
 
-// TestRulesBite has adapters that keep some rules and not others: every rule must be
-// seen to be broken.
-func TestRulesBite(t *testing.T) {
+// TestViolationsAreFound runs adapters that follow some rules and break others, and checks
+// that a violation of every rule is found.
+func TestViolationsAreFound(t *testing.T) {
 	seen := map[string]int{}
 	for _, k := range []Kind{Consolidate, Reclaim, Preempt} {
 		for number := range 300 {
@@ -86,14 +86,14 @@ func TestRulesBite(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"it is not preemptible", "it was displaced for the job before", "its minimum run time has not passed", "its disruption budget would not hold",
-		"reclaim: its Guaranteed queue would hold less than its quota", "reclaim: it is in the same queue", "reclaim 1: its queue is of a stronger tier",
+		"it is not preemptible", "it was displaced for the job before", "its minimum run time has not passed", "its disruption budget would be violated",
+		"reclaim: its Guaranteed queue would hold less than its quota", "reclaim: it is in the same queue", "reclaim 1: the tier of its queue is stronger",
 		"reclaim 2: the job's queue would be above its share", "reclaim 3: its queue would be below its share",
-		"preempt: its Guaranteed queue would hold less than its quota", "preempt: it matters as much in the same queue", "preempt: its queue is of no weaker tier",
-		"fewer of its victims would have been enough", "a gang is left below its minimum", "moved, but it has no new place",
+		"preempt: its Guaranteed queue would hold less than its quota", "preempt: its priority is not lower, and its queue is the same", "preempt: the tier of its queue is not weaker",
+		"not all of its victims are needed", "a gang is left below its minimum", "moved, but it has no new location",
 	} {
 		if seen[want] == 0 {
-			t.Errorf("this rule was never seen to be broken: %s", want)
+			t.Errorf("no violation of this rule was found: %s", want)
 		}
 	}
 	t.Log(seen)

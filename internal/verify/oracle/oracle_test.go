@@ -8,12 +8,12 @@ import (
 )
 
 var (
-	cases  = flag.Int("oracle.cases", 250, "relevant cases a kind")
-	only   = flag.String("oracle.kind", "", "one kind alone")
-	replay = flag.String("oracle.replay", "", "the kind and number of one case to show, as Preempt/1234")
+	cases  = flag.Int("oracle.cases", 250, "number of relevant cases of each kind")
+	only   = flag.String("oracle.kind", "", "run only this kind")
+	replay = flag.String("oracle.replay", "", "kind and number of one case to show, such as Preempt/1234")
 )
 
-// goals are the least that must be placed and be minimal, in percent of the relevant cases.
+// goals has the percentages of relevant cases that must be placed and minimal.
 var goals = map[Kind]struct{ placed, minimal float64 }{
 	Allocate:     {100, 100},
 	Consolidate:  {99, 99},
@@ -26,8 +26,8 @@ var goals = map[Kind]struct{ placed, minimal float64 }{
 	Costs:        {99, 99},
 }
 
-// chance is how far a rate may be below the goal in so many cases by bad luck:
-// two standard errors, in percent. In thousands of cases there is no bad luck.
+// chance returns by how much a rate may be below the goal in a sample of this size: two
+// standard errors, in percent. For a large sample it returns 0.
 func chance(goal float64, cases int) float64 {
 	if cases >= 4000 {
 		return 0
@@ -70,7 +70,7 @@ func TestOracle(t *testing.T) {
 	t.Log("\n" + Table(reports))
 }
 
-// TestReplay shows one case and what came of it.
+// TestReplay prints one case and its verdicts.
 func TestReplay(t *testing.T) {
 	if *replay == "" {
 		t.Skip("no case is asked for")
@@ -83,7 +83,7 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	if kind == "" {
-		t.Fatalf("-oracle.replay=%s is no case; write a kind of %v and a number, as Preempt/1234", *replay, Kinds)
+		t.Fatalf("-oracle.replay=%s is not a case; write a kind of %v and a number, such as Preempt/1234", *replay, Kinds)
 	}
 	c, err := Draw(kind, number)
 	if err != nil {

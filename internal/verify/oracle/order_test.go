@@ -8,9 +8,9 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestOrderOfVictims has victims that may go only once another is gone: while
-// that is there queue a would be beyond its quota, and so of no stronger tier
-// than b. The search once looked at the same node for ever.
+// TestOrderOfVictims has victims that may be evicted only after another victim. Until then
+// queue a would exceed its quota, so that its tier would not be stronger than that of b. A
+// former version of the search did not end in this case.
 func TestOrderOfVictims(t *testing.T) {
 	gpus := names[gpu]
 	s := enginetest.State(node("n", 2), node("m", 1),

@@ -6,30 +6,30 @@ import (
 	"slices"
 )
 
-// What is tried for a turn at most: plans, and seats. Larger cases are counted and left out.
+// The limits of the search for one turn. Cases that exceed them are only counted.
 const (
 	maxPlans = 20_000
-	maxSteps = 400_000
+	maxSteps = 400_000 // of the search for placements
 )
 
-// all are the bounds of a plan that any task may leave for.
+// all is the bound for plans that may evict and move any task.
 var all = plan{evicted: ^uint64(0), moved: ^uint64(0)}
 
 // search looks for the cheapest plan for one request.
 type search struct {
 	*board
 	*request
-	within plan  // only victims of these sets leave
-	under  *cost // it must cost less; nil: any will do
+	within plan  // the tasks that may be evicted, and those that may move
+	under  *cost // the plan must cost less; nil means any cost
 	best   plan
 	found  bool
-	plans  int
-	works  []plan // that were found to work, of this request
+	plans  int    // number of plans that were tried
+	works  []plan // the plans for this request that can be carried out
 }
 
-// cheapest finds the cheapest plan for the first form of the job that has one. It must
-// cost less than the bound, where there is one. The board is left as it is. Last says
-// that the last resort is allowed.
+// cheapest returns the cheapest plan for the first form of the job that has one. It costs
+// less than under, unless that is nil. The board is not changed. last says that the last
+// resort is allowed.
 func (b *board) cheapest(k Kind, j *job, under *cost, last bool) (plan, bool, error) {
 	for _, form := range j.forms {
 		p, found, err := b.cheapestOf(k, form, all, under, last)
@@ -53,15 +53,16 @@ func (b *board) cheapestOf(k Kind, form *job, within plan, under *cost, last boo
 	return s.best, s.found, nil
 }
 
-// cheapestFor is cheapest for what one request asks for, without the last resort.
+// cheapestFor is cheapest for one request, without the last resort.
 func (b *board) cheapestFor(r *request, within plan, under *cost) (plan, bool, error) {
 	s := &search{board: b, request: newRequest(r.kind, r.job, r.minimum), within: within, under: under}
 	err := s.run()
 	return s.best, s.found, err
 }
 
-// least is how little the plan's evictions free beyond what is needed, whatever moves
-// beside them; false where no minimum of the form allows them.
+// least returns the smallest amount that the plan's evictions free beyond what is needed,
+// with any moves. It returns false if the evictions are not allowed for any minimum of the
+// form.
 func (b *board) least(k Kind, p *plan) (int64, bool) {
 	if p.evicted == 0 || p.request == nil {
 		return 0, false
@@ -71,19 +72,19 @@ func (b *board) least(k Kind, p *plan) (int64, bool) {
 		same := plan{request: newRequest(k, p.request.job, minimum), evicted: p.evicted, cost: b.costOf(p.request.job, p.evicted, 0)}
 		same.request.last = p.request.last
 		s.request, s.works = same.request, nil
-		if s.objects(&same, nil) == "" && s.move(same, b.members(s.movable(&same))) != nil {
+		if s.violation(&same, nil) == "" && s.move(same, b.members(s.movable(&same))) != nil {
 			break
 		}
 	}
 	return s.best.cost.beyond, s.found
 }
 
-// run tries all sets of victims that are evicted, from the cheapest up, each with all
-// sets of tasks that move.
+// run tries all sets of evicted tasks, the cheapest first, each with all sets of tasks that
+// move.
 func (s *search) run() error {
 	s.works = nil
 	evictable := s.evictable()
-	if hopeless, err := s.hopeless(evictable, s.movable(&plan{})); hopeless || err != nil {
+	if hopeless, err := s.cannotFit(evictable, s.movable(&plan{})); hopeless || err != nil {
 		return err
 	}
 	sets, err := s.evictions(evictable)
@@ -95,12 +96,12 @@ func (s *search) run() error {
 		if s.allowance(p.cost) < 0 {
 			continue
 		}
-		if !s.frees(p.evicted) || s.objects(p, nil) != "" {
+		if !s.freesEnough(p.evicted) || s.violation(p, nil) != "" {
 			continue
 		}
 		movable := s.movable(p)
 		if movable != 0 {
-			if hopeless, err := s.hopeless(p.evicted, movable); hopeless {
+			if hopeless, err := s.cannotFit(p.evicted, movable); hopeless {
 				continue
 			} else if err != nil {
 				return err
@@ -113,7 +114,8 @@ func (s *search) run() error {
 	return nil
 }
 
-// allowance is how much a plan with this cost may free beyond what is needed.
+// allowance returns how much a plan with this cost may free beyond what is needed to be the
+// best one. It is negative if it cannot be.
 func (s *search) allowance(c cost) int64 {
 	most := unbounded
 	if s.under != nil {
@@ -125,25 +127,25 @@ func (s *search) allowance(c cost) int64 {
 	return most
 }
 
-// evictable are the tasks that some plan might evict.
+// evictable returns the tasks that a plan might evict.
 func (s *search) evictable() (set uint64) {
 	for _, j := range s.jobs {
-		if own := s.bound(j); own != 0 && !s.never(s.request, j) && s.protects(s.request, s.members(own)[0]) == "" {
+		if own := s.bound(j); own != 0 && !s.cannotEvict(s.request, j) && s.protection(s.request, s.members(own)[0]) == "" {
 			set |= own & s.within.evicted
 		}
 	}
 	return set
 }
 
-// evictions are all sets of the tasks that leave every gang its minimum or nothing, the
-// cheapest first.
+// evictions returns all sets of evicted tasks after which every gang has its minimum or no
+// tasks, the cheapest first.
 func (s *search) evictions(evictable uint64) ([]plan, error) {
 	sets := []uint64{0}
 	for _, j := range s.jobs {
 		own := s.bound(j)
 		parts := []uint64{0}
 		for part := own & evictable; part != 0; part = (part - 1) & own & evictable {
-			if part == own || s.makes(j, own&^part) {
+			if part == own || s.makesMinimum(j, own&^part) {
 				parts = append(parts, part)
 			}
 		}
@@ -168,24 +170,25 @@ func (s *search) evictions(evictable uint64) ([]plan, error) {
 	return out, nil
 }
 
-// movable are the tasks that might move beside those that are evicted.
+// movable returns the tasks that might move in addition to the evictions of the plan.
 func (s *search) movable(p *plan) (set uint64) {
 	if !s.kind.has(Consolidate) {
 		return 0
 	}
 	for _, t := range s.tasks {
-		if !s.sits(t) || t.bit()&(p.evicted|^s.within.moved) != 0 || s.protects(s.request, t) != "" {
+		if !s.isPlaced(t) || t.bit()&(p.evicted|^s.within.moved) != 0 || s.protection(s.request, t) != "" {
 			continue
 		}
-		if s.tied(&plan{request: s.request, evicted: p.evicted, moved: t.bit()}) == "" { // together they may not
+		if s.jointViolation(&plan{request: s.request, evicted: p.evicted, moved: t.bit()}) == "" { // several of them together may not be allowed to
 			set |= t.bit()
 		}
 	}
 	return set
 }
 
-// frees reports whether as much is free without the evicted tasks as the minimum asks for.
-func (s *search) frees(evicted uint64) bool {
+// freesEnough reports whether the sums of free room without the evicted tasks are as large
+// as the request of the minimum.
+func (s *search) freesEnough(evicted uint64) bool {
 	free := s.free()
 	for _, t := range s.members(evicted) {
 		free = free.plus(t.asks, +1)
@@ -193,8 +196,8 @@ func (s *search) frees(evicted uint64) bool {
 	return s.asks.within(free)
 }
 
-// hopeless reports whether the minimum would not fit even if all that may move were gone.
-func (s *search) hopeless(evicted, movable uint64) (bool, error) {
+// cannotFit reports whether the minimum would not fit even without all tasks that may move.
+func (s *search) cannotFit(evicted, movable uint64) (bool, error) {
 	seats := s.evict(evicted | movable)
 	defer s.restore(evicted|movable, seats)
 	ok, err := s.fits(s.minimum, false)
@@ -215,7 +218,7 @@ func (s *search) move(p plan, movable []*task) error {
 	return nil
 }
 
-// choose tries the plan with so many more of the tasks.
+// choose tries the plan with every choice of the given number of further tasks.
 func (s *search) choose(p plan, movable []*task, more int) error {
 	if more == 0 {
 		return s.try(p)
@@ -233,18 +236,18 @@ func (s *search) choose(p plan, movable []*task, more int) error {
 	return nil
 }
 
-// try looks for the seats with which the plan costs least.
+// try looks for the placement with which the plan costs least.
 func (s *search) try(p plan) error {
 	if s.plans++; s.plans > maxPlans {
 		return errTooLarge
 	}
-	if p.moved != 0 && s.tied(&p) != "" {
+	if p.moved != 0 && s.jointViolation(&p) != "" {
 		return nil
 	}
 	if slices.ContainsFunc(s.works, func(o plan) bool { return o.evicted&^p.evicted == 0 && o.moved&^p.moved == 0 }) {
-		return nil // a victim could stay
+		return nil // a victim is not needed
 	}
-	if _, ok, err := s.seatPlan(&p, unbounded); !ok || err != nil {
+	if _, ok, err := s.placePlan(&p, unbounded); !ok || err != nil {
 		return err
 	}
 	s.works = append(s.works, p)
@@ -253,7 +256,7 @@ func (s *search) try(p plan) error {
 		if most < 0 {
 			return nil
 		}
-		spent, ok, err := s.seatPlan(&p, most)
+		spent, ok, err := s.placePlan(&p, most)
 		if !ok || err != nil {
 			return err
 		}
@@ -264,24 +267,25 @@ func (s *search) try(p plan) error {
 	}
 }
 
-// evict takes the tasks off their seats, which it returns in order.
-func (b *board) evict(set uint64) []seat {
-	var seats []seat
+// evict removes the tasks from their locations, which it returns in order.
+func (b *board) evict(set uint64) []location {
+	var seats []location
 	for _, t := range b.members(set) {
-		seats = append(seats, b.rise(t))
+		seats = append(seats, b.remove(t))
 	}
 	return seats
 }
 
-func (b *board) restore(set uint64, seats []seat) {
+func (b *board) restore(set uint64, seats []location) {
 	for i, t := range b.members(set) {
-		b.sit(t, seats[i])
+		b.place(t, seats[i])
 	}
 }
 
-// seatPlan seats the minimum and those that move, once the victims have left. It
-// frees no more than so much beyond what is needed, and returns how much.
-func (b *board) seatPlan(p *plan, most int64) (int64, bool, error) {
+// placePlan looks for a placement of the minimum and of the tasks that move, without the
+// victims, which frees at most the given amount beyond what is needed. It returns the
+// amount. The board is not changed.
+func (b *board) placePlan(p *plan, most int64) (int64, bool, error) {
 	b.flow, b.most = b.flows(p.evicted, p.moved), most
 	seats := b.evict(p.victims())
 	for i, t := range b.members(p.victims()) {
@@ -291,7 +295,7 @@ func (b *board) seatPlan(p *plan, most int64) (int64, bool, error) {
 	}
 	ok, err := b.fits(append(b.members(p.moved), p.request.minimum...), false)
 	for _, t := range b.members(p.moved) {
-		b.from[t.index] = seat{node: -1}
+		b.from[t.index] = location{node: -1}
 	}
 	b.restore(p.victims(), seats)
 	b.flow = nil

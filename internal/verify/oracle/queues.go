@@ -2,8 +2,8 @@ package oracle
 
 import "github.com/berth-project/berth/cluster"
 
-// fork is where the branches part: the queues from there down to the job's and to
-// the victim's. Both are empty where the leaf is the same.
+// fork returns the parts of the two branches below their lowest common ancestor, down to
+// the job's and the victim's queue. Both are empty if the queue is the same.
 func fork(j, victim *job) (own, others []*queue) {
 	own, others = j.branch, victim.branch
 	for len(own) > 0 && len(others) > 0 && own[0] == others[0] {
@@ -12,8 +12,8 @@ func fork(j, victim *job) (own, others []*queue) {
 	return own, others
 }
 
-// tierOf is the tier that the queue counts with for the request: Guaranteed only
-// within its quota.
+// tierOf returns the tier of the queue for the request. A Guaranteed queue that exceeds its
+// quota with the request counts as Standard.
 func (b *board) tierOf(q *queue, asks vector) cluster.Tier {
 	if q.tier != cluster.TierGuaranteed {
 		return q.tier
@@ -26,8 +26,8 @@ func (b *board) tierOf(q *queue, asks vector) cluster.Tier {
 	return q.tier
 }
 
-// tierOfVictim is the tier that the queue counts with for the unit, and whether it may
-// lose it at all: a Guaranteed queue keeps its quota.
+// tierOfVictim returns the tier of the queue for a victim, and whether the queue may lose
+// the victim at all: a Guaranteed queue keeps its quota.
 func (b *board) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
 	if q.tier != cluster.TierGuaranteed {
 		return q.tier, true
@@ -46,8 +46,8 @@ func (b *board) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
 	return tier, true
 }
 
-// losesQuota reports whether the queue is Guaranteed and below its quota of something
-// that the victim held and the job does not request.
+// losesQuota reports whether the queue is Guaranteed and below its quota of a resource that
+// the victim held and the job does not request.
 func (b *board) losesQuota(q *queue, asks, held vector) bool {
 	for r := range held {
 		if q.tier == cluster.TierGuaranteed && held[r] > 0 && asks[r] == 0 && b.used[q.index][r] < q.quota(r) {
@@ -57,16 +57,16 @@ func (b *board) losesQuota(q *queue, asks, held vector) bool {
 	return false
 }
 
-// held is what the tasks of the unit hold, or held before they were evicted.
+// held returns what the tasks of the unit hold, or held before they were evicted.
 func held(u *unit) vector { return asked(u.tasks) }
 
-func (b *board) sparesPreempt(e *ending, u *unit) string {
+func (b *board) preemptViolation(e *ending, u *unit) string {
 	own, others := fork(e.job, u.job)
 	if len(own) == 0 || len(others) == 0 {
 		if u.job.Priority < e.job.Priority {
 			return ""
 		}
-		return "preempt: it matters as much in the same queue"
+		return "preempt: its priority is not lower, and its queue is the same"
 	}
 	tier, may := b.tierOfVictim(others[0], held(u))
 	if !may {
@@ -75,10 +75,10 @@ func (b *board) sparesPreempt(e *ending, u *unit) string {
 	if tier.Rank() > b.tierOf(own[0], e.asks).Rank() {
 		return ""
 	}
-	return "preempt: its queue is of no weaker tier"
+	return "preempt: the tier of its queue is not weaker"
 }
 
-func (b *board) sparesReclaim(e *ending, u *unit) string {
+func (b *board) reclaimViolation(e *ending, u *unit) string {
 	own, others := fork(e.job, u.job)
 	if len(own) == 0 || len(others) == 0 {
 		return "reclaim: it is in the same queue"
@@ -89,22 +89,22 @@ func (b *board) sparesReclaim(e *ending, u *unit) string {
 		return "reclaim: its Guaranteed queue would hold less than its quota"
 	}
 	if tier.Rank() < b.tierOf(own[0], e.asks).Rank() {
-		return "reclaim 1: its queue is of a stronger tier"
+		return "reclaim 1: the tier of its queue is stronger"
 	}
 	for _, q := range e.job.branch[:len(e.job.branch)-len(own)] {
 		if b.losesQuota(q, e.asks, held) {
-			return "reclaim 1: a Guaranteed queue above both would hold less than its quota"
+			return "reclaim 1: a Guaranteed common ancestor would hold less than its quota"
 		}
 	}
-	rule := b.shares(e, own, others, held)
+	rule := b.sharesViolation(e, own, others, held)
 	if rule != "" && e.last && (b.quotaFirst(e, own, others, held) || b.moreEven(e, own, others, held)) {
 		return ""
 	}
 	return rule
 }
 
-// shares is rules 2 and 3.
-func (b *board) shares(e *ending, own, others []*queue, held vector) string {
+// sharesViolation returns which of rules 2 and 3 forbids the victim, or "".
+func (b *board) sharesViolation(e *ending, own, others []*queue, held vector) string {
 	for _, q := range own {
 		for r := range e.asks {
 			if b.divided[r] && e.asks[r] > 0 && b.used[q.index][r]+e.asks[r] > q.share[r] {
@@ -113,20 +113,21 @@ func (b *board) shares(e *ending, own, others []*queue, held vector) string {
 		}
 	}
 	for r := range e.asks {
-		if b.concerns(e, held, r) && b.keep(others, r, func(q *queue) int64 { return q.share[r] }) {
+		if b.concerns(e, held, r) && b.allHold(others, r, func(q *queue) int64 { return q.share[r] }) {
 			return ""
 		}
 	}
 	return "reclaim 3: its queue would be below its share"
 }
 
-// concerns reports whether the job requests the resource, the victim holds some, and it is divided.
+// concerns reports whether the resource is divided among queues, the job requests it and
+// the victim holds some of it.
 func (b *board) concerns(e *ending, held vector, r int) bool {
 	return b.divided[r] && e.asks[r] > 0 && held[r] > 0
 }
 
-// keep reports whether every queue has so much left.
-func (b *board) keep(queues []*queue, r int, least func(*queue) int64) bool {
+// allHold reports whether every queue holds at least the given amount.
+func (b *board) allHold(queues []*queue, r int, least func(*queue) int64) bool {
 	for _, q := range queues {
 		if b.used[q.index][r] < least(q) {
 			return false
@@ -135,8 +136,8 @@ func (b *board) keep(queues []*queue, r int, least func(*queue) int64) bool {
 	return true
 }
 
-// never reports whether no plan can evict tasks of the job, whatever else leaves.
-func (b *board) never(r *request, j *job) bool {
+// cannotEvict reports whether no plan for the request can evict tasks of the job.
+func (b *board) cannotEvict(r *request, j *job) bool {
 	own, others := fork(r.job, j)
 	if j.Job == r.job.Job || !r.kind.has(Reclaim) && !r.kind.has(Preempt) {
 		return true
@@ -155,7 +156,7 @@ func (b *board) never(r *request, j *job) bool {
 		return true
 	}
 	for i := range r.asks {
-		if b.divided[i] && r.asks[i] > 0 && (r.last || b.keep(others, i, func(q *queue) int64 { return q.share[i] + 1 })) {
+		if b.divided[i] && r.asks[i] > 0 && (r.last || b.allHold(others, i, func(q *queue) int64 { return q.share[i] + 1 })) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// reference carries out the cheapest plan of the brute force.
+// reference is an adapter that carries out the cheapest plan of the exhaustive search.
 type reference struct{ kind Kind }
 
 func (r *reference) Name() string { return "Reference" }
@@ -24,7 +24,7 @@ func (r *reference) OnSessionOpen(s *engine.Session) {
 		b := newBoard(w)
 		for _, t := range b.tasks {
 			if t.Status == cluster.Releasing {
-				b.rise(t)
+				b.remove(t)
 				b.gone |= t.bit()
 			}
 		}
@@ -53,8 +53,7 @@ func (r *reference) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// TestReference has an adapter that knows the best plan: it must pass as legal and
-// minimal, or the judge is wrong.
+// TestReference checks that the best plan is judged to be legal and minimal.
 func TestReference(t *testing.T) {
 	for _, k := range []Kind{Reclaim, Preempt} {
 		r := &Report{Kind: k}
@@ -76,7 +75,7 @@ func TestReference(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range verdicts { // Place alone makes a gang wait as a whole
-				verdicts[i].Illegal = slices.DeleteFunc(verdicts[i].Illegal, func(v Violation) bool { return v.Rule == "a part of it starts below the minimum" })
+				verdicts[i].Illegal = slices.DeleteFunc(verdicts[i].Illegal, func(v Violation) bool { return v.Rule == "tasks of it start below the minimum" })
 			}
 			r.add(verdicts)
 		}

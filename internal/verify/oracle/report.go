@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// Report is what many cases of one kind came to.
+// Report sums up the verdicts about many cases of one kind.
 type Report struct {
 	Kind                       Kind
-	Drawn, Judged, TooLarge    int // cases, pending jobs, and those too large to try everything
+	Drawn, Judged, TooLarge    int // cases, pending jobs, and pending jobs that were too large to try everything
 	Relevant, Placed, Minimal  int
-	Last                       struct{ Relevant, Placed, Minimal int } // where only the last resort allows a plan
-	Unchecked                  int                                     // plans of it of which it is not known whether there is another
+	Last                       struct{ Relevant, Placed, Minimal int } // jobs for which only the last resort allows a plan
+	Unchecked                  int                                     // plans of the last resort for which it is not known whether there is another plan
 	Misses, Dearer, Violations []Verdict
 	Others                     []Verdict // of the last resort: not placed, or not minimal
 }
 
-// Survey draws cases of the kind, from number 0 on, until so many were relevant
-// or most were drawn. It is the same on every machine, whatever its cores.
+// Survey draws cases of the kind, from number 0 on, until the given number were relevant or
+// most were drawn. The report is the same on every machine.
 func Survey(k Kind, relevant, most int) (*Report, error) {
 	const chunk = 500
 	r := &Report{Kind: k}
@@ -111,10 +111,10 @@ func (r *Report) addLast(v Verdict) {
 	r.Others = append(r.Others, v)
 }
 
-// PlacedRate is how many of the relevant were placed, in percent.
+// PlacedRate returns the percentage of relevant jobs that were placed.
 func (r *Report) PlacedRate() float64 { return rate(r.Placed, r.Relevant) }
 
-// MinimalRate is how many of those placed took no more than the cheapest way, in percent.
+// MinimalRate returns the percentage of placed jobs that were placed by the cheapest plan.
 func (r *Report) MinimalRate() float64 { return rate(r.Minimal, r.Placed) }
 
 func rate(part, all int) float64 {
@@ -124,7 +124,7 @@ func rate(part, all int) float64 {
 	return 100 * float64(part) / float64(all)
 }
 
-// Table writes the reports as one table, in Markdown.
+// Table returns the reports as a table in Markdown.
 func Table(reports []*Report) string {
 	var b strings.Builder
 	b.WriteString("| kind | cases drawn | pending jobs | too large | relevant | placed | % | minimal % | last resort | % | minimal % | illegal |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
@@ -134,7 +134,8 @@ func Table(reports []*Report) string {
 	return b.String()
 }
 
-// Groups lists verdicts by what the engine said, the most frequent first, with so many case numbers each.
+// Groups lists the verdicts by their cause, the most frequent first, each with the given
+// number of examples.
 func Groups(verdicts []Verdict, examples int) string {
 	byWhy := map[string][]Verdict{}
 	for _, v := range verdicts {

@@ -10,10 +10,10 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// Course is what sessions decide, one after the other, on a cluster in which nothing
-// arrives, ends or changes. After each session the evicted tasks leave, an hour
-// passes, and Job.Displaced is forgotten, so that the rules of docs/designs/0004 alone
-// have to bring the course to rest.
+// Course runs sessions one after the other on a cluster in which no job arrives or ends and
+// nothing else changes. After each session the evicted tasks stop, an hour passes, and
+// Job.Displaced is cleared, so that only the rules of docs/designs/0004 can make the
+// sessions stop evicting.
 type Course struct {
 	State    *cluster.State
 	Sessions int
@@ -22,13 +22,13 @@ type Course struct {
 	engine  *engine.Engine
 	options engine.Options
 	guarded bool
-	seen    map[string]int      // the session that led to an arrangement
-	again   map[[2]string][]int // the sessions in which a job was evicted for another
+	seen    map[string]int      // the session after which the tasks were placed like this
+	again   map[[2]string][]int // the sessions in which the first job was evicted for the second
 	lines   []string
 }
 
-// NewCourse begins a course with the State, which it changes. A guarded one keeps
-// Job.Displaced.
+// NewCourse returns a course that starts with the State, which it changes. If guarded is
+// set, Job.Displaced is not cleared.
 func NewCourse(s *cluster.State, patient, guarded bool) (*Course, error) {
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	if err != nil {
@@ -39,12 +39,12 @@ func NewCourse(s *cluster.State, patient, guarded bool) (*Course, error) {
 	return c, nil
 }
 
-// Run runs sessions until two in a row decide nothing. It fails where that takes more
-// than most, or where an arrangement comes back.
+// Run runs sessions until two in a row make no decision. It returns an error if that takes
+// more than most sessions, or if all tasks are placed as after a former session.
 func (c *Course) Run(most int) error {
 	for quiet := 0; quiet < 2; {
 		if c.Sessions == most {
-			return fmt.Errorf("the course has not come to rest in %d sessions", most)
+			return fmt.Errorf("the sessions still make decisions after %d sessions", most)
 		}
 		busy, err := c.step()
 		if err != nil {
@@ -57,8 +57,8 @@ func (c *Course) Run(most int) error {
 	return nil
 }
 
-// step runs one session, and reports whether it decided anything or left something to
-// be done.
+// step runs one session, and reports whether it made a decision, or tasks are still
+// releasing or nominated.
 func (c *Course) step() (busy bool, err error) {
 	c.Sessions++
 	c.options.Now += 60 * minute // longer than any task is protected
@@ -79,7 +79,7 @@ func (c *Course) step() (busy bool, err error) {
 	if err := c.forget(); err != nil {
 		return false, err
 	}
-	if decided && !c.guarded { // with the guard, less may be done the next time
+	if decided && !c.guarded { // with Job.Displaced, an equal placement does not lead to equal decisions
 		now := c.arrangement()
 		if before, known := c.seen[now]; known {
 			return false, fmt.Errorf("every task is where it was after session %d", before)
@@ -89,7 +89,7 @@ func (c *Course) step() (busy bool, err error) {
 	return decided || left || len(c.State.View().Nominated()) > 0, nil
 }
 
-// leave has the evicted tasks leave.
+// leave stops the evicted tasks, and reports whether there were any.
 func (c *Course) leave() (any bool, err error) {
 	for _, t := range c.State.View().Releasing() {
 		if err := c.State.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
@@ -100,8 +100,8 @@ func (c *Course) leave() (any bool, err error) {
 	return any, nil
 }
 
-// forget clears Job.Displaced of all jobs. No change does that, so the State is made
-// again from its snapshot, and the engine with it.
+// forget clears Job.Displaced of all jobs. No change does that, so that a new State is made
+// from a snapshot, and a new engine for it.
 func (c *Course) forget() error {
 	if c.guarded || !slices.ContainsFunc(c.State.Jobs(), func(j *cluster.Job) bool { return len(j.Displaced) > 0 }) {
 		return nil
@@ -118,7 +118,7 @@ func (c *Course) forget() error {
 	return err
 }
 
-// arrangement is where every task is, and how it stands there.
+// arrangement lists the location and status of every placed task.
 func (c *Course) arrangement() string {
 	var b strings.Builder
 	for _, j := range c.State.Jobs() {
@@ -131,8 +131,8 @@ func (c *Course) arrangement() string {
 	return b.String()
 }
 
-// note writes down what the session decided. A task that is bound in a session is
-// never evicted in it.
+// note records the decisions of a session. It returns an error if a task is bound and
+// evicted in the same session.
 func (c *Course) note(out *engine.Outcome) error {
 	bound := map[cluster.TaskRef]bool{}
 	pairs := map[[2]string]bool{}
@@ -171,7 +171,7 @@ func (c *Course) note(out *engine.Outcome) error {
 	return nil
 }
 
-// called is the task or job with its queue.
+// called returns the ID of a task or job with the name of its queue.
 func (c *Course) called(id string) string {
 	for _, j := range c.State.Jobs() {
 		if j.ID == id || strings.HasPrefix(id, j.ID+"/") {
@@ -181,13 +181,13 @@ func (c *Course) called(id string) string {
 	return id
 }
 
-// String is the course: what was decided, and which jobs were evicted again for the
-// same job.
+// String lists the decisions, and the jobs that were evicted for the same job in several
+// sessions.
 func (c *Course) String() string {
 	var repeated []string
 	for p, sessions := range c.again {
 		if len(sessions) > 1 {
-			repeated = append(repeated, fmt.Sprintf("%s leaves for %s in sessions %v", c.called(p[0]), c.called(p[1]), sessions))
+			repeated = append(repeated, fmt.Sprintf("%s is evicted for %s in sessions %v", c.called(p[0]), c.called(p[1]), sessions))
 		}
 	}
 	slices.Sort(repeated)

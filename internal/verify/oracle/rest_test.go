@@ -10,17 +10,17 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// restless is how many sessions a course may take until it has come to rest.
-const restless = 100
+// maxSessions is the number of sessions after which no more decisions may be made.
+const maxSessions = 100
 
-// judged counts what TestRest has seen.
+// judged counts the cases of TestRest.
 type judged struct{ clusters, sessions, longest, evicted, tried int }
 
-// TestRest runs random clusters in which nothing changes to rest. Where all jobs of a
-// queue have one priority, and tiers are at the top of the tree alone, the rules bring
-// them there without the guard of Job.Displaced, and then no job waits that the quota of
-// its queue entitles to room. Otherwise preemption may undo what shares have brought
-// about, so that the guard has to end it; see docs/oracle.md.
+// TestRest runs sessions on random clusters in which nothing else changes, and checks that
+// after some sessions no more decisions are made. If all jobs of a queue have one priority,
+// and only root queues have tiers, the rules ensure that without Job.Displaced, and then no
+// job is pending that the quota of its queue entitles to room. Otherwise preemption may undo
+// what reclaiming has done, and Job.Displaced is needed; see docs/oracle.md.
 func TestRest(t *testing.T) {
 	small := size{nodes: 3, devices: 4, running: 10, waiting: 7, gang: 3}
 	large := size{nodes: 5, devices: 4, running: 16, waiting: 10, gang: 4}
@@ -54,7 +54,7 @@ func (c *site) rest(patient bool, seen *judged) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	if err := course.Run(restless); err != nil {
+	if err := course.Run(maxSessions); err != nil {
 		c.Fatalf("%v\n%s\n%s", err, before, course)
 	}
 	seen.clusters++
@@ -73,7 +73,7 @@ func (c *site) rest(patient bool, seen *judged) {
 	}
 }
 
-// size bounds a random cluster.
+// size has the maximum sizes of a random cluster.
 type size struct{ nodes, devices, running, waiting, gang int }
 
 // site draws a cluster.
@@ -84,17 +84,18 @@ type site struct {
 	leaves  []string
 	devices int64 // of the largest node
 	slices  bool  // some node has MIG slices
-	// ranks: the jobs of a queue have several priorities, and queues below others tiers.
+	// ranks says that the jobs of a queue have different priorities, and that queues with
+	// parents have tiers.
 	ranks    bool
-	priority map[string]int32 // of all jobs of a queue, where they have one
+	priority map[string]int32 // by queue: the priority of all its jobs, if ranks is not set
 }
 
 const profile = "1g.10gb"
 
 func (c *site) roll(what string, n int) int { return rapid.IntRange(0, n-1).Draw(c.T, what) }
 
-// even is roll without the preference for small numbers that rapid has: with it most
-// clusters would be nearly empty. It shrinks to 0 all the same.
+// even is roll with equal probabilities. rapid prefers small numbers, with which most
+// clusters would be nearly empty. The result still shrinks to 0.
 func (c *site) even(what string, n int) int {
 	const prime = 10007
 	return rapid.IntRange(0, prime-1).Draw(c.T, what) * 7919 % prime * n / prime
@@ -114,7 +115,7 @@ func (c *site) draw() {
 	for i := range 1 + c.even("roots", 3) {
 		c.queue(string(rune('a'+i)), "", 3)
 	}
-	first := c.leaves[c.even("first queue", len(c.leaves))] // it came first, and took most
+	first := c.leaves[c.even("first queue", len(c.leaves))] // this queue gets most of the running jobs
 	for i := range c.even("running", c.size.running+1) {
 		j := c.job(fmt.Sprintf("job/r%d", i+1))
 		if c.chance("first queue", 50) {
@@ -128,7 +129,7 @@ func (c *site) draw() {
 	}
 }
 
-// nodes draws nodes, some of which have slices beside their devices.
+// nodes draws nodes, some of which have MIG slices in addition to devices.
 func (c *site) nodes() {
 	usual := 1 + c.even("devices", c.size.devices)
 	for i := range 1 + c.even("nodes", c.size.nodes) {
@@ -152,7 +153,7 @@ func (c *site) nodes() {
 	}
 }
 
-// queue draws a queue and those below it, so many levels.
+// queue draws a queue and its children, with at most the given number of levels.
 func (c *site) queue(name, parent string, levels int) {
 	tiers := []cluster.Tier{cluster.TierStandard, cluster.TierGuaranteed, cluster.TierScavenger}
 	q := cluster.Queue{Name: name, Parent: parent, Tier: cluster.TierStandard, Weight: 1, Priority: int32(max(0, c.roll("queue priority", 6)-4))}
@@ -186,7 +187,7 @@ func (c *site) queue(name, parent string, levels int) {
 	}
 }
 
-// job draws a job: one task, a gang, or one with surplus.
+// job draws a job: a single task, a gang, or a gang with surplus.
 func (c *site) job(id string) *cluster.Job {
 	j := &cluster.Job{ID: id, Queue: c.leaves[c.even("queue", len(c.leaves))], Preemptible: !c.chance("firm", 12), Created: int64(c.roll("created", 3))}
 	j.Priority = c.prioritize(j.Queue)
@@ -232,8 +233,8 @@ func (c *site) shape() cluster.Shape {
 	return s
 }
 
-// run has the job run where chance puts its tasks. One that finds no room for its
-// minimum is left out.
+// run adds the job with its tasks running at random locations. If there is no room for its
+// minimum, the job is not added.
 func (c *site) run(j *cluster.Job) {
 	c.apply(cluster.JobPut{Job: *j})
 	placed := 0
@@ -260,5 +261,5 @@ func (c *site) run(j *cluster.Job) {
 	}
 }
 
-// String writes the cluster down.
+// String returns the cluster as text.
 func (c *site) String() string { return (&Case{State: c.state}).String() }

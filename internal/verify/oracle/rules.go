@@ -6,27 +6,28 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// request is a form of a job that requests room for a minimum.
+// request is a request of room for a minimum of one form of a job.
 type request struct {
 	kind    Kind
 	job     *job
 	minimum []*task
 	asks    vector // of the minimum
-	last    bool   // the rules of the last resort let victims be reclaimed as well
+	last    bool   // the rules of the last resort may be used
 }
 
 func newRequest(k Kind, j *job, minimum []*task) *request {
 	return &request{kind: k, job: j, minimum: minimum, asks: asked(minimum)}
 }
 
-// unit is what is evicted together: a task that its job can spare, or all that is left of it.
+// unit is a set of tasks that are evicted together: one surplus task, or all remaining
+// tasks of a job.
 type unit struct {
 	job   *job
 	tasks []*task
 	whole bool
 }
 
-// plan is a set of victims.
+// plan is the victims for a request: the tasks that are evicted, and those that move.
 type plan struct {
 	request        *request
 	evicted, moved uint64
@@ -35,17 +36,17 @@ type plan struct {
 
 func (p *plan) victims() uint64 { return p.evicted | p.moved }
 
-// objects names the rule that forbids the plan; "" where it is allowed. All rules are
-// judged by the State that the plan ends in: the minimum is placed, evicted victims hold
-// nothing, and those that move hold what they held. Given says for which plugin each
-// evicted task leaves; nil: any that allows it.
-func (b *board) objects(p *plan, given map[*task]Kind) string {
+// violation returns the rule that forbids the plan, or "". All rules are checked against the
+// State after the plan: the minimum is placed, evicted tasks hold nothing, and tasks that
+// move hold as much as before. given has the plugin that evicts each task; if it is nil, any
+// plugin that allows the eviction may.
+func (b *board) violation(p *plan, given map[*task]Kind) string {
 	for _, t := range b.members(p.victims()) {
-		if rule := b.protects(p.request, t); rule != "" {
+		if rule := b.protection(p.request, t); rule != "" {
 			return rule
 		}
 	}
-	if rule := b.tied(p); rule != "" {
+	if rule := b.jointViolation(p); rule != "" {
 		return rule
 	}
 	before := slices.Clone(b.used)
@@ -54,19 +55,19 @@ func (b *board) objects(p *plan, given map[*task]Kind) string {
 	e := &ending{p.request, p, given, before}
 	for _, j := range b.jobs {
 		if own := j.set() & p.evicted; own != 0 {
-			if rule := b.leaves(e, j, own); rule != "" {
+			if rule := b.evictionViolation(e, j, own); rule != "" {
 				return rule
 			}
 		}
 	}
 	if e.last && !b.balanced(e) {
-		return "reclaim 5: no more is held within shares, and the queues are no more even"
+		return "reclaim 5: neither is more held within shares, nor are the queues more even"
 	}
 	return ""
 }
 
-// protects says what keeps the task from being a victim of any kind.
-func (b *board) protects(r *request, t *task) string {
+// protection returns what keeps the task from being evicted or moved, or "".
+func (b *board) protection(r *request, t *task) string {
 	switch {
 	case t.job.Job == r.job.Job:
 		return "it is a task of the job itself"
@@ -76,16 +77,17 @@ func (b *board) protects(r *request, t *task) string {
 		return "it is not preemptible"
 	case slices.Contains(r.job.Displaced, t.job.ID), slices.Contains(b.displaced[r.job.ID], t.job.ID):
 		return "it was displaced for the job before"
-	case b.fresh&t.bit() != 0:
+	case b.placedNow&t.bit() != 0:
 		return "it was placed in this session"
-	case b.served[t.job.ID]:
-		return "others were evicted for it in this session"
+	case b.evictedFor[t.job.ID]:
+		return "tasks were evicted for its job in this session"
 	}
 	return ""
 }
 
-// tied holds budgets, minima and moves against the victims together.
-func (b *board) tied(p *plan) string {
+// jointViolation returns the rule about budgets, minima or moves that all victims together
+// break, or "".
+func (b *board) jointViolation(p *plan) string {
 	for _, budget := range b.budgets {
 		leaving := 0
 		for _, t := range b.members(p.victims()) {
@@ -94,17 +96,17 @@ func (b *board) tied(p *plan) string {
 			}
 		}
 		if leaving > 0 && b.running(budget)-leaving < b.required(budget) {
-			return "its disruption budget would not hold"
+			return "its disruption budget would be violated"
 		}
 	}
 	for _, j := range b.jobs {
 		own := b.bound(j)
 		evicted, moved := own&p.evicted, own&p.moved
-		if evicted != 0 && !(evicted == own && moved == 0) && !b.makes(j, own&^evicted) {
+		if evicted != 0 && !(evicted == own && moved == 0) && !b.makesMinimum(j, own&^evicted) {
 			return "a gang is left below its minimum"
 		}
-		if moved != 0 && b.flying&j.set() != 0 && !b.makes(j, own&^evicted&^moved) {
-			return "a gang moves that is on its way already"
+		if moved != 0 && b.moving&j.set() != 0 && !b.makesMinimum(j, own&^evicted&^moved) {
+			return "a gang moves that is already moving"
 		}
 	}
 	for _, t := range b.members(p.moved) {
@@ -118,12 +120,12 @@ func (b *board) tied(p *plan) string {
 	return ""
 }
 
-// makes reports whether the tasks of the set make the job's minimum.
-func (b *board) makes(j *job, set uint64) bool {
+// makesMinimum reports whether the tasks of the set make the job's minimum.
+func (b *board) makesMinimum(j *job, set uint64) bool {
 	return enough(j, func(t *task) bool { return set&t.bit() != 0 })
 }
 
-// bound are the tasks of the job that run.
+// bound returns the tasks of the job that run.
 func (b *board) bound(j *job) (set uint64) {
 	for _, t := range j.tasks {
 		if b.at[t.index].bound {
@@ -133,17 +135,17 @@ func (b *board) bound(j *job) (set uint64) {
 	return set
 }
 
-// ending is a plan whose evicted victims are gone from the board.
+// ending is a plan after its evicted tasks were removed from the board.
 type ending struct {
 	*request
 	plan   *plan
 	given  map[*task]Kind
-	before []vector // what queues held before the plan
+	before []vector // what each queue held before the plan
 }
 
-// leaves names the rule that keeps the tasks from being evicted; "" where they may be,
-// as units one after the other in some order.
-func (b *board) leaves(e *ending, j *job, tasks uint64) string {
+// evictionViolation returns the rule that keeps the tasks of the job from being evicted, or
+// "" if they may be evicted as units, one after the other, in some order.
+func (b *board) evictionViolation(e *ending, j *job, tasks uint64) string {
 	if tasks == 0 {
 		return ""
 	}
@@ -153,9 +155,9 @@ func (b *board) leaves(e *ending, j *job, tasks uint64) string {
 		if u.set()&^tasks != 0 {
 			continue
 		}
-		rule := b.spares(e, &u)
+		rule := b.unitViolation(e, &u)
 		if rule == "" {
-			if rule = b.leaves(e, j, tasks&^u.set()); rule == "" {
+			if rule = b.evictionViolation(e, j, tasks&^u.set()); rule == "" {
 				return ""
 			}
 		}
@@ -164,11 +166,12 @@ func (b *board) leaves(e *ending, j *job, tasks uint64) string {
 	return why
 }
 
-// units are what may be evicted next of the job, of which so much is there.
+// units returns the units of the job that may be evicted next. there is the set of its tasks
+// that are not evicted yet.
 func (b *board) units(j *job, there uint64) (out []unit) {
 	needed := false
 	for _, t := range b.members(there) {
-		if b.makes(j, there&^t.bit()) {
+		if b.makesMinimum(j, there&^t.bit()) {
 			out = append(out, unit{job: j, tasks: []*task{t}})
 		} else {
 			needed = true
@@ -187,8 +190,9 @@ func (u *unit) set() (set uint64) {
 	return set
 }
 
-// spares names the rule that keeps the unit from being evicted; "" where a plugin may evict it.
-func (b *board) spares(e *ending, u *unit) string {
+// unitViolation returns the rule that keeps the unit from being evicted, or "" if a plugin
+// may evict it.
+func (b *board) unitViolation(e *ending, u *unit) string {
 	why := "no plugin may evict it"
 	for _, plugin := range []Kind{Reclaim, Preempt} {
 		if !e.kind.has(plugin) || e.given != nil && slices.ContainsFunc(u.tasks, func(t *task) bool { return e.given[t] != plugin }) {
@@ -200,9 +204,9 @@ func (b *board) spares(e *ending, u *unit) string {
 		}
 		rule := ""
 		if plugin == Reclaim {
-			rule = b.sparesReclaim(e, u)
+			rule = b.reclaimViolation(e, u)
 		} else {
-			rule = b.sparesPreempt(e, u)
+			rule = b.preemptViolation(e, u)
 		}
 		if rule == "" {
 			return ""
@@ -212,8 +216,8 @@ func (b *board) spares(e *ending, u *unit) string {
 	return why
 }
 
-// started is when the task was, or the job's first: tasks that were evicted before the
-// rest still tell when the job began.
+// started returns when the task or, for a whole job, its first task started. Tasks of the
+// job that were evicted before count as well.
 func started(u *unit) int64 {
 	first := u.tasks[0].Started
 	if u.whole {
@@ -226,7 +230,7 @@ func started(u *unit) int64 {
 	return first
 }
 
-// minRun is that of the queue, or of the nearest above that has one.
+// minRun returns the minimum run time of the queue or of its nearest ancestor with one.
 func minRun(plugin Kind, q *queue) int64 {
 	for ; q != nil; q = q.parent {
 		if plugin == Reclaim && q.minRunBeforeReclaim > 0 {
@@ -250,7 +254,7 @@ func (b *board) running(budget *cluster.Budget) int {
 	return n
 }
 
-// required is how many of the tasks that the budget covers must run.
+// required returns how many of the tasks that the budget covers must run.
 func (b *board) required(budget *cluster.Budget) int {
 	n := 0
 	for _, j := range b.jobs {
@@ -261,8 +265,8 @@ func (b *board) required(budget *cluster.Budget) int {
 	return budget.Required(n)
 }
 
-// insideQuota reports whether the job's queue has a quota of something that is asked
-// for, and it and all queues above it stay within theirs.
+// insideQuota reports whether the job's queue has a quota of a requested resource, and
+// whether this queue and all its ancestors stay within their quotas.
 func (b *board) insideQuota(j *job, asks vector) bool {
 	named := false
 	for r := range asks {

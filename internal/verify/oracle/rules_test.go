@@ -14,9 +14,9 @@ func node(name string, devices int) *enginetest.NodeBuilder {
 	return enginetest.Node(name).CPU(64, "256Gi").GPUs(devices, "A100", "80Gi")
 }
 
-// TestSpares asks about one victim at a time. The cluster has 8 devices; the job
-// that requests room is job/w, and job/v is the victim.
-func TestSpares(t *testing.T) {
+// TestVictimRules checks the rules for one victim. The cluster has 8 devices, job/w requests
+// room, and job/v is the victim.
+func TestVictimRules(t *testing.T) {
 	victim := func(queue string, devices int) *enginetest.JobBuilder {
 		return enginetest.Job("v").Queue(queue).Devices(devices).Preemptible().On("n")
 	}
@@ -33,26 +33,26 @@ func TestSpares(t *testing.T) {
 		rule  string
 	}{
 		"any preemptible task moves": {Consolidate, []enginetest.Part{victim("", 1), want("", 1)}, ""},
-		"what is firm stays":         {Consolidate, []enginetest.Part{enginetest.Job("v").Devices(1).On("n"), want("", 1)}, "it is not preemptible"},
+		"a firm task does not move":  {Consolidate, []enginetest.Part{enginetest.Job("v").Devices(1).On("n"), want("", 1)}, "it is not preemptible"},
 
 		"lower priority":              {Preempt, []enginetest.Part{victim("", 1), want("", 1).Priority(1)}, ""},
-		"equal priority":              {Preempt, []enginetest.Part{victim("", 1).Priority(1), want("", 1).Priority(1)}, "preempt: it matters as much in the same queue"},
+		"equal priority":              {Preempt, []enginetest.Part{victim("", 1).Priority(1), want("", 1).Priority(1)}, "preempt: its priority is not lower, and its queue is the same"},
 		"a weaker tier":               {Preempt, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b").Tier(cluster.TierScavenger), victim("b", 1), want("a", 1)}, ""},
-		"priority in another queue":   {Preempt, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 1), want("a", 1).Priority(9)}, "preempt: its queue is of no weaker tier"},
+		"priority in another queue":   {Preempt, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 1), want("a", 1).Priority(9)}, "preempt: the tier of its queue is not weaker"},
 		"Guaranteed inside its quota": {Preempt, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), enginetest.Queue("b"), victim("b", 1), want("a", 2)}, ""},
-		"Guaranteed beyond its quota": {Preempt, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 1*device), enginetest.Queue("b"), victim("b", 1), want("a", 2)}, "preempt: its queue is of no weaker tier"},
+		"Guaranteed beyond its quota": {Preempt, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 1*device), enginetest.Queue("b"), victim("b", 1), want("a", 2)}, "preempt: the tier of its queue is not weaker"},
 		"a Guaranteed victim without quotas": {Preempt, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed), enginetest.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 1), want("a", 1)},
-			"preempt: its queue is of no weaker tier"},
+			"preempt: the tier of its queue is not weaker"},
 		"a Guaranteed victim beyond its quota": {Preempt, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed), enginetest.Queue("b").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), victim("b", 1), other("b", 2), want("a", 1)}, ""},
 		"a Guaranteed victim inside its quota": {Preempt, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed), enginetest.Queue("b").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), victim("b", 2), other("b", 1), want("a", 1)},
 			"preempt: its Guaranteed queue would hold less than its quota"},
 
-		// Both ask for more than half: shares are 4 and 4.
+		// Both queues request more than half, so that the shares are 4 and 4.
 		"down to the share":     {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 4)}, ""},
 		"below the share":       {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 5), other("b", 3), want("a", 4)}, "reclaim 3: its queue would be below its share"},
 		"above its own share":   {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 5)}, "reclaim 2: the job's queue would be above its share"},
 		"in the same queue":     {Reclaim, []enginetest.Part{victim("", 4), other("", 4), want("", 4)}, "reclaim: it is in the same queue"},
-		"from a stronger tier":  {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 4), other("b", 4), want("a", 4)}, "reclaim 1: its queue is of a stronger tier"},
+		"from a stronger tier":  {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 4), other("b", 4), want("a", 4)}, "reclaim 1: the tier of its queue is stronger"},
 		"deserved, undividable": {Reclaim, []enginetest.Part{enginetest.Queue("a").Quota(gpus, 4*device), enginetest.Queue("b"), victim("b", 8), want("a", 4)}, "reclaim 3: its queue would be below its share"},
 		"deserved by both": {Reclaim, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), enginetest.Queue("b").Quota(gpus, 8*device), victim("b", 8), want("a", 2)},
 			"reclaim 3: its queue would be below its share"},
@@ -67,14 +67,14 @@ func TestSpares(t *testing.T) {
 		if c.kind == Consolidate {
 			p.evicted, p.moved = 0, v
 		}
-		if rule := b.objects(p, nil); rule != c.rule {
+		if rule := b.violation(p, nil); rule != c.rule {
 			t.Errorf("%s: %q, want %q", name, rule, c.rule)
 		}
 	}
 }
 
-// TestLastResort asks about a victim that the other rules protect. The cluster has 8
-// devices, of which queue b holds all.
+// TestLastResort checks victims that the other rules protect. The cluster has 8 devices, and
+// queue b holds all of them.
 func TestLastResort(t *testing.T) {
 	gpus := names[gpu]
 	for name, c := range map[string]struct {
@@ -99,17 +99,17 @@ func TestLastResort(t *testing.T) {
 		b := newBoard(w)
 		j := b.find("job/w")
 		p := &plan{request: newRequest(Reclaim, j, j.tasks), evicted: b.find("job/v0").set()}
-		if b.objects(p, nil) == "" {
-			t.Errorf("%s: the other rules allow it", name)
+		if b.violation(p, nil) == "" {
+			t.Errorf("%s: the other rules allow the victim", name)
 		}
 		p.request.last = true
-		if rule := b.objects(p, nil); (rule == "") != c.may {
+		if rule := b.violation(p, nil); (rule == "") != c.may {
 			t.Errorf("%s: %q", name, rule)
 		}
 	}
 }
 
-// TestCheapest has plans of known cost.
+// TestCheapest checks the cheapest plan and its cost.
 func TestCheapest(t *testing.T) {
 	gang := func(name, queue string, tasks, least int) *enginetest.JobBuilder {
 		on := make([]string, tasks)
@@ -128,7 +128,7 @@ func TestCheapest(t *testing.T) {
 		cost    cost
 	}{
 		"a spare task before a gang": {[]enginetest.Part{a, gang("g", "a", 4, 4), gang("s", "a", 4, 1), high(2)}, "job/s/worker-0, job/s/worker-1", cost{tier: 2, tasks: 2}},
-		"a whole gang where it must": {[]enginetest.Part{a, gang("g", "a", 4, 4), gang("f", "a", 4, 4).Priority(5), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
+		"a whole gang if necessary": {[]enginetest.Part{a, gang("g", "a", 4, 4), gang("f", "a", 4, 4).Priority(5), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
 			cost{tier: 2, beyond: 3 * device, tasks: 4, jobs: 1}},
 		"many Scavengers before one": {[]enginetest.Part{a, weak, gang("g", "z", 4, 4), gang("s", "a", 4, 1), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
 			cost{tier: 1, beyond: 3 * device, tasks: 4, jobs: 1}},
@@ -138,7 +138,7 @@ func TestCheapest(t *testing.T) {
 		"cost before what is freed": {[]enginetest.Part{a, gang("g", "a", 4, 4).Label(costLabel, "1"), gang("s", "a", 4, 1).Label(costLabel, "5"), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
 			cost{tier: 2, victims: 4, beyond: 3 * device, tasks: 4, jobs: 1}},
 		"a gang costs more than surplus": {[]enginetest.Part{a, gang("g", "a", 4, 4).Label(costLabel, "1"), gang("s", "a", 4, 1).Label(costLabel, "3"), high(1)}, "job/s/worker-0", cost{tier: 2, victims: 3, tasks: 1}},
-		"no way":                         {[]enginetest.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
+		"no plan":                        {[]enginetest.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
 	} {
 		s := enginetest.State(append([]enginetest.Part{node("n", 8)}, c.parts...)...)
 		w := newTable(s.View(), 1000*minute)

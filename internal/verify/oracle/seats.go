@@ -7,21 +7,21 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// bench is what a node has left for the tasks of a plea.
-type bench struct {
+// freeNode is what is free on a node for the tasks of a request.
+type freeNode struct {
 	cores int64
-	cells []cell
+	cells []freeDevice
 }
 
-type cell struct {
+type freeDevice struct {
 	profile string
 	free    cluster.Milli
 }
 
-// fits reports whether the minimum of the plea finds seats once the evicted tasks have
-// left, by trying every node and every kind of device for every task. Where others
-// move, all preemptible tasks are seated anew.
-func (c *court) fits(p *plea, moving bool) bool {
+// fits reports whether the minimum of the request can be placed without the evicted tasks,
+// by trying every node and every different device for every task. If moving is set, all
+// preemptible tasks may be placed elsewhere.
+func (c *quotaCheck) fits(p *quotaRequest, moving bool) bool {
 	tasks := slices.Clone(p.minimum)
 	var staying []*cluster.Task
 	for _, j := range c.Jobs() {
@@ -35,18 +35,18 @@ func (c *court) fits(p *plea, moving bool) bool {
 			}
 		}
 	}
-	benches := map[string]*bench{}
-	var order []*bench
+	freeNodes := map[string]*freeNode{}
+	var order []*freeNode
 	for _, n := range c.Nodes() {
-		b := &bench{cores: n.Ledger(cluster.CPU).Capacity}
+		b := &freeNode{cores: n.Ledger(cluster.CPU).Capacity}
 		for i := range n.Devices {
-			b.cells = append(b.cells, cell{n.Devices[i].Profile, cluster.Whole})
+			b.cells = append(b.cells, freeDevice{n.Devices[i].Profile, cluster.Whole})
 		}
-		benches[n.Name] = b
+		freeNodes[n.Name] = b
 		order = append(order, b)
 	}
 	for _, t := range staying {
-		b := benches[t.Node.Name]
+		b := freeNodes[t.Node.Name]
 		b.cores -= t.Shape.Resources.Of(cluster.CPU)
 		for _, claim := range t.Claims {
 			b.cells[claim.Device].free -= claim.Milli
@@ -56,17 +56,17 @@ func (c *court) fits(p *plea, moving bool) bool {
 		return cmp.Or(cmp.Compare(b.Shape.Need.Devices, a.Shape.Need.Devices), cmp.Compare(b.Shape.Need.Milli(), a.Shape.Need.Milli()))
 	})
 	steps := maxSeats
-	return seatAll(order, tasks, &steps)
+	return placeAll(order, tasks, &steps)
 }
 
-// seatAll seats the first task on each node in turn, and then the others.
-func seatAll(benches []*bench, tasks []*cluster.Task, steps *int) bool {
+// placeAll tries the first task on each node, and for each the remaining tasks.
+func placeAll(freeNodes []*freeNode, tasks []*cluster.Task, steps *int) bool {
 	if len(tasks) == 0 {
 		return true
 	}
 	shape := tasks[0].Shape
 	cores := shape.Resources.Of(cluster.CPU)
-	for _, b := range benches {
+	for _, b := range freeNodes {
 		if b.cores < cores {
 			continue
 		}
@@ -76,7 +76,7 @@ func seatAll(benches []*bench, tasks []*cluster.Task, steps *int) bool {
 			}
 			b.take(cells, &shape.Need, -1)
 			b.cores -= cores
-			found := seatAll(benches, tasks[1:], steps)
+			found := placeAll(freeNodes, tasks[1:], steps)
 			b.take(cells, &shape.Need, +1)
 			b.cores += cores
 			if found {
@@ -87,16 +87,16 @@ func seatAll(benches []*bench, tasks []*cluster.Task, steps *int) bool {
 	return false
 }
 
-// take takes the need out of the cells, or gives it back.
-func (b *bench) take(cells []int, need *cluster.Need, sign cluster.Milli) {
+// take subtracts the need from the devices, or adds it.
+func (b *freeNode) take(cells []int, need *cluster.Need, sign cluster.Milli) {
 	for _, i := range cells {
 		b.cells[i].free += sign * need.Milli()
 	}
 }
 
-// choices are the cells that the need may have: whole devices are alike, and of parts
-// of devices with as much left the first stands for all.
-func (b *bench) choices(need *cluster.Need) [][]int {
+// choices returns the sets of devices to try for the need. Whole devices are equal, so that
+// one set is enough. For parts, one device is enough of those with equal free room.
+func (b *freeNode) choices(need *cluster.Need) [][]int {
 	if need.Devices == 0 {
 		return [][]int{nil}
 	}
@@ -113,7 +113,7 @@ func (b *bench) choices(need *cluster.Need) [][]int {
 		return [][]int{fit[:need.Devices]}
 	}
 	var out [][]int
-	for k, i := range fit { // parts are of one device
+	for k, i := range fit { // a task with a part of a device uses one device
 		if !slices.ContainsFunc(fit[:k], func(o int) bool { return b.cells[o].free == b.cells[i].free }) {
 			out = append(out, []int{i})
 		}

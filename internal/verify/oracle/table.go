@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/internal/fairshare"
 )
 
-// The resources that cases are drawn with.
+// The resources of cases.
 const (
 	cpu = iota
 	memory
@@ -17,7 +17,7 @@ const (
 
 var names = [resources]string{cluster.CPU, cluster.Memory, cluster.DefaultDeviceResource}
 
-// vector is so much of each resource.
+// vector has an amount of each resource.
 type vector [resources]int64
 
 func (v vector) plus(o vector, sign int64) vector {
@@ -27,7 +27,7 @@ func (v vector) plus(o vector, sign int64) vector {
 	return v
 }
 
-// within reports whether it is no more than the other of any resource.
+// within reports whether no amount is larger than that of the other vector.
 func (v vector) within(o vector) bool {
 	for r := range v {
 		if v[r] > o[r] {
@@ -37,7 +37,7 @@ func (v vector) within(o vector) bool {
 	return true
 }
 
-// vectorOf reads a list; what it does not name is absent.
+// vectorOf converts a list. A resource that is not in the list has the amount absent.
 func vectorOf(list cluster.Resources, absent int64) vector {
 	var v vector
 	for r := range v {
@@ -51,14 +51,14 @@ func vectorOf(list cluster.Resources, absent int64) vector {
 	return v
 }
 
-// table is what there is and what it asks for: all that stays as it is while
-// arrangements are tried.
+// table has the nodes, queues and jobs of a case. It does not change while placements are
+// tried.
 type table struct {
 	now     int64
 	nodes   []*cluster.Node
 	queues  []*queue
-	divided [resources]bool // among queues: devices, and what their terms name
-	total   vector          // that all nodes have
+	divided [resources]bool // whether queues divide the resource: devices, and those with a quota or limit
+	total   vector          // of all nodes
 	jobs    []*job
 	tasks   []*task
 	budgets []*cluster.Budget
@@ -70,15 +70,16 @@ type queue struct {
 	parent   *queue
 	children []*queue
 	tier     cluster.Tier
-	limit    vector // -1: none
-	declared vector // its own quota; -1: none
-	share    vector // as the session opens
-	request  vector // what its tasks hold and pending ones ask for, within the limits
+	limit    vector // -1 means no limit
+	declared vector // the quota of the queue itself; -1 means none
+	share    vector // when the session opens
+	request  vector // what its tasks hold and pending ones request, within the limits
 
 	minRunBeforePreempt, minRunBeforeReclaim int64
 }
 
-// quota is the queue's own, or that of its children together; -1: none.
+// quota returns the quota of the queue itself, or the sum of those of its children, or -1 if
+// there is none.
 func (q *queue) quota(r int) int64 {
 	if q.declared[r] >= 0 || len(q.children) == 0 {
 		return q.declared[r]
@@ -95,16 +96,16 @@ func (q *queue) quota(r int) int64 {
 // job is one form of a job.
 type job struct {
 	*cluster.Job
-	index  int // of the job
-	form   int
-	forms  []*job   // all of them, in order
-	branch []*queue // from the top down to its own
+	index  int      // of the job
+	form   int      // index of the form
+	forms  []*job   // all forms of the job, in order
+	branch []*queue // from the root down to its own queue
 	alt    *cluster.Alternative
 	tasks  []*task
-	cost   int64 // of each of its tasks, if it is evicted
+	cost   int64 // of evicting one of its tasks
 }
 
-// set is all tasks of the form.
+// set returns the set of all tasks of the form.
 func (j *job) set() (set uint64) {
 	for _, t := range j.tasks {
 		set |= t.bit()
@@ -118,18 +119,18 @@ type task struct {
 	*cluster.Task
 	index int
 	job   *job
-	asks  vector // devices as far as they are the same wherever it goes
+	asks  vector // what it requests; see asks
 }
 
-// bit is the task's place in a set of tasks.
+// bit returns the set with only this task.
 func (t *task) bit() uint64 { return 1 << t.index }
 
-// like reports whether the two are interchangeable.
-func (t *task) like(o *task) bool {
+// isEqual reports whether the tasks are interchangeable.
+func (t *task) isEqual(o *task) bool {
 	return t.job == o.job && t.Shape == o.Shape && t.Subgroup == o.Subgroup
 }
 
-// newTable reads the books as a session finds them.
+// newTable reads State as it is before a session.
 func newTable(s cluster.View, now int64) *table {
 	w := &table{now: now, nodes: s.Nodes(), budgets: s.Budgets()}
 	w.divided[gpu] = true
@@ -163,7 +164,8 @@ func newTable(s cluster.View, now int64) *table {
 	return w
 }
 
-// addJob adds all forms of the job. That in which it runs, or else the first, stands for it.
+// addJob adds all forms of the job. Its entry in the list of jobs is the form in which it
+// runs, or the first one.
 func (w *table) addJob(j *cluster.Job, byName map[string]*queue) {
 	var branch []*queue
 	for q := byName[j.Queue]; q != nil; q = q.parent {
@@ -184,7 +186,7 @@ func (w *table) addJob(j *cluster.Job, byName map[string]*queue) {
 	w.jobs = append(w.jobs, forms[max(0, j.Chosen)])
 }
 
-// divide works the fair shares out, as a session does when it opens.
+// divide computes the fair shares, as a session does when it opens.
 func (w *table) divide(s cluster.View) {
 	var share func(list []*fairshare.Queue)
 	share = func(list []*fairshare.Queue) {
@@ -204,8 +206,8 @@ func (w *table) divide(s cluster.View) {
 	share(fairshare.Shares(s, fairshare.Offered(s), fairshare.Settings{}).Roots)
 }
 
-// asks is what the task takes wherever it goes. Cases are drawn so that memory
-// of a device is asked for only where all devices are of one size.
+// asks returns what the task requests. It does not depend on the node: memory of devices is
+// requested only in cases in which all devices have the same memory.
 func (w *table) asks(t *task) vector {
 	v := vectorOf(t.Shape.Resources, 0)
 	for _, n := range w.nodes {
@@ -220,8 +222,8 @@ func (w *table) asks(t *task) vector {
 	return v
 }
 
-// devicesOf is how many devices of the node the task takes. Cases are drawn so that
-// whole nodes are requested only where all have equally many.
+// devicesOf returns how many devices of the node the task requests. Whole nodes are
+// requested only in cases in which all nodes have the same number of devices.
 func devicesOf(t *task, n *cluster.Node) int {
 	if t.Shape.Need.WholeNode {
 		return len(n.Devices)
@@ -229,7 +231,7 @@ func devicesOf(t *task, n *cluster.Node) int {
 	return t.Shape.Need.Devices
 }
 
-// claimOn is what the task holds of the device if it goes there.
+// claimOn returns what the task holds of the device if it is placed there.
 func claimOn(t *task, i int, d *cluster.Device) cluster.Claim {
 	need := &t.Shape.Need
 	switch {
@@ -241,7 +243,7 @@ func claimOn(t *task, i int, d *cluster.Device) cluster.Claim {
 	return cluster.Claim{Device: i, Milli: max(1, cluster.Milli(int64(need.Memory)*int64(cluster.Whole)/int64(d.Memory))), Memory: need.Memory}
 }
 
-// ofKind reports whether the task may have the device when nobody holds it.
+// ofKind reports whether the task can hold the device if no other task holds it.
 func ofKind(t *task, d *cluster.Device) bool {
 	need := &t.Shape.Need
 	return need.Memory <= d.Memory && (len(need.Products) == 0 || slices.Contains(need.Products, d.Product))

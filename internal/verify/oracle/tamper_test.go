@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// forged is an outcome that no engine made.
+// forged is an outcome that the test makes without an engine.
 type forged struct {
 	state *cluster.State
 	out   engine.Outcome
@@ -26,8 +26,8 @@ func (f *forged) evict(t *cluster.Task, why engine.Reason, sake string) {
 	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictIt, Task: t.Ref(), Reason: why, For: sake}})
 }
 
-// TestForged holds outcomes against the rules that only a broken engine breaks.
-// Nodes n and m have two devices each, and l in another rack has one; job/r holds both of n.
+// TestForged checks that violations are found that only a faulty engine makes. Nodes n and m
+// have two devices each, and l, in another rack, has one. job/r holds both devices of n.
 func TestForged(t *testing.T) {
 	whole := func(i int) cluster.Claim { return cluster.Claim{Device: i, Milli: cluster.Whole, Memory: 80 * gib} }
 	gpus := names[gpu]
@@ -39,56 +39,56 @@ func TestForged(t *testing.T) {
 		forge func(*forged)
 		rules []string
 	}{
-		"all is well": {forge: func(f *forged) {
+		"no violation": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m", whole(1))
 		}},
 		"held by others": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m", whole(0))
-		}, rules: []string{"a device is of another kind, too small or held by others", "bound before there is room"}},
+		}, rules: []string{"a device is of another product, too small or held by other tasks", "bound before its room is free"}},
 		"half a gang": {forge: func(f *forged) { f.place(engine.Bind, f.task("w", 0), "m", whole(0)) },
-			rules: []string{"a part of it starts below the minimum", "placed below its minimum"}},
-		"nowhere": {forge: func(f *forged) {
+			rules: []string{"placed below its minimum", "tasks of it start below the minimum"}},
+		"unknown node": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "x", whole(1))
-		}, rules: []string{"a part of it starts below the minimum", "placed below its minimum", "placed on a node that is not there"}},
-		"less than it asks for": {forge: func(f *forged) {
+		}, rules: []string{"placed below its minimum", "placed on a node that does not exist", "tasks of it start below the minimum"}},
+		"less than requested": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m")
-		}, rules: []string{"bound before there is room", "not as many devices as it asks for"}},
+		}, rules: []string{"another number of devices than it requests", "bound before its room is free"}},
 		"beyond the limit": {queue: enginetest.Queue("q").Limit(gpus, 3*device), forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m", whole(1))
-		}, rules: []string{"its queue goes beyond its limit"}},
+		}, rules: []string{"its queue exceeds its limit"}},
 		"firm beyond the quota": {queue: enginetest.Queue("q").Quota(gpus, device), firm: true, forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m", whole(1))
-		}, rules: []string{"what is not preemptible goes beyond the quota"}},
-		"for nothing": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "job/w") },
+		}, rules: []string{"jobs that are not preemptible exceed the quota"}},
+		"evicted for a job that is not placed": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "job/w") },
 			rules: []string{"evictions for a job that is not placed", "its minimum was not placed"}},
-		"for no job": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "") }, rules: []string{"evictions for no job"}},
+		"evicted for no job": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "") }, rules: []string{"evictions for no job"}},
 		"another reason, and too soon": {forge: func(f *forged) {
 			f.evict(f.task("r", 0), "Consolidated", "job/w")
 			f.place(engine.Bind, f.task("w", 0), "n", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "n", whole(1))
-		}, rules: []string{"bound before there is room", "evicted with another reason", "no plugin may evict it"}},
+		}, rules: []string{"bound before its room is free", "evicted with a reason of another plugin", "no plugin may evict it"}},
 		"more than needed": {forge: func(f *forged) {
 			f.evict(f.task("r", 0), "Preempted", "job/w")
 			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
 			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
-		}, rules: []string{"fewer of its victims would have been enough"}},
-		"moved to where it is": {kind: Consolidate, forge: func(f *forged) {
+		}, rules: []string{"not all of its victims are needed"}},
+		"moved to its former location": {kind: Consolidate, forge: func(f *forged) {
 			f.evict(f.task("r", 0), "Consolidated", "job/w")
 			f.place(engine.Nominate, f.task("w", 0), "m", whole(0))
 			f.place(engine.Nominate, f.task("w", 1), "m", whole(1))
 			f.place(engine.Nominate, f.task("r", 0), "n", whole(0), whole(1))
-		}, rules: []string{"fewer of its victims would have been enough", "moved to where it is"}},
-		"moved nowhere": {kind: Combined, forge: func(f *forged) {
+		}, rules: []string{"moved to its former location", "not all of its victims are needed"}},
+		"moved without a new location": {kind: Combined, forge: func(f *forged) {
 			f.evict(f.task("r", 0), "Consolidated", "job/w")
 			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
 			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
-		}, rules: []string{"fewer of its victims would have been enough", "moved, but it has no new place"}},
+		}, rules: []string{"moved, but it has no new location", "not all of its victims are needed"}},
 		"reclaimed in its own queue": {kind: Combined, forge: func(f *forged) {
 			f.evict(f.task("r", 0), "Reclaimed", "job/w")
 			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
@@ -97,11 +97,11 @@ func TestForged(t *testing.T) {
 		"in two racks": {kind: Topology, racks: true, forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "l", whole(0))
-		}, rules: []string{"placed too far from the others of its job"}},
+		}, rules: []string{"placed outside the domain of its job"}},
 		"twice": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 0), "m", whole(1))
-		}, rules: []string{"a part of it starts below the minimum", "placed below its minimum", "placed, but it was not pending"}},
+		}, rules: []string{"placed below its minimum", "placed, but it was not pending", "tasks of it start below the minimum"}},
 	} {
 		if c.queue == nil {
 			c.queue = enginetest.Queue("q")

@@ -7,18 +7,18 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// turn is what a session did for one job.
+// turn has the decisions of a session for one job.
 type turn struct {
 	job     string
 	evicted []*engine.Decision
 	placed  []*engine.Decision
-	landed  []*engine.Decision // new places of tasks that move
-	extra   []*engine.Decision // tasks of theirs that had been waiting
+	landed  []*engine.Decision // new locations of tasks that move
+	extra   []*engine.Decision // placements of pending tasks of the jobs that move
 	refusal *engine.Refusal
 }
 
-// turns reads the session's events: for which job the turn was, and what came of it.
-// What belongs to no turn comes under no name.
+// turns splits the events of a session into turns. An eviction that is for no job is in a
+// turn without a name.
 func turns(out engine.Outcome) []*turn {
 	var all []*turn
 	of := func(job string) *turn {
@@ -35,17 +35,17 @@ func turns(out engine.Outcome) []*turn {
 			of(e.Job).refusal = e.Refusal
 		case engine.Evicted:
 			t := of(e.Decision.For)
-			if len(t.placed) > 0 { // a task beyond the minimum has a turn of its own
+			if len(t.placed) > 0 { // each surplus task has a turn of its own
 				t = &turn{job: t.job}
 				all = append(all, t)
 			}
 			t.evicted = append(t.evicted, e.Decision)
 		case engine.BoundTo, engine.NominatedTo:
-			if t := evictor(all, e.Task); t != nil {
+			if t := evictingTurn(all, e.Task); t != nil {
 				t.landed = append(t.landed, e.Decision)
 				continue
 			}
-			if len(all) > 0 && all[len(all)-1].brings(e.Job, all) {
+			if len(all) > 0 && all[len(all)-1].placesExtra(e.Job, all) {
 				all[len(all)-1].extra = append(all[len(all)-1].extra, e.Decision)
 				continue
 			}
@@ -56,9 +56,10 @@ func turns(out engine.Outcome) []*turn {
 	return all
 }
 
-// brings reports whether a task of the job is placed in this turn because others
-// of it move: its own turn is over, or not all that move have landed yet.
-func (t *turn) brings(job string, all []*turn) bool {
+// placesExtra reports whether a task of the job is placed in this turn because other tasks
+// of the job move: the job's own turn is over, or not all tasks that move have a new
+// location yet.
+func (t *turn) placesExtra(job string, all []*turn) bool {
 	moving, moves := 0, false
 	for _, d := range t.evicted {
 		if d.Reason == reasons[Consolidate] {
@@ -70,8 +71,8 @@ func (t *turn) brings(job string, all []*turn) bool {
 	return moves && len(t.landed) > 0 && (over || len(t.landed) < moving)
 }
 
-// evictor is the turn in which the task was evicted, if any.
-func evictor(all []*turn, t cluster.TaskRef) *turn {
+// evictingTurn returns the turn in which the task was evicted, or nil.
+func evictingTurn(all []*turn, t cluster.TaskRef) *turn {
 	for _, x := range all {
 		for _, d := range x.evicted {
 			if d.Task == t {

@@ -7,10 +7,10 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Evict makes room as an adapter would: it evicts some tasks and places a
-// pending job on what is then promised to nobody, or takes it all back.
+// Evict makes room as an adapter does: it evicts some tasks and places a pending job
+// on the room that is free then. If the job cannot be placed, all of it is undone.
 func (w *World) Evict() error {
-	before := w.moment()
+	before := w.prior()
 	s := w.engine.Open(w.State, engine.Options{Now: w.clock, Search: engine.Twin, Record: true})
 	defer s.Close()
 	stmt := s.Begin()
@@ -26,7 +26,7 @@ func (w *World) Evict() error {
 		return nil
 	}
 	decisions := stmt.Commit()
-	if err := w.write(s.Changes()...); err != nil {
+	if err := w.writeLog(s.Changes()...); err != nil {
 		return err
 	}
 	if err := w.checkTopology(before.at); err != nil {
@@ -38,7 +38,7 @@ func (w *World) Evict() error {
 	return w.carryOut(decisions, false)
 }
 
-// evictSome evicts whole jobs, since a gang below its minimum is no gang.
+// evictSome evicts whole jobs, so that no gang is left below its minimum.
 func (w *World) evictSome(stmt *engine.Statement) []*cluster.Job {
 	var victims []*cluster.Job
 	for _, j := range w.State.Jobs() {
@@ -57,8 +57,8 @@ func (w *World) evictSome(stmt *engine.Statement) []*cluster.Job {
 	return victims
 }
 
-// Rollback does a little of everything in a statement, takes it back, and
-// compares the books with what they were, versions aside.
+// Rollback evicts and places in a statement, undoes it, and checks that State is as
+// it was before, except for versions.
 func (w *World) Rollback() error {
 	before := Dump(w.State)
 	s := w.engine.Open(w.State, engine.Options{Now: w.clock, Search: engine.Twin})
@@ -76,12 +76,12 @@ func (w *World) Rollback() error {
 	if middle != "" {
 		stmt.Rollback(mark)
 		if now := Dump(w.State); now != middle {
-			return fmt.Errorf("rollback to a checkpoint changed the books:\n%s\nbecame\n%s", middle, now)
+			return fmt.Errorf("rollback to a checkpoint changed State:\n%s\nbecame\n%s", middle, now)
 		}
 	}
 	stmt.Discard()
 	if now := Dump(w.State); now != before {
-		return fmt.Errorf("rollback changed the books:\n%s\nbecame\n%s", before, now)
+		return fmt.Errorf("rollback changed State:\n%s\nbecame\n%s", before, now)
 	}
 	return nil
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Check holds the books against what is there and against what the tasks say.
+// Check compares State with the site, and the sums in State with the tasks.
 func (w *World) Check() error {
 	if err := w.site.check(); err != nil {
 		return err
 	}
-	if err := w.site.agrees(w.State, w.sent); err != nil {
+	if err := w.site.compareState(w.State, w.sent); err != nil {
 		return err
 	}
 	for _, n := range w.State.Nodes() {
@@ -36,7 +36,7 @@ func (w *World) Check() error {
 					return fmt.Errorf("%s is placed, but alternative %d was chosen", t.ID, j.Chosen)
 				}
 				if w.State.Node(t.Node.Name) != t.Node && w.sent[t.ID] == nil {
-					return fmt.Errorf("%s is on a node that is gone", t.ID)
+					return fmt.Errorf("%s is on a node that does not exist any more", t.ID)
 				}
 				if l := t.Landing(); l != nil {
 					if t.Status != cluster.Releasing || l.Status != cluster.Nominated || l.Shadows() != t {
@@ -47,7 +47,7 @@ func (w *World) Check() error {
 						w.charge(firm, l, named)
 					}
 				}
-				if !frees(t) {
+				if !isFreeing(t) {
 					w.charge(used, t, named)
 					if !j.Preemptible {
 						w.charge(firm, t, named)
@@ -61,16 +61,17 @@ func (w *World) Check() error {
 	}
 	for _, q := range w.State.Queues() {
 		if !used[q.Name].equal(q.Used) {
-			return fmt.Errorf("queue %s: the ledger says %v, its tasks %v", q.Name, q.Used, used[q.Name])
+			return fmt.Errorf("queue %s: State has a use of %v, and its tasks use %v", q.Name, q.Used, used[q.Name])
 		}
 		if !firm[q.Name].equal(q.Firm) {
-			return fmt.Errorf("queue %s: the ledger says that %v is firm, its tasks %v", q.Name, q.Firm, firm[q.Name])
+			return fmt.Errorf("queue %s: State has a firm use of %v, and its firm tasks use %v", q.Name, q.Firm, firm[q.Name])
 		}
 	}
 	return nil
 }
 
-// named are the names in the queues' terms, products among them.
+// named returns the names of resources in the quotas, limits and weights of queues.
+// Some of them are names of products.
 func (w *World) named() map[string]bool {
 	out := map[string]bool{}
 	for _, q := range w.State.Queues() {
@@ -83,7 +84,7 @@ func (w *World) named() map[string]bool {
 	return out
 }
 
-// charge adds what the task holds to its queue and to all above it.
+// charge adds what the task holds to the use of its queue and of all its ancestors.
 func (w *World) charge(used map[string]amounts, t *cluster.Task, named map[string]bool) {
 	charge := func(name string, v int64, counts func(*cluster.Queue) bool) {
 		for q := t.Job.Queue; q != ""; q = w.State.Queue(q).Parent {
@@ -112,6 +113,8 @@ func (w *World) charge(used map[string]amounts, t *cluster.Task, named map[strin
 	}
 }
 
+// host returns the memory of the node that the task uses beyond its request: for
+// layers that are not on devices and, if memory is unified, for its devices.
 func host(n *cluster.Node, shape *cluster.Shape, claims []cluster.Claim) int64 {
 	var sum cluster.Bytes
 	if l := shape.Need.Layers; l != nil {
@@ -129,7 +132,7 @@ func host(n *cluster.Node, shape *cluster.Shape, claims []cluster.Claim) int64 {
 	return int64(sum)
 }
 
-// amounts are of resources, by name.
+// amounts has an amount for each resource.
 type amounts map[string]int64
 
 func (a amounts) equal(r cluster.Resources) bool {
@@ -142,33 +145,34 @@ func (a amounts) equal(r cluster.Resources) bool {
 			seen++
 		}
 	}
-	return seen == len(r) // what falls back to 0 leaves no trace
+	return seen == len(r) // r has no entries of 0
 }
 
-// holding is who holds what of one thing: promises, and what is physically there.
+// holding is what tasks hold of one device. Booked is what bound and nominated tasks
+// hold; physical is what bound and releasing tasks hold.
 type holding struct {
-	milli, there             cluster.Milli
-	memory, thereMemory      cluster.Bytes
-	promisedTo, heldByReally []*cluster.Task
+	milli, physicalMilli   cluster.Milli
+	memory, physicalMemory cluster.Bytes
+	booked, holders        []*cluster.Task // the tasks of both kinds
 }
 
-// checkNode adds up what tasks hold, promises and physical room apart.
+// checkNode adds up what tasks hold of the node, booked and physical separately.
 func (w *World) checkNode(n *cluster.Node) error {
-	promised, physical, bound := map[string]int64{}, map[string]int64{}, map[string]int64{}
+	booked, physical, bound := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	devices := make([]holding, len(n.Devices))
 	var isolated, isolatedThere int64
 	for _, t := range n.Tasks {
 		if t.Node != n {
-			return fmt.Errorf("%s is listed here but is elsewhere", t.ID)
+			return fmt.Errorf("%s is in the list of this node, but is on another one", t.ID)
 		}
-		soon, there := !frees(t), t.Status != cluster.Nominated
+		soon, there := !isFreeing(t), t.Status != cluster.Nominated // booked, physical
 		for _, a := range t.Shape.Resources {
 			v := a.Value
 			if a.Name == cluster.Memory {
 				v += host(n, t.Shape, t.Claims)
 			}
 			if soon {
-				promised[a.Name] += v
+				booked[a.Name] += v
 			}
 			if there {
 				physical[a.Name] += v
@@ -190,41 +194,41 @@ func (w *World) checkNode(n *cluster.Node) error {
 			if soon {
 				h.milli += c.Milli
 				h.memory += c.Memory
-				h.promisedTo = append(h.promisedTo, t)
+				h.booked = append(h.booked, t)
 			}
 			if there {
-				h.there += c.Milli
-				h.thereMemory += c.Memory
-				h.heldByReally = append(h.heldByReally, t)
+				h.physicalMilli += c.Milli
+				h.physicalMemory += c.Memory
+				h.holders = append(h.holders, t)
 			}
 		}
 	}
 	tight, over := !w.site.shrunk[n.Name], false
 	if all := n.Advertised.IsolableCores; isolated > all || isolatedThere > all {
 		if over = true; tight {
-			return fmt.Errorf("%d isolated cores promised and %d held of %d", isolated, isolatedThere, all)
+			return fmt.Errorf("%d isolated cores are booked and %d held of %d", isolated, isolatedThere, all)
 		}
 	}
 	for i := range n.Resources {
 		l := &n.Resources[i]
-		if l.Used != promised[l.Name] {
-			return fmt.Errorf("%s: the ledger says %d, tasks hold %d", l.Name, l.Used, promised[l.Name])
+		if l.Used != booked[l.Name] {
+			return fmt.Errorf("%s: State has a use of %d, and tasks hold %d", l.Name, l.Used, booked[l.Name])
 		}
 		if l.Free() < 0 || physical[l.Name] > l.Capacity {
 			if over = true; tight {
-				return fmt.Errorf("%s: %d promised and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
+				return fmt.Errorf("%s: %d booked and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
 			}
 		}
 		if l.Releasing != physical[l.Name]-bound[l.Name] {
-			return fmt.Errorf("%s: the ledger says that %d is releasing, of %d held tasks keep %d", l.Name, l.Releasing, physical[l.Name], bound[l.Name])
+			return fmt.Errorf("%s: State has %d releasing, but %d are held, of which %d are not releasing", l.Name, l.Releasing, physical[l.Name], bound[l.Name])
 		}
 	}
 	for i := range n.Devices {
-		over = over || max(devices[i].memory, devices[i].thereMemory) > n.Devices[i].Room()
+		over = over || max(devices[i].memory, devices[i].physicalMemory) > n.Devices[i].Room()
 	}
 	over = over || checkShared(n) != nil
 	if !over {
-		delete(w.site.shrunk, n.Name) // it fits again, and must from now on
+		delete(w.site.shrunk, n.Name) // its tasks fit again, and must fit from now on
 	}
 	return checkDevices(n, devices, !tight)
 }
@@ -236,13 +240,13 @@ func checkDevices(n *cluster.Node, devices []holding, shrunk bool) error {
 		if !d.Lost && d.Resource == n.DeviceResource {
 			used += int64(h.milli)
 		}
-		if d.Use.Milli != h.milli || d.Use.Memory != h.memory || int(d.Use.Leases) != len(h.promisedTo) {
-			return fmt.Errorf("device %d: the ledger says %+v, tasks hold %d milli and %d bytes", i, d.Use, h.milli, h.memory)
+		if d.Use.Milli != h.milli || d.Use.Memory != h.memory || int(d.Use.Leases) != len(h.booked) {
+			return fmt.Errorf("device %d: State has a use of %+v, and tasks hold %d milli and %d bytes", i, d.Use, h.milli, h.memory)
 		}
-		if max(h.milli, h.there) > cluster.Whole || !shrunk && max(h.memory, h.thereMemory) > d.Room() {
-			return fmt.Errorf("device %d is booked twice: %d milli promised, %d held; %d and %d bytes of %d", i, h.milli, h.there, h.memory, h.thereMemory, d.Room())
+		if max(h.milli, h.physicalMilli) > cluster.Whole || !shrunk && max(h.memory, h.physicalMemory) > d.Room() {
+			return fmt.Errorf("device %d is booked twice: %d milli booked, %d held; %d and %d bytes of %d", i, h.milli, h.physicalMilli, h.memory, h.physicalMemory, d.Room())
 		}
-		for _, holders := range [][]*cluster.Task{h.promisedTo, h.heldByReally} {
+		for _, holders := range [][]*cluster.Task{h.booked, h.holders} {
 			if err := checkExclusive(holders); err != nil {
 				return fmt.Errorf("device %d: %w", i, err)
 			}
@@ -252,23 +256,23 @@ func checkDevices(n *cluster.Node, devices []holding, shrunk bool) error {
 		return err
 	}
 	if n.DeviceUsed() != used {
-		return fmt.Errorf("devices: the node says %d, tasks hold %d", n.DeviceUsed(), used)
+		return fmt.Errorf("devices: the node has a use of %d, and tasks hold %d", n.DeviceUsed(), used)
 	}
 	return nil
 }
 
-// checkShared makes sure that what is asked for in bytes of memory that replicas
-// share is there once, promised and physically.
+// checkShared checks devices that share their memory, such as replicas by
+// time-slicing: requests in bytes must not exceed the memory of all of them together.
 func checkShared(n *cluster.Node) error {
-	promised, held := map[string]cluster.Bytes{}, map[string]cluster.Bytes{}
+	booked, held := map[string]cluster.Bytes{}, map[string]cluster.Bytes{}
 	for _, t := range n.Tasks {
 		need := &t.Shape.Need
 		if t.Shape.Isolation.Exclusive() || need.Memory == 0 && need.Share == 0 && need.Layers == nil {
 			continue
 		}
 		for _, c := range t.Claims {
-			if !frees(t) {
-				promised[n.Devices[c.Device].Shares] += c.Memory
+			if !isFreeing(t) {
+				booked[n.Devices[c.Device].Shares] += c.Memory
 			}
 			if t.Status != cluster.Nominated {
 				held[n.Devices[c.Device].Shares] += c.Memory
@@ -277,14 +281,14 @@ func checkShared(n *cluster.Node) error {
 	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if most := max(promised[d.Shares], held[d.Shares]); d.Shares != "" && most > d.Memory-d.Reserved {
-			return fmt.Errorf("device %d and others share %d bytes, and %d are promised or held", i, d.Memory-d.Reserved, most)
+		if most := max(booked[d.Shares], held[d.Shares]); d.Shares != "" && most > d.Memory-d.Reserved {
+			return fmt.Errorf("device %d and others share %d bytes, and %d are booked or held", i, d.Memory-d.Reserved, most)
 		}
 	}
 	return nil
 }
 
-// checkExclusive makes sure that exclusivity works both ways.
+// checkExclusive checks that a task with an exclusive device or node is its only holder.
 func checkExclusive(holders []*cluster.Task) error {
 	for _, t := range holders {
 		for _, o := range holders {
@@ -292,15 +296,15 @@ func checkExclusive(holders []*cluster.Task) error {
 				continue
 			}
 			if t.Shape.Need.WholeNode && o.Shape.Need.WholeNode {
-				return fmt.Errorf("%s has the node, and so has %s", t.ID, o.ID)
+				return fmt.Errorf("%s and %s both have the whole node", t.ID, o.ID)
 			}
 			ti, oi := t.Shape.Isolation, o.Shape.Isolation
 			switch ti.GPU {
 			case cluster.GPUDeviceExclusive, cluster.GPUPartitionExclusive:
-				return fmt.Errorf("%s holds it exclusively, and so does %s hold it", t.ID, o.ID)
+				return fmt.Errorf("%s holds it exclusively, and %s holds it as well", t.ID, o.ID)
 			case cluster.GPUSessionExclusive:
 				if ti.Session == "" || oi.GPU != ti.GPU || oi.Session != ti.Session {
-					return fmt.Errorf("%s holds it for its session, and %s holds it too", t.ID, o.ID)
+					return fmt.Errorf("%s holds it exclusively for its session, and %s holds it as well", t.ID, o.ID)
 				}
 			}
 		}
@@ -308,29 +312,29 @@ func checkExclusive(holders []*cluster.Task) error {
 	return nil
 }
 
-// held is what queues use, and how much of it is firm.
-type held struct{ used, firm cluster.Resources }
+// queueUse is what a queue uses, and the part of it that is not preemptible.
+type queueUse struct{ used, firm cluster.Resources }
 
-func (w *World) held() map[string]held {
-	out := map[string]held{}
+func (w *World) queueUses() map[string]queueUse {
+	out := map[string]queueUse{}
 	for _, q := range w.State.Queues() {
-		out[q.Name] = held{slices.Clone(q.Used), slices.Clone(q.Firm)}
+		out[q.Name] = queueUse{slices.Clone(q.Used), slices.Clone(q.Firm)}
 	}
 	return out
 }
 
-// checkLimits makes sure that no decision took a queue beyond its limit, nor
-// what is not preemptible beyond its quota. A bound that was lowered below what
-// is used may stay exceeded, but not grow.
-func (w *World) checkLimits(before map[string]held) error {
+// checkLimits checks that no decision made the use of a queue exceed its limit, nor
+// its firm use exceed its quota. If a limit or quota was lowered below the use, the
+// use may stay as it is, but must not grow.
+func (w *World) checkLimits(before map[string]queueUse) error {
 	for _, q := range w.State.Queues() {
 		for _, l := range q.Limits {
-			if used := q.Used.Of(l.Name) - w.late(q, l.Name, true); used > l.Value && used > before[q.Name].used.Of(l.Name) {
+			if used := q.Used.Of(l.Name) - w.overdueUse(q, l.Name, true); used > l.Value && used > before[q.Name].used.Of(l.Name) {
 				return fmt.Errorf("queue %s uses %d of %s, its limit is %d", q.Name, used, l.Name, l.Value)
 			}
 		}
 		for _, l := range q.Quota {
-			if firm := q.Firm.Of(l.Name) - w.late(q, l.Name, false); firm > l.Value && firm > before[q.Name].firm.Of(l.Name) {
+			if firm := q.Firm.Of(l.Name) - w.overdueUse(q, l.Name, false); firm > l.Value && firm > before[q.Name].firm.Of(l.Name) {
 				return fmt.Errorf("queue %s: jobs that are not preemptible use %d of %s, its quota is %d", q.Name, firm, l.Name, l.Value)
 			}
 		}
@@ -338,9 +342,9 @@ func (w *World) checkLimits(before map[string]held) error {
 	return nil
 }
 
-// late is what tasks hold of the queue that were evicted and do not leave: that
-// counts again, and no decision took it.
-func (w *World) late(q *cluster.Queue, resource string, preemptible bool) (sum int64) {
+// overdueUse returns what overdue tasks of the queue hold. These were evicted and
+// did not stop in time, so that their room counts as used again without a decision.
+func (w *World) overdueUse(q *cluster.Queue, resource string, preemptible bool) (sum int64) {
 	for _, t := range w.State.View().Releasing() {
 		if !t.Overdue() || t.Job.Preemptible && !preemptible {
 			continue
@@ -354,7 +358,7 @@ func (w *World) late(q *cluster.Queue, resource string, preemptible bool) (sum i
 	return sum
 }
 
-// Dump writes the books down, versions aside.
+// Dump writes State as text, without versions.
 func Dump(s *cluster.State) string {
 	var b strings.Builder
 	for _, q := range s.Queues() {
@@ -397,5 +401,6 @@ func Dump(s *cluster.State) string {
 	return b.String()
 }
 
-// frees reports whether the task gives its room back: one that is overdue holds it.
-func frees(t *cluster.Task) bool { return t.Status == cluster.Releasing && !t.Overdue() }
+// isFreeing reports whether the room of the task counts as becoming free. The room of
+// an overdue task counts as used.
+func isFreeing(t *cluster.Task) bool { return t.Status == cluster.Releasing && !t.Overdue() }

@@ -2,21 +2,22 @@ package soak
 
 import "fmt"
 
-// Counts say what happened, so that a run can show that it did something.
+// Counts has the number of events of a run, so that a test can check that enough
+// happened.
 type Counts struct {
 	Steps, Sessions, Decisions, Refusals int
-	Evictions, Moves, Stale              int // stale: of gangs that had lost members
-	ScaledDown, Retired                  int // tasks, and jobs whether they ran or not
-	WholeNodes                           int // that replicas of a set were placed on
-	Crashes, Lost                        int // lost: decisions that were never carried out
-	Changes, Replays, Torn               int // changes in logs, logs that were replayed, and torn by a crash
-	Restarts, Earlier                    int // sessions that were also run after a restart, and of these that evicted earlier
-	Refused, Unanswered                  int // bindings and evictions that were refused, bindings whose answer came late
-	Waits                                int // refusals that a patient session did not try again
-	Settled, Rounds                      int // rounds: the most that it took
+	Evictions, Moves, Stale              int // Stale: evicted tasks of gangs below their minimum
+	ScaledDown, Retired                  int // evicted tasks of retired jobs, and retired jobs
+	WholeNodes                           int // nodes that replicas on whole nodes were placed on
+	Crashes, Lost                        int // Lost: decisions that were never carried out because of a crash
+	Changes, Replays, Torn               int // changes in logs, logs that were replayed, and logs that a crash cut off
+	Restarts, Earlier                    int // sessions that were repeated by a restarted engine, and how many of these evicted earlier
+	Refused, Unanswered                  int // bindings and evictions that failed, and bindings that were answered late
+	Waits                                int // refused jobs that a patient session did not try
+	Settled, Rounds                      int // Rounds: the largest number of sessions until a cluster settled
 }
 
-// Add adds up.
+// Add adds the counts of another run. Rounds becomes the larger of both.
 func (c *Counts) Add(o Counts) {
 	c.Steps += o.Steps
 	c.Sessions += o.Sessions

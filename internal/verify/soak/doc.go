@@ -1,10 +1,11 @@
-// Package soak lives through random clusters: nodes come, change and go, jobs
-// arrive, run, are evicted and end, queues and budgets change, time passes,
-// sessions decide, and the scheduler dies half way through doing what it decided
-// and comes back knowing only what is there. After every step it checks what
-// Berth promises. It runs the engine that ships, with every standard plugin, and
-// has the brute-force scan check each decision.
+// Package soak runs random sequences of events on small clusters: nodes are added,
+// changed and lost; jobs arrive, run, are evicted and end; queues and budgets change;
+// time passes; sessions decide; and the scheduler crashes while its decisions are
+// carried out, and starts again from what is there. After every step the package
+// checks the invariants that Berth guarantees. It runs the engine with all standard
+// plugins, and compares each decision of the index with a scan of all nodes.
 //
-// A life is a seed: every step has dice of its own, made of the seed and the
-// step's number, so that a failing life can be cut down to the steps that matter.
+// A sequence is called a life and is determined by its seed. Every step has a random
+// source of its own, made from the seed and the number of the step, so that a failing
+// life can be reduced to the steps that matter.
 package soak

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// standing says where each task is.
-func (w *World) standing() map[*cluster.Task]*cluster.Node {
+// nodesOfTasks returns the node of each task.
+func (w *World) nodesOfTasks() map[*cluster.Task]*cluster.Node {
 	out := map[*cluster.Task]*cluster.Node{}
 	for _, j := range w.State.Jobs() {
 		for _, t := range j.Tasks() {
@@ -19,9 +19,9 @@ func (w *World) standing() map[*cluster.Task]*cluster.Node {
 	return out
 }
 
-// checkTopology makes sure that whoever was placed since is in one domain with
-// all others of its job or subgroup, where that is required. Nodes change their
-// labels under those who run, so only what was decided is held against it.
+// checkTopology checks that all tasks of a job or subgroup with a required topology
+// are in one domain. It checks only those with a task that was placed since before:
+// the labels of a node may change while tasks run on it.
 func (w *World) checkTopology(before map[*cluster.Task]*cluster.Node) error {
 	for _, j := range w.State.Jobs() {
 		if j.Chosen < 0 {
@@ -40,7 +40,7 @@ func (w *World) checkTopology(before map[*cluster.Task]*cluster.Node) error {
 	return nil
 }
 
-// tasksIn are the tasks of the subgroup and of those in it.
+// tasksIn returns the tasks of the subgroup and of its children.
 func tasksIn(alt *cluster.Alternative, sub int) []*cluster.Task {
 	var out []*cluster.Task
 	for _, t := range alt.Tasks {
@@ -58,37 +58,37 @@ func oneDomain(tasks []*cluster.Task, level string, before map[*cluster.Task]*cl
 		return nil
 	}
 	var placed []*cluster.Task
-	fresh := false
+	changed := false
 	for _, t := range tasks {
 		if t.Placed() {
 			placed = append(placed, t)
-			fresh = fresh || before[t] != t.At()
+			changed = changed || before[t] != t.At()
 		}
 	}
 	for _, t := range placed {
 		v, ok := t.At().Labels[level]
-		if fresh && (!ok || v != placed[0].At().Labels[level]) {
+		if changed && (!ok || v != placed[0].At().Labels[level]) {
 			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, level, v, placed[0].ID, placed[0].At().Labels[level])
 		}
 	}
 	return nil
 }
 
-// checkSubgroups counts members anew: as many subgroups as are needed have their own
-// minimum, and so many of the subgroups in them as they need.
+// checkSubgroups counts the tasks of subgroups, and checks that as many subgroups as
+// are needed have their minimum, both of tasks and of children.
 func checkSubgroups(j *cluster.Job) error {
 	if j.Placed() == 0 {
 		return nil
 	}
 	alt := &j.Alternatives[j.Chosen]
-	if have, all := standing(alt, 0); have < all && (alt.MinSubgroups == 0 || have < alt.MinSubgroups) {
+	if have, all := countSatisfied(alt, 0); have < all && (alt.MinSubgroups == 0 || have < alt.MinSubgroups) {
 		return fmt.Errorf("%s: %d of %d subgroups have their minimum, and %d are needed: %s", j.ID, have, all, alt.MinSubgroups, describe(j))
 	}
 	return nil
 }
 
-// standing counts the subgroups in the subgroup, and those that have their minimum.
-func standing(alt *cluster.Alternative, sub int) (have, all int) {
+// countSatisfied counts the children of the subgroup, and those that have their minimum.
+func countSatisfied(alt *cluster.Alternative, sub int) (have, all int) {
 	for i, g := range alt.Subgroups {
 		if g.Parent != sub {
 			continue
@@ -100,7 +100,7 @@ func standing(alt *cluster.Alternative, sub int) (have, all int) {
 				members++
 			}
 		}
-		inside, of := standing(alt, i+1)
+		inside, of := countSatisfied(alt, i+1)
 		if members >= g.Min && (inside == of || g.MinSubgroups > 0 && inside >= g.MinSubgroups) {
 			have++
 		}
@@ -108,8 +108,9 @@ func standing(alt *cluster.Alternative, sub int) (have, all int) {
 	return have, all
 }
 
-// Agree decides on two copies, by index and by scan, and compares the books. The
-// twin checks the index task by task; this checks what it says of whole domains.
+// Agree runs a session on two copies of State, one with the index and one with the
+// scan, and compares the results. A session with engine.Twin compares the two for each
+// task; this also compares what the index reports about whole domains.
 func (w *World) Agree() error {
 	var first string
 	for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
@@ -134,7 +135,7 @@ func (w *World) Agree() error {
 		if first == "" {
 			first = got
 		} else if got != first {
-			return fmt.Errorf("index and scan come to different ends:\n%s\nand\n%s", first, got)
+			return fmt.Errorf("index and scan have different results:\n%s\nand\n%s", first, got)
 		}
 	}
 	return nil

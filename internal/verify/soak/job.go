@@ -7,9 +7,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// AddJob lets a random job arrive.
+// AddJob adds a random job.
 func (w *World) AddJob() error {
-	if len(w.site.jobs) >= w.most {
+	if len(w.site.jobs) >= w.maxJobs {
 		return nil
 	}
 	j := &cluster.Job{
@@ -19,7 +19,7 @@ func (w *World) AddJob() error {
 	if w.chance(50) {
 		j.Labels = map[string]string{"app": pick(w, []string{"web", "db"})}
 	}
-	if !w.plain && w.chance(20) {
+	if !w.unconstrained && w.chance(20) {
 		j.Affinity = append(j.Affinity, cluster.JobTerm{
 			Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{pick(w, []string{"web", "db"})}}},
 			Within:   pick(w, []string{"", "rack", "zone"}), Anti: w.chance(60), Weight: int32(w.dice.Roll(3) * 10),
@@ -29,7 +29,8 @@ func (w *World) AddJob() error {
 		j.Alternatives = append(j.Alternatives, w.alternative(a, j.Preemptible))
 	}
 	if others := sorted(w.site.jobs); len(others) > 0 && w.chance(20) {
-		// An ID that has another job's ID as a prefix: it sorts between that job's tasks.
+		// An ID with the ID of another job as its prefix is sorted between the IDs of
+		// that job's tasks.
 		j.ID = fmt.Sprintf("%s/alt0-0-%04d", pick(w, others), w.step)
 	}
 	if w.chance(20) {
@@ -40,11 +41,11 @@ func (w *World) AddJob() error {
 		j.Evicted, j.PreemptionDelay = w.clock, pick(w, []int64{20, 100})*second
 	}
 	w.site.jobs[j.ID] = j
-	return w.tell(cluster.JobPut{Job: *j})
+	return w.apply(cluster.JobPut{Job: *j})
 }
 
-// ChangeJob gives a job another spec: other labels, another priority or queue, another
-// minimum. What runs of it runs on.
+// ChangeJob changes the labels, priority, queue or minimum of a job. Its tasks
+// continue to run.
 func (w *World) ChangeJob() error {
 	if len(w.site.jobs) == 0 {
 		return nil
@@ -52,7 +53,7 @@ func (w *World) ChangeJob() error {
 	j := *w.site.jobs[pick(w, sorted(w.site.jobs))]
 	j.Alternatives = slices.Clone(j.Alternatives)
 	if j.Set.Name != "" {
-		return nil // the spec of a replica is its model's
+		return nil // replicas share the spec of their model
 	}
 	switch w.dice.Roll(4) {
 	case 0:
@@ -67,10 +68,10 @@ func (w *World) ChangeJob() error {
 		}
 	}
 	w.site.jobs[j.ID] = &j
-	if err := w.tell(cluster.JobPut{Job: j}); err != nil {
+	if err := w.apply(cluster.JobPut{Job: j}); err != nil {
 		return err
 	}
-	return w.whole()
+	return w.restartTorn()
 }
 
 func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
@@ -88,7 +89,7 @@ func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
 	}
 	other := shape
 	if alt.Whole == nil && w.chance(30) {
-		other = w.shape() // a gang of two kinds
+		other = w.shape() // a gang with two shapes
 		other.Preemptible = preemptible
 	}
 	for i := range count {
@@ -102,13 +103,13 @@ func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
 		alt.Topology = w.topology()
 	}
 	if alt.Whole == nil && w.chance(25) {
-		w.divide(&alt)
+		w.addSubgroups(&alt)
 	}
 	return alt
 }
 
-// divide puts the tasks into subgroups, some perhaps into none.
-func (w *World) divide(alt *cluster.Alternative) {
+// addSubgroups assigns the tasks to subgroups. Some tasks may be in none.
+func (w *World) addSubgroups(alt *cluster.Alternative) {
 	alt.Subgroups = make([]cluster.Subgroup, 1+w.dice.Roll(2))
 	members := make([]int, len(alt.Subgroups))
 	for _, t := range alt.Tasks {
@@ -124,12 +125,13 @@ func (w *World) divide(alt *cluster.Alternative) {
 		}
 	}
 	if w.chance(40) {
-		w.nest(alt)
+		w.nestSubgroups(alt)
 	}
 }
 
-// nest puts a subgroup into another, or has some of them be surplus.
-func (w *World) nest(alt *cluster.Alternative) {
+// nestSubgroups makes one subgroup the child of another, or makes some subgroups
+// surplus.
+func (w *World) nestSubgroups(alt *cluster.Alternative) {
 	if len(alt.Subgroups) > 1 && w.chance(50) {
 		alt.Subgroups[1].Parent = 1
 	}
@@ -141,7 +143,7 @@ func (w *World) nest(alt *cluster.Alternative) {
 		members[t.Subgroup]++
 	}
 	alt.Min = min(alt.Min, members[0]+alt.Least(func(sub int) int { return members[sub] }))
-	if alt.Min < 1 { // the subgroup that is needed has no tasks
+	if alt.Min < 1 { // the required subgroup has no tasks
 		alt.Min, alt.MinSubgroups = 1, 0
 	}
 }
@@ -157,14 +159,15 @@ func (w *World) topology() cluster.Topology {
 	return t
 }
 
-// shape draws from few values, so that shapes repeat and the index has something to remember.
+// shape returns a random shape. It uses few values, so that shapes repeat and the
+// index can use what it remembers of them.
 func (w *World) shape() cluster.Shape {
 	s := cluster.Shape{Resources: cluster.Resources{
 		{Name: cluster.CPU, Value: int64(w.dice.Roll(4)) * 2000},
 		{Name: cluster.Memory, Value: int64(w.dice.Roll(3)) * 16 << 30},
 	}}
 	s.LeftOut = cluster.LeftOut(s.Resources)
-	if !w.plain && w.chance(5) {
+	if !w.unconstrained && w.chance(5) {
 		s.Resources = s.Resources.With("rdma/hca", 1)
 	}
 	switch w.dice.Roll(8) {
@@ -179,14 +182,14 @@ func (w *World) shape() cluster.Shape {
 	case 6:
 		s.Need.Layers = &cluster.Layers{Total: 8, Bytes: cluster.Bytes(1+w.dice.Roll(8)) << 30, Fixed: 1 << 30, Least: w.dice.Roll(8), Spill: w.chance(50)}
 	}
-	if w.plain {
+	if w.unconstrained {
 		return s
 	}
 	if s.Need.Devices > 1 && w.chance(30) {
 		s.Need.SameProduct = true
 	}
 	if s.Need.Devices > 0 && s.Need.Partition == "" && w.chance(15) {
-		s.Need.Products = []string{pick(w, kinds).product}
+		s.Need.Products = []string{pick(w, deviceKinds).product}
 	}
 	if w.chance(20) {
 		s.Selector = []cluster.Label{{Key: "rack", Value: pick(w, []string{"r1", "r2"})}}

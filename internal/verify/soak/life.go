@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Life is one random course of events.
+// Life is one random sequence of events, determined by its seed.
 type Life struct {
 	Seed  uint64
 	Steps int
-	// Only are the steps that are taken, counted from 1; nil: all of them.
+	// Only lists the steps that are run, counted from 1. If it is nil, all are run.
 	Only []int
 }
 
-// Failure is a promise that was broken.
+// Failure is a check that failed.
 type Failure struct {
 	Life Life
-	Step int // 0: the world could not even begin
+	Step int // 0 if the first cluster could not be made
 	Name string
 	Err  error
 }
@@ -26,16 +26,17 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("seed %d, step %d (%s): %v", f.Life.Seed, f.Step, f.Name, f.Err)
 }
 
-// dice are a step's own source of chance.
+// dice is the random source of one step.
 type dice struct{ *rand.Rand }
 
 // Roll returns a number from 0 to n-1.
 func (d dice) Roll(n int) int { return d.IntN(n) }
 
-func roll(seed uint64, step int) dice { return dice{rand.New(rand.NewPCG(seed, uint64(step)))} }
+func newDice(seed uint64, step int) dice { return dice{rand.New(rand.NewPCG(seed, uint64(step)))} }
 
-// happenings are what a step may be, and how often out of the sum of all.
-var happenings = []struct {
+// stepKinds lists what a step may be. The probability of a kind is its weight divided
+// by the sum of all weights.
+var stepKinds = []struct {
 	name   string
 	weight int
 	do     func(*World) error
@@ -46,27 +47,27 @@ var happenings = []struct {
 	{"a job ends", 9, (*World).RemoveJob},
 	{"a job runs already", 4, (*World).Restore},
 	{"a job changes", 4, (*World).ChangeJob},
-	{"a node comes", 4, (*World).AddNode},
+	{"a node is added", 4, (*World).AddNode},
 	{"a node is lost", 2, (*World).LoseNode},
 	{"a node changes", 7, (*World).ChangeNode},
 	{"devices are read", 4, (*World).Read},
 	{"a queue changes", 6, (*World).ChangeQueue},
 	{"a budget changes", 2, (*World).ChangeBudget},
 	{"time passes", 10, (*World).Pass},
-	{"tasks leave or end", 12, (*World).Leave},
+	{"tasks stop or end", 12, (*World).Leave},
 	{"a session", 20, (*World).Schedule},
-	{"somebody evicts", 2, (*World).Evict},
+	{"tasks are evicted", 2, (*World).Evict},
 	{"the scheduler restarts", 1, (*World).Crash},
 	{"bindings are answered", 8, (*World).Answer},
 	{"the log is replayed", 1, (*World).Replay},
-	{"index and scan agree", 1, (*World).Agree},
+	{"index and scan are compared", 1, (*World).Agree},
 	{"a statement is rolled back", 2, (*World).Rollback},
-	{"the world settles", 1, (*World).Settle},
+	{"the cluster settles", 1, (*World).Settle},
 }
 
-// Run lives the life and returns what happened, and the first promise that was broken.
+// Run runs the steps and returns the counts and the first failure, or nil.
 func (l Life) Run() (total Counts, failure *Failure) {
-	step, name := 0, "the beginning"
+	step, name := 0, "the start"
 	fail := func(err error) *Failure { return &Failure{Life: l, Step: step, Name: name, Err: err} }
 	var w *World
 	defer func() {
@@ -77,22 +78,22 @@ func (l Life) Run() (total Counts, failure *Failure) {
 			total = w.Counts
 		}
 	}()
-	w, err := newWorld(roll(l.Seed, 0))
+	w, err := newWorld(newDice(l.Seed, 0))
 	if err != nil {
 		return total, fail(err)
 	}
 	weights := 0
-	for _, h := range happenings {
+	for _, h := range stepKinds {
 		weights += h.weight
 	}
 	for step = 1; step <= l.Steps; step++ {
 		if l.Only != nil && !slices.Contains(l.Only, step) {
 			continue
 		}
-		w.dice, w.step = roll(l.Seed, step), step
+		w.dice, w.step = newDice(l.Seed, step), step
 		w.Steps++
 		at := w.dice.Roll(weights)
-		for _, h := range happenings {
+		for _, h := range stepKinds {
 			if at -= h.weight; at >= 0 {
 				continue
 			}
@@ -112,8 +113,8 @@ func (l Life) Run() (total Counts, failure *Failure) {
 	return total, nil
 }
 
-// Shrink looks for a shorter life that breaks a promise too: it leaves out runs
-// of steps, halves at first and single ones in the end, as long as one fails.
+// Shrink looks for a shorter life that fails as well. It leaves out steps, first half
+// of them at a time and finally single ones, as long as a check still fails.
 func (f *Failure) Shrink() *Failure {
 	best := f
 	only := best.Life.Only
@@ -140,7 +141,7 @@ func (f *Failure) Shrink() *Failure {
 	}
 }
 
-// Replay is the command that lives the life again.
+// Replay returns the command that runs the life again.
 func (f *Failure) Replay() string {
 	cmd := fmt.Sprintf("go run ./hack/soak -replay %d -life %d", f.Life.Seed, f.Life.Steps)
 	for i, step := range f.Life.Only {

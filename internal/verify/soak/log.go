@@ -11,19 +11,19 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// mostLines is how many changes the log holds before a snapshot takes their place.
-const mostLines = 300
+// maxLines is the number of changes after which the log is replaced by a snapshot.
+const maxLines = 300
 
-// log is what a scheduler keeps on disk: a snapshot, and the changes since, one to
-// a line. A process that dies while it writes leaves the last line torn.
+// log is what a scheduler keeps on disk: a snapshot, and the changes since then, one
+// per line. A process that crashes while it writes leaves an incomplete last line.
 type log struct {
 	snapshot []byte
 	lines    bytes.Buffer
 	count    int
 }
 
-// write appends changes to the log.
-func (w *World) write(changes ...cluster.Change) error {
+// writeLog appends changes to the log.
+func (w *World) writeLog(changes ...cluster.Change) error {
 	for _, c := range changes {
 		line, err := cluster.Encode(c)
 		if err != nil {
@@ -37,9 +37,9 @@ func (w *World) write(changes ...cluster.Change) error {
 	return nil
 }
 
-// compact puts a snapshot in the place of a log that has grown long.
+// compact replaces a long log by a snapshot.
 func (w *World) compact() error {
-	if w.log.snapshot != nil && w.log.count < mostLines {
+	if w.log.snapshot != nil && w.log.count < maxLines {
 		return nil
 	}
 	data, err := json.Marshal(w.State.Snapshot())
@@ -50,8 +50,8 @@ func (w *World) compact() error {
 	return nil
 }
 
-// replay makes a State of the snapshot and the whole lines among the first bytes
-// of the log.
+// replay returns the State of the snapshot and of the complete lines within the first
+// size bytes of the log.
 func (l *log) replay(size int) (*cluster.State, error) {
 	var snapshot cluster.Snapshot
 	if err := json.Unmarshal(l.snapshot, &snapshot); err != nil {
@@ -64,7 +64,7 @@ func (l *log) replay(size int) (*cluster.State, error) {
 	for rest := l.lines.Bytes()[:size]; ; {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
-			return state, nil // the rest is torn
+			return state, nil // the last line is incomplete
 		}
 		c, err := cluster.Decode(rest[:end])
 		if err != nil {
@@ -77,7 +77,7 @@ func (l *log) replay(size int) (*cluster.State, error) {
 	}
 }
 
-// Replay holds the State against its own log, and against what it keeps beside its objects.
+// Replay audits State, and checks that its log gives an equal State.
 func (w *World) Replay() error {
 	if err := w.State.Audit(); err != nil {
 		return err
@@ -88,14 +88,14 @@ func (w *World) Replay() error {
 	}
 	w.Replays++
 	if again.Digest() != w.State.Digest() {
-		return fmt.Errorf("the log gives another State:\n%s", cluster.Difference(again.Lines(), w.State.Lines()))
+		return fmt.Errorf("the log gives a different State:\n%s", cluster.Difference(again.Lines(), w.State.Lines()))
 	}
 	return nil
 }
 
-// Die ends the process at any point: its log is torn anywhere behind what it has
-// acted on, and a new process goes on from there. What it finds assigned or evicted
-// it reads back.
+// Die ends the process. Its log is cut off at a random place after the first acted
+// bytes, and a new process continues from there. The new process reads from the site
+// what became of the tasks that are assigned or evicted.
 func (w *World) Die(acted int) error {
 	w.Crashes++
 	w.Torn++
@@ -121,44 +121,45 @@ func (w *World) Die(acted int) error {
 	}
 	w.displaced = map[[2]string]bool{}
 	w.torn = map[string]int64{}
-	w.tear()
+	w.findTorn()
 	return nil
 }
 
-// settleSent decides what became of bindings that were sent and not answered.
+// settleSent decides at random whether bindings that were sent and not answered have
+// started their tasks.
 func (w *World) settleSent() {
 	for _, id := range sorted(w.sent) {
-		if p := w.sent[id]; w.chance(50) && w.site.startable(p) {
+		if p := w.sent[id]; w.chance(50) && w.site.canStart(p) {
 			w.site.runs[id] = p
 		}
 		delete(w.sent, id)
 	}
 }
 
-// readBack tells the State what became of a decision that it knows and whose
-// outcome it does not.
+// readBack reports to State the outcome of an assignment or eviction that is not
+// confirmed yet.
 func (w *World) readBack(t *cluster.Task) error {
 	p := w.site.runs[t.ID]
 	switch {
 	case t.Status == cluster.Assumed && p != nil && p.attempt == t.Attempt:
-		return w.tell(cluster.TaskSeen{Task: t.Ref(), Node: p.node, Started: p.started})
+		return w.apply(cluster.TaskSeen{Task: t.Ref(), Node: p.node, Started: p.started})
 	case t.Status == cluster.Assumed:
-		return w.tell(cluster.BindFailed{Task: t.Ref(), Attempt: t.Attempt})
-	case t.Status == cluster.Releasing && p == nil && t.Sent(): // whether it was bound was not known: only its end is
-		return w.tell(cluster.TaskGone{Task: t.Ref()})
-	case t.Status == cluster.Releasing && p == nil: // it was assigned in the same session, and never started
-		return w.tell(cluster.TaskSeen{Task: t.Ref()})
+		return w.apply(cluster.BindFailed{Task: t.Ref(), Attempt: t.Attempt})
+	case t.Status == cluster.Releasing && p == nil && t.Sent(): // it is not known whether it was bound, so that only its end can be reported
+		return w.apply(cluster.TaskGone{Task: t.Ref()})
+	case t.Status == cluster.Releasing && p == nil: // it was assigned in the session that evicted it, and never started
+		return w.apply(cluster.TaskSeen{Task: t.Ref()})
 	case t.Status == cluster.Releasing:
-		p.leaving = true // it is told again
+		p.leaving = true // the eviction is sent again
 	}
 	return nil
 }
 
-// afterRestart runs the session on the State that the log gives, with an engine that
-// remembers nothing, and returns a check that it decides what the other one does. An
-// engine that was not restarted leaves some jobs alone until their back-off is over,
-// since only evictions that time or shares newly allow could help them: where the
-// restarted one finds such, the two may differ.
+// afterRestart runs the session on the State of the log with a new engine. It returns
+// a function that checks that the old engine makes the same decisions. The decisions
+// may differ in one case: the old engine does not try a parked job before its
+// back-off is over if only evictions could help it, and whether evictions are possible
+// depends on time and on shares. The new engine may find such an eviction earlier.
 func (w *World) afterRestart(o engine.Options) (func(*engine.Outcome) error, error) {
 	state, err := w.log.replay(w.log.lines.Len())
 	if err != nil {
@@ -176,7 +177,7 @@ func (w *World) afterRestart(o engine.Options) (func(*engine.Outcome) error, err
 	}
 	return func(out *engine.Outcome) error {
 		w.Restarts++
-		a, b := decided(out), decided(&again)
+		a, b := decisionList(out), decisionList(&again)
 		if slices.Equal(a, b) {
 			return nil
 		}
@@ -184,11 +185,11 @@ func (w *World) afterRestart(o engine.Options) (func(*engine.Outcome) error, err
 			w.Earlier++
 			return nil
 		}
-		return fmt.Errorf("after a restart other decisions are made:\n%s", cluster.Difference(a, b))
+		return fmt.Errorf("a restarted engine makes other decisions:\n%s", cluster.Difference(a, b))
 	}, nil
 }
 
-func decided(out *engine.Outcome) (list []string) {
+func decisionList(out *engine.Outcome) (list []string) {
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
 		list = append(list, fmt.Sprint(d.Action, " ", d.Task.ID(), " ", d.Node, " ", d.Claims, " ", d.For))

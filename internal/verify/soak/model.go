@@ -7,10 +7,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// AddModel lets a set of replicas arrive: on whole nodes of one group, or each
-// wherever it fits.
+// AddModel adds a Set of replicas. They use whole nodes of one group, or any nodes.
 func (w *World) AddModel() error {
-	if len(w.site.jobs) >= w.most {
+	if len(w.site.jobs) >= w.maxJobs {
 		return nil
 	}
 	desired := 1 + w.dice.Roll(3)
@@ -22,10 +21,10 @@ func (w *World) AddModel() error {
 		first.Labels = map[string]string{"app": pick(w, []string{"web", "db"})}
 	}
 	if w.chance(60) {
-		w.wholeForms(&first)
+		w.wholeNodeForms(&first)
 	} else {
 		for a := range 1 + w.dice.Roll(3) {
-			shape := w.served()
+			shape := w.servedShape()
 			first.Alternatives = append(first.Alternatives, cluster.Alternative{Name: fmt.Sprintf("alt%d", a), Min: 1, Tasks: []*cluster.Task{{Name: fmt.Sprintf("alt%d-0", a), Shape: &shape}}})
 		}
 	}
@@ -38,15 +37,15 @@ func (w *World) AddModel() error {
 	return w.replicate(&first)
 }
 
-// wholeForms gives a replica one form for each of some groups, one of which is
-// perhaps not there.
-func (w *World) wholeForms(j *cluster.Job) {
+// wholeNodeForms adds an alternative for each of several groups to the replica. One of
+// the groups may not exist.
+func (w *World) wholeNodeForms(j *cluster.Job) {
 	keys := []cluster.Key{{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}}
 	for _, g := range w.State.View().Groups() {
 		keys = append(keys, g.Key)
 	}
-	if w.chance(20) { // one device may do as well
-		shape := w.served()
+	if w.chance(20) { // an alternative on one device
+		shape := w.servedShape()
 		j.Alternatives = append(j.Alternatives, cluster.Alternative{Name: "one", Min: 1, Tasks: []*cluster.Task{{Name: "one-0", Shape: &shape}}})
 	}
 	share := pick(w, []cluster.Milli{0, 300, 450, 900})
@@ -69,8 +68,8 @@ func (w *World) wholeForms(j *cluster.Job) {
 	}
 }
 
-// served is the shape of a replica that takes devices of one node, or none.
-func (w *World) served() cluster.Shape {
+// servedShape returns the shape of a replica that uses devices of one node, or none.
+func (w *World) servedShape() cluster.Shape {
 	s := cluster.Shape{
 		Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(w.dice.Roll(3)) * 1000}, {Name: cluster.Memory, Value: int64(w.dice.Roll(3)) * 8 << 30}},
 		Strategy:  pick(w, []cluster.Strategy{cluster.Binpack, cluster.Spread}), Backend: "llama-box",
@@ -103,7 +102,7 @@ func (w *World) served() cluster.Shape {
 	return s
 }
 
-// ScaleModel wants more or fewer replicas, and tidies away those that are retired.
+// ScaleModel changes the number of replicas of a model, and removes retired replicas.
 func (w *World) ScaleModel() error {
 	for _, id := range sorted(w.site.jobs) {
 		if j := w.State.Job(id); j.Retired && !slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Node != nil }) && w.chance(60) {
@@ -122,7 +121,7 @@ func (w *World) ScaleModel() error {
 			j.Set.Desired = first.Set.Desired
 		}
 	}
-	if err := w.tell(cluster.SetScaled{Set: first.Set.Name, Desired: first.Set.Desired}); err != nil {
+	if err := w.apply(cluster.SetScaled{Set: first.Set.Name, Desired: first.Set.Desired}); err != nil {
 		return err
 	}
 	return w.replicate(first)
@@ -130,8 +129,8 @@ func (w *World) ScaleModel() error {
 
 // replicate adds the replicas that are missing.
 func (w *World) replicate(first *cluster.Job) error {
-	for i := len(w.State.View().Sets().Jobs(first.Set.Name)); i < first.Set.Desired && len(w.site.jobs) < w.most+4; i++ {
-		j := fresh(first)
+	for i := len(w.State.View().Sets().Jobs(first.Set.Name)); i < first.Set.Desired && len(w.site.jobs) < w.maxJobs+4; i++ {
+		j := copySpec(first)
 		j.ID, j.Created = fmt.Sprintf("job/%s-%04d-%d", first.Set.Name[len("model/"):], w.step, i), int64(w.dice.Roll(5))
 		for a := range j.Alternatives {
 			if whole := j.Alternatives[a].Whole; whole != nil {
@@ -141,15 +140,15 @@ func (w *World) replicate(first *cluster.Job) error {
 			}
 		}
 		w.site.jobs[j.ID] = j
-		if err := w.tell(cluster.JobPut{Job: *j}); err != nil {
+		if err := w.apply(cluster.JobPut{Job: *j}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Read looks at what is really free of some nodes' devices. Somebody whom the
-// scheduler does not know comes and goes.
+// Read reports the free memory of the devices of some nodes. It is random how much
+// memory foreign processes use.
 func (w *World) Read() error {
 	for _, name := range sorted(w.site.nodes) {
 		n := w.site.nodes[name]
@@ -159,17 +158,17 @@ func (w *World) Read() error {
 		free := map[string]cluster.Bytes{}
 		foreign := w.foreign()
 		for i := range n.Devices {
-			if !n.Unified { // else all of them see the same pot
+			if !n.Unified { // devices with unified memory report the same foreign use
 				foreign = w.foreign()
 			}
-			if w.chance(90) { // the others are not read
-				free[n.Devices[i].UUID] = max(0, min(n.Devices[i].Memory-w.site.uses(name, i), w.site.pot(name))-foreign)
+			if w.chance(90) { // the remaining devices are not reported
+				free[n.Devices[i].UUID] = max(0, min(n.Devices[i].Memory-w.site.memoryUsed(name, i), w.site.freeUnified(name))-foreign)
 			}
 		}
-		if err := w.tell(cluster.NodeRead{Name: name, Free: free}); err != nil {
+		if err := w.apply(cluster.NodeRead{Name: name, Free: free}); err != nil {
 			return err
 		}
-		w.site.shrunk[name] = true // promises may not hold any more
+		w.site.shrunk[name] = true // reservations may exceed the memory now
 	}
 	return nil
 }
@@ -178,8 +177,10 @@ func (w *World) foreign() cluster.Bytes {
 	return pick(w, []cluster.Bytes{0, 0, 0, 1 << 29, 4 << 30, 20 << 30, 200 << 30})
 }
 
-// checkSets makes sure that no set is larger than it should be, that those who
-// were retired are gone for good, and that whole-node replicas keep together.
+// checkSets checks that no Set has more replicas than desired, that retired replicas
+// are neither pending nor in their Set, and that replicas on whole nodes are on
+// different nodes of one group. If settled is false, a Set may still be too large and
+// retired replicas may still be placed.
 func (w *World) checkSets(settled bool) error {
 	for _, j := range w.State.Jobs() {
 		if !j.Retired {
@@ -191,7 +192,7 @@ func (w *World) checkSets(settled bool) error {
 			}
 		}
 		if slices.Contains(w.State.Pending(), j) || slices.Contains(w.State.View().Sets().Jobs(j.Set.Name), j) {
-			return fmt.Errorf("%s is retired, and pending or in its set", j.ID)
+			return fmt.Errorf("%s is retired, and is pending or in its Set", j.ID)
 		}
 	}
 	for _, name := range w.State.View().Sets().Names() {
@@ -201,7 +202,7 @@ func (w *World) checkSets(settled bool) error {
 			return fmt.Errorf("%s has %d replicas, and %d are desired", name, len(jobs), desired)
 		}
 		if large := slices.Contains(w.State.View().Sets().Excess(), name); large != (len(jobs) > desired) {
-			return fmt.Errorf("%s has %d replicas of %d, and is too large: %v", name, len(jobs), desired, large)
+			return fmt.Errorf("%s has %d replicas of %d, and is listed as too large: %v", name, len(jobs), desired, large)
 		}
 		var home *cluster.Key
 		hosts := map[*cluster.Node]string{}
@@ -212,7 +213,7 @@ func (w *World) checkSets(settled bool) error {
 			if only := j.Alternatives[j.Chosen].Whole.Only; home == nil {
 				home = only
 			} else if *only != *home {
-				return fmt.Errorf("%s is on %v, and others of %s are on %v", j.ID, *only, name, *home)
+				return fmt.Errorf("%s is on %v, and other replicas of %s are on %v", j.ID, *only, name, *home)
 			}
 			for _, t := range j.Tasks() {
 				if !t.Placed() {
@@ -231,7 +232,8 @@ func (w *World) checkSets(settled bool) error {
 	return nil
 }
 
-// checkHomes makes sure that who was placed since on whole nodes is on those of its group.
+// checkHomes checks that tasks that were placed on whole nodes since before are on
+// nodes of the group of their alternative.
 func (w *World) checkHomes(before map[*cluster.Task]*cluster.Node) error {
 	for _, j := range w.State.Jobs() {
 		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil || j.Alternatives[j.Chosen].Whole.Only == nil {
@@ -244,7 +246,7 @@ func (w *World) checkHomes(before map[*cluster.Task]*cluster.Node) error {
 				continue
 			}
 			if w.WholeNodes++; n.Group().Key != only {
-				return fmt.Errorf("%s is on %s of %v, and is for %v", t.ID, n.Name, n.Group().Key, only)
+				return fmt.Errorf("%s is on %s of %v, and its alternative is for %v", t.ID, n.Name, n.Group().Key, only)
 			}
 		}
 	}

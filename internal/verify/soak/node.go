@@ -7,12 +7,12 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-var kinds = []struct {
+var deviceKinds = []struct {
 	product, runtime string
 	memory           cluster.Bytes
 }{{"A100", "cuda", 80 << 30}, {"A10", "cuda", 24 << 30}, {"L4", "cuda", 24 << 30}, {"MI210", "rocm", 64 << 30}}
 
-// AddNode adds a random node, sometimes under the name of one that is gone.
+// AddNode adds a random node, sometimes with the name of a node that was removed.
 func (w *World) AddNode() error {
 	name := fmt.Sprintf("n%02d", w.dice.Roll(30))
 	if len(w.site.nodes) >= 10 || w.site.nodes[name] != nil {
@@ -28,18 +28,18 @@ func (w *World) AddNode() error {
 	}
 	w.label(n)
 	for range []int{1, 2, 1, 0}[w.dice.Roll(4)] {
-		k := pick(w, kinds)
+		k := pick(w, deviceKinds)
 		for range []int{4, 2, 1}[w.dice.Roll(3)] {
 			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", name, len(n.Devices)), Product: k.product, Type: k.runtime, Memory: k.memory})
 		}
 	}
-	if others := sorted(w.site.nodes); len(others) > 0 && w.chance(30) { // one more of the same kind
+	if others := sorted(w.site.nodes); len(others) > 0 && w.chance(30) { // one more node of an existing group
 		n.Devices = slices.Clone(w.site.nodes[pick(w, others)].Devices)
 		for i := range n.Devices {
-			n.Devices[i].UUID, n.Devices[i].Lost = fmt.Sprintf("%s-%d", name, i), false // what shares memory goes on sharing it
+			n.Devices[i].UUID, n.Devices[i].Lost = fmt.Sprintf("%s-%d", name, i), false // devices that share memory share it on the new node as well
 		}
 	}
-	if w.chance(15) { // devices and tasks share one memory
+	if w.chance(15) { // devices use the memory of the node
 		n.Unified = true
 	}
 	if w.chance(30) {
@@ -54,14 +54,14 @@ func (w *World) AddNode() error {
 			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-mig-%d", name, i), Product: "A100", Type: "cuda", Memory: 10 << 30, Profile: "1g.10gb", Parent: name + "-mig"})
 		}
 	}
-	if w.chance(15) && len(n.Devices) == 0 { // one that time-slicing offers several times
+	if w.chance(15) && len(n.Devices) == 0 { // devices that time-slicing offers several times
 		n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 2 + w.dice.Roll(3)}
 		for i := range 1 + w.dice.Roll(2) {
 			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{UUID: fmt.Sprintf("%s-%d", name, i), Product: "L4", Type: "cuda", Memory: 24 << 30}, n.Sharing)...)
 		}
 	}
-	if w.plain {
-		return w.report(n)
+	if w.unconstrained {
+		return w.reportNode(n)
 	}
 	n.Advertised.GPU = append(n.Advertised.GPU, cluster.GPUClasses[w.dice.Roll(4):]...)
 	n.Advertised.CPU = append(n.Advertised.CPU, cluster.CPUClasses[w.dice.Roll(3):]...)
@@ -69,19 +69,19 @@ func (w *World) AddNode() error {
 	if w.chance(15) {
 		n.Advertised.Share = cluster.ShareExclusive
 	}
-	return w.report(n)
+	return w.reportNode(n)
 }
 
-// report tells the scheduler of a new node. Bindings to a node of the same name that is
-// gone are not answered yet: they count on the new one, which may have less.
-func (w *World) report(n *cluster.Node) error {
+// reportNode reports a new node. Bindings that were sent to a former node with the
+// same name and are not answered count on the new node, which may be smaller.
+func (w *World) reportNode(n *cluster.Node) error {
 	w.site.nodes[n.Name] = n
 	for _, p := range w.sent {
 		if p.node == n.Name {
 			w.site.shrunk[n.Name] = true
 		}
 	}
-	return w.tell(cluster.NodePut{Node: *n})
+	return w.apply(cluster.NodePut{Node: *n})
 }
 
 func (w *World) label(n *cluster.Node) {
@@ -92,7 +92,7 @@ func (w *World) label(n *cluster.Node) {
 	if w.chance(20) {
 		n.Labels["kai.scheduler/instance-type"] = "spot"
 	}
-	if w.plain {
+	if w.unconstrained {
 		return
 	}
 	n.Cell = pick(w, []string{"", "west", "east"})
@@ -104,43 +104,44 @@ func (w *World) label(n *cluster.Node) {
 	n.Phase = pick(w, []cluster.Phase{"", "", "", "", cluster.PhaseReady, "NOT_READY", "UNREACHABLE"})
 }
 
-// LoseNode loses a node with all that runs there.
+// LoseNode removes a node with all processes on it.
 func (w *World) LoseNode() error {
 	if len(w.site.nodes) == 0 {
 		return nil
 	}
-	return w.lose(pick(w, sorted(w.site.nodes)))
+	return w.removeNode(pick(w, sorted(w.site.nodes)))
 }
 
-func (w *World) lose(name string) error {
+func (w *World) removeNode(name string) error {
 	delete(w.site.nodes, name)
 	delete(w.site.shrunk, name)
-	if err := w.tell(cluster.NodeGone{Name: name}); err != nil {
+	if err := w.apply(cluster.NodeGone{Name: name}); err != nil {
 		return err
 	}
-	if err := w.die(func(p *process) bool { return p.node == name }); err != nil {
+	if err := w.endProcesses(func(p *process) bool { return p.node == name }); err != nil {
 		return err
 	}
-	return w.whole()
+	return w.restartTorn()
 }
 
-// die ends the processes that the function picks, and tells the scheduler.
-func (w *World) die(dies func(*process) bool) error {
+// endProcesses ends the processes that the function selects, and reports that to
+// State.
+func (w *World) endProcesses(selected func(*process) bool) error {
 	for _, id := range sorted(w.site.runs) {
 		p := w.site.runs[id]
-		if !dies(p) {
+		if !selected(p) {
 			continue
 		}
 		delete(w.site.runs, id)
-		if err := w.tell(cluster.TaskSeen{Task: p.task}); err != nil {
+		if err := w.apply(cluster.TaskSeen{Task: p.task}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ChangeNode relabels a node, or has it lose or regain a device or some cores,
-// whoever holds them.
+// ChangeNode changes the labels of a node, or its devices, cores or memory, even if
+// tasks hold them.
 func (w *World) ChangeNode() error {
 	if len(w.site.nodes) == 0 {
 		return nil
@@ -155,16 +156,16 @@ func (w *World) ChangeNode() error {
 		}
 	}
 	for _, c := range []cluster.Change{cluster.NodePut{Node: *n}, cluster.NodeSeen{Name: name, Phase: &n.Phase, Lost: &lost}} {
-		if err := w.tell(c); err != nil {
+		if err := w.apply(c); err != nil {
 			return err
 		}
 	}
-	if err := w.die(func(p *process) bool { // what ran on a device that is gone
+	if err := w.endProcesses(func(p *process) bool { // processes on a device that was removed
 		return p.node == name && len(p.claims) > 0 && p.claims[len(p.claims)-1].Device >= len(n.Devices)
 	}); err != nil {
 		return err
 	}
-	return w.whole()
+	return w.restartTorn()
 }
 
 func (w *World) change(n *cluster.Node) {
@@ -176,8 +177,8 @@ func (w *World) change(n *cluster.Node) {
 		d := &n.Devices[w.dice.Roll(last+1)]
 		d.Lost = !d.Lost
 	case what < 6 && last >= 0:
-		if i := w.dice.Roll(last + 1); !w.holds(n.Name, i) && n.Devices[i].Shares == "" {
-			n.Devices[i].Memory /= 2 // another one is in its place
+		if i := w.dice.Roll(last + 1); !w.isHeld(n.Name, i) && n.Devices[i].Shares == "" {
+			n.Devices[i].Memory /= 2 // the device was replaced
 			w.site.shrunk[n.Name] = true
 		}
 	case what < 7 && last > 0:
@@ -195,8 +196,8 @@ func (w *World) change(n *cluster.Node) {
 	}
 }
 
-// holds reports whether anything runs on the device.
-func (w *World) holds(node string, device int) bool {
+// isHeld reports whether a process holds the device, or will if its binding succeeds.
+func (w *World) isHeld(node string, device int) bool {
 	for _, list := range []map[string]*process{w.site.runs, w.sent} {
 		for _, p := range list {
 			for _, c := range p.claims {

@@ -10,7 +10,7 @@ import (
 // leaves are the queues that jobs may be in.
 var leaves = []string{"default", "research", "scraps", "night"}
 
-// queues are a tree of two levels: a lab with two queues, and an annex that may take some in.
+// queues returns a tree of two levels: lab with two queues, and annex with one.
 func queues() []*cluster.Queue {
 	const gpu = cluster.DefaultDeviceResource
 	return []*cluster.Queue{
@@ -23,9 +23,9 @@ func queues() []*cluster.Queue {
 	}
 }
 
-// terms are the resources that queues get terms for: mostly all devices, sometimes
-// those of one product, or slices.
-var terms = []string{
+// termResources lists the resources that queues get quotas, limits and weights for: all
+// devices, those of one product, or MIG slices.
+var termResources = []string{
 	cluster.DefaultDeviceResource, cluster.DefaultDeviceResource,
 	cluster.DefaultDeviceResource + ":A100", cluster.DefaultDeviceResource + ":L4", cluster.PartitionResource + "1g.10gb:A100",
 	cluster.PartitionResource + "1g.10gb",
@@ -38,12 +38,12 @@ func (w *World) ChangeQueue() error {
 	amount := int64(w.dice.Roll(12)) * 1000
 	switch w.dice.Roll(8) {
 	case 0:
-		q.Limits = q.Limits.With(pick(w, terms), amount)
+		q.Limits = q.Limits.With(pick(w, termResources), amount)
 	case 1:
-		q.Quota = q.Quota.With(pick(w, terms), amount)
+		q.Quota = q.Quota.With(pick(w, termResources), amount)
 	case 2:
-		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(w, terms), amount/1000)
-	case 3: // products and slices are named no more
+		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(w, termResources), amount/1000)
+	case 3: // remove the terms for products and slices
 		plain := func(list cluster.Resources) cluster.Resources {
 			return slices.DeleteFunc(slices.Clone(list), func(a cluster.Amount) bool {
 				return strings.Contains(a.Name, ":") || strings.HasPrefix(a.Name, cluster.PartitionResource)
@@ -57,16 +57,16 @@ func (w *World) ChangeQueue() error {
 	case 6:
 		q.MinRunBeforePreempt, q.MinRunBeforeReclaim = pick(w, runTimes), pick(w, runTimes)
 	default:
-		if q.Name == "lab" || q.Name == "annex" || q.Name == cluster.DefaultQueue { // they stay at the top, even while nothing is below them
+		if q.Name == "lab" || q.Name == "annex" || q.Name == cluster.DefaultQueue { // these queues stay roots, even if they have no children
 			return nil
 		}
 		q.Parent = pick(w, []string{"", "lab", "annex"})
 	}
 	w.site.queues[q.Name] = &q
-	return w.tell(cluster.QueuePut{Queue: q})
+	return w.apply(cluster.QueuePut{Queue: q})
 }
 
-// runTimes are for how long queues protect what has started.
+// runTimes lists values for how long queues protect tasks after their start.
 var runTimes = []int64{0, 30 * second, 300 * second}
 
 // ChangeBudget adds a disruption budget or changes one.
@@ -80,5 +80,5 @@ func (w *World) ChangeBudget() error {
 		b.Bound *= 25
 	}
 	w.site.budgets[app] = &b
-	return w.tell(cluster.BudgetPut{Budget: b})
+	return w.apply(cluster.BudgetPut{Budget: b})
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// grace is how long the standard profile lets a gang run below its minimum.
+// grace is how long a gang may run below its minimum in the standard profile.
 const grace = 60 * second
 
-// moment is how things stand before a session.
-type moment struct {
-	held           map[string]held
-	at             map[*cluster.Task]*cluster.Node
-	bound          map[*cluster.Task]int64 // when those that run have started
-	stood, started map[*cluster.Job]bool   // started: without what is only promised
-	tasks          map[*cluster.Job]int
+// prior describes State before a session.
+type prior struct {
+	held    map[string]queueUse             // by queue
+	at      map[*cluster.Task]*cluster.Node // by task
+	bound   map[*cluster.Task]int64         // when each running task started
+	stood   map[*cluster.Job]bool           // the minimum was placed
+	started map[*cluster.Job]bool           // the minimum was running; reservations do not count
+	tasks   map[*cluster.Job]int            // number of tasks
 }
 
-func (w *World) moment() *moment {
-	m := &moment{held: w.held(), at: w.standing(), bound: map[*cluster.Task]int64{}, stood: map[*cluster.Job]bool{}, started: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}}
+func (w *World) prior() *prior {
+	m := &prior{held: w.queueUses(), at: w.nodesOfTasks(), bound: map[*cluster.Task]int64{}, stood: map[*cluster.Job]bool{}, started: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}}
 	for _, j := range w.State.Jobs() {
 		m.stood[j], m.tasks[j] = j.Stands(), len(j.Tasks())
 		m.started[j] = started(j)
@@ -35,17 +36,17 @@ func (w *World) moment() *moment {
 	return m
 }
 
-// started reports whether the tasks that run make the job's minimum.
+// started reports whether the job's minimum is running.
 func started(j *cluster.Job) bool {
 	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Runs() })
 }
 
-// Schedule runs a session and does what it decided, unless the scheduler dies
-// half way. The scan checks each decision of the index.
+// Schedule runs a session and carries out its decisions. Sometimes the scheduler
+// crashes while it does. Each decision of the index is compared with the scan.
 func (w *World) Schedule() error {
 	w.clock += second
 	w.Sessions++
-	before := w.moment()
+	before := w.prior()
 	patient := w.chance(60)
 	options := engine.Options{
 		Now: w.clock, Search: engine.Twin, Patient: patient, Record: true,
@@ -84,14 +85,14 @@ func (w *World) Schedule() error {
 		}
 	}
 	acted := w.log.lines.Len()
-	if err := w.write(out.Changes...); err != nil {
+	if err := w.writeLog(out.Changes...); err != nil {
 		return err
 	}
 	if w.chance(5) {
-		return w.Die(acted) // before anything of it was done
+		return w.Die(acted) // before any decision is carried out
 	}
 	dies := w.chance(8)
-	if !dies || w.chance(50) { // it is written down first
+	if !dies || w.chance(50) { // a crash may be before or after the retirements are stored
 		w.site.retire(out.Rankings)
 	}
 	return w.carryOut(out.Decisions, dies)
@@ -103,31 +104,31 @@ func (w *World) run(o engine.Options) (engine.Outcome, error) {
 	return s.Run()
 }
 
-// checkNames makes sure that the tasks and jobs that the outcome names are there.
+// checkNames checks that the tasks and jobs that the outcome names exist.
 func (w *World) checkNames(out *engine.Outcome) error {
 	for i := range out.Decisions {
 		if d := &out.Decisions[i]; w.State.Task(d.Task) == nil {
-			return fmt.Errorf("%s of %s, which is not there", d.Action, d.Task.ID())
+			return fmt.Errorf("%s of %s, which does not exist", d.Action, d.Task.ID())
 		}
 	}
 	for _, r := range out.Refusals {
 		if w.State.Job(r.Job) == nil {
-			return fmt.Errorf("%s was refused, which is not there", r.Job)
+			return fmt.Errorf("%s was refused, and does not exist", r.Job)
 		}
 	}
 	for _, r := range out.Rankings {
 		for _, x := range r.Jobs {
 			if w.State.Job(x.Job) == nil {
-				return fmt.Errorf("%s was ranked, which is not there", x.Job)
+				return fmt.Errorf("%s was ranked, and does not exist", x.Job)
 			}
 		}
 	}
 	return nil
 }
 
-// carryOut does what was decided, one after the other. A scheduler that dies
-// leaves the rest undone, and its successor knows nothing of it. Some bindings are
-// refused, of some the answer takes its time, and some evictions are refused.
+// carryOut carries out the decisions one after the other. A scheduler that crashes
+// does not carry out the remaining ones, and its successor does not know them. Some
+// bindings fail, some are answered later, and some evictions are refused.
 func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
 	w.Decisions += len(decisions)
 	done := len(decisions)
@@ -142,7 +143,7 @@ func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
 		case d.Action == engine.Bind && t.Status == cluster.Assumed:
 			err = w.bind(t, d)
 		case d.Action == engine.EvictIt && t.Status == cluster.Releasing && w.site.runs[t.ID] == nil && w.sent[t.ID] == nil:
-			err = w.tell(cluster.TaskSeen{Task: d.Task}) // it was assigned in the same session, and never started
+			err = w.apply(cluster.TaskSeen{Task: d.Task}) // it was assigned in the session that evicted it, and never started
 		case d.Action == engine.EvictIt && t.Status == cluster.Releasing:
 			err = w.evict(t)
 		}
@@ -151,7 +152,7 @@ func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
 		}
 	}
 	if !dies {
-		w.tear() // part of a gang may have been refused
+		w.findTorn() // part of a gang may have been refused
 		return nil
 	}
 	w.Crashes++
@@ -164,7 +165,7 @@ func (w *World) bind(t *cluster.Task, d *engine.Decision) error {
 	switch {
 	case w.chance(4):
 		w.Refused++
-		return w.tell(cluster.BindFailed{Task: d.Task, Attempt: t.Attempt})
+		return w.apply(cluster.BindFailed{Task: d.Task, Attempt: t.Attempt})
 	case w.chance(4):
 		w.Unanswered++
 		return w.send(t, d)
@@ -172,59 +173,59 @@ func (w *World) bind(t *cluster.Task, d *engine.Decision) error {
 	if err := w.site.start(t, d.Node, d.Claims, w.clock); err != nil {
 		return err
 	}
-	return w.tell(cluster.TaskSeen{Task: d.Task, Node: d.Node, Started: w.clock})
+	return w.apply(cluster.TaskSeen{Task: d.Task, Node: d.Node, Started: w.clock})
 }
 
-// send binds an assigned task; the answer comes later.
+// send sends the binding of an assigned task, which is answered later.
 func (w *World) send(t *cluster.Task, d *engine.Decision) error {
 	w.sent[t.ID] = w.site.process(t, d.Node, d.Claims, w.clock)
-	return w.tell(cluster.BindSent{Task: d.Task, Attempt: t.Attempt})
+	return w.apply(cluster.BindSent{Task: d.Task, Attempt: t.Attempt})
 }
 
 // evict stops a task.
 func (w *World) evict(t *cluster.Task) error {
-	if w.sent[t.ID] != nil { // it was sent and not answered: what was to run is deleted
+	if w.sent[t.ID] != nil { // its binding is not answered yet, so that it is deleted
 		delete(w.sent, t.ID)
-		return w.tell(cluster.TaskGone{Task: t.Ref()})
+		return w.apply(cluster.TaskGone{Task: t.Ref()})
 	}
 	if w.chance(3) {
 		w.Refused++
 		maps.DeleteFunc(w.displaced, func(pair [2]string, _ bool) bool { return pair[1] == t.Job.ID })
-		return w.tell(cluster.EvictionRefused{Task: t.Ref(), Attempt: t.Attempt, Spared: w.clock + 30*second})
+		return w.apply(cluster.EvictionRefused{Task: t.Ref(), Attempt: t.Attempt, Spared: w.clock + 30*second})
 	}
 	return w.site.stop(t)
 }
 
-// Answer brings the answers to bindings that were sent. Those to a node that is gone
-// fail, also where another node has its name by now.
+// Answer answers all bindings that were sent. A binding to a node that was removed
+// fails, even if another node has the same name now.
 func (w *World) Answer() error {
 	for _, id := range sorted(w.sent) {
 		p := w.sent[id]
 		delete(w.sent, id)
 		t := w.State.Task(p.task)
 		if t == nil || t.Status != cluster.Assumed || t.Attempt != p.attempt {
-			continue // it is of another attempt by now
+			continue // the task is in another attempt now
 		}
 		var err error
-		if w.chance(30) || !w.site.startable(p) {
-			err = w.tell(cluster.BindFailed{Task: p.task, Attempt: p.attempt})
+		if w.chance(30) || !w.site.canStart(p) {
+			err = w.apply(cluster.BindFailed{Task: p.task, Attempt: p.attempt})
 		} else {
 			w.site.runs[id] = p
-			err = w.tell(cluster.TaskSeen{Task: p.task, Node: p.node, Started: p.started})
+			err = w.apply(cluster.TaskSeen{Task: p.task, Node: p.node, Started: p.started})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return w.whole()
+	return w.restartTorn()
 }
 
-// checkGangs makes sure that no session tears a gang, and that those that were
-// torn by what happened are completed or dissolved in time.
-func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
+// checkGangs checks that a session leaves no gang below its minimum, and that gangs
+// that fell below it because of reported facts are completed or evicted in time.
+func (w *World) checkGangs(before *prior, out *engine.Outcome) error {
 	for _, e := range out.Events {
 		if _, torn := w.torn[e.Job]; e.Kind == engine.Withdrawn && !torn && !before.started[w.State.Job(e.Job)] {
-			w.torn[e.Job] = 0 // it counted on a promise
+			w.torn[e.Job] = 0 // a reservation was part of its minimum
 		}
 	}
 	for _, j := range w.State.Jobs() {
@@ -239,26 +240,26 @@ func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
 		if !torn || !j.Running() {
 			return fmt.Errorf("%s: %d tasks hold room, the minimum is %d: %s", j.ID, j.Placed(), j.Alternatives[j.Chosen].Min, describe(j))
 		}
-		switch missing := missing(j); {
+		switch missing := hasPending(j); {
 		case missing && since == 0:
 			w.torn[j.ID] = w.clock
-		case missing && w.clock-since >= graceOf(j):
-			return fmt.Errorf("%s runs below its minimum since %d, and it is %d: %s", j.ID, since, w.clock, describe(j))
+		case missing && w.clock-since >= staleGrace(j):
+			return fmt.Errorf("%s has been running below its minimum since %d, and now is %d: %s", j.ID, since, w.clock, describe(j))
 		}
 	}
 	return nil
 }
 
-func graceOf(j *cluster.Job) int64 {
+func staleGrace(j *cluster.Job) int64 {
 	if j.StaleGrace != nil {
 		return *j.StaleGrace
 	}
 	return grace
 }
 
-// checkStarts makes sure that gangs start as a whole: what was bound runs with
-// at least the minimum of its job, unless somebody was evicted after that. And
-// nothing starts on a node that is not ready.
+// checkStarts checks that a task is bound only together with the minimum of its job,
+// unless a task of the job was evicted afterwards, and that no task is bound to a node
+// that is not ready.
 func (w *World) checkStarts(out *engine.Outcome) error {
 	evicted := map[string]bool{}
 	for i := range out.Decisions {
@@ -273,7 +274,7 @@ func (w *World) checkStarts(out *engine.Outcome) error {
 		}
 		t := w.State.Task(d.Task)
 		if !evicted[t.Job.ID] && !started(t.Job) {
-			return fmt.Errorf("%s was started, and its job is not: %s", t.ID, describe(t.Job))
+			return fmt.Errorf("%s was started, and the minimum of its job was not: %s", t.ID, describe(t.Job))
 		}
 		if t.Node != nil && t.Node.Name == d.Node && !t.Node.Ready() {
 			return fmt.Errorf("%s was started on %s, which is %s", t.ID, d.Node, t.Node.Phase)
@@ -282,8 +283,8 @@ func (w *World) checkStarts(out *engine.Outcome) error {
 	return nil
 }
 
-// checkRefusals makes sure that nothing was half placed by a refused job and
-// that its sums add up to the nodes there are.
+// checkRefusals checks that no task of a refused job is placed, and that the counts of
+// rejections add up to the number of nodes.
 func (w *World) checkRefusals(out engine.Outcome) error {
 	for _, r := range out.Refusals {
 		if r.Surplus {
@@ -311,7 +312,7 @@ func (w *World) checkRefusals(out engine.Outcome) error {
 	return nil
 }
 
-// describe lists where a job's tasks stand.
+// describe lists the tasks of a job with their status.
 func describe(j *cluster.Job) string {
 	out := ""
 	for _, t := range j.Tasks() {
@@ -324,7 +325,8 @@ func describe(j *cluster.Job) string {
 	return out
 }
 
-// missing reports whether a task of the job is nowhere: sweeps look at no others.
-func missing(j *cluster.Job) bool {
+// hasPending reports whether a task of the job is pending. Stale gangs are only looked
+// for among such jobs.
+func hasPending(j *cluster.Job) bool {
 	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending })
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// settlingRounds is how many sessions a world of this size may take until none decides
-// anything. Nobody goes twice for the same job, so it ends; this says how soon.
+// settlingRounds is the number of sessions within which a cluster of this size must
+// settle. It does settle eventually, because no job is evicted twice for the same job.
 const settlingRounds = 60
 
-// Settle goes on with a copy of the books, with nothing arriving or leaving by
-// itself: sooner or later sessions decide nothing, and stay at that.
+// Settle runs sessions on a copy of State, to which no job or node is added and from
+// which none is removed. It checks that after some sessions no more decisions are made.
 func (w *World) Settle() error {
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	if err != nil {
@@ -25,7 +25,7 @@ func (w *World) Settle() error {
 	options := engine.Options{Patient: w.chance(50)}
 	var tail []string
 	for round := 1; quiet < 2; round++ {
-		now += 3600 * second // longer than anybody is protected
+		now += 3600 * second // longer than any queue protects its tasks
 		options.Now = now
 		s := e.Open(state, options)
 		out, err := s.Run()
@@ -34,11 +34,11 @@ func (w *World) Settle() error {
 			return fmt.Errorf("settling: %w", err)
 		}
 		moved := len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
-		left := leave(state)
+		left := endReleasing(state)
 		pending := len(state.View().Nominated()) > 0 || slices.ContainsFunc(state.Jobs(), func(j *cluster.Job) bool { return j.Running() && !j.Stands() })
 		switch {
 		case moved && quiet > 0:
-			return fmt.Errorf("it had settled, and then decided something: %s", summary(&out))
+			return fmt.Errorf("the cluster had settled, and then more decisions were made: %s", summary(&out))
 		case moved || left || pending:
 			tail = append(tail, summary(&out))
 		default:
@@ -48,19 +48,19 @@ func (w *World) Settle() error {
 			}
 		}
 		if round > settlingRounds {
-			return fmt.Errorf("it has not settled in %d sessions; the last:\n%s", settlingRounds, strings.Join(tail[max(0, len(tail)-12):], "\n"))
+			return fmt.Errorf("the cluster has not settled in %d sessions; the last ones:\n%s", settlingRounds, strings.Join(tail[max(0, len(tail)-12):], "\n"))
 		}
 	}
 	for _, name := range state.View().Sets().Names() {
 		if jobs := state.View().Sets().Jobs(name); len(jobs) > state.View().Sets().Desired(name) {
-			return fmt.Errorf("it has settled, and %s has %d replicas where %d are desired", name, len(jobs), state.View().Sets().Desired(name))
+			return fmt.Errorf("the cluster has settled, and %s has %d replicas, of which %d are desired", name, len(jobs), state.View().Sets().Desired(name))
 		}
 	}
 	return nil
 }
 
-// leave lets go everybody who was evicted, and says whether anybody was.
-func leave(state *cluster.State) bool {
+// endReleasing stops all tasks that were evicted, and reports whether there were any.
+func endReleasing(state *cluster.State) bool {
 	any := false
 	for _, j := range state.Jobs() {
 		for _, t := range slices.Clone(j.Tasks()) {
@@ -68,7 +68,7 @@ func leave(state *cluster.State) bool {
 				continue
 			}
 			var left cluster.Change = cluster.TaskSeen{Task: t.Ref()}
-			if t.Sent() { // whether it was bound is not known: only its end is
+			if t.Sent() { // it is not known whether it was bound, so that only its end can be reported
 				left = cluster.TaskGone{Task: t.Ref()}
 			}
 			if state.Apply(left) == nil {
@@ -94,14 +94,14 @@ func summary(out *engine.Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
-// checkPatience makes sure that every job that was left waiting was told why, and
-// would not have been placed. It tries where the session decided nothing: then
-// things stand as they stood when it was the job's turn.
+// checkPatience checks that each job that a patient session did not try has a refusal
+// from before, and could not have been placed. It checks the latter only if the
+// session made no decision, because State is then as it was in the job's turn.
 func (w *World) checkPatience(patient bool, out *engine.Outcome) error {
 	if !patient {
 		return nil
 	}
-	still := len(out.Decisions) == 0 && !slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
+	unchanged := len(out.Decisions) == 0 && !slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
 	tried := map[string]bool{}
 	for _, id := range out.Tried {
 		tried[id] = true
@@ -112,13 +112,13 @@ func (w *World) checkPatience(patient bool, out *engine.Outcome) error {
 		switch {
 		case tried[j.ID]:
 			continue
-		case refusal == nil && still:
-			return fmt.Errorf("%s waits, and was never told why", j.ID)
-		case !still:
+		case refusal == nil && unchanged:
+			return fmt.Errorf("%s is pending, and has no refusal", j.ID)
+		case !unchanged:
 			continue
 		}
 		if w.Waits++; s == nil {
-			e, err := plain()
+			e, err := engineWithoutEvictions()
 			if err != nil {
 				return err
 			}
@@ -128,15 +128,15 @@ func (w *World) checkPatience(patient bool, out *engine.Outcome) error {
 		placed := job.Placed()
 		s.Place(stmt, job)
 		if n := job.Placed(); n > placed {
-			return fmt.Errorf("%s was left waiting (%s), and %d of its tasks have room", job.ID, refusal.Reason, n-placed)
+			return fmt.Errorf("%s was not tried (%s), and there is room for %d of its tasks", job.ID, refusal.Reason, n-placed)
 		}
 		stmt.Discard()
 	}
 	return nil
 }
 
-// plain is an engine that evicts nobody.
-func plain() (*engine.Engine, error) {
+// engineWithoutEvictions returns an engine without the plugins that evict.
+func engineWithoutEvictions() (*engine.Engine, error) {
 	profile := standard.Profile()
 	adapters := []string{"Consolidate", "Reclaim", "Preempt"}
 	profile = slices.DeleteFunc(profile, func(p engine.PluginConfig) bool { return slices.Contains(adapters, p.Name) })

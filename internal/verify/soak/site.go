@@ -9,30 +9,31 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// site is what is really there, whatever the scheduler's books say: machines,
-// what was asked for, and what runs where. It outlives the scheduler.
+// site is the real cluster, independent of the State of the scheduler: the nodes, the
+// objects that users created, and the processes. It is kept when the scheduler crashes.
 type site struct {
-	nodes   map[string]*cluster.Node // as they report themselves, nothing booked
+	nodes   map[string]*cluster.Node // as they report themselves, without tasks
 	queues  map[string]*cluster.Queue
 	budgets map[string]*cluster.Budget
-	jobs    map[string]*cluster.Job     // as they were handed in
-	models  map[string]*cluster.Job     // by set: what its replicas are made from
+	jobs    map[string]*cluster.Job     // as they were created
+	models  map[string]*cluster.Job     // by Set: the template of its replicas
 	runs    map[string]*process         // by task
 	ended   map[string]cluster.TaskGone // by task: how it ended
-	// shrunk nodes may hold more than they have; they take nothing new.
+	// shrunk has the nodes on which tasks may hold more than the node has, because of
+	// reported facts. No decision may place a task there.
 	shrunk map[string]bool
 }
 
 // process is a task that runs.
 type process struct {
 	job, node string
-	on        *cluster.Node // the node itself: another one may have its name later
+	on        *cluster.Node // the node itself; another node may have the same name later
 	task      cluster.TaskRef
 	shape     *cluster.Shape
 	claims    []cluster.Claim
 	started   int64
 	leaving   bool
-	attempt   uint64 // of the assignment that it was started by
+	attempt   uint64 // of the assignment that started it
 }
 
 func newSite() *site {
@@ -42,13 +43,14 @@ func newSite() *site {
 	}
 }
 
-// sorted are the keys in order: dice and map order must not meet.
+// sorted returns the keys in order, so that random choices do not depend on the order
+// of a map.
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// start runs the task. Two processes that do not fit together are found by check.
+// start starts the task. Whether processes fit together is left to check.
 func (s *site) start(t *cluster.Task, node string, claims []cluster.Claim, now int64) error {
 	if s.runs[t.ID] != nil {
-		return fmt.Errorf("%s was started, and runs already", t.ID)
+		return fmt.Errorf("%s was started while it was running", t.ID)
 	}
 	if s.nodes[node] == nil {
 		return fmt.Errorf("%s was started on %s, which is gone", t.ID, node)
@@ -62,19 +64,19 @@ func (s *site) start(t *cluster.Task, node string, claims []cluster.Claim, now i
 	return nil
 }
 
-// process is what the task is, or is to be, on the node.
+// process returns a process for the task on the node.
 func (s *site) process(t *cluster.Task, node string, claims []cluster.Claim, now int64) *process {
 	return &process{job: t.Job.ID, task: t.Ref(), node: node, on: s.nodes[node], shape: t.Shape, claims: slices.Clone(claims), started: now, attempt: t.Attempt}
 }
 
-// startable reports whether what the process is to hold is still there. A node that
-// has come under the same name since then is another one.
-func (s *site) startable(p *process) bool {
+// canStart reports whether the node and the devices of the process still exist. A new
+// node with the same name does not count.
+func (s *site) canStart(p *process) bool {
 	n := s.nodes[p.node]
 	return n != nil && n == p.on && (len(p.claims) == 0 || p.claims[len(p.claims)-1].Device < len(n.Devices))
 }
 
-// stop asks the task to go.
+// stop marks the process of an evicted task as stopping.
 func (s *site) stop(t *cluster.Task) error {
 	p := s.runs[t.ID]
 	if p == nil || p.leaving {
@@ -84,7 +86,7 @@ func (s *site) stop(t *cluster.Task) error {
 	return nil
 }
 
-// retire remembers who does not come back.
+// retire stores which replicas are retired.
 func (s *site) retire(rankings []engine.Ranking) {
 	for _, r := range rankings {
 		for _, x := range r.Jobs {
@@ -93,8 +95,8 @@ func (s *site) retire(rankings []engine.Ranking) {
 	}
 }
 
-// uses is the memory that processes hold of the device.
-func (s *site) uses(node string, device int) cluster.Bytes {
+// memoryUsed returns the memory that processes hold of the device.
+func (s *site) memoryUsed(node string, device int) cluster.Bytes {
 	var sum cluster.Bytes
 	for _, p := range s.runs {
 		for _, c := range p.claims {
@@ -109,8 +111,9 @@ func (s *site) uses(node string, device int) cluster.Bytes {
 	return sum
 }
 
-// pot is what processes leave of unified memory.
-func (s *site) pot(node string) cluster.Bytes {
+// freeUnified returns the unified memory of the node that no process uses. If its
+// memory is not unified, it returns the maximum.
+func (s *site) freeUnified(node string) cluster.Bytes {
 	n := s.nodes[node]
 	if !n.Unified {
 		return cluster.MaxDeviceMemory
@@ -129,11 +132,11 @@ func (s *site) pot(node string) cluster.Bytes {
 	return left
 }
 
-// drop ends the processes that the function picks.
-func (s *site) drop(gone func(id string, p *process) bool) { maps.DeleteFunc(s.runs, gone) }
+// removeProcesses removes the processes that the function selects.
+func (s *site) removeProcesses(gone func(id string, p *process) bool) { maps.DeleteFunc(s.runs, gone) }
 
-// fresh is the job as it was handed in, for somebody to book.
-func fresh(j *cluster.Job) *cluster.Job {
+// copySpec returns a copy of the job without anything that State has recorded in it.
+func copySpec(j *cluster.Job) *cluster.Job {
 	k := *j
 	k.Alternatives = slices.Clone(j.Alternatives)
 	for a := range k.Alternatives {
@@ -147,9 +150,9 @@ func fresh(j *cluster.Job) *cluster.Job {
 	return &k
 }
 
-// books are what a scheduler writes down when it starts and sees the site for
-// the first time. Promises that an earlier one made are forgotten.
-func (s *site) books() (*cluster.State, error) {
+// rebuildState returns the State that a new scheduler reads from the site.
+// Reservations of the former scheduler are lost.
+func (s *site) rebuildState() (*cluster.State, error) {
 	state := cluster.NewState()
 	for _, top := range []bool{true, false} {
 		for _, name := range sorted(s.queues) {
@@ -202,19 +205,19 @@ func (s *site) restore(state *cluster.State, t *cluster.Task) error {
 	return state.Apply(seen)
 }
 
-// agrees holds the books against what is there: nothing that runs is forgotten,
-// nothing is made up, no job is lost or there twice.
-func (s *site) agrees(state *cluster.State, sent map[string]*process) error {
+// compareState checks that State has the nodes, jobs and processes of the site, and
+// no others.
+func (s *site) compareState(state *cluster.State, sent map[string]*process) error {
 	if got, want := len(state.Nodes()), len(s.nodes); got != want {
-		return fmt.Errorf("the books have %d nodes, there are %d", got, want)
+		return fmt.Errorf("State has %d nodes, the site has %d", got, want)
 	}
 	if got, want := len(state.Jobs()), len(s.jobs); got != want {
-		return fmt.Errorf("the books have %d jobs, there are %d", got, want)
+		return fmt.Errorf("State has %d jobs, the site has %d", got, want)
 	}
 	running := 0
 	for _, j := range state.Jobs() {
 		if s.jobs[j.ID] == nil {
-			return fmt.Errorf("%s is in the books, and nobody asked for it", j.ID)
+			return fmt.Errorf("%s is in State, and was never created", j.ID)
 		}
 		for _, alt := range j.Alternatives {
 			for _, t := range alt.Tasks {
@@ -224,25 +227,26 @@ func (s *site) agrees(state *cluster.State, sent map[string]*process) error {
 				case t.Status == cluster.Assumed && sent[t.ID] != nil && p == nil:
 					continue // the answer is not known
 				case there != (p != nil):
-					return fmt.Errorf("%s is %s in the books, and running: %v", t.ID, t.Status, p != nil)
+					return fmt.Errorf("%s is %s in State, and running: %v", t.ID, t.Status, p != nil)
 				case p == nil:
 					continue
 				case p.node != t.Node.Name || !slices.Equal(p.claims, t.Claims) || p.leaving != (t.Status == cluster.Releasing):
-					return fmt.Errorf("%s is %s on %s with %v in the books, and runs on %s with %v, leaving: %v", t.ID, t.Status, t.Node.Name, t.Claims, p.node, p.claims, p.leaving)
+					return fmt.Errorf("%s is %s on %s with %v in State, and runs on %s with %v, stopping: %v", t.ID, t.Status, t.Node.Name, t.Claims, p.node, p.claims, p.leaving)
 				case !p.leaving && p.started != t.Started:
-					return fmt.Errorf("%s started at %d, the books say %d", t.ID, p.started, t.Started)
+					return fmt.Errorf("%s started at %d, and State has %d", t.ID, p.started, t.Started)
 				}
 				running++
 			}
 		}
 	}
 	if running != len(s.runs) {
-		return fmt.Errorf("%d tasks run, the books know of %d", len(s.runs), running)
+		return fmt.Errorf("%d tasks run, and State has %d", len(s.runs), running)
 	}
 	return nil
 }
 
-// check makes sure that what runs fits where it runs, by what is there alone.
+// check checks that the processes fit on their nodes and devices. It does not look at
+// State.
 func (s *site) check() error {
 	type use struct {
 		milli   cluster.Milli
@@ -254,7 +258,7 @@ func (s *site) check() error {
 		p := s.runs[id]
 		n := s.nodes[p.node]
 		if n == nil || s.jobs[p.job] == nil {
-			return fmt.Errorf("%s of %s runs on %s, and one of them is gone", id, p.job, p.node)
+			return fmt.Errorf("%s of %s runs on %s, and the job or the node does not exist", id, p.job, p.node)
 		}
 		if devices[p.node] == nil {
 			devices[p.node], held[p.node] = map[int]*use{}, map[string]int64{}
@@ -276,7 +280,7 @@ func (s *site) check() error {
 					return fmt.Errorf("%s and %s both have node %s", id, other, p.node)
 				}
 				if !p.shape.Isolation.Beside(s.runs[other].shape.Isolation) {
-					return fmt.Errorf("%s and %s run on device %d of %s, and one of them wants to be alone", id, other, c.Device, p.node)
+					return fmt.Errorf("%s and %s run on device %d of %s, and one of them requests it exclusively", id, other, c.Device, p.node)
 				}
 			}
 			u.holders = append(u.holders, id)
@@ -288,7 +292,7 @@ func (s *site) check() error {
 	for _, name := range sorted(held) {
 		for _, l := range s.nodes[name].Resources {
 			if v := held[name][l.Name]; v > l.Capacity && !s.shrunk[name] {
-				return fmt.Errorf("what runs on %s holds %d of %s, it has %d", name, v, l.Name, l.Capacity)
+				return fmt.Errorf("the processes on %s hold %d of %s, and it has %d", name, v, l.Name, l.Capacity)
 			}
 		}
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestPromises lives 500 lives, the same ones every time. `make soak` lives others.
-func TestPromises(t *testing.T) {
+// TestInvariants runs 500 lives with fixed seeds. `make soak` runs lives with other
+// seeds.
+func TestInvariants(t *testing.T) {
 	const lives, steps = 500, 200
 	var total Counts
 	var wg sync.WaitGroup
@@ -45,7 +46,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// The same seed is the same life, or no failure could be replayed.
+// TestLivesRepeat checks that equal seeds give equal lives, so that a failure can be
+// replayed.
 func TestLivesRepeat(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		first, _ := Life{Seed: seed, Steps: 150}.Run()
@@ -56,13 +58,14 @@ func TestLivesRepeat(t *testing.T) {
 	}
 }
 
-// A binding that was sent to a node that is gone starts nothing on another node of the
-// same name, whether it is answered or the scheduler restarts.
-func TestBindingToANodeThatIsGone(t *testing.T) {
+// TestBindingToRemovedNode checks that a binding to a node that was removed starts no
+// task on a new node with the same name, whether it is answered or the scheduler
+// restarts.
+func TestBindingToRemovedNode(t *testing.T) {
 	for name, what := range map[string]func(*World) error{"answered": (*World).Answer, "restarted": (*World).Crash} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(10) { // some answers are refusals anyway
-				w := &World{site: newSite(), dice: roll(seed, 0), clock: 3600 * second, torn: map[string]int64{}, sent: map[string]*process{}}
+			for seed := range uint64(10) { // some bindings fail for other reasons
+				w := &World{site: newSite(), dice: newDice(seed, 0), clock: 3600 * second, torn: map[string]int64{}, sent: map[string]*process{}}
 				must := func(err error) {
 					t.Helper()
 					if err != nil {
@@ -70,19 +73,19 @@ func TestBindingToANodeThatIsGone(t *testing.T) {
 					}
 				}
 				must(w.boot())
-				must(w.report(enginetest.Node("n").CPU(8, "8Gi").Build()))
+				must(w.reportNode(enginetest.Node("n").CPU(8, "8Gi").Build()))
 				job := enginetest.Job("j").CPU(1000, "1Gi").Build()
 				w.site.jobs[job.ID] = job
-				must(w.tell(cluster.JobPut{Job: *job}))
+				must(w.apply(cluster.JobPut{Job: *job}))
 				out, err := w.run(engine.Options{Now: w.clock, Record: true})
 				must(err)
-				must(w.write(out.Changes...))
+				must(w.writeLog(out.Changes...))
 				if len(out.Decisions) != 1 {
 					t.Fatalf("seed %d: decided %v", seed, out.Decisions)
 				}
 				must(w.send(w.State.Task(out.Decisions[0].Task), &out.Decisions[0]))
-				must(w.lose("n"))
-				must(w.report(enginetest.Node("n").CPU(8, "8Gi").Build()))
+				must(w.removeNode("n"))
+				must(w.reportNode(enginetest.Node("n").CPU(8, "8Gi").Build()))
 				must(what(w))
 				must(w.Check())
 				if task := w.State.Job(job.ID).Tasks()[0]; len(w.site.runs) > 0 || task.Status != cluster.Pending {
@@ -93,12 +96,13 @@ func TestBindingToANodeThatIsGone(t *testing.T) {
 	}
 }
 
-// A broken promise is found, cut down to what matters, and replayed.
+// TestShrink checks that a failure is found and reduced to a few steps, and that its
+// command replays it.
 func TestShrink(t *testing.T) {
-	whole := happenings
-	defer func() { happenings = whole }()
-	happenings = append(slices.Clone(whole), happenings[0])
-	last := &happenings[len(happenings)-1]
+	whole := stepKinds
+	defer func() { stepKinds = whole }()
+	stepKinds = append(slices.Clone(whole), stepKinds[0])
+	last := &stepKinds[len(stepKinds)-1]
 	last.name, last.do = "two processes on one device", func(w *World) error {
 		for _, id := range sorted(w.site.runs) {
 			if p := *w.site.runs[id]; len(p.claims) > 0 && p.claims[0].Milli == cluster.Whole {

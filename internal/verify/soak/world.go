@@ -12,38 +12,40 @@ import (
 
 const second = int64(1_000_000_000)
 
-// World is a site, the engine that schedules it, and the engine's books.
+// World is a site, the engine that schedules it, and its State.
 type World struct {
 	State *cluster.State
 	Counts
 
-	site   *site
-	engine *engine.Engine
-	dice   dice
-	step   int
-	clock  int64
-	most   int  // jobs at a time
-	plain  bool // nobody is choosy: what keeps jobs apart is room alone
-	// restarts: whoever runs jobs starts gangs anew that have lost members;
-	// otherwise that is left to the scheduler.
-	restarts bool
-	// torn are the gangs that run below their minimum, because of what happened to
-	// them. From when on the scheduler has known: 0, not yet.
+	site    *site
+	engine  *engine.Engine
+	dice    dice
+	step    int
+	clock   int64
+	maxJobs int // the number of jobs at a time
+	// unconstrained worlds have no constraints such as selectors or taints: only room
+	// limits where tasks can be placed.
+	unconstrained bool
+	// restartsGangs says that a controller restarts gangs that fall below their
+	// minimum. Otherwise the scheduler has to evict or complete them.
+	restartsGangs bool
+	// torn maps the gangs that run below their minimum because of reported facts to the
+	// time of the first session that saw it, or 0 if none has.
 	torn map[string]int64
-	// sent are the bindings that were sent and not answered, by task.
+	// sent has the bindings that were sent and not answered, by task.
 	sent map[string]*process
 	log  log
-	// displaced are the jobs that tasks were evicted of for another, by both names.
+	// displaced has pairs of jobs: tasks of the second were evicted for the first.
 	displaced map[[2]string]bool
 }
 
-// newWorld makes a small cluster.
+// newWorld returns a small cluster.
 func newWorld(d dice) (*World, error) {
 	w := &World{site: newSite(), dice: d, clock: 3600 * second, torn: map[string]int64{}, sent: map[string]*process{}}
-	if w.most = 4 + d.Roll(13); w.chance(10) {
-		w.most += 8
+	if w.maxJobs = 4 + d.Roll(13); w.chance(10) {
+		w.maxJobs += 8
 	}
-	w.restarts, w.plain = w.chance(50), w.chance(60)
+	w.restartsGangs, w.unconstrained = w.chance(50), w.chance(60)
 	for _, q := range queues() {
 		w.site.queues[q.Name] = q
 	}
@@ -58,7 +60,7 @@ func newWorld(d dice) (*World, error) {
 	return w, nil
 }
 
-// boot starts a scheduler: all it knows is what is there.
+// boot starts a new scheduler, which knows only what it reads from the site.
 func (w *World) boot() (err error) {
 	if w.engine, err = engine.New(standard.Registry(), standard.Profile()); err != nil {
 		return err
@@ -66,20 +68,20 @@ func (w *World) boot() (err error) {
 	w.displaced = map[[2]string]bool{}
 	w.torn = map[string]int64{}
 	w.settleSent()
-	if w.State, err = w.site.books(); err != nil {
+	if w.State, err = w.site.rebuildState(); err != nil {
 		return fmt.Errorf("a new scheduler cannot take over: %w", err)
 	}
-	w.tear()
+	w.findTorn()
 	w.log = log{}
 	return w.compact()
 }
 
-// tell has the State make a change, and writes it down.
-func (w *World) tell(c cluster.Change) error {
+// apply applies a change to State and writes it to the log.
+func (w *World) apply(c cluster.Change) error {
 	if err := w.State.Apply(c); err != nil {
 		return fmt.Errorf("%s: %w", c.Kind(), err)
 	}
-	return w.write(c)
+	return w.writeLog(c)
 }
 
 // Crash ends the scheduler between two sessions and starts a new one.
@@ -88,18 +90,18 @@ func (w *World) Crash() error {
 	return w.boot()
 }
 
-// Pass lets time pass.
+// Pass advances the clock.
 func (w *World) Pass() error {
 	w.clock += pick(w, []int64{1, 10, 40, 120, 600}) * second
 	return nil
 }
 
-// chance is true so many times out of a hundred.
+// chance returns true with the given probability in percent.
 func (w *World) chance(percent int) bool { return w.dice.Roll(100) < percent }
 
 func pick[T any](w *World, list []T) T { return list[w.dice.Roll(len(list))] }
 
-// Restore has a job run somewhere already, as a dump would say.
+// Restore reports a job that already runs, as in a dump of a live cluster.
 func (w *World) Restore() error {
 	if err := w.AddJob(); err != nil || len(w.State.Pending()) == 0 || len(w.State.Nodes()) == 0 {
 		return err
@@ -112,26 +114,26 @@ func (w *World) Restore() error {
 	for _, t := range j.Tasks() {
 		n := pick(w, w.State.Nodes())
 		if slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return !t.Runs() }) {
-			continue // nobody can run yet where others are leaving or expected
+			continue // its room may still be held by releasing tasks, or is reserved
 		}
 		if claims, ok := n.Choose(t.Shape, nil); ok {
 			if err := w.State.CanRun(t, n, claims); err != nil {
 				return err
 			}
-			if err := w.tell(cluster.SeenOn(t, n, claims, started)); err != nil {
+			if err := w.apply(cluster.SeenOn(t, n, claims, started)); err != nil {
 				return err
 			}
 			if err := w.site.start(t, n.Name, claims, started); err != nil {
 				return err
 			}
-			w.site.shrunk[n.Name] = true // cores and memory are booked as they are
+			w.site.shrunk[n.Name] = true // the node may not have enough cores and memory
 		}
 	}
-	return w.whole()
+	return w.restartTorn()
 }
 
-// RemoveJob ends a job. Those that wait are given up more often than others end:
-// many can never be placed, and would fill the world.
+// RemoveJob removes a job. Pending jobs are removed more often than others, because
+// many of them can never be placed and would fill the cluster.
 func (w *World) RemoveJob() error {
 	jobs := w.State.Jobs()
 	if waiting := slices.DeleteFunc(w.State.Jobs(), func(j *cluster.Job) bool { return j.Chosen >= 0 }); len(waiting) > 0 && w.chance(60) {
@@ -143,17 +145,17 @@ func (w *World) RemoveJob() error {
 	return w.end(pick(w, jobs).ID)
 }
 
-// end takes a job away, with all that runs of it.
+// end removes a job and its processes.
 func (w *World) end(id string) error {
 	delete(w.site.jobs, id)
 	delete(w.torn, id)
-	w.site.drop(func(_ string, p *process) bool { return p.job == id })
+	w.site.removeProcesses(func(_ string, p *process) bool { return p.job == id })
 	maps.DeleteFunc(w.site.ended, func(_ string, gone cluster.TaskGone) bool { return gone.Task.Job == id })
 	maps.DeleteFunc(w.sent, func(_ string, p *process) bool { return p.job == id })
-	return w.tell(cluster.JobGone{Job: id})
+	return w.apply(cluster.JobGone{Job: id})
 }
 
-// endTask has a task that runs end, well or not.
+// endTask ends a running task, which succeeds or fails.
 func (w *World) endTask() error {
 	runs := slices.DeleteFunc(sorted(w.site.runs), func(id string) bool { return w.site.runs[id].leaving })
 	if len(runs) == 0 {
@@ -163,11 +165,11 @@ func (w *World) endTask() error {
 	gone := cluster.TaskGone{Task: w.site.runs[id].task, Ended: pick(w, []cluster.Status{cluster.Succeeded, cluster.Failed})}
 	delete(w.site.runs, id)
 	w.site.ended[id] = gone
-	return w.tell(gone)
+	return w.apply(gone)
 }
 
-// Leave lets tasks go that were evicted, some sooner than others: their room is
-// then really free. Now and then another task ends by itself.
+// Leave stops evicted tasks, some sooner than others, which frees their room.
+// Sometimes it also ends another task.
 func (w *World) Leave() error {
 	all := w.chance(50)
 	for _, id := range sorted(w.site.runs) {
@@ -176,7 +178,7 @@ func (w *World) Leave() error {
 			continue
 		}
 		delete(w.site.runs, id)
-		if err := w.tell(cluster.TaskSeen{Task: p.task}); err != nil {
+		if err := w.apply(cluster.TaskSeen{Task: p.task}); err != nil {
 			return err
 		}
 	}
@@ -185,14 +187,14 @@ func (w *World) Leave() error {
 			return err
 		}
 	}
-	return w.whole()
+	return w.restartTorn()
 }
 
-// whole has whoever runs jobs restart what runs below its minimum, if he does.
-// What only has promises is the engine's to put right.
-func (w *World) whole() error {
-	w.tear()
-	if !w.restarts {
+// restartTorn restarts the gangs that run below their minimum, if a controller does
+// that. A gang that has only reservations is left to the engine.
+func (w *World) restartTorn() error {
+	w.findTorn()
+	if !w.restartsGangs {
 		return nil
 	}
 	for _, j := range w.State.Jobs() {
@@ -207,18 +209,18 @@ func (w *World) whole() error {
 	return nil
 }
 
-// restart has a job start anew, in whichever form: what is reserved for it is
-// released, and what runs of it is told to stop.
+// restart stops a job so that it can be placed again with any alternative: its
+// reservations are withdrawn and its running tasks are stopped.
 func (w *World) restart(j *cluster.Job) error {
 	for _, t := range slices.Clone(j.Tasks()) {
 		if t.Landing() != nil {
-			if err := w.tell(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref(), Landing: true}}}); err != nil {
+			if err := w.apply(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref(), Landing: true}}}); err != nil {
 				return err
 			}
 		}
 		switch {
 		case t.Status == cluster.Nominated:
-			if err := w.tell(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref()}}}); err != nil {
+			if err := w.apply(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref()}}}); err != nil {
 				return err
 			}
 		case w.sent[t.ID] != nil:
@@ -229,7 +231,7 @@ func (w *World) restart(j *cluster.Job) error {
 			if err := w.site.stop(t); err != nil {
 				return err
 			}
-			if err := w.tell(cluster.TaskSeen{Task: t.Ref(), Node: t.Node.Name, Leaving: true}); err != nil {
+			if err := w.apply(cluster.TaskSeen{Task: t.Ref(), Node: t.Node.Name, Leaving: true}); err != nil {
 				return err
 			}
 		}
@@ -237,8 +239,8 @@ func (w *World) restart(j *cluster.Job) error {
 	return nil
 }
 
-// tear finds the gangs that something has happened to.
-func (w *World) tear() {
+// findTorn updates the gangs that run below their minimum.
+func (w *World) findTorn() {
 	for _, j := range w.State.Jobs() {
 		if !j.Running() || j.Stands() {
 			delete(w.torn, j.ID)
