@@ -5,10 +5,10 @@ import (
 	"strconv"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate/fit"
 	"github.com/berth-project/berth/internal/estimate/nodes"
 	"github.com/berth-project/berth/internal/explain"
-	"github.com/berth-project/berth/internal/numeral"
 	"github.com/berth-project/berth/internal/quantity"
 )
 
@@ -86,7 +86,7 @@ func (v *estimateView) headline() string {
 		s += ", " + v.Architecture
 	}
 	if v.MaxContext > 0 {
-		s += ", up to " + numeral.Thousands(v.MaxContext) + " tokens"
+		s += ", up to " + english.Thousands(v.MaxContext) + " tokens"
 	}
 	return s + "."
 }
@@ -94,13 +94,13 @@ func (v *estimateView) headline() string {
 func (v *estimateView) served() string {
 	s := "Served by " + v.Backend
 	if v.Context > 0 {
-		s += fmt.Sprintf(" with %s %s of %s tokens", numeral.Thousands(v.Sequences), numeral.Noun(v.Sequences, "sequence"), numeral.Thousands(v.Context))
+		s += fmt.Sprintf(" with %s %s of %s tokens", english.Thousands(v.Sequences), english.Noun(v.Sequences, "sequence"), english.Thousands(v.Context))
 	}
 	if v.PerToken > 0 {
-		s += fmt.Sprintf(", %s bytes per token", numeral.Thousands(int(v.PerToken)))
+		s += fmt.Sprintf(", %s bytes per token", english.Thousands(int(v.PerToken)))
 	}
 	if v.PerLateToken > 0 && v.PerLateToken < v.PerToken {
-		s += fmt.Sprintf(" and %s when the attention windows are full", numeral.Thousands(int(v.PerLateToken)))
+		s += fmt.Sprintf(" and %s when the attention windows are full", english.Thousands(int(v.PerLateToken)))
 	}
 	if v.KVBits != 16 {
 		s += fmt.Sprintf(" (%d bits per number)", v.KVBits)
@@ -124,7 +124,7 @@ func (v *estimateView) devices(p *program) {
 			used = quantity.Memory(r.Used) + " of " + quantity.Memory(r.Usable)
 		}
 		if r.Largest > 0 {
-			most = numeral.Thousands(r.Largest)
+			most = english.Thousands(r.Largest)
 			if !r.Fits {
 				most += " (" + parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers) + ")"
 			}
@@ -154,7 +154,7 @@ func (v *estimateView) devices(p *program) {
 		if tokens == 0 {
 			tokens = nodes.DefaultTokens
 		}
-		explain.Wrap(p.stdout, "WHOLE NODES is the number of nodes that one replica takes if it uses whole nodes, calculated for "+numeral.Thousands(tokens)+" tokens.", "", "  ", columns())
+		explain.Wrap(p.stdout, "WHOLE NODES is the number of nodes that one replica takes if it uses whole nodes, calculated for "+english.Thousands(tokens)+" tokens.", "", "  ", columns())
 	}
 	for i, w := range why {
 		if i == 0 {

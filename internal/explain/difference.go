@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -23,7 +23,7 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 			fmt.Fprintf(w, "  %s\n", line(i))
 		}
 		if more := n - mostMoves; more > 0 {
-			fmt.Fprintf(w, "  … and %s; -o json lists all\n", numeral.Count(more, "more task"))
+			fmt.Fprintf(w, "  … and %s; -o json lists all\n", english.Count(more, "more task"))
 		}
 		fmt.Fprintln(w)
 	}
@@ -71,5 +71,5 @@ func goingText(g *wire.Going) string {
 
 // Tally says how many tasks are placed and pending.
 func Tally(placed, pending int) string {
-	return fmt.Sprintf("%s placed, %d pending", numeral.Count(placed, "task"), pending)
+	return fmt.Sprintf("%s placed, %d pending", english.Count(placed, "task"), pending)
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 )
 
@@ -26,7 +26,7 @@ func (r *Report) endedText(w io.Writer) {
 			}
 		}
 		if n := len(tasks); n > 0 {
-			wrapped(w, fmt.Sprintf("%d of %s "+s.text, n, numeral.Count(r.Notes.Tasks, "task"), List(tasks, most)), "", "  ")
+			wrapped(w, fmt.Sprintf("%d of %s "+s.text, n, english.Count(r.Notes.Tasks, "task"), List(tasks, most)), "", "  ")
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -237,9 +237,9 @@ func dearer(c, than *engine.Cost) string {
 	x, y := strongest(c.Tasks), strongest(than.Tasks)
 	switch {
 	case x < y && y < len(tiers):
-		return fmt.Sprintf("%s of %s queues instead of %s queues", numeral.Count(c.Tasks[x], "task"), tiers[x], tiers[y])
+		return fmt.Sprintf("%s of %s queues instead of %s queues", english.Count(c.Tasks[x], "task"), tiers[x], tiers[y])
 	case x < y:
-		return fmt.Sprintf("%s of %s queues would be evicted", numeral.Count(c.Tasks[x], "task"), tiers[x])
+		return fmt.Sprintf("%s of %s queues would be evicted", english.Count(c.Tasks[x], "task"), tiers[x])
 	case c.Highest > than.Highest:
 		return fmt.Sprintf("the highest priority is %d instead of %d", c.Highest, than.Highest)
 	case c.VictimCost > than.VictimCost:
@@ -247,13 +247,13 @@ func dearer(c, than *engine.Cost) string {
 	case c.Beyond > than.Beyond:
 		return fmt.Sprintf("%s would be freed without need instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
 	case total(c.Tasks) > total(than.Tasks):
-		return fmt.Sprintf("%s instead of %d", numeral.Count(total(c.Tasks), "task"), total(than.Tasks))
+		return fmt.Sprintf("%s instead of %d", english.Count(total(c.Tasks), "task"), total(than.Tasks))
 	case c.Jobs > than.Jobs:
 		return "a workload would be evicted as a whole"
 	case c.Youngest < than.Youngest && total(c.Tasks) > 0:
 		return "that has run for longer"
 	case c.Moved > than.Moved:
-		return fmt.Sprintf("%s would move instead of %d", numeral.Count(c.Moved, "task"), than.Moved)
+		return fmt.Sprintf("%s would move instead of %d", english.Count(c.Moved, "task"), than.Moved)
 	case c.Priority > than.Priority:
 		return fmt.Sprintf("the priorities add up to %d instead of %d", c.Priority, than.Priority)
 	case c.MovedCost > than.MovedCost:

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 )
 
 // mostGrounds is how many different grounds are given for the victims of one plan.
@@ -54,7 +54,7 @@ func (r *Report) displaced(w io.Writer) {
 			o := &r.Notes.Displaced[n]
 			text := o.Workload + " from " + List(o.Nodes, 2)
 			if len(o.Tasks) < o.total {
-				text = fmt.Sprintf("%s of %s from %s", numeral.Count(len(o.Tasks), "task"), o.Workload, List(o.Nodes, 2))
+				text = fmt.Sprintf("%s of %s from %s", english.Count(len(o.Tasks), "task"), o.Workload, List(o.Nodes, 2))
 			}
 			if len(o.Landing) > 0 {
 				text += " to " + List(o.Landing, 2)

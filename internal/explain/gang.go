@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -44,7 +44,7 @@ func domainsText(a *engine.Attempt) string {
 }
 
 func lacksText(nodes int) string {
-	return numeral.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
+	return english.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
 }
 
 // domainLines are a line for each domain, best first.
@@ -52,7 +52,7 @@ func domainLines(a *engine.Attempt) []string {
 	var out []string
 	for i := range a.Domains {
 		d := &a.Domains[i]
-		line := fmt.Sprintf("− %s (%s)  room for %d of %d", d.Value, numeral.Count(d.Nodes, "node"), d.Fits, a.Min)
+		line := fmt.Sprintf("− %s (%s)  room for %d of %d", d.Value, english.Count(d.Nodes, "node"), d.Fits, a.Min)
 		if d.Lacks > 0 {
 			line += ", " + lacksText(d.Lacks)
 		}

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 )
 
@@ -13,7 +13,7 @@ func (r *Report) groupText(w io.Writer) {
 	c := r.Report.Group
 	wrapped(w, fmt.Sprintf("Group %s, score %s: %s", r.Notes.Group, quantity.Decimal(c.Score, 1), Scores(c.Scores)), "  ", "    ")
 	if next := c.RunnerUp; next != nil {
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s, with %s, %s", numeral.Count(c.Others, "other group"), r.Notes.RunnerUp, quantity.Decimal(next.Score, 1),
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s, with %s, %s", english.Count(c.Others, "other group"), r.Notes.RunnerUp, quantity.Decimal(next.Score, 1),
 			against(next.Scores, c.Scores, "the first by product, memory and count wins")), "    ", "      ")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -30,7 +30,7 @@ func Await(r *wire.Refusal, nodes int) {
 	}
 	r.Awaits, r.Permanent = nodes, false
 	r.Cure = append([]string{engine.Wait.String()}, r.Cure...)
-	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + numeral.Count(nodes, "node") + " to be made"
+	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + english.Count(nodes, "node") + " to be made"
 }
 
 // Message says in one line why the job was refused, with numbers:
@@ -175,13 +175,13 @@ func subjects(misses []*engine.Miss) string {
 // onceText says when a node group would fit.
 func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
 	if t := a.Unheld(); t != nil {
-		text := "once more of its " + numeral.Count(g.Nodes, "node") + " can be used"
+		text := "once more of its " + english.Count(g.Nodes, "node") + " can be used"
 		if misses := missesOf(a, t); len(misses) > 0 {
 			text += " (" + ph.words(&misses[0].Rejection, misses) + ")"
 		}
 		return text
 	}
-	return "with more of its " + numeral.Count(g.Nodes, "node") + " free"
+	return "with more of its " + english.Count(g.Nodes, "node") + " free"
 }
 
 // groupsText says what each filter rejected: nodes first, then node groups.
@@ -192,7 +192,7 @@ func (ph Phrases) groupsText(a *engine.Attempt) string {
 		if t.Cure.Transient() {
 			continue // these nodes count when groups are judged
 		}
-		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, numeral.Count(t.Nodes, "node"), t.Reason)
+		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, english.Count(t.Nodes, "node"), t.Reason)
 		if d := ph.detail(missesOf(a, t)); d != "" {
 			s += ": " + d
 		}

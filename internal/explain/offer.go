@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 )
 
@@ -52,7 +52,7 @@ func Offer(s *cluster.State, shape *cluster.Shape) string {
 		return "No device that it may use has memory free."
 	}
 	return fmt.Sprintf("Most memory free now: %s on one device (%s, %s), %s on one node (%s, %s), %s on all %s together.",
-		quantity.Memory(onDevice), device.ID, device.Product, quantity.Memory(onNode), node, numeral.Count(devices, "device"), quantity.Memory(onProduct), product)
+		quantity.Memory(onDevice), device.ID, device.Product, quantity.Memory(onNode), node, english.Count(devices, "device"), quantity.Memory(onProduct), product)
 }
 
 // Foreign says how much memory is used by processes that Berth did not place, on devices

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 )
 
@@ -157,7 +157,7 @@ func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
 		fmt.Fprintf(w, "  %s  %s\n", pad(name, columns), strings.TrimRight(r.look+r.note, " "))
 	}
 	if hidden > 0 {
-		fmt.Fprintf(w, "  … and %s that look otherwise\n", numeral.Count(hidden, "more node"))
+		fmt.Fprintf(w, "  … and %s that look otherwise\n", english.Count(hidden, "more node"))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 )
 
@@ -47,7 +47,7 @@ func (ph Phrases) protectedText(s *cluster.State, p engine.Purpose, all []engine
 		}
 		many := strconv.Itoa(x.Count)
 		if i == 0 {
-			many = numeral.Count(x.Count, "workload")
+			many = english.Count(x.Count, "workload")
 		}
 		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.clause(s, p, x.Reason, x.Jobs), list))
 	}

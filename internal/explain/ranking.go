@@ -5,14 +5,14 @@ import (
 	"io"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
 
 // RankingTitle is "model/chat: 2 of 4 replicas are kept".
 func RankingTitle(r *wire.Ranking) string {
-	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, numeral.Count(len(r.Replicas), "replica"), keptText(r))
+	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, english.Count(len(r.Replicas), "replica"), keptText(r))
 }
 
 func keptText(r *wire.Ranking) string { return ifOne(r.Desired, "is kept", "are kept") }
@@ -50,7 +50,7 @@ func (r *Report) ranked(w io.Writer) {
 			verb = "Retired"
 		}
 		text := fmt.Sprintf("%s: %d of %s of %s %s, and it ranks %d with %s", verb, r.Ranking.Desired,
-			numeral.Count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, keptText(r.Ranking), i+1, quantity.Decimal(x.Score, 1))
+			english.Count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, keptText(r.Ranking), i+1, quantity.Decimal(x.Score, 1))
 		if len(x.Scores) > 0 {
 			text += " (" + Scores(x.Scores) + ")"
 		}

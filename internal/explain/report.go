@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -39,7 +39,7 @@ func (r *Report) Text(w io.Writer) {
 		}
 		return
 	case r.Refusal.Surplus:
-		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), numeral.Count(r.Notes.Tasks, "task"), r.Refusal.Reason, r.waiting())
+		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), english.Count(r.Notes.Tasks, "task"), r.Refusal.Reason, r.waiting())
 		r.displaced(w)
 	default:
 		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
@@ -66,7 +66,7 @@ func (r *Report) Text(w io.Writer) {
 // modelText says how many replicas of a model are placed, and its remarks.
 func (r *Report) modelText(w io.Writer) {
 	if s := r.Set; s != nil && s.Desired > 1 {
-		fmt.Fprintf(w, "%d of %s of %s %s placed.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "is", "are"))
+		fmt.Fprintf(w, "%d of %s of %s %s placed.\n", s.Placed, english.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "is", "are"))
 	}
 	sentences(w, "", r.Remarks...)
 }
@@ -74,7 +74,7 @@ func (r *Report) modelText(w io.Writer) {
 func (r *Report) waiting() string {
 	switch {
 	case r.Refusal.Awaits > 0:
-		return "It waits for " + numeral.Count(r.Refusal.Awaits, "node") + " to be made."
+		return "It waits for " + english.Count(r.Refusal.Awaits, "node") + " to be made."
 	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}
@@ -93,7 +93,7 @@ func (r *Report) funnelText(w io.Writer) {
 		return
 	}
 	width := len(strconv.Itoa(r.Nodes))
-	fmt.Fprintf(w, "  %s\n", numeral.Count(r.Nodes, "node"))
+	fmt.Fprintf(w, "  %s\n", english.Count(r.Nodes, "node"))
 	stepLines(w, "  ", r.Funnel, width)
 	left := r.Nodes
 	for _, s := range r.Funnel {
@@ -210,7 +210,7 @@ func (r *Report) placed(w io.Writer) {
 	case running == 0:
 		fmt.Fprintf(w, "Placed%s: %s.\n", as, share(fresh, r.Notes.Tasks))
 	default:
-		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, numeral.Count(r.Notes.Tasks, "task"), running)
+		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, english.Count(r.Notes.Tasks, "task"), running)
 	}
 	if r.Group != nil {
 		r.groupText(w)
@@ -219,7 +219,7 @@ func (r *Report) placed(w io.Writer) {
 	const most = 8
 	for i, p := range r.Placements {
 		if i == most {
-			fmt.Fprintf(w, "\n  … and %s\n", numeral.Count(len(r.Placements)-most, "more task"))
+			fmt.Fprintf(w, "\n  … and %s\n", english.Count(len(r.Placements)-most, "more task"))
 			break
 		}
 		placementText(w, &p)
@@ -236,7 +236,7 @@ func share(n, total int) string {
 	case n == total:
 		return fmt.Sprintf("all %d tasks", n)
 	}
-	return fmt.Sprintf("%d of %s", n, numeral.Count(total, "task"))
+	return fmt.Sprintf("%d of %s", n, english.Count(total, "task"))
 }
 
 // PodTask is the name of the only task of a pod. Texts leave it out.
@@ -245,7 +245,7 @@ const PodTask = "0"
 func placementText(w io.Writer, p *wire.Placement) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
-		where += ", " + numeral.Noun(len(p.Devices), "device") + " " + Indexes(p.Devices)
+		where += ", " + english.Noun(len(p.Devices), "device") + " " + Indexes(p.Devices)
 	}
 	switch {
 	case p.Promised && len(p.WaitsFor) > 0:
@@ -270,7 +270,7 @@ func placementText(w io.Writer, p *wire.Placement) {
 	case p.RunnerUp == nil:
 		fmt.Fprintln(w, "    no other node was feasible")
 	default:
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", numeral.Count(p.Others, "other node"), p.RunnerUp.Node, quantity.Decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", english.Count(p.Others, "other node"), p.RunnerUp.Node, quantity.Decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}
 }
 

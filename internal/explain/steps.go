@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -81,10 +81,10 @@ func (ph Phrases) groupLines(a *engine.Attempt) []string {
 // formsText lists, for each form, how many nodes each plugin rejected.
 func (r *Report) formsText(w io.Writer) {
 	const most = 6
-	fmt.Fprintf(w, "Tried in this order, on %s:\n", numeral.Count(r.Nodes, "node"))
+	fmt.Fprintf(w, "Tried in this order, on %s:\n", english.Count(r.Nodes, "node"))
 	for i, t := range r.Forms {
 		if i == most {
-			fmt.Fprintf(w, "  … and %s\n", numeral.Count(len(r.Forms)-most, "more form"))
+			fmt.Fprintf(w, "  … and %s\n", english.Count(len(r.Forms)-most, "more form"))
 			break
 		}
 		fmt.Fprintf(w, "  %s\n", t.Form)

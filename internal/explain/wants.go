@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -64,10 +64,10 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // formText describes one form of a job, role by role.
 func formText(alt *cluster.Alternative) string {
 	if w := alt.Whole; w != nil {
-		text := "whole nodes of one group for " + numeral.Count(w.Replicas, "replica")
+		text := "whole nodes of one group for " + english.Count(w.Replicas, "replica")
 		switch {
 		case w.Only != nil: // the job is one replica of a set
-			text = numeral.Count(w.NodesPerReplica, "whole node") + " of " + w.Only.String()
+			text = english.Count(w.NodesPerReplica, "whole node") + " of " + w.Only.String()
 		case w.NodesPerReplica > 1:
 			text += fmt.Sprintf(", %d nodes each", w.NodesPerReplica)
 		}
@@ -133,7 +133,7 @@ func needText(s *cluster.Shape) string {
 		} else if len(n.Products) == 1 {
 			what = n.Products[0] + " device"
 		}
-		text := numeral.Count(n.Devices, what)
+		text := english.Count(n.Devices, what)
 		each := ""
 		if n.Devices > 1 {
 			each = " each"

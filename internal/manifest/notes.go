@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/convert"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/phrase"
 )
 
@@ -116,7 +116,7 @@ func (t tally) note(notes []string, what, kind string) []string {
 	if len(t) > few {
 		names += ", …"
 	}
-	return append(notes, fmt.Sprintf("%s %s: %s", numeral.Count(len(t), kind), what, names))
+	return append(notes, fmt.Sprintf("%s %s: %s", english.Count(len(t), kind), what, names))
 }
 
 // tallies are the names of objects of one kind by the messages of their notes.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate/instance"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // Labels, annotations and the taint of nodes that a provisioner makes for a model.
@@ -39,12 +39,12 @@ type Provision struct {
 
 // String says it in a sentence.
 func (v Provision) String() string {
-	nodes := fmt.Sprintf("%s wants %s of %s, %d for each replica; %d ready", v.Model, numeral.Count(v.Wanted, "node"), v.InstanceType, v.PerReplica, v.Ready)
+	nodes := fmt.Sprintf("%s wants %s of %s, %d for each replica; %d ready", v.Model, english.Count(v.Wanted, "node"), v.InstanceType, v.PerReplica, v.Ready)
 	switch {
 	case v.Create > 0:
-		return fmt.Sprintf("%s: %s to create.", nodes, numeral.Count(v.Create, "NodeClaim"))
+		return fmt.Sprintf("%s: %s to create.", nodes, english.Count(v.Create, "NodeClaim"))
 	case len(v.Remove) > 0:
-		return fmt.Sprintf("%s: %s to remove, %s.", nodes, numeral.Count(len(v.Remove), "NodeClaim"), strings.Join(v.Remove, ", "))
+		return fmt.Sprintf("%s: %s to remove, %s.", nodes, english.Count(len(v.Remove), "NodeClaim"), strings.Join(v.Remove, ", "))
 	}
 	return nodes + "."
 }

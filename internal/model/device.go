@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate/backend"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // oneNode lays a replica out on devices of one node.
@@ -74,7 +74,7 @@ func (o *oneNode) stages(sizes []int, widest int) []Form {
 // on is the form with so much parallelism, followed by those on one slice.
 func (o *oneNode) on(tensor, pipeline int) []Form {
 	n := tensor * pipeline
-	f := Form{Name: numeral.Count(n, "device") + division(tensor, pipeline), Tensor: tensor, Pipeline: pipeline, Devices: n, Nodes: 1}
+	f := Form{Name: english.Count(n, "device") + division(tensor, pipeline), Tensor: tensor, Pipeline: pipeline, Devices: n, Nodes: 1}
 	if why := o.par.divides(tensor); why != "" {
 		return []Form{left(f, "%s", why)}
 	}

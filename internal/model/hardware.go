@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate/backend"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // Fleet is the devices of a cluster, looked at once for many models. It is not
@@ -149,7 +149,7 @@ func (h *hardware) gives(n int, c backend.Claim) string {
 	case product == "" && n == 1:
 		return "no node has a device that it runs on"
 	case product == "":
-		return fmt.Sprintf("no node has %s that it runs on", numeral.Count(n, "device"))
+		return fmt.Sprintf("no node has %s that it runs on", english.Count(n, "device"))
 	case c.Within(most) < c.Static:
 		return fmt.Sprintf("weights and KV cache take %s of each device and may fill %s of it, and the largest, %s, gives them %s",
 			gib(c.Static), percent(c.Fraction), product, gib(c.Within(most)))
@@ -184,13 +184,13 @@ func (h *hardware) holds(devices int, l cluster.Layers) string {
 	}
 	switch {
 	case name == "":
-		return fmt.Sprintf("no node has %s that it runs on", numeral.Count(max(1, devices), "device"))
+		return fmt.Sprintf("no node has %s that it runs on", english.Count(max(1, devices), "device"))
 	case most >= least:
 		return ""
 	case l.Total == 1: // nothing is divided
 		return fmt.Sprintf("one device must give %s, and none has so much", gib(l.Fixed+l.Bytes))
 	}
-	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", numeral.Count(least, "layer"), min(most, l.Total), name)
+	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", english.Count(least, "layer"), min(most, l.Total), name)
 }
 
 // onSlices are the forms like this one on one slice of each profile that holds it.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate/backend"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // Plan is what becomes of a model on a cluster.
@@ -50,7 +50,7 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 	remarks, replicas := slices.Concat(own.Remarks, p.remarks()), own.replicas()
 	if n := tasks(kept, own.Place.Cells) * len(replicas); n > MostTasks {
 		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s are %s tasks to choose from, and %s are the most: ask for fewer, or for the parallelism that is meant",
-			numeral.Count(len(replicas), "replica"), numeral.Count(len(kept), "form"), numeral.Thousands(n), numeral.Thousands(MostTasks))}
+			english.Count(len(replicas), "replica"), english.Count(len(kept), "form"), english.Thousands(n), english.Thousands(MostTasks))}
 	}
 	for _, r := range replicas {
 		j := p.job(r, kept)
@@ -66,7 +66,7 @@ func (s *Spec) sensible() error {
 		return nil
 	}
 	if a := s.Source.Architecture; a != nil && a.MaxContext > 0 && s.Serve.Context > a.MaxContext {
-		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", s.Source.Name, numeral.Thousands(a.MaxContext), numeral.Thousands(s.Serve.Context))}
+		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", s.Source.Name, english.Thousands(a.MaxContext), english.Thousands(s.Serve.Context))}
 	}
 	if s.layered() && (s.Serve.Tensor > 0 || s.Serve.Pipeline > 0) {
 		n := max(1, s.Serve.Tensor) * max(1, s.Serve.Pipeline)

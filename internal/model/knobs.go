@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/nodes"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // Knob is one line along which a model could ask for less, or allow more. The
@@ -109,7 +109,7 @@ func (s *Spec) context() []Knob {
 		tokens := (i + 1) * step
 		changed := *s
 		changed.Serve.Context = tokens
-		return fmt.Sprintf("with context ≤ %s instead of %s", numeral.Thousands(tokens), numeral.Thousands(now)), 20 + 60*(now-tokens)/now, &changed
+		return fmt.Sprintf("with context ≤ %s instead of %s", english.Thousands(tokens), english.Thousands(now)), 20 + 60*(now-tokens)/now, &changed
 	}}}
 }
 
@@ -121,7 +121,7 @@ func (s *Spec) sequences() []Knob {
 	return []Knob{{now - 1, func(i int) (string, int, *Spec) {
 		changed := *s
 		changed.Serve.Sequences = i + 1
-		return fmt.Sprintf("with %s at once instead of %s", numeral.Count(i+1, "sequence"), numeral.Thousands(now)), 20 + 60*(now-i-1)/now, &changed
+		return fmt.Sprintf("with %s at once instead of %s", english.Count(i+1, "sequence"), english.Thousands(now)), 20 + 60*(now-i-1)/now, &changed
 	}}}
 }
 
@@ -131,6 +131,6 @@ func (s *Spec) fewer() Knob {
 		changed := *s
 		changed.Replicas = i + 1
 		changed.There = slices.Clone(s.There)
-		return fmt.Sprintf("with %s instead of %s", numeral.Count(i+1, "replica"), numeral.Thousands(s.Replicas)), 20 + 100*(s.Replicas-i-1)/s.Replicas, &changed
+		return fmt.Sprintf("with %s instead of %s", english.Count(i+1, "replica"), english.Thousands(s.Replicas)), 20 + 100*(s.Replicas-i-1)/s.Replicas, &changed
 	}}
 }

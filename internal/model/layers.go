@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // byLayers lays a replica out layer by layer.
@@ -36,7 +36,7 @@ func (b *byLayers) forms() []Form {
 	if devices != 1 {
 		name := "several devices"
 		if devices > 1 {
-			name = numeral.Count(devices, "device")
+			name = english.Count(devices, "device")
 		}
 		out = append(out, b.onDevices(name, devices, 0, l))
 	}
@@ -72,7 +72,7 @@ func (b *byLayers) onNodes(l cluster.Layers) []Form {
 	}
 	ways := b.ways(l)
 	if n := b.spec.Place.Devices; len(ways) == 0 && n > 0 {
-		return []Form{left(f, "%s of one product cannot be divided evenly over several nodes so that they hold it", numeral.Count(n, "device"))}
+		return []Form{left(f, "%s of one product cannot be divided evenly over several nodes so that they hold it", english.Count(n, "device"))}
 	} else if len(ways) == 0 {
 		return []Form{left(f, "no device holds a single layer of %s", gib(l.Fixed+l.Bytes))}
 	}

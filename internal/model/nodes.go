@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 )
 
 // MostNodes bounds the nodes that one replica is spread over, and MostTasks the
@@ -64,13 +64,13 @@ func (v *severalNodes) spread(g *cluster.Group) Form {
 		stages = each / tensor
 		if s.Serve.Pipeline > 0 {
 			if s.Serve.Pipeline%stages != 0 || s.Serve.Pipeline/stages < 2 {
-				return left(f, "%s are not divided evenly over nodes of %d", numeral.Count(tensor*s.Serve.Pipeline, "device"), each)
+				return left(f, "%s are not divided evenly over nodes of %d", english.Count(tensor*s.Serve.Pipeline, "device"), each)
 			}
 			from, to = s.Serve.Pipeline/stages, s.Serve.Pipeline/stages
 		}
 	case s.Place.Devices > 0:
 		if s.Place.Devices%each != 0 || s.Place.Devices/each < 2 {
-			return left(f, "%s are not divided evenly over nodes of %d", numeral.Count(s.Place.Devices, "device"), each)
+			return left(f, "%s are not divided evenly over nodes of %d", english.Count(s.Place.Devices, "device"), each)
 		}
 		from, to = s.Place.Devices/each, s.Place.Devices/each
 	}
@@ -89,7 +89,7 @@ func (v *severalNodes) spread(g *cluster.Group) Form {
 		}
 		has := v.have.given(g, c.Share)
 		if has < c.Enough {
-			problem = fmt.Sprintf("on %s each device would need %s and gives %s", numeral.Count(nodes, "node"), gib(c.Enough), gib(has))
+			problem = fmt.Sprintf("on %s each device would need %s and gives %s", english.Count(nodes, "node"), gib(c.Enough), gib(has))
 			continue
 		}
 		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, key, tensor, stages*nodes)
@@ -103,7 +103,7 @@ func (v *severalNodes) spread(g *cluster.Group) Form {
 		return f
 	}
 	if problem == "" {
-		problem = fmt.Sprintf("%s cannot be divided over %s", numeral.Count(v.par.layers(), "layer"), numeral.Count(from, "node"))
+		problem = fmt.Sprintf("%s cannot be divided over %s", english.Count(v.par.layers(), "layer"), english.Count(from, "node"))
 	}
 	return left(f, "%s", problem)
 }

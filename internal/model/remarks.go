@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // remarks say what the model needs, which forms were left out and what was taken
@@ -76,7 +76,7 @@ func (s *Spec) tokens() string {
 		return ""
 	}
 	if n := s.Serve.Sequences; n > 1 {
-		return fmt.Sprintf(" for %d × %s tokens", n, numeral.Thousands(context))
+		return fmt.Sprintf(" for %d × %s tokens", n, english.Thousands(context))
 	}
-	return fmt.Sprintf(" for %s tokens", numeral.Thousands(context))
+	return fmt.Sprintf(" for %s tokens", english.Thousands(context))
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate/instance"
 	"github.com/berth-project/berth/internal/estimate/nodes"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // wholeNodes lays replicas out on all devices of as many nodes of one group as each
@@ -132,7 +132,7 @@ func (w *wholeNodes) plan(key cluster.Key) (nodes.Plan, error) {
 		}
 	}
 	if plan.Nodes > MostNodes {
-		return plan, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", numeral.Thousands(plan.Nodes), MostNodes)
+		return plan, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", english.Thousands(plan.Nodes), MostNodes)
 	}
 	return plan, nil
 }
@@ -213,7 +213,7 @@ func (w *wholeNodes) on(key cluster.Key, perReplica int, plan *nodes.Plan) Form 
 	if key.Combines() {
 		f.Pipeline = perReplica * key.Count / f.Tensor
 	}
-	f.Name = fmt.Sprintf("%s of %s%s", numeral.Count(perReplica, "whole node"), key, division(f.Tensor, f.Pipeline))
+	f.Name = fmt.Sprintf("%s of %s%s", english.Count(perReplica, "whole node"), key, division(f.Tensor, f.Pipeline))
 	f.whole = &cluster.WholeNodes{Replicas: max(1, w.spec.Replicas), NodesPerReplica: perReplica, Only: &key}
 	if plan != nil {
 		f.Each = plan.Need / cluster.Bytes(max(1, plan.GPUs))

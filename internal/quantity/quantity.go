@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 )
 
 var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
@@ -74,12 +74,12 @@ func Of(q engine.Quantity, decimals int) string {
 		if q.Value%1000 != 0 {
 			return strconv.FormatInt(q.Value, 10) + "m cores"
 		}
-		return numeral.Count(q.Value/1000, "core")
+		return english.Count(q.Value/1000, "core")
 	case engine.Devices:
 		if q.Value%1000 != 0 {
 			return Fraction(q.Value) + " devices"
 		}
-		return numeral.Count(q.Value/1000, "device")
+		return english.Count(q.Value/1000, "device")
 	}
 	return ""
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/explain"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 const (
@@ -73,7 +73,7 @@ func (c *Course) Picture(w io.Writer, style explain.Style, wide bool) {
 }
 
 func (p *painter) head() string {
-	s := fmt.Sprintf("%s, %s of %s", strings.Replace(strings.TrimSuffix(Stamp(p.Start), "Z"), "T", " ", 1)+" UTC", numeral.Count(p.Cycle, "cycle"), Span(p.Every))
+	s := fmt.Sprintf("%s, %s of %s", strings.Replace(strings.TrimSuffix(Stamp(p.Start), "Z"), "T", " ", 1)+" UTC", english.Count(p.Cycle, "cycle"), Span(p.Every))
 	if p.Settled {
 		s += fmt.Sprintf("; settled after cycle %d, at %s", p.Rest(), p.time(p.Rest()))
 	} else if p.Wake > 0 {
@@ -217,6 +217,6 @@ func (p *painter) rows(n int) int {
 
 func (p *painter) printHidden(w io.Writer, n int, noun string) {
 	if n > 0 {
-		fmt.Fprintf(w, "  … and %s; -o wide shows all\n", numeral.Count(n, "more "+noun))
+		fmt.Fprintf(w, "  … and %s; -o wide shows all\n", english.Count(n, "more "+noun))
 	}
 }

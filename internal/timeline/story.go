@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/explain"
-	"github.com/berth-project/berth/internal/numeral"
 )
 
 // maxLines is the number of events that are shown if wide is not set.
@@ -37,7 +37,7 @@ func (c *Course) Story(w io.Writer, style explain.Style, wide bool) {
 		}
 	}
 	if hidden > 0 {
-		fmt.Fprintf(w, "… and %s; -o wide shows all\n", numeral.Count(hidden, "more event"))
+		fmt.Fprintf(w, "… and %s; -o wide shows all\n", english.Count(hidden, "more event"))
 	}
 	if lines > 0 {
 		fmt.Fprintln(w)
@@ -89,7 +89,7 @@ func (p *painter) sentences(f *Frame) []string {
 		case "Evict":
 			subject, verb := a.workload, "is"
 			if tasks[a] < len(l.Job.Tasks()) {
-				subject = numeral.Count(tasks[a], "task") + " of " + a.workload
+				subject = english.Count(tasks[a], "task") + " of " + a.workload
 				if tasks[a] > 1 {
 					verb = "are"
 				}
@@ -100,7 +100,7 @@ func (p *painter) sentences(f *Frame) []string {
 		default:
 			before := l.Mark(f.Cycle - 1)
 			if before == Running || before == Part {
-				add("%s grows by %s on %s", a.workload, numeral.Count(tasks[a], "task"), where)
+				add("%s grows by %s on %s", a.workload, english.Count(tasks[a], "task"), where)
 			} else {
 				add("%s starts on %s", a.workload, where)
 			}
@@ -120,7 +120,7 @@ func (s Summary) Text(w io.Writer) {
 			parts = append(parts, strconv.Itoa(x.n)+" "+x.text)
 		}
 	}
-	line := numeral.Count(s.Arrived+s.Coming, "workload")
+	line := english.Count(s.Arrived+s.Coming, "workload")
 	if len(parts) > 0 {
 		line += ": " + strings.Join(parts, ", ")
 	}
@@ -137,7 +137,7 @@ func (s Summary) Text(w io.Writer) {
 		fmt.Fprintf(w, "devices: %s %% in use, %s of %s device-hours\n", number(s.Utilization*100), number(s.DeviceHours), number(s.Offered))
 	}
 	if s.Evictions > 0 {
-		fmt.Fprintf(w, "evictions: %s, %s device-hours of work lost\n", numeral.Count(s.Evictions, "task"), number(s.Lost))
+		fmt.Fprintf(w, "evictions: %s, %s device-hours of work lost\n", english.Count(s.Evictions, "task"), number(s.Lost))
 	}
 }
 

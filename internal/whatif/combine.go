@@ -6,8 +6,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/explain"
-	"github.com/berth-project/berth/internal/numeral"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -200,7 +200,7 @@ func boundedText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
 	edit(&is)
 	var out []string
 	if is.Need.Devices != was.Need.Devices {
-		out = append(out, numeral.Count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
+		out = append(out, english.Count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
 	}
 	if is.Need.Memory != was.Need.Memory {
 		out = append(out, quantity.Memory(is.Need.Memory)+" per device instead of "+quantity.Memory(was.Need.Memory))

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/explain"
-	"github.com/berth-project/berth/internal/numeral"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -52,7 +52,7 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	if whole := form.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{wire.SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
+			return &change{wire.SmallerAsk, fmt.Sprintf("with %s", english.Count(i+1, "replica")), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
 				fewer := *form.Whole
 				fewer.Replicas = i + 1
 				form.Whole = &fewer
@@ -80,7 +80,7 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{wire.SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
+		return &change{wire.SmallerAsk, fmt.Sprintf("with %s%s", english.Count(i+1, "device"), each), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
 		})}
 	}

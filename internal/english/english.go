@@ -1,5 +1,5 @@
-// Package numeral writes numbers of things.
-package numeral
+// Package english forms English text: nouns in singular and plural, numbers with separators, and lists.
+package english
 
 import "strconv"
 

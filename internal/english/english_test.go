@@ -1,14 +1,14 @@
-package numeral_test
+package english_test
 
 import (
 	"testing"
 
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/english"
 )
 
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{0: "0 nodes", 1: "1 node", 2: "2 nodes", -1: "-1 nodes", 1000: "1000 nodes"} {
-		if got := numeral.Count(n, "node"); got != want {
+		if got := english.Count(n, "node"); got != want {
 			t.Errorf("%d: got %q, want %q", n, got, want)
 		}
 	}
@@ -16,7 +16,7 @@ func TestCount(t *testing.T) {
 
 func TestThousands(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 131072: "131,072", 1234567: "1,234,567"} {
-		if got := numeral.Thousands(n); got != want {
+		if got := english.Thousands(n); got != want {
 			t.Errorf("%d: got %q, want %q", n, got, want)
 		}
 	}
