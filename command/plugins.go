@@ -2,8 +2,6 @@ package command
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,27 +60,4 @@ func (p *program) arguments(plugin string) error {
 	}
 	grid(p.stdout, rows)
 	return nil
-}
-
-// Version is the version that "berth version" prints. The build of a release sets
-// it; if it is empty, the version of the module is printed.
-var Version = ""
-
-func (p *program) version() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := Version
-			if info, ok := debug.ReadBuildInfo(); v == "" && ok {
-				v = info.Main.Version
-			}
-			if v == "" {
-				v = "(devel)"
-			}
-			_, err := fmt.Fprintf(p.stdout, "berth %s %s %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
-	}
 }
