@@ -84,7 +84,7 @@ func TestModelErrors(t *testing.T) {
 		"heads":             {aModel("{source: {preset: phi-4}, parallelism: {tensor: 3}}") + gpu, `4:55: spec.parallelism.tensor: 3 devices (tp 3): the 40 attention heads of model phi-4 do not divide over 3 devices`},
 		"two of a name":     {memory("") + "\n---\n" + aModel("{memory: {device: 1Gi}}"), `13:18: metadata.name: model/chat is already declared at 1; rename or remove one`},
 		"name of a replica": {memory("") + "\n---\n" + object("Model", "chat-0", "spec: {memory: {device: 1Gi}}"), ``},
-		"too many forms":    {memory("replicas: 10000, backend: custom, placement: {cells: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, mm, nn, oo, pp, qq, rr, ss, tt, uu, vv, ww, xx, yy, zz]}"), `4:41: spec.replicas: 10000 replicas in 2 forms are 1,040,000 tasks to choose from, and 1,000,000 are the most: ask for fewer, or for the parallelism that is meant`},
+		"too many forms":    {memory("replicas: 10000, backend: custom, placement: {cells: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, mm, nn, oo, pp, qq, rr, ss, tt, uu, vv, ww, xx, yy, zz]}"), `4:41: spec.replicas: 10000 replicas in 2 forms make 1,040,000 tasks, and at most 1,000,000 are allowed; set fewer replicas, or fix the parallelism`},
 	}
 	for name, tc := range tests {
 		if diff := cmp.Diff(tc.want, problems(tc.text)); diff != "" {
