@@ -163,7 +163,7 @@ func TestLayersErrors(t *testing.T) {
 	// The draft is not a GGUF file and has no layers, so its weights must be known.
 	raw := &estimate.Model{Name: "raw", Format: "safetensors"}
 	_, err := model.New(spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Draft = raw }), g)
-	if want := "draft: the weights of model raw are not known: give its memory in figures"; err == nil || err.Error() != want {
+	if want := "draft: the weights of model raw are not known; set its memory"; err == nil || err.Error() != want {
 		t.Errorf("the draft: %v", err)
 	}
 }

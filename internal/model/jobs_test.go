@@ -119,7 +119,7 @@ func TestProblems(t *testing.T) {
 		},
 		"draft": {
 			spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Draft = &estimate.Model{Name: "raw", Format: "gguf"} }), []any{"spec"},
-			"1 device: draft: the weights of model raw are not known: give its memory in figures",
+			"1 device: draft: the weights of model raw are not known; set its memory",
 		},
 		"version": {
 			spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Version = "x" }), []any{"spec", "backendVersion"}, "",
@@ -134,7 +134,7 @@ func TestProblems(t *testing.T) {
 		"instance type too small": {
 			spec(t, "vllm", "", use(toy()), instance("g6.xlarge"), func(s *model.Spec) { s.Serve.Context, s.Serve.Sequences = 4096, 1000 }),
 			[]any{"spec", "placement", "instanceType"},
-			"g6.xlarge is too small for the model: a L4 gives a model 20.16 GiB, but 4096 tokens and the runtime take 33.55 GiB of each: give fewer tokens, or devices with more memory",
+			"g6.xlarge is too small for the model: a L4 gives a model 20.16 GiB, but 4096 tokens and the runtime take 33.55 GiB of each; set a shorter context, or use devices with more memory",
 		},
 		"instance type that would need too many nodes": {
 			spec(t, "vllm", "", total(8000), instance("g6.xlarge")), []any{"spec", "placement", "instanceType"},
