@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/numeral"
 )
 
-// byLayers lists the forms of a model whose layers can be placed on devices one by one.
+// byLayers lists the forms of a model with layers that can be placed on devices one by one.
 type byLayers struct {
 	spec     *Spec
 	hardware *hardware

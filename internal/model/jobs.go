@@ -201,7 +201,7 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 	return j
 }
 
-// replicaLabel is a label whose value is the ID of the replica's job.
+// replicaLabel is a label with the ID of the replica's job.
 const replicaLabel = "berth.dev/replica"
 
 // keepTasksOnDifferentNodes adds an anti-affinity of the job to itself. A form over

@@ -97,7 +97,7 @@ func NodeRequests(plans []*Plan) []NodeRequest {
 }
 
 // Provisions returns what a provisioner must do after a session. A node is counted as
-// ready for one model only: for the model whose replica it runs, or else for the first
+// ready for one model only: for the model of the replica that runs on it, or else for the first
 // model that can use it.
 func Provisions(requests []NodeRequest, s *cluster.State) []Provision {
 	var out []Provision

@@ -20,8 +20,7 @@ func made(name string, labels ...string) *enginetest.NodeBuilder {
 	return n
 }
 
-// typed returns a model with the instance type g5.xlarge, whose replicas take two nodes
-// each.
+// typed returns a model with the instance type g5.xlarge and two nodes for each replica.
 func typed(t *testing.T, id string, edit ...func(*model.Spec)) *model.Spec {
 	s := spec(t, "vllm", "", append([]func(*model.Spec){total(30), wholeNodes}, edit...)...)
 	s.ID, s.Place.InstanceType = id, "G5.xlarge"

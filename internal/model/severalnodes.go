@@ -25,7 +25,7 @@ type severalNodes struct {
 	hardware *hardware
 }
 
-// forms returns one form for each group whose devices can be combined.
+// forms returns one form for each group with devices that can be combined.
 func (v *severalNodes) forms() []Form {
 	if !v.spec.Place.Distributed {
 		return []Form{withProblem(Form{Name: "several nodes"}, "placement.distributed is not set")}

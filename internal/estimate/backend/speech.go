@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Speech is a model whose memory is listed in a table, because it cannot be computed
+// Speech is a model with its memory, which is listed in a table, because it cannot be computed
 // from the files.
 type Speech struct {
 	Name       string

@@ -20,7 +20,7 @@ type value struct {
 }
 
 // wholeNumber returns the value as a whole number; false if it is not one or is
-// negative. A key that is not in the file has the zero value, whose offset is 0.
+// negative. A key that is not in the file has the zero value, and its offset is 0.
 func (v value) wholeNumber() (uint64, bool) {
 	if v.at == 0 || !isWhole(v.kind) || v.integer < 0 {
 		return 0, false

@@ -6,13 +6,13 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// defaultPeriods is, for architectures whose files do not contain it, after how many
+// defaultPeriods is, for architectures that omit it in their files, after how many
 // layers there is a layer without a window.
 var defaultPeriods = map[string]int{
 	"cohere2": 4, "exaone4": 4, "gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "llama4": 4, "olmo2": 4,
 }
 
-// defaultWindows is the window of architectures whose files may omit it.
+// defaultWindows is the window of architectures that may omit it in their files.
 var defaultWindows = map[string]int{"gemma2": 4096, "llama4": 8192}
 
 // windows returns how many tokens each layer looks back; nil: no layer has a window.

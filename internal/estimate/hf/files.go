@@ -31,7 +31,7 @@ type index struct {
 	WeightMap map[string]string `json:"weight_map"`
 }
 
-// files returns the files whose tensors are counted. If there is an index and none of
+// files returns the files with the tensors that are counted. If there is an index and none of
 // its shards exists, total is the size that the index gives.
 func files(dir string) (paths []string, total int64, err error) {
 	if _, err := os.Stat(filepath.Join(dir, indexFile)); err == nil {
@@ -67,7 +67,7 @@ func files(dir string) (paths []string, total int64, err error) {
 	case len(plain) > 0:
 		return plain, 0, checkComplete(plain)
 	case len(foreign) > 0:
-		return nil, 0, fmt.Errorf("%s has no .safetensors file, only %s, whose size is not known without loading it; convert the model to safetensors, or set its memory", dir, foreign[0])
+		return nil, 0, fmt.Errorf("%s has no .safetensors file, only %s, which must be loaded to know its size; convert the model to safetensors, or set its memory", dir, foreign[0])
 	}
 	return nil, 0, fmt.Errorf("%s has no .safetensors file and no %s; download one of them, or set the memory of the model", dir, indexFile)
 }

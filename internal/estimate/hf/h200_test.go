@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/hf"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/estimates.md anew")
+var update = flag.Bool("update", false, "update the tables of docs/estimates.md")
 
 // measured is the output of hack/measure/measure.py on an H200.
 type measured struct {

@@ -99,8 +99,7 @@ func Find(name string) (Type, error) {
 
 func shortName(name string) string { return strings.TrimPrefix(strings.ToLower(name), prefix) }
 
-// FindDevice returns the device with this product name, or the only device whose product
-// name contains these words: "l4" for NVIDIA-L4, "h100" for NVIDIA-H100-80GB-HBM3.
+// FindDevice returns the device with this product name, or the only device that has these words in its product name: "l4" for NVIDIA-L4, "h100" for NVIDIA-H100-80GB-HBM3.
 func FindDevice(product string) (Device, error) {
 	var names []string
 	var found []Device

@@ -74,7 +74,7 @@ func isPath(name string) bool {
 
 func isGGUF(name string) bool { return strings.EqualFold(filepath.Ext(name), ".gguf") }
 
-// speechModel returns a model whose total memory is listed in a table.
+// speechModel returns a model with a total memory that is listed in a table.
 func speechModel(s backend.Speech) *estimate.Model {
 	return &estimate.Model{
 		Name: s.Name, Format: "table",

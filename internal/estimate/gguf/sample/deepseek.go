@@ -7,7 +7,7 @@ import (
 )
 
 // DeepSeekV3 returns DeepSeek V3, which has the shape of R1: latent attention and 256
-// experts. All matrices are in Q4_K, except those whose rows are too short for it.
+// experts. All matrices are in Q4_K, except those with rows that are too short for it.
 func DeepSeekV3() File {
 	const (
 		arch                              = "deepseek2"

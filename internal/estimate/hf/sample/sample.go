@@ -63,8 +63,7 @@ func Write(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "model.safetensors"), Header(list), 0o644)
 }
 
-// WriteIndex writes config.json and an index into the directory, like a model whose
-// shards are not downloaded yet.
+// WriteIndex writes config.json and an index into the directory, like a model before its shards are downloaded.
 func WriteIndex(dir, name string) error {
 	text, err := Config(name)
 	if err != nil {
