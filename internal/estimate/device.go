@@ -7,44 +7,45 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// maxBytes is an exbibyte: an estimate beyond it is refused, so that sums of
-// estimates never overflow.
+// maxBytes is one exbibyte. A larger estimate is an error, so sums of estimates never
+// overflow.
 const maxBytes = cluster.Bytes(1 << 60)
 
-// Device is what one device needs to serve the model in this form: the fullest of
-// all. An architecture that is not known is an error; Crude is for those who accept
-// a figure all the same.
+// Device returns what serving the model needs of one device: the device that needs most.
+// It returns an error if the architecture is not known; Crude gives a figure in that
+// case.
 func (m *Model) Device(f Form) (Breakdown, error) {
-	f, err := m.settle(f)
+	f, err := m.normalize(f)
 	if err != nil {
 		return Breakdown{}, err
 	}
 	a := m.Architecture
 	b := Breakdown{
-		Weights:     m.weightsOn(f),
-		KVCache:     times(a.kept(f, f.Context), int64(f.Sequences)),
+		Weights:     m.weightsPerDevice(f),
+		KVCache:     times(a.cacheBytes(f, f.Context), int64(f.Sequences)),
 		Activations: m.activations(f),
 		Graph:       f.Graph,
 		Overhead:    f.Overhead,
 	}
 	if sum(b.Weights, b.KVCache, b.Activations, b.Graph, b.Overhead) > maxBytes {
-		return Breakdown{}, fmt.Errorf("model %s with %d sequences of %d tokens needs more than %d bytes of a device: ask for less", m.Name, f.Sequences, f.Context, int64(maxBytes))
+		return Breakdown{}, fmt.Errorf("model %s with %d sequences of %d tokens needs more than %d bytes of a device; set a shorter context or fewer sequences", m.Name, f.Sequences, f.Context, int64(maxBytes))
 	}
 	return b, nil
 }
 
-// Crude is the figure that knows nothing but the weights: 1.2 times as much, and
-// 2 GiB. It is for all devices together, and too little for long contexts.
+// Crude returns 1.2 times the weights plus 2 GiB, for all devices together. It uses only
+// the size of the weights, and is too little for long contexts.
 func (m *Model) Crude() (cluster.Bytes, error) {
 	total := m.Weights.Total()
 	if total <= 0 || total > maxBytes/2 {
-		return 0, m.noWeights()
+		return 0, m.errWeightsUnknown()
 	}
 	return cluster.Bytes(cluster.MulDivUp(int64(total), 12, 10)) + 2<<30, nil
 }
 
-// Even is what each of so many devices takes of a model of which no more than a
-// total is known: the crude figure, divided evenly. A table says the total itself.
+// Even returns what each of this many devices needs for a model of which only the total
+// size is known. The crude figure is divided evenly; for models of a table, the table's
+// own figure is.
 func (m *Model) Even(devices int) (Breakdown, error) {
 	n, weights := cluster.Bytes(devices), m.Weights.Total()
 	all := weights
@@ -58,20 +59,21 @@ func (m *Model) Even(devices int) (Breakdown, error) {
 	return Breakdown{Weights: weights / n, Overhead: each - weights/n}, nil
 }
 
-func (m *Model) noWeights() error {
-	return fmt.Errorf("the weights of model %s are not known: give its memory in figures", m.Name)
+func (m *Model) errWeightsUnknown() error {
+	return fmt.Errorf("the weights of model %s are not known; set its memory", m.Name)
 }
 
-// settle puts in what the form leaves open, and refuses what cannot be.
-func (m *Model) settle(f Form) (Form, error) {
+// normalize replaces zero values of f by their defaults. It returns an error if the
+// model cannot be served with f.
+func (m *Model) normalize(f Form) (Form, error) {
 	a := m.Architecture
 	switch {
 	case m.Weights.Total() <= 0:
-		return f, m.noWeights()
+		return f, m.errWeightsUnknown()
 	case a == nil:
-		return f, fmt.Errorf("the architecture of model %s is not known: give its memory in figures, or accept the crude estimate", m.Name)
+		return f, fmt.Errorf("the architecture of model %s is not known; set its memory, or accept the crude estimate", m.Name)
 	case a.Layers < 1 || a.Hidden < 1 || a.Heads < 1 || a.KVHeads < 1 || a.HeadDim < 1 || a.Vocab < 1:
-		return f, fmt.Errorf("of model %s the layers (%d), hidden size (%d), heads (%d), key heads (%d), head size (%d) or vocabulary (%d) are not known", m.Name, a.Layers, a.Hidden, a.Heads, a.KVHeads, a.HeadDim, a.Vocab)
+		return f, fmt.Errorf("some sizes of model %s are not known: layers (%d), hidden size (%d), heads (%d), key heads (%d), head size (%d), vocabulary (%d)", m.Name, a.Layers, a.Hidden, a.Heads, a.KVHeads, a.HeadDim, a.Vocab)
 	case a.Windows != nil && len(a.Windows) != a.cached():
 		return f, fmt.Errorf("model %s has windows of %d layers, but %d keep a cache", m.Name, len(a.Windows), a.cached())
 	}
@@ -79,22 +81,22 @@ func (m *Model) settle(f Form) (Form, error) {
 	f.BatchTokens, f.KVBits, f.Context = orElse(f.BatchTokens, 2048), orElse(f.KVBits, 16), orElse(f.Context, a.MaxContext)
 	switch {
 	case f.Context == 0:
-		return f, fmt.Errorf("how many tokens model %s can take is not known: give a context", m.Name)
+		return f, fmt.Errorf("the longest context of model %s is not known; set a context", m.Name)
 	case f.Tensor < 0 || f.Pipeline < 0 || f.Sequences < 0 || f.BatchTokens < 0 || f.Context < 0 || f.VocabMultiple < 0 || f.Rows < 0 || f.WindowFloor < 0 || f.Graph < 0 || f.Overhead < 0:
-		return f, fmt.Errorf("a form of model %s has a negative number: %+v", m.Name, f)
+		return f, fmt.Errorf("the serving parameters of model %s have a negative number: %+v", m.Name, f)
 	case f.KVBits != 4 && f.KVBits != 8 && f.KVBits != 16 && f.KVBits != 32:
-		return f, fmt.Errorf("a cached number of %d bits is not known: 4, 8, 16 and 32 are", f.KVBits)
+		return f, fmt.Errorf("a number in the KV cache cannot have %d bits; use 4, 8, 16 or 32", f.KVBits)
 	case f.Pipeline > a.Layers:
-		return f, fmt.Errorf("the %d layers of model %s do not make %d stages", a.Layers, m.Name, f.Pipeline)
+		return f, fmt.Errorf("the %d layers of model %s cannot be divided into %d stages", a.Layers, m.Name, f.Pipeline)
 	}
 	return f, m.Splits(f)
 }
 
-// weightsOn are the weights on the fullest device. What tensor parallelism divides
-// is divided evenly; of key heads every device has at least one.
-func (m *Model) weightsOn(f Form) cluster.Bytes {
+// weightsPerDevice returns the weights on the device that holds most. Tensor parallelism
+// divides weights evenly, except that every device holds at least one key head.
+func (m *Model) weightsPerDevice(f Form) cluster.Bytes {
 	a, w, t := m.Architecture, m.Weights, int64(f.Tensor)
-	stage := int64(a.stage(f))
+	stage := int64(a.layersPerStage(f))
 	layers := cluster.MulDivUp(cluster.MulDivUp(int64(w.Layers), stage, int64(a.Layers)), 1, t)
 	ends := w.Embedding + w.Head
 	if f.Pipeline > 1 {
@@ -108,10 +110,10 @@ func (m *Model) weightsOn(f Form) cluster.Bytes {
 	return out
 }
 
-// stage is how many layers the longest stage of the pipeline has.
-func (a *Architecture) stage(f Form) int { return (a.Layers + f.Pipeline - 1) / f.Pipeline }
+// layersPerStage returns how many layers the longest stage of the pipeline has.
+func (a *Architecture) layersPerStage(f Form) int { return (a.Layers + f.Pipeline - 1) / f.Pipeline }
 
-// keyHeads is how many key heads one device has.
+// keyHeads returns how many key heads one device holds.
 func (a *Architecture) keyHeads(f Form) int { return (a.KVHeads + f.Tensor - 1) / f.Tensor }
 
 func (a *Architecture) valueDim() int { return orElse(a.ValueDim, a.HeadDim) }
@@ -125,7 +127,7 @@ func orElse(n, otherwise int) int {
 	return n
 }
 
-// times, product and sum stop at the largest number instead of overflowing.
+// times, product and sum return the largest number instead of overflowing.
 func times(b cluster.Bytes, n int64) cluster.Bytes {
 	return cluster.Bytes(cluster.MulDiv(int64(b), n, 1))
 }

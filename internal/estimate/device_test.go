@@ -14,7 +14,7 @@ import (
 
 const mib, gib = cluster.Bytes(1 << 20), cluster.Bytes(1 << 30)
 
-// eight is Llama-3.1-8B.
+// eight returns Llama-3.1-8B.
 func eight() *estimate.Model {
 	return &estimate.Model{
 		Name: "eight",
@@ -28,7 +28,7 @@ func eight() *estimate.Model {
 	}
 }
 
-// latent is DeepSeek-V3's attention.
+// latent returns a model with the attention of DeepSeek-V3.
 func latent() *estimate.Model {
 	m := eight()
 	m.Architecture = &estimate.Architecture{
@@ -65,7 +65,8 @@ func TestOneDevice(t *testing.T) {
 	}
 }
 
-// By hand, without workspace, rounding and the stream: 24 MiB for each 2,048 × 6,144.
+// The figures are without workspace, rounding and residual stream: 24 MiB for each 2,048
+// × 6,144 numbers.
 func TestWidestPoint(t *testing.T) {
 	tests := map[string]struct {
 		change func(*estimate.Model, *estimate.Form)
@@ -114,8 +115,8 @@ func TestParallelismDivides(t *testing.T) {
 		"both":                  {estimate.Form{Tensor: 2, Pipeline: 2}, 13_958_643_712/4 + 1_050_673_152/2 + 532_480, gib / 4},
 		"8 bits":                {estimate.Form{KVBits: 8}, 16_060_522_496, gib / 2},
 		"4 bits":                {estimate.Form{KVBits: 4}, 16_060_522_496, gib / 4},
-		// Each of 16 devices has one of 8 key heads, so 8 are there twice: key and
-		// value of 128 × 4,096 in 32 layers, on a half of the devices.
+		// Each of 16 devices holds one of 8 key heads, so each key head is held twice: the
+		// additional copies are keys and values of 128 × 4,096 in 32 layers, over 16 devices.
 		"more devices than key heads": {estimate.Form{Tensor: 16}, 13_958_643_712/16 + 1_050_673_152/8 + 532_480 + 32*8*256*4096*2/16, gib / 8},
 	}
 	for name, test := range tests {
@@ -139,7 +140,8 @@ func TestLatentIsWholeOnEveryDevice(t *testing.T) {
 	}
 }
 
-// Of the four layers the last looks at everything; the stage that has it keeps most.
+// Of the four layers only the last has no window. The stage with this layer keeps most
+// tokens.
 func TestWindowsByStage(t *testing.T) {
 	m := eight()
 	m.Architecture.Layers, m.Architecture.Windows = 4, []int{100, 100, 100, 0}
@@ -150,7 +152,7 @@ func TestWindowsByStage(t *testing.T) {
 	if b := device(t, m, estimate.Form{Context: 1000, Pipeline: 2}); b.KVCache != perLayer*(100+1000) {
 		t.Errorf("two stages: cache %d", b.KVCache)
 	}
-	// The tokens of a step are kept beside the windows, but never more than the context has.
+	// The tokens of a step are kept in addition to the windows, but never more than the context has.
 	with := device(t, m, estimate.Form{Context: 1000, BatchTokens: 64}).Activations
 	m.Architecture.Windows = nil
 	without := device(t, m, estimate.Form{Context: 1000, BatchTokens: 64}).Activations
@@ -159,22 +161,22 @@ func TestWindowsByStage(t *testing.T) {
 	}
 }
 
-func TestFormsThatCannotBe(t *testing.T) {
+func TestErrors(t *testing.T) {
 	tests := map[string]struct {
 		change func(*estimate.Model, *estimate.Form)
 		want   string
 	}{
-		"heads":           {func(_ *estimate.Model, f *estimate.Form) { f.Tensor = 3 }, "32 attention heads of model eight do not divide over 3"},
-		"vocabulary":      {func(m *estimate.Model, f *estimate.Form) { m.Architecture.Vocab = 50257; f.Tensor = 2 }, "50257, does not divide over 2"},
-		"stages":          {func(_ *estimate.Model, f *estimate.Form) { f.Pipeline = 33 }, "32 layers of model eight do not make 33 stages"},
-		"negative":        {func(_ *estimate.Model, f *estimate.Form) { f.Sequences = -1 }, "negative"},
-		"bits":            {func(_ *estimate.Model, f *estimate.Form) { f.KVBits = 7 }, "7 bits"},
-		"no context":      {func(m *estimate.Model, _ *estimate.Form) { m.Architecture.MaxContext = 0 }, "give a context"},
-		"no architecture": {func(m *estimate.Model, _ *estimate.Form) { m.Architecture = nil }, "architecture of model eight is not known"},
-		"no weights":      {func(m *estimate.Model, _ *estimate.Form) { m.Weights = estimate.Weights{} }, "weights of model eight are not known"},
-		"half known":      {func(m *estimate.Model, _ *estimate.Form) { m.Architecture.Hidden = 0 }, "are not known"},
-		"windows":         {func(m *estimate.Model, _ *estimate.Form) { m.Architecture.Windows = []int{1} }, "windows of 1 layers"},
-		"too much":        {func(_ *estimate.Model, f *estimate.Form) { f.Context, f.Sequences = math.MaxInt32, math.MaxInt32 }, "more than 1152921504606846976 bytes"},
+		"heads":               {func(_ *estimate.Model, f *estimate.Form) { f.Tensor = 3 }, "32 attention heads of model eight do not divide over 3"},
+		"vocabulary":          {func(m *estimate.Model, f *estimate.Form) { m.Architecture.Vocab = 50257; f.Tensor = 2 }, "50257, does not divide over 2"},
+		"stages":              {func(_ *estimate.Model, f *estimate.Form) { f.Pipeline = 33 }, "32 layers of model eight cannot be divided into 33 stages"},
+		"negative":            {func(_ *estimate.Model, f *estimate.Form) { f.Sequences = -1 }, "negative"},
+		"bits":                {func(_ *estimate.Model, f *estimate.Form) { f.KVBits = 7 }, "7 bits"},
+		"no context":          {func(m *estimate.Model, _ *estimate.Form) { m.Architecture.MaxContext = 0 }, "set a context"},
+		"no architecture":     {func(m *estimate.Model, _ *estimate.Form) { m.Architecture = nil }, "architecture of model eight is not known"},
+		"no weights":          {func(m *estimate.Model, _ *estimate.Form) { m.Weights = estimate.Weights{} }, "weights of model eight are not known"},
+		"a size is not known": {func(m *estimate.Model, _ *estimate.Form) { m.Architecture.Hidden = 0 }, "are not known"},
+		"windows":             {func(m *estimate.Model, _ *estimate.Form) { m.Architecture.Windows = []int{1} }, "windows of 1 layers"},
+		"too much":            {func(_ *estimate.Model, f *estimate.Form) { f.Context, f.Sequences = math.MaxInt32, math.MaxInt32 }, "more than 1152921504606846976 bytes"},
 	}
 	for name, test := range tests {
 		m, f := eight(), estimate.Form{}
@@ -209,7 +211,7 @@ func TestCrude(t *testing.T) {
 	}
 }
 
-// Ten million tokens and a million sequences are counted exactly, not cut off.
+// Ten million tokens and a million sequences are computed exactly and not capped.
 func TestLargeFormsAreExact(t *testing.T) {
 	m := eight()
 	if b := device(t, m, estimate.Form{Context: 10_000_000, Sequences: 100_000}); b.KVCache != 131_072*10_000_000*100_000 {
@@ -253,7 +255,8 @@ func TestLargestContextIsTheLast(t *testing.T) {
 	})
 }
 
-// More of anything never needs less, and more devices never need more each.
+// A larger value of any parameter never needs less, and more devices never need more
+// each.
 func TestMoreNeedsMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom([]*estimate.Model{eight(), latent()}).Draw(t, "model")

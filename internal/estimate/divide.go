@@ -2,8 +2,9 @@ package estimate
 
 import "fmt"
 
-// Splits says why the model cannot be divided as the form has it; nil: it can. Key
-// heads are divided too, or else each is on as many devices as any other.
+// Splits returns an error that says why the model cannot be divided with the tensor
+// parallelism of f; nil: it can. Key heads must divide evenly over the devices, or the
+// devices over the key heads, so that every key head is on equally many devices.
 func (m *Model) Splits(f Form) error {
 	a, block, tensor := m.Architecture, m.Weights.Block, orElse(f.Tensor, 1)
 	switch {
@@ -13,23 +14,23 @@ func (m *Model) Splits(f Form) error {
 		return fmt.Errorf("the %d attention heads of model %s do not divide over %d devices", a.Heads, m.Name, tensor)
 	case a.Latent == nil && a.KVHeads%tensor != 0 && tensor%max(1, a.KVHeads) != 0:
 		return fmt.Errorf("the %d key heads of model %s do not divide over %d devices, nor the devices over them", a.KVHeads, m.Name, tensor)
-	case a.vocabulary(f)%tensor != 0:
+	case a.paddedVocabulary(f)%tensor != 0:
 		return fmt.Errorf("the vocabulary of model %s, %d, does not divide over %d devices", m.Name, a.Vocab, tensor)
 	case a.Width%tensor != 0:
-		return fmt.Errorf("%s of model %s, %d wide, do not divide over %d devices", a.mlps(), m.Name, a.Width, tensor)
+		return fmt.Errorf("%s of model %s, %d wide, do not divide over %d devices", a.mlpName(), m.Name, a.Width, tensor)
 	case block > 0 && a.Width/tensor%block != 0:
-		return fmt.Errorf("%s of model %s, %d wide, come to %d on each of %d devices, and that is not a multiple of %d, which have one scale", a.mlps(), m.Name, a.Width, a.Width/tensor, tensor, block)
+		return fmt.Errorf("%s of model %s, %d wide, come to %d on each of %d devices, which is not a multiple of the block size %d", a.mlpName(), m.Name, a.Width, a.Width/tensor, tensor, block)
 	}
 	return nil
 }
 
-// vocabulary is its size once it is filled up.
-func (a *Architecture) vocabulary(f Form) int {
+// paddedVocabulary returns the size of the vocabulary with its padding.
+func (a *Architecture) paddedVocabulary(f Form) int {
 	multiple := orElse(f.VocabMultiple, 1)
 	return (a.Vocab + multiple - 1) / multiple * multiple
 }
 
-func (a *Architecture) mlps() string {
+func (a *Architecture) mlpName() string {
 	if a.Experts > 0 {
 		return "the experts"
 	}

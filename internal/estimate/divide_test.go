@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// thirty is Qwen3-30B-A3B as it is published in fp8.
+// thirty returns Qwen3-30B-A3B as published in fp8.
 func thirty() *estimate.Model {
 	return &estimate.Model{
 		Name:    "thirty",
@@ -19,7 +19,7 @@ func thirty() *estimate.Model {
 	}
 }
 
-func TestWhatDoesNotDivide(t *testing.T) {
+func TestSplitsByWidth(t *testing.T) {
 	plain := thirty()
 	plain.Weights.Block = 0
 	dense := eight()
@@ -29,12 +29,12 @@ func TestWhatDoesNotDivide(t *testing.T) {
 		tensor int
 		want   string // "": it divides
 	}{
-		"whole":                {thirty(), 1, ""},
-		"blocks stay whole":    {thirty(), 2, ""},
-		"half a block":         {thirty(), 4, "the experts of model thirty, 768 wide, come to 192 on each of 4 devices, and that is not a multiple of 128, which have one scale"},
-		"without blocks":       {plain, 4, ""},
-		"a width of no thirds": {dense, 3, "the MLPs of model eight, 14336 wide, do not divide over 3 devices"},
-		"a width by eight":     {dense, 8, ""},
+		"whole":                      {thirty(), 1, ""},
+		"blocks stay whole":          {thirty(), 2, ""},
+		"half a block":               {thirty(), 4, "the experts of model thirty, 768 wide, come to 192 on each of 4 devices, which is not a multiple of the block size 128"},
+		"without blocks":             {plain, 4, ""},
+		"a width not divisible by 3": {dense, 3, "the MLPs of model eight, 14336 wide, do not divide over 3 devices"},
+		"a width divisible by 8":     {dense, 8, ""},
 	}
 	for name, tt := range tests {
 		err := tt.model.Splits(estimate.Form{Tensor: tt.tensor})
@@ -43,6 +43,6 @@ func TestWhatDoesNotDivide(t *testing.T) {
 		}
 	}
 	if _, err := thirty().Device(estimate.Form{Tensor: 4, Context: 1}); err == nil || !strings.Contains(err.Error(), "768 wide") {
-		t.Errorf("an estimate of what cannot be loaded: %v", err)
+		t.Errorf("the estimate for a tensor parallelism that cannot be loaded: %v", err)
 	}
 }

@@ -1,8 +1,9 @@
-// Package estimate says how much memory a model needs: on each device, for the
-// form in which it is served. It knows architectures and arithmetic; files are
-// read by the packages below it, and where a model goes is decided elsewhere.
+// Package estimate computes how much memory a model needs of each device, for given
+// serving parameters. It contains the arithmetic for known architectures. The packages
+// below it read files; other packages decide where a model is placed.
 //
-// What is not known is an error, never 0, and what is assumed is said.
+// If a figure is not known, the result is an error and never 0. Every assumption is
+// reported as a sentence.
 package estimate
 
 import (
@@ -11,128 +12,138 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Model is what is known of a model, whatever it was read from.
+// Model is what is known about a model, regardless of the format from which it was read.
 type Model struct {
-	// Name to show: a preset's name, a directory's, a file's.
+	// Name is the name of a preset, a directory or a file, for messages.
 	Name string
-	// Format is what it was read from: safetensors, gguf, preset or table.
+	// Format is the format from which the model was read: safetensors, gguf, preset or
+	// table.
 	Format string
-	// Weights are all its weights, and how they divide.
+	// Weights is the size of all weights, by how they are divided over devices.
 	Weights Weights
-	// Files is what all published files take, where they hold the weights more than
-	// once; 0: they do not.
+	// Files is the size of all published files if they hold the weights more than once;
+	// 0: they do not.
 	Files cluster.Bytes
-	// Architecture is nil where nothing but the size of the weights is known.
+	// Architecture is nil if only the size of the weights is known.
 	Architecture *Architecture
-	// Layered is the work layer by layer, for those that split it so; nil: it is not known.
+	// Layered computes the memory layer by layer, for backends that divide a model so;
+	// nil: the layers are not known.
 	Layered *Layered
-	// Assumed are whole sentences on what was taken for granted in reading it.
+	// Assumed lists the assumptions that were made in reading the model, as whole sentences.
 	Assumed []string
 }
 
-// Published is the figure that tables give for the weights: all files that were
-// published. The rule for whole nodes goes by it.
+// Published returns the size of all published files, which is the figure that tables of
+// models give. The rule for whole nodes uses it.
 func (m *Model) Published() cluster.Bytes { return max(m.Files, m.Weights.Total()) }
 
-// Weights are the bytes of a model's weights by how they divide over devices.
+// Weights is the bytes of a model's weights, by how they are divided over devices.
 type Weights struct {
-	// Layers are the weights of all repeated layers that tensor and pipeline
+	// Layers is the size of the weights of all repeated layers that tensor and pipeline
 	// parallelism divide.
 	Layers cluster.Bytes
-	// Embedding and Head are divided by tensor parallelism; they are on the first
-	// and the last stage of a pipeline. Tied weights are counted once, as Embedding.
+	// Embedding and Head are divided by tensor parallelism. They are on the first and on
+	// the last stage of a pipeline. Tied weights are counted once, as Embedding.
 	Embedding, Head cluster.Bytes
-	// Replicated is on every device: norms, routers, what no rule divides.
+	// Replicated is the size of what every device holds: norms, routers and all other
+	// weights that are not divided.
 	Replicated cluster.Bytes
-	// Bits a parameter takes on average, in hundredths: 1600 is 16 bits. 0: not known.
+	// Bits is the average size of a parameter in hundredths of a bit: 1600 is 16 bits;
+	// 0: not known.
 	Bits int
-	// Quantised names how weights are stored if not as plain numbers: fp8, gptq, awq, Q8_0, …
+	// Quantised names the format of quantised weights, such as fp8, gptq, awq or Q8_0;
+	// "": the weights are plain numbers.
 	Quantised string
-	// Block is how many numbers along an MLP's width have one scale: a device must
-	// have whole blocks. 0: nothing keeps it from any part.
+	// Block is how many numbers along the width of an MLP share one scale. A device must
+	// hold whole blocks. 0: the weights are not in blocks.
 	Block int
-	// Parameters is how many there are; 0: not known.
+	// Parameters is the number of parameters; 0: not known.
 	Parameters int64
 }
 
-// Total is all of them.
+// Total returns the size of all weights.
 func (w Weights) Total() cluster.Bytes { return w.Layers + w.Embedding + w.Head + w.Replicated }
 
-// Architecture is what decides how much memory a model needs beside its weights.
+// Architecture is the part of a model's configuration that determines how much memory it
+// needs in addition to its weights.
 type Architecture struct {
-	Name         string // as its own configuration says it: LlamaForCausalLM, llama
+	Name         string // the name in the model's configuration, such as LlamaForCausalLM or llama
 	Layers       int
 	Hidden       int // width of the residual stream
-	Intermediate int // width of the widest MLP that a token goes through
-	// Width is that of one MLP, in a mixture of one expert: tensor parallelism
-	// divides each of them. 0: not known.
+	Intermediate int // width of the widest MLP that processes a token, over all its active experts
+	// Width is the width of one MLP, or of one expert in a mixture of experts. Tensor
+	// parallelism divides it. 0: not known.
 	Width   int
 	Heads   int
 	KVHeads int
 	HeadDim int
-	// ValueDim is the width of a value head where it differs from HeadDim; 0: it does not.
+	// ValueDim is the size of a value if it differs from HeadDim; 0: it does not.
 	ValueDim int
-	// Latent is for models that cache a compressed latent instead of keys and values.
+	// Latent is set for models that cache a compressed latent instead of keys and
+	// values.
 	Latent *Latent
-	// Windows are the tokens that each layer with a cache looks back; 0: all of them.
-	// Nil: all layers look at everything.
+	// Windows is, for each layer with a cache, how many tokens attention looks back; 0:
+	// all tokens. Nil: no layer has a window.
 	Windows []int
-	// Cached is how many layers keep a cache; 0: all of them do.
+	// Cached is how many layers keep a cache; 0: all layers.
 	Cached     int
 	Vocab      int
 	MaxContext int // tokens; 0: not known
-	// Experts are all routed experts of a layer, Active those a token goes through; 0: not a mixture.
+	// Experts is how many routed experts a layer has, and Active how many of them
+	// process a token; 0: the model is not a mixture.
 	Experts, Active int
 	Tied            bool // embedding and head are one tensor
 }
 
-// Latent is multi-head latent attention: one latent and one rotary key a token.
+// Latent is the sizes of multi-head latent attention (MLA), which caches one latent and
+// one rotary key per token.
 type Latent struct{ Rank, Rope int }
 
-// Form is how a model is served.
+// Form is the parameters with which a model is served.
 type Form struct {
-	Tensor, Pipeline int // parallelism; 1 each unless given
-	Context          int // tokens of one sequence; 0: as many as the model can
-	Sequences        int // that are held at once; 1 unless given
-	// BatchTokens go through the model in one step; 2048 unless given.
+	Tensor, Pipeline int // parallelism; 0: 1
+	Context          int // tokens of one sequence; 0: the longest that the model supports
+	Sequences        int // sequences that are held at once; 0: 1
+	// BatchTokens is how many tokens one step processes; 0: 2048.
 	BatchTokens int
-	// KVBits is what a cached number takes: 16 unless given, 8 or 4 where quantised.
+	// KVBits is the size of a number in the KV cache in bits: 4, 8, 16 or 32; 0: 16.
 	KVBits int
-	// Rows of logits that a backend makes room for, however few sequences are held;
-	// 0: one for each sequence.
+	// Rows is the least number of rows of logits for which a backend allocates memory,
+	// even if fewer sequences are held; 0: one row for each sequence.
 	Rows int
-	// WindowFloor is the share of the context that layers with a window keep all the
-	// same, in thousandths; 0: they keep the window alone.
+	// WindowFloor is the share of the context that a backend keeps even in layers with a
+	// shorter window, in thousandths; 0: such layers keep the window only.
 	WindowFloor cluster.Milli
-	// VocabMultiple is what the vocabulary is filled up to a multiple of before
-	// tensor parallelism divides it; 0: it is divided as it is.
+	// VocabMultiple is the number to a multiple of which the vocabulary is padded before
+	// tensor parallelism divides it; 0: it is not padded.
 	VocabMultiple int
-	// Graph and Overhead are what the backend takes of each device for captured
-	// graphs and for itself.
+	// Graph is what the backend takes of each device for captured graphs, and Overhead
+	// what the runtime and the backend take for themselves.
 	Graph, Overhead cluster.Bytes
 }
 
-// Breakdown is what a model needs of one device: the fullest of those it is on.
+// Breakdown is what a model needs of one device: the device that needs most.
 type Breakdown struct {
 	Weights, KVCache, Activations, Graph, Overhead cluster.Bytes
 }
 
-// Total is all of it.
+// Total returns the sum of all parts.
 func (b Breakdown) Total() cluster.Bytes {
 	return b.Weights + b.KVCache + b.Activations + b.Graph + b.Overhead
 }
 
-// Layered is a model that splits layer by layer, some on devices and the rest in
-// the node's own memory.
+// Layered is a model that can be divided layer by layer, with some layers on devices and
+// the rest in the node's memory.
 type Layered struct {
-	// Of says what the form needs; context, sequences and KVBits count.
+	// Of computes the need. It uses the context, the sequences and KVBits, and ignores
+	// the parallelism.
 	Of func(Form) (LayeredNeed, error)
-	// Assumed are those sentences of the model's that count only where it is split so.
+	// Assumed lists those assumptions of the model that apply only if it is divided so.
 	Assumed []string
 }
 
-// AssumedWhere is what was taken for granted, where the model is split layer by
-// layer or where it is not.
+// AssumedWhere returns the assumptions that apply if the model is divided layer by
+// layer, or if it is not.
 func (m *Model) AssumedWhere(layered bool) []string {
 	if layered || m.Layered == nil {
 		return m.Assumed
@@ -140,13 +151,13 @@ func (m *Model) AssumedWhere(layered bool) []string {
 	return slices.DeleteFunc(slices.Clone(m.Assumed), func(s string) bool { return slices.Contains(m.Layered.Assumed, s) })
 }
 
-// LayeredNeed is what such a model needs in one form.
+// LayeredNeed is what a model needs that is divided layer by layer.
 type LayeredNeed struct {
-	Layers int           // the output layer counts as one
-	Bytes  cluster.Bytes // of the largest layer, its KV cache included
-	Fixed  cluster.Bytes // on every device used, beside its layers
-	Host   cluster.Bytes // of the node's memory with all layers on devices
-	Alone  cluster.Bytes // of the node's memory with no device at all
-	// Whole is the breakdown with all layers on one device.
+	Layers int           // with the output layer, which counts as one
+	Bytes  cluster.Bytes // of the largest layer, with its KV cache
+	Fixed  cluster.Bytes // on every device that is used, in addition to its layers
+	Host   cluster.Bytes // of the node's memory, if all layers are on devices
+	Alone  cluster.Bytes // of the node's memory, if no device is used
+	// Whole is the need of one device that holds all layers.
 	Whole Breakdown
 }

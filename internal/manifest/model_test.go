@@ -15,7 +15,7 @@ func TestModelErrors(t *testing.T) {
 	place := func(rest string) string { return memory("placement: {" + rest + "}") }
 	tests := map[string]struct{ text, want string }{
 		"backend":                {memory("backend: vlm"), `4:40: spec.backend: no backend is called "vlm"; did you mean "vllm"?`},
-		"version":                {memory("backendVersion: new"), `4:47: spec.backendVersion: vllm: "new" is no version; write it as in 0.8.5, 2.1.rc2 or 0.5.1.post3`},
+		"version":                {memory("backendVersion: new"), `4:47: spec.backendVersion: vllm: "new" is not a version; write it as in 0.8.5, 2.1.rc2 or 0.5.1.post3`},
 		"replicas":               {memory("replicas: -1"), `4:41: spec.replicas: want from 0 to 10000, have -1`},
 		"too many replicas":      {memory("replicas: 10001"), `4:41: spec.replicas: want from 0 to 10000, have 10001`},
 		"context":                {memory("context: -5"), `4:40: spec.context: want from 1 to 100000000, have -5`},
@@ -48,10 +48,10 @@ func TestModelErrors(t *testing.T) {
 		"two sources":            {aModel("{source: {preset: phi-4, gguf: a.gguf}}"), `4:38: spec.source.ggu preset already says where the model comes from; keep one`},
 		"unknown preset":         {aModel("{source: {preset: phi-4-mni}}"), `4:16: spec.source: no preset is called "phi-4-mni"; did you mean "phi-4-mini"?`},
 		"a preset is no path":    {aModel("{source: {preset: ./model.gguf}}"), `4:16: spec.source: no preset is called "./model.gguf"`},
-		"missing file":           {aModel("{source: {gguf: no/such.gguf}}"), `4:16: spec.source: ./no/such.gguf is not there`},
-		"missing directory":      {aModel("{source: {huggingFace: no/such}}"), `4:16: spec.source: ./no/such is not there; huggingFace is the path of a directory that was downloaded`},
-		"no directory, a preset": {aModel("{source: {huggingFace: meta-llama/Llama-3.1-8B-Instruct}}"), `4:16: spec.source: ./meta-llama/Llama-3.1-8B-Instruct is not there; huggingFace is the path of a directory that was downloaded; without one, preset: llama-3.1-8b is this model`},
-		"missing on the nodes":   {aModel("{source: {localPath: /no/such}}"), `4:16: spec.source: /no/such is not there; if it is on the nodes only, say how much memory it needs under memory`},
+		"missing file":           {aModel("{source: {gguf: no/such.gguf}}"), `4:16: spec.source: ./no/such.gguf does not exist`},
+		"missing directory":      {aModel("{source: {huggingFace: no/such}}"), `4:16: spec.source: ./no/such does not exist; huggingFace is the path of a directory that was downloaded`},
+		"no directory, a preset": {aModel("{source: {huggingFace: meta-llama/Llama-3.1-8B-Instruct}}"), `4:16: spec.source: ./meta-llama/Llama-3.1-8B-Instruct does not exist; huggingFace is the path of a directory that was downloaded; without one, preset: llama-3.1-8b is this model`},
+		"missing on the nodes":   {aModel("{source: {localPath: /no/such}}"), `4:16: spec.source: /no/such does not exist; if it is on the nodes only, say how much memory it needs under memory`},
 		"draft without source":   {aModel("{source: {preset: phi-4}, draft: {}}"), `4:40: spec.draft: say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory`},
 		"missing draft":          {aModel("{source: {preset: phi-4}, draft: {preset: ph}}"), `4:40: spec.draft: no preset is called "ph"`},
 		"adapters": {memory("adapters: [{memory: 1Gi}, {name: a}, {name: b, memory: 1Gi, path: x}, {name: b, memory: -1}]"), `4:42: spec.adapters[0].name: an adapter needs a name
@@ -59,7 +59,7 @@ func TestModelErrors(t *testing.T) {
 4:68: spec.adapters[2]: say either path, whose headers are read, or memory
 4:108: spec.adapters[3].name: adapter "b" is already adapters[2]
 4:119: spec.adapters[3].memory: -1 is negative`},
-		"missing adapter":      {memory("adapters: [{name: a, path: no/such}]"), `4:42: spec.adapters[0]: stat no/such/adapter_config.json: no such file or directory: an adapter's directory has an adapter_config.json`},
+		"missing adapter":      {memory("adapters: [{name: a, path: no/such}]"), `4:42: spec.adapters[0]: stat no/such/adapter_config.json: no such file or directory; the directory of an adapter must have an adapter_config.json`},
 		"devices as resources": {memory("resources: {nvidia.com/gpu: 2}"), `4:59: spec.resources["nvidia.com/gpu"]: devices are counted by the model's own needs; for a fixed number write placement: {devicesPerReplica: 2}`},
 		"queue":                {memory("queue: nope"), `4:38: spec.queue: there is no queue "nope"; declare it (kind: Queue, name: nope) or use default`},
 		"strategy":             {place("strategy: binpack"), `4:53: spec.placement.strategy: unknown value "binpack"; did you mean Binpack?`},
@@ -84,7 +84,7 @@ func TestModelErrors(t *testing.T) {
 		"heads":             {aModel("{source: {preset: phi-4}, parallelism: {tensor: 3}}") + gpu, `4:55: spec.parallelism.tensor: 3 devices (tp 3): the 40 attention heads of model phi-4 do not divide over 3 devices`},
 		"two of a name":     {memory("") + "\n---\n" + aModel("{memory: {device: 1Gi}}"), `13:18: metadata.name: model/chat is already declared at 1; rename or remove one`},
 		"name of a replica": {memory("") + "\n---\n" + object("Model", "chat-0", "spec: {memory: {device: 1Gi}}"), ``},
-		"too many forms":    {memory("replicas: 10000, backend: custom, placement: {cells: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, mm, nn, oo, pp, qq, rr, ss, tt, uu, vv, ww, xx, yy, zz]}"), `4:41: spec.replicas: 10000 replicas in 2 forms are 1,040,000 tasks to choose from, and 1,000,000 are the most: ask for fewer, or for the parallelism that is meant`},
+		"too many forms":    {memory("replicas: 10000, backend: custom, placement: {cells: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, mm, nn, oo, pp, qq, rr, ss, tt, uu, vv, ww, xx, yy, zz]}"), `4:41: spec.replicas: 10000 replicas in 2 forms make 1,040,000 tasks, and at most 1,000,000 are allowed; set fewer replicas, or fix the parallelism`},
 	}
 	for name, tc := range tests {
 		if diff := cmp.Diff(tc.want, problems(tc.text)); diff != "" {

@@ -78,14 +78,14 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 		}
 	}
 	tests := map[string]struct{ source, want string }{
-		"pipe":             {"source: {gguf: pipe.gguf}", "not a file but a device or pipe"},
+		"pipe":             {"source: {gguf: pipe.gguf}", "it is a device or pipe, not a file"},
 		"pipe inside":      {"source: {huggingFace: pipe}", "config.json is not a regular file"},
 		"pipe of weights":  {"source: {huggingFace: weights}", "model.safetensors is not a regular file"},
 		"pipe of adapters": {"source: {preset: phi-4}, adapters: [{name: a, path: adapter}]", "adapter_model.safetensors is not a regular file"},
-		"device":           {"source: {gguf: null.gguf}", "not a file but a device"},
+		"device":           {"source: {gguf: null.gguf}", "it is a device"},
 		"loop":             {"source: {gguf: loop.gguf}", "too many levels of symbolic links"},
 		"loop of folders":  {"source: {huggingFace: round}", "too many levels of symbolic links"},
-		"on the nodes":     {"source: {localPath: pipe.gguf}", "not a file but a device or pipe"},
+		"on the nodes":     {"source: {localPath: pipe.gguf}", "it is a device or pipe, not a file"},
 	}
 	for name, tt := range tests {
 		b, err := Parse(filepath.Join(dir, "f.yaml"), []byte(aModel("{"+tt.source+"}")+gpu))

@@ -15,7 +15,7 @@ func TestModelProblems(t *testing.T) {
 		"heads":                    {model("{source: {preset: llama-3.1-8b}, parallelism: {tensor: 3}}"), "9:62: spec.parallelism.tensor: 3 devices (tp 3): the 32 attention heads of model llama-3.1-8b do not divide over 3 devices"},
 		"parallelism of layers":    {model("{" + file + ", parallelism: {tensor: 2, pipeline: 2}}"), "9:90: spec.parallelism: llamacpp divides such a file layer by layer; for a fixed number of devices write placement: {devicesPerReplica: 4}"},
 		"the same file for vllm":   {model("{" + file + ", backend: vllm, parallelism: {tensor: 2}}"), ""},
-		"weights that are unknown": {model("{source: {localPath: /nowhere/to/be/found}}"), "9:16: spec.source: /nowhere/to/be/found is not there; if it is on the nodes only, say how much memory it needs under memory"},
+		"weights that are unknown": {model("{source: {localPath: /nowhere/to/be/found}}"), "9:16: spec.source: /nowhere/to/be/found does not exist; if it is on the nodes only, say how much memory it needs under memory"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,50 +9,51 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// oneNode lays a replica out on devices of one node.
+// oneNode lists the forms of a replica on devices of one node.
 type oneNode struct {
-	spec *Spec
-	size sizing
-	par  parallelism
-	have *hardware
+	spec     *Spec
+	size     sizing
+	par      parallelism
+	hardware *hardware
 }
 
-// forms have the size that the spec requests, or all sizes that might do, fewest
-// devices first.
+// forms returns the form of the size that the spec fixes, or else one form for each
+// possible size, those with the fewest devices first.
 func (o *oneNode) forms() []Form {
 	s := o.spec
 	switch {
 	case s.Serve.Tensor > 0 || s.Serve.Pipeline > 0:
-		return o.on(max(1, s.Serve.Tensor), max(1, s.Serve.Pipeline))
+		return o.withParallelism(max(1, s.Serve.Tensor), max(1, s.Serve.Pipeline))
 	case s.Place.Devices > 0:
-		return o.on(o.par.split(s.Place.Devices))
+		return o.withParallelism(o.par.split(s.Place.Devices))
 	}
 	widest := 1
 	if s.can(backend.Devices) {
-		widest = o.have.widest()
+		widest = o.hardware.maxDevices()
 	}
-	sizes := o.par.tensors(widest)
+	sizes := o.par.tensorSizes(widest)
 	if len(sizes) == 0 {
 		sizes = []int{1}
 	}
 	var out []Form
 	for _, t := range sizes {
-		out = append(out, o.on(t, 1)...)
+		out = append(out, o.withParallelism(t, 1)...)
 	}
 	if s.can(backend.Nodes) {
-		out = append(out, o.stages(sizes, widest)...)
+		out = append(out, o.pipelineForms(sizes, widest)...)
 	}
 	return out
 }
 
-// stages are forms with stages, for devices that tensor parallelism alone does
-// not fit: stages are slower. The fewest devices come first, and of so many the
-// fewest stages.
-func (o *oneNode) stages(sizes []int, widest int) []Form {
-	short := slices.DeleteFunc(slices.Clone(o.have.kinds), func(k kind) bool {
+// pipelineForms returns forms with pipeline stages. Stages are slower than tensor
+// parallelism, so they are listed only for classes of devices that no form with tensor
+// parallelism alone fits. The forms with the fewest devices come first. For each number
+// of devices, the form with the fewest stages is returned.
+func (o *oneNode) pipelineForms(sizes []int, widest int) []Form {
+	short := slices.DeleteFunc(slices.Clone(o.hardware.classes), func(k deviceClass) bool {
 		return slices.ContainsFunc(sizes, func(t int) bool {
 			c, err := o.size.claim(&Form{Tensor: t, Pipeline: 1})
-			return err == nil && k.gives(t, c)
+			return err == nil && k.canGive(t, c)
 		})
 	})
 	var out []Form
@@ -62,8 +63,8 @@ func (o *oneNode) stages(sizes []int, widest int) []Form {
 				continue
 			}
 			c, err := o.size.claim(&Form{Tensor: t, Pipeline: devices / t})
-			if err == nil && slices.ContainsFunc(short, func(k kind) bool { return k.gives(devices, c) }) {
-				out = append(out, o.on(t, devices/t)...)
+			if err == nil && slices.ContainsFunc(short, func(k deviceClass) bool { return k.canGive(devices, c) }) {
+				out = append(out, o.withParallelism(t, devices/t)...)
 				break
 			}
 		}
@@ -71,40 +72,42 @@ func (o *oneNode) stages(sizes []int, widest int) []Form {
 	return out
 }
 
-// on is the form with so much parallelism, followed by those on one slice.
-func (o *oneNode) on(tensor, pipeline int) []Form {
+// withParallelism returns the form with this parallelism. A form of one device is
+// followed by the forms on one MIG slice.
+func (o *oneNode) withParallelism(tensor, pipeline int) []Form {
 	n := tensor * pipeline
-	f := Form{Name: english.Count(n, "device") + division(tensor, pipeline), Tensor: tensor, Pipeline: pipeline, Devices: n, Nodes: 1}
-	if why := o.par.divides(tensor); why != "" {
-		return []Form{left(f, "%s", why)}
+	f := Form{Name: english.Count(n, "device") + parallelismSuffix(tensor, pipeline), Tensor: tensor, Pipeline: pipeline, Devices: n, Nodes: 1}
+	if why := o.par.tensorProblem(tensor); why != "" {
+		return []Form{withProblem(f, "%s", why)}
 	}
 	if !o.spec.can(backend.Devices) && n > 1 {
-		return []Form{left(f, "%s uses one device", o.spec.Backend.Name)}
+		return []Form{withProblem(f, "%s uses one device", o.spec.Backend.Name)}
 	}
 	c, err := o.size.claim(&f)
 	if err != nil {
-		return []Form{left(f, "%s", err)}
+		return []Form{withProblem(f, "%s", err)}
 	}
 	shape := o.spec.shape(o.spec.Backend.Host)
-	shape.Need = cluster.Need{Devices: n, Types: o.have.types, Selected: o.spec.Place.Selected, SameProduct: n > 1}
+	shape.Need = cluster.Need{Devices: n, Types: o.hardware.types, Selected: o.spec.Place.Selected, SameProduct: n > 1}
 	if c.Share > 0 {
 		shape.Need.Share, shape.Need.SumAtLeast = c.Share, c.Enough*cluster.Bytes(n)
 	} else {
 		shape.Need.Memory = c.Enough
 	}
 	if n > 1 {
-		shape.Need.Products = o.have.combined()
+		shape.Need.Products = o.hardware.combinableProducts()
 	}
-	f.tasks = []piece{{"server", 1, shape}}
-	f.Problem = o.have.gives(n, c) // kept all the same if nothing else is left, to be refused with its numbers
+	f.tasks = []roleTasks{{"server", 1, shape}}
+	f.Problem = o.hardware.memoryShortfall(n, c) // if no form is without a problem, this one is requested anyway: its refusal has figures
 	if n > 1 {
 		return []Form{f}
 	}
-	return append([]Form{f}, o.have.onSlices(f, c)...)
+	return append([]Form{f}, o.hardware.onSlices(f, c)...)
 }
 
-// division is how a name says that a model is divided, "" where it is not.
-func division(tensor, pipeline int) string {
+// parallelismSuffix returns the part of a form's name that says how the model is
+// divided; "" if it is not divided.
+func parallelismSuffix(tensor, pipeline int) string {
 	switch {
 	case tensor*pipeline == 1:
 		return ""

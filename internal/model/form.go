@@ -9,37 +9,39 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// Form is one way to lay a replica out. Those with a problem were looked at and
-// left out, and say why.
+// Form is one way to divide a replica over devices and nodes. A form with a Problem was
+// considered and is not tried; Problem says why.
 type Form struct {
 	Name             string
 	Tensor, Pipeline int
-	Devices          int // of each node; 0: as many as it takes, or none
+	Devices          int // per node; 0: as many as the layers need, or none
 	Nodes            int
-	Group            string        // the only group it is for; "": any
-	Each             cluster.Bytes // that it needs of each device
+	Group            string        // the node group that it is restricted to; "": any
+	Each             cluster.Bytes // the memory that it needs of each device
 	Parts            estimate.Breakdown
 	Problem          string
 
-	tasks    []piece
+	tasks    []roleTasks
 	whole    *cluster.WholeNodes
-	hopeless bool // it has a problem and is requested all the same, to be refused with its numbers
+	fallback bool // it has a problem and is requested anyway, so that its refusal has figures
 }
 
-// piece is so many equal tasks of a form.
-type piece struct {
+// roleTasks is the tasks of a form that have one role. All of them have the same shape.
+type roleTasks struct {
 	role  string
 	count int
 	shape cluster.Shape
 }
 
-// left is the form with the reason why it is left out.
-func left(f Form, format string, args ...any) Form {
+// withProblem returns the form with the reason why it is not tried.
+func withProblem(f Form, format string, args ...any) Form {
 	f.Problem = fmt.Sprintf(format, args...)
 	return f
 }
 
-// shape is what all tasks of the model have in common.
+// shape returns the shape that all tasks of the model have in common, without devices.
+// It requests the given bytes of the node's memory unless the spec sets an amount
+// (Memory.Host) or requests more.
 func (s *Spec) shape(host cluster.Bytes) cluster.Shape {
 	out := cluster.Shape{
 		Resources: cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}},
@@ -61,7 +63,8 @@ func (s *Spec) shape(host cluster.Bytes) cluster.Shape {
 	return out
 }
 
-// labels that nodes must have: those of the selector, and the instance type.
+// labels returns the labels that a node must have: those of the selector, and that of
+// the instance type.
 func (s *Spec) labels() map[string]string {
 	if s.Place.InstanceType == "" {
 		return s.Place.Selector

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// table is a model of which a table says what it takes in all.
+// table returns a model that only a table knows, which takes this much memory in all.
 func table(gib cluster.Bytes) *estimate.Model {
 	return &estimate.Model{Name: "voice", Format: "table", Weights: estimate.Weights{Layers: gib * gi}}
 }
@@ -99,7 +99,7 @@ CPU: 1 × 1, nodes 1, devices 0
 - 2 devices (tp 2): voxbox uses one device
 CPU: 1 × 1, nodes 1, devices 0
 `},
-		"voxbox, devices wanted": {spec(t, "voxbox", "", use(table(10)), offload, func(s *model.Spec) { s.Place.Devices = 1 }), groups(a10s("a", 2)), `
+		"voxbox, devices requested": {spec(t, "voxbox", "", use(table(10)), offload, func(s *model.Spec) { s.Place.Devices = 1 }), groups(a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1
 - CPU: placement.devicesPerReplica asks for devices
 `},
@@ -119,7 +119,7 @@ CPU: 1 × 1, nodes 1, devices 0
 4 devices (tp 4): 4 × 1, nodes 1, devices 4
 - CPU: placement.devices selects devices
 `},
-		"custom on nothing": {spec(t, "custom", "", total(8)), nil, `
+		"custom, no nodes": {spec(t, "custom", "", total(8)), nil, `
 - 1 device: no node has a device that it runs on
 `},
 		"too large": {spec(t, "vllm", "", total(200)), groups(a10s("a", 1)), `
@@ -129,7 +129,7 @@ CPU: 1 × 1, nodes 1, devices 0
 		"too large, bytes": {spec(t, "custom", "", total(200)), groups(a10s("a", 1)), `
 - 1 device: each device must give 200 GiB, and the largest, A10, has 24 GiB
 `},
-		"draft that divides less": {spec(t, "vllm", "", use(toy()), draft(3)), groups(a10s("a", 2)), `
+		"draft that cannot be divided": {spec(t, "vllm", "", use(toy()), draft(3)), groups(a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
 - several nodes: placement.distributed is not set
@@ -170,7 +170,7 @@ func selected(node string) func(*model.Spec) {
 	}
 }
 
-// draft is a toy of 1 GiB with so many heads.
+// draft adds a draft model of 1 GiB with this many heads, all of them key heads.
 func draft(heads int) func(*model.Spec) {
 	return func(s *model.Spec) {
 		s.Draft = toy()

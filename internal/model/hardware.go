@@ -11,40 +11,40 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// Fleet is the devices of a cluster, looked at once for many models. It is not
-// safe for concurrent use.
+// Fleet is the devices of a cluster. It is built once and used for many models, because
+// what it finds out about each group is cached. It is not safe for concurrent use.
 type Fleet struct {
-	groups []*cluster.Group
-	kinds  map[string][][]kind // by the types of device that count: of each group
+	groups  []*cluster.Group
+	classes map[string][][]deviceClass // from a list of device types to the classes of each group
 }
 
-// NewFleet looks at groups, which are in key order.
+// NewFleet returns the fleet of these groups, which must be in key order.
 func NewFleet(groups []*cluster.Group) *Fleet {
-	return &Fleet{groups: groups, kinds: map[string][][]kind{}}
+	return &Fleet{groups: groups, classes: map[string][][]deviceClass{}}
 }
 
-// of is what each group has of these types.
-func (f *Fleet) of(types []string) [][]kind {
+// of returns the device classes of each group, of these device types only.
+func (f *Fleet) of(types []string) [][]deviceClass {
 	key := strings.Join(types, ",")
-	out, known := f.kinds[key]
+	out, known := f.classes[key]
 	if !known {
 		for _, g := range f.groups {
-			out = append(out, kindsOf(g, types))
+			out = append(out, deviceClassesOf(g, types))
 		}
-		f.kinds[key] = out
+		f.classes[key] = out
 	}
 	return out
 }
 
-// hardware is the devices of a fleet that the backend of a model runs on.
+// hardware is the devices of a fleet on which the backend of a model runs.
 type hardware struct {
-	groups []*cluster.Group // that have such devices, in key order
-	types  []string         // of device; nil: any
-	kinds  []kind           // of devices, by group and product
-	slices []kind           // of MIG slices that are requested by their profile, the smallest first
+	groups  []*cluster.Group // the groups that have such devices, in key order
+	types   []string         // the types of device; nil: any
+	classes []deviceClass    // the devices that are not requested by a MIG profile, by group and product
+	slices  []deviceClass    // the MIG slices that are requested by their profile, the smallest first
 }
 
-// hardware finds the devices that this version of the backend runs on.
+// hardware returns the devices on which this version of the backend runs.
 func (f *Fleet) hardware(b *backend.Backend, version string) (*hardware, error) {
 	types, err := b.Types(version)
 	if err != nil {
@@ -55,46 +55,49 @@ func (f *Fleet) hardware(b *backend.Backend, version string) (*hardware, error) 
 		h.types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "cpu" })
 		slices.Sort(h.types)
 	}
-	for i, kinds := range f.of(h.types) {
-		before := len(h.kinds)
-		for _, k := range kinds {
+	for i, classes := range f.of(h.types) {
+		before := len(h.classes)
+		for _, k := range classes {
 			if k.profile == "" {
-				h.kinds = append(h.kinds, k)
+				h.classes = append(h.classes, k)
 			} else {
 				h.slices = append(h.slices, k)
 			}
 		}
-		if len(h.kinds) > before {
+		if len(h.classes) > before {
 			h.groups = append(h.groups, f.groups[i])
 		}
 	}
-	slices.SortStableFunc(h.slices, func(a, b kind) int { return cmp.Compare(a.memory, b.memory) })
+	slices.SortStableFunc(h.slices, func(a, b deviceClass) int { return cmp.Compare(a.memory, b.memory) })
 	return h, nil
 }
 
-// widest is the most devices of one node that can work on one replica.
-func (h *hardware) widest() int {
+// maxDevices returns the most devices of one node that one replica can use.
+func (h *hardware) maxDevices() int {
 	most := 1
-	for i := range h.kinds {
-		most = max(most, h.kinds[i].most())
+	for i := range h.classes {
+		most = max(most, h.classes[i].maxPerReplica())
 	}
 	return most
 }
 
-// apart reports whether no two devices of the cluster can be combined.
-func (h *hardware) apart() bool {
-	return len(h.kinds) > 0 && !slices.ContainsFunc(h.kinds, func(k kind) bool { return k.combines })
+// nothingCombines reports whether the cluster has devices and no two of them can serve
+// one replica.
+func (h *hardware) nothingCombines() bool {
+	return len(h.classes) > 0 && !slices.ContainsFunc(h.classes, func(k deviceClass) bool { return k.combines })
 }
 
-// noSuchKind is a product that no device has. A form of several devices requests
-// it where there are only parts of devices, so that it is refused and says so.
-const noSuchKind = "a kind that can be combined"
+// noCombinableProduct is a product that no device has. If the cluster has only parts of
+// devices, a form of several devices requests this product. The form is refused then,
+// and the refusal names the cause.
+const noCombinableProduct = "a kind that can be combined"
 
-// combined are the products that can be combined, nil where all can.
-func (h *hardware) combined() []string {
+// combinableProducts returns the products of which several devices can serve one
+// replica; nil if that holds for all products.
+func (h *hardware) combinableProducts() []string {
 	var out []string
 	all := true
-	for _, k := range h.kinds {
+	for _, k := range h.classes {
 		if k.combines {
 			out = append(out, k.product)
 		} else {
@@ -105,13 +108,13 @@ func (h *hardware) combined() []string {
 		return nil
 	}
 	if len(out) == 0 {
-		return []string{noSuchKind}
+		return []string{noCombinableProduct}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// ofType are the groups of which nodes are of the instance type.
+// ofType returns the groups that have a node of the instance type.
 func (h *hardware) ofType(name string) []*cluster.Group {
 	var out []*cluster.Group
 	for _, g := range h.groups {
@@ -122,26 +125,29 @@ func (h *hardware) ofType(name string) []*cluster.Group {
 	return out
 }
 
-// given is what each device of the node of the group that has most gives.
-func (h *hardware) given(g *cluster.Group, share cluster.Milli) cluster.Bytes {
+// largestShare returns what this share of a device comes to, in bytes, on the nodes of
+// the group where it is largest. Only devices that a node has in the group's full count
+// are considered.
+func (h *hardware) largestShare(g *cluster.Group, share cluster.Milli) cluster.Bytes {
 	most := cluster.Bytes(0)
-	for i := range h.kinds {
-		if k := &h.kinds[i]; k.group == g && k.count == g.Key.Count {
-			most = max(most, k.share(share))
+	for i := range h.classes {
+		if k := &h.classes[i]; k.group == g && k.count == g.Key.Count {
+			most = max(most, k.shareBytes(share))
 		}
 	}
 	return most
 }
 
-// gives says why idle devices of no kind give what is claimed of each; "" if some do.
-func (h *hardware) gives(n int, c backend.Claim) string {
+// memoryShortfall says why no node has n idle devices that give the claim; "" if some
+// node has.
+func (h *hardware) memoryShortfall(n int, c backend.Claim) string {
 	most, product := cluster.Bytes(0), ""
-	for i := range h.kinds {
-		k := &h.kinds[i]
-		if k.gives(n, c) {
+	for i := range h.classes {
+		k := &h.classes[i]
+		if k.canGive(n, c) {
 			return ""
 		}
-		if has := k.share(c.Share); k.most() >= n && has > most {
+		if has := k.shareBytes(c.Share); k.maxPerReplica() >= n && has > most {
 			most, product = has, k.product
 		}
 	}
@@ -159,16 +165,17 @@ func (h *hardware) gives(n int, c backend.Claim) string {
 	return fmt.Sprintf("each device must give %s, and the largest, %s, has %s", gib(c.Enough), product, gib(most))
 }
 
-// holds says why idle devices of no node hold the layers; "" if those of some do.
-func (h *hardware) holds(devices int, l cluster.Layers) string {
+// layersShortfall says why the idle devices of no node can hold the layers; "" if those
+// of some node can. With devices 0, any number of devices may be used.
+func (h *hardware) layersShortfall(devices int, l cluster.Layers) string {
 	least := l.Total
 	if l.Spill {
 		least = l.Least
 	}
 	most, name := 0, ""
-	for i := range h.kinds {
-		k := &h.kinds[i]
-		n := k.most()
+	for i := range h.classes {
+		k := &h.classes[i]
+		n := k.maxPerReplica()
 		if devices > 0 {
 			if n < devices {
 				continue
@@ -187,33 +194,33 @@ func (h *hardware) holds(devices int, l cluster.Layers) string {
 		return fmt.Sprintf("no node has %s that it runs on", english.Count(max(1, devices), "device"))
 	case most >= least:
 		return ""
-	case l.Total == 1: // nothing is divided
+	case l.Total == 1: // the model is not divided
 		return fmt.Sprintf("one device must give %s, and none has so much", gib(l.Fixed+l.Bytes))
 	}
 	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", english.Count(least, "layer"), min(most, l.Total), name)
 }
 
-// onSlices are the forms like this one on one slice of each profile that holds it.
-// Where there is nothing but slices and none does, the largest is requested, to be
-// refused.
+// onSlices returns forms like f on one MIG slice, one form for each profile that is
+// large enough. If the cluster has only slices and none is large enough, the form on the
+// largest slice is returned with its problem.
 func (h *hardware) onSlices(f Form, c backend.Claim) []Form {
 	var out []Form
 	var seen []string
 	on := func(profile, problem string) {
 		shape := f.tasks[0].shape
 		shape.Need.Partition = profile
-		f.Name, f.Problem, f.tasks = "1 slice "+profile, problem, []piece{{"server", 1, shape}}
+		f.Name, f.Problem, f.tasks = "1 slice "+profile, problem, []roleTasks{{"server", 1, shape}}
 		out = append(out, f)
 	}
 	for i := range h.slices {
-		if k := &h.slices[i]; !slices.Contains(seen, k.profile) && k.gives(1, c) {
+		if k := &h.slices[i]; !slices.Contains(seen, k.profile) && k.canGive(1, c) {
 			seen = append(seen, k.profile)
 			on(k.profile, "")
 		}
 	}
-	if n := len(h.slices); n > 0 && len(h.kinds) == 0 && len(seen) == 0 {
+	if n := len(h.slices); n > 0 && len(h.classes) == 0 && len(seen) == 0 {
 		k := &h.slices[n-1]
-		on(k.profile, fmt.Sprintf("it must give %s, and gives %s", gib(c.Enough), gib(k.share(c.Share))))
+		on(k.profile, fmt.Sprintf("it must give %s, and gives %s", gib(c.Enough), gib(k.shareBytes(c.Share))))
 	}
 	return out
 }

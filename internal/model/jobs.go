@@ -11,24 +11,25 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// Plan is what becomes of a model on a cluster.
+// Plan is the jobs of a model on a cluster, and the forms from which their alternatives
+// were made.
 type Plan struct {
 	Spec  *Spec
-	Forms []Form // all that were looked at, in order
+	Forms []Form // all that were considered, in the order in which they are tried
 	Jobs  []*cluster.Job
 }
 
-// Replica is the ID of a replica's job.
+// Replica returns the ID of the job of the replica with this number.
 func (p *Plan) Replica(number int) string { return p.Spec.ID + "-" + strconv.Itoa(number) }
 
-// New is Plan for one model alone.
+// New plans one model. For many models, a Fleet does less work.
 func New(s *Spec, groups []*cluster.Group) (*Plan, error) { return NewFleet(groups).Plan(s) }
 
-// Plan works out the jobs of a model for the cluster. An error that is a Problem
-// names the field it is about.
+// Plan returns the jobs of a model on the cluster. An error about a field of the spec is
+// a *Problem, which names the field.
 func (f *Fleet) Plan(s *Spec) (*Plan, error) {
-	own := *s // which is changed on the way; the caller's is not
-	if err := own.sensible(); err != nil {
+	own := *s // planning changes the copy, not the caller's spec
+	if err := own.validate(); err != nil {
 		return nil, err
 	}
 	have, err := f.hardware(own.Backend, own.Version)
@@ -36,20 +37,20 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 		return nil, err
 	}
 	p := &planner{spec: &own, node: &oneNode{&own, sizing{&own}, parallelism{&own}, have}}
-	if err := p.lay(); err != nil {
+	if err := p.listForms(); err != nil {
 		return nil, err
 	}
 	kept := slices.DeleteFunc(slices.Clone(p.forms), func(f Form) bool { return f.Problem != "" })
 	if len(kept) == 0 {
-		kept = p.hopeless()
+		kept = p.fallbackForms()
 	}
 	if len(kept) == 0 {
-		return nil, p.none()
+		return nil, p.noFormError()
 	}
 	plan := &Plan{Spec: s, Forms: p.forms}
 	remarks, replicas := slices.Concat(own.Remarks, p.remarks()), own.replicas()
-	if n := tasks(kept, own.Place.Cells) * len(replicas); n > MostTasks {
-		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s are %s tasks to choose from, and %s are the most: ask for fewer, or for the parallelism that is meant",
+	if n := countTasks(kept, own.Place.Cells) * len(replicas); n > MostTasks {
+		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s make %s tasks, and at most %s are allowed; set fewer replicas, or fix the parallelism",
 			english.Count(len(replicas), "replica"), english.Count(len(kept), "form"), english.Thousands(n), english.Thousands(MostTasks))}
 	}
 	for _, r := range replicas {
@@ -60,8 +61,9 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 	return plan, nil
 }
 
-// sensible refuses what the model or its backend would not do, rather than pass it over.
-func (s *Spec) sensible() error {
+// validate returns an error for values that the model or its backend cannot serve.
+// Ignoring such a value would serve something else than was requested.
+func (s *Spec) validate() error {
 	if s.Source == nil || s.Memory.known() {
 		return nil
 	}
@@ -75,8 +77,8 @@ func (s *Spec) sensible() error {
 	return nil
 }
 
-// tasks of one replica, in all forms and cells.
-func tasks(forms []Form, cells []string) int {
+// countTasks returns the number of tasks of one replica, over all forms and cells.
+func countTasks(forms []Form, cells []string) int {
 	n := 0
 	for i := range forms {
 		for _, t := range forms[i].tasks {
@@ -86,52 +88,53 @@ func tasks(forms []Form, cells []string) int {
 	return n * max(1, len(cells))
 }
 
-// planner tries the ways to lay a replica out in turn, and makes the jobs.
+// planner lists the forms of a replica and makes the jobs.
 type planner struct {
 	spec  *Spec
-	node  *oneNode // the way that is tried first, and again for replicas that run
-	forms []Form   // all that were looked at, in order
+	node  *oneNode // also used for replicas that run already
+	forms []Form   // all that were considered, in the order in which they are tried
 }
 
-// lay looks at all forms in the order in which they are tried.
-func (p *planner) lay() error {
+// listForms fills in forms, in the order in which they are tried.
+func (p *planner) listForms() error {
 	s, n := p.spec, p.node
 	if s.Place.WholeNodes {
 		var err error
-		p.forms, err = (&wholeNodes{s, n.par, n.have}).forms()
+		p.forms, err = (&wholeNodes{s, n.par, n.hardware}).forms()
 		return err
 	}
 	if s.layered() {
-		need, beside, err := n.size.layers()
+		need, beside, err := n.size.layeredNeed()
 		if err == nil {
-			p.forms = (&byLayers{s, n.have, need, beside}).forms()
+			p.forms = (&byLayers{s, n.hardware, need, beside}).forms()
 		}
 		return err
 	}
 	p.forms = n.forms()
 	if s.can(backend.Nodes) {
-		p.forms = append(p.forms, (&severalNodes{s, n.size, n.par, n.have}).forms()...)
+		p.forms = append(p.forms, (&severalNodes{s, n.size, n.par, n.hardware}).forms()...)
 	}
 	if s.can(backend.CPU) && s.Place.Offload {
-		memory, err := n.size.host()
-		f := onHost(s, memory)
+		memory, err := n.size.hostMemory()
+		f := cpuForm(s, memory)
 		if err != nil {
-			f = left(Form{Name: "CPU"}, "%s", err)
+			f = withProblem(Form{Name: "CPU"}, "%s", err)
 		}
 		p.forms = append(p.forms, f)
 	}
 	return nil
 }
 
-// hopeless are forms that cannot fit this cluster but can be requested, the last or
-// all on whole nodes: a job that is refused with its numbers says more than an error.
-func (p *planner) hopeless() []Form {
+// fallbackForms returns forms that cannot fit this cluster but can be requested: the
+// last one, or all of them on whole nodes. They are used if no form is without a
+// problem, because the refusal of a job has figures and an error has none.
+func (p *planner) fallbackForms() []Form {
 	var out []Form
 	for i := range slices.Backward(p.forms) {
 		if f := &p.forms[i]; f.tasks != nil {
-			f.hopeless = true
+			f.fallback = true
 			out = append(out, *f)
-			if !p.spec.Place.WholeNodes { // there the groups are one choice
+			if !p.spec.Place.WholeNodes { // for whole nodes, the groups are one choice
 				break
 			}
 		}
@@ -140,9 +143,9 @@ func (p *planner) hopeless() []Form {
 	return out
 }
 
-// none says why there is no form at all.
-func (p *planner) none() error {
-	at, message := []any{"spec"}, "it can be laid out in no form"
+// noFormError says why the model has no form that can be requested.
+func (p *planner) noFormError() error {
+	at, message := []any{"spec"}, "it has no form that can be placed"
 	if len(p.forms) > 0 {
 		first := p.forms[0]
 		message = fmt.Sprintf("%s: %s", first.Name, first.Problem)
@@ -156,7 +159,8 @@ func (p *planner) none() error {
 	return &Problem{at, message}
 }
 
-// replicas are those that are there, and as many more as are wanted, by number.
+// replicas returns the replicas that exist and as many new ones as are missing, by
+// number. New replicas get the lowest numbers that are not in use.
 func (s *Spec) replicas() []Replica {
 	out := slices.Clone(s.There)
 	taken := map[int]bool{}
@@ -182,7 +186,7 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, Torn: r.Torn, Evicted: r.Evicted,
 	}
 	if s.layered() && s.Place.Distributed {
-		apartFromItself(j)
+		keepTasksOnDifferentNodes(j)
 	}
 	cells := s.Place.Cells
 	if len(cells) == 0 {
@@ -197,12 +201,13 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 	return j
 }
 
-// replicaLabel tells the jobs of a model apart.
+// replicaLabel is a label with the ID of the replica's job.
 const replicaLabel = "berth.dev/replica"
 
-// apartFromItself keeps the tasks of a job on different nodes: several nodes are
-// meant to be several, and the other forms have one task each.
-func apartFromItself(j *cluster.Job) {
+// keepTasksOnDifferentNodes adds an anti-affinity of the job to itself. A form over
+// several nodes needs different nodes; the other forms have one task each and are not
+// affected.
+func keepTasksOnDifferentNodes(j *cluster.Job) {
 	if j.Labels == nil {
 		j.Labels = map[string]string{}
 	}
@@ -210,18 +215,19 @@ func apartFromItself(j *cluster.Job) {
 	j.Affinity = []cluster.JobTerm{{Selector: cluster.Term{{Key: replicaLabel, Operator: cluster.In, Values: []string{j.ID}}}, Anti: true}}
 }
 
-// alternative is the form as the engine knows it, in a cell.
+// alternative returns the form as an alternative of a job, in this cell; "": in any
+// cell.
 func (f *Form) alternative(cell string) cluster.Alternative {
 	alt := cluster.Alternative{Name: f.Name, Whole: f.whole}
 	if cell != "" {
 		alt.Name += " in " + cell
 	}
-	for _, piece := range f.tasks {
-		shape := piece.shape
+	for _, group := range f.tasks {
+		shape := group.shape
 		shape.Cell = cell
 		shape.LeftOut = cluster.LeftOut(shape.Resources)
-		for i := range piece.count {
-			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: piece.role + "-" + strconv.Itoa(i), Role: piece.role, Index: i, Shape: &shape})
+		for i := range group.count {
+			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: group.role + "-" + strconv.Itoa(i), Role: group.role, Index: i, Shape: &shape})
 		}
 	}
 	alt.Min = len(alt.Tasks)

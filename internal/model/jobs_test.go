@@ -26,11 +26,11 @@ func TestReplicasAreNumbered(t *testing.T) {
 		spec *model.Spec
 		want []string
 	}{
-		"none":                       {spec(t, "vllm", "", each(1), replicas(0)), nil},
-		"new ones":                   {spec(t, "vllm", "", each(1), replicas(2)), []string{"model/chat-0", "model/chat-1"}},
-		"gaps are filled":            {spec(t, "vllm", "", each(1), replicas(4), there(3, 1)), []string{"model/chat-0", "model/chat-1", "model/chat-2", "model/chat-3"}},
-		"more are there than wanted": {spec(t, "vllm", "", each(1), there(0, 2, 7)), []string{"model/chat-0", "model/chat-2", "model/chat-7"}},
-		"all are to go":              {spec(t, "vllm", "", each(1), replicas(0), there(0)), []string{"model/chat-0"}},
+		"none":                        {spec(t, "vllm", "", each(1), replicas(0)), nil},
+		"new replicas":                {spec(t, "vllm", "", each(1), replicas(2)), []string{"model/chat-0", "model/chat-1"}},
+		"gaps are filled":             {spec(t, "vllm", "", each(1), replicas(4), there(3, 1)), []string{"model/chat-0", "model/chat-1", "model/chat-2", "model/chat-3"}},
+		"more exist than are desired": {spec(t, "vllm", "", each(1), there(0, 2, 7)), []string{"model/chat-0", "model/chat-2", "model/chat-7"}},
+		"none is desired":             {spec(t, "vllm", "", each(1), replicas(0), there(0)), []string{"model/chat-0"}},
 	}
 	for name, tt := range tests {
 		p := plan(t, tt.spec, groups(a10s("a", 1)))
@@ -45,7 +45,7 @@ func TestReplicasAreNumbered(t *testing.T) {
 	}
 }
 
-func TestJobSaysWhatTheSpecSays(t *testing.T) {
+func TestJobHasTheFieldsOfTheSpec(t *testing.T) {
 	iso := cluster.Isolation{GPU: cluster.GPUDeviceExclusive}
 	bears := []cluster.Toleration{{Key: "k", Operator: "Exists"}}
 	s := spec(t, "vllm", "", each(1), func(s *model.Spec) {
@@ -64,7 +64,7 @@ func TestJobSaysWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-// Each form is tried in every cell before the next form is.
+// Each form is tried in every cell before the next form is tried.
 func TestCells(t *testing.T) {
 	s := spec(t, "custom", "", total(8), func(s *model.Spec) { s.Place.Cells = []string{"west", "east"} })
 	j := plan(t, s, groups(a10s("a", 2))).Jobs[0]
@@ -77,7 +77,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// kept is a group that was chosen before.
+// kept sets a group that was chosen earlier.
 func kept(product string, count, perReplica int) func(*model.Spec) {
 	return func(s *model.Spec) {
 		s.Group = &cluster.Key{Product: product, Count: count, Memory: 16384, Resource: cluster.DefaultDeviceResource}
@@ -94,13 +94,13 @@ func TestProblems(t *testing.T) {
 		field   []any
 		message string
 	}{
-		"nothing is known": {
+		"memory is not known": {
 			spec(t, "vllm", ""), []any{"spec", "source"},
-			"1 device: how much memory it needs is not known: give memory.device or memory.total, or a source that can be read",
+			"1 device: the memory that it needs is not known; set memory.device or memory.total, or a source that can be read",
 		},
-		"nothing is known of whole nodes": {
+		"memory is not known, whole nodes": {
 			spec(t, "vllm", "", wholeNodes), []any{"spec", "source"},
-			"whole nodes of 910B × 4: how much memory it needs is not known: give memory.total, or a source that can be read",
+			"whole nodes of 910B × 4: the memory that it needs is not known; set memory.total, or a source that can be read",
 		},
 		"heads": {
 			spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
@@ -111,7 +111,7 @@ func TestProblems(t *testing.T) {
 		},
 		"tasks": {
 			spec(t, "custom", "", total(8), replicas(10_000), func(s *model.Spec) { s.Place.Cells = make([]string, 50) }), []any{"spec", "replicas"},
-			"10000 replicas in 3 forms are 1,500,000 tasks to choose from, and 1,000,000 are the most: ask for fewer, or for the parallelism that is meant",
+			"10000 replicas in 3 forms make 1,500,000 tasks, and at most 1,000,000 are allowed; set fewer replicas, or fix the parallelism",
 		},
 		"powers of two": {
 			spec(t, "mindie", "", total(8), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
@@ -119,7 +119,7 @@ func TestProblems(t *testing.T) {
 		},
 		"draft": {
 			spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Draft = &estimate.Model{Name: "raw", Format: "gguf"} }), []any{"spec"},
-			"1 device: draft: the weights of model raw are not known: give its memory in figures",
+			"1 device: draft: the weights of model raw are not known; set its memory",
 		},
 		"version": {
 			spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Version = "x" }), []any{"spec", "backendVersion"}, "",
@@ -127,16 +127,16 @@ func TestProblems(t *testing.T) {
 		"instance type": {
 			spec(t, "vllm", "", total(8), instance("g5.hugelarge")), []any{"spec", "placement", "instanceType"}, "",
 		},
-		"instance type of a group that was chosen": {
+		"instance type with a chosen group": {
 			spec(t, "vllm", "", total(8), instance("nonsense"), kept("A10", 1, 1)), []any{"spec", "placement", "instanceType"},
 			`no instance type is called "nonsense"`,
 		},
 		"instance type too small": {
 			spec(t, "vllm", "", use(toy()), instance("g6.xlarge"), func(s *model.Spec) { s.Serve.Context, s.Serve.Sequences = 4096, 1000 }),
 			[]any{"spec", "placement", "instanceType"},
-			"g6.xlarge is too small for the model: a L4 gives a model 20.16 GiB, but 4096 tokens and the runtime take 33.55 GiB of each: give fewer tokens, or devices with more memory",
+			"g6.xlarge is too small for the model: a L4 gives a model 20.16 GiB, but 4096 tokens and the runtime take 33.55 GiB of each; set a shorter context, or use devices with more memory",
 		},
-		"instance type of too many": {
+		"instance type that would need too many nodes": {
 			spec(t, "vllm", "", total(8000), instance("g6.xlarge")), []any{"spec", "placement", "instanceType"},
 			"g6.xlarge is too small for the model: one replica would take 334 nodes, and is divided over 64 at most",
 		},

@@ -10,19 +10,19 @@ import (
 	"github.com/berth-project/berth/internal/estimate/nodes"
 )
 
-// Knob is one line along which a model could ask for less, or allow more. The
-// steps go from what gives up most to what gives up least.
+// Knob is one way in which a model could request less or allow more. Step 0 gives up
+// most, and the last step gives up least.
 type Knob struct {
 	Steps int
-	// At is the change at a step: the end of "it would fit …", what it gives up in
-	// percent, and the model with it.
+	// At returns the change at a step: a text that completes "it would fit …", how much
+	// the change gives up in percent, and the changed spec.
 	At func(step int) (text string, cost int, changed *Spec)
 }
 
-// Knobs are the lines along which the model could be changed.
+// Knobs returns the ways in which the model could be changed so that it may fit.
 func (s *Spec) Knobs() []Knob {
 	var out []Knob
-	one := func(text string, cost int, edit func(*Spec)) {
+	addSingle := func(text string, cost int, edit func(*Spec)) {
 		out = append(out, Knob{1, func(int) (string, int, *Spec) {
 			changed := *s
 			edit(&changed)
@@ -30,47 +30,47 @@ func (s *Spec) Knobs() []Knob {
 		}})
 	}
 	if s.Source != nil && !s.Memory.known() {
-		out = append(out, s.context()...)
-		out = append(out, s.sequences()...)
+		out = append(out, s.shorterContexts()...)
+		out = append(out, s.fewerSequences()...)
 		if bits := s.Serve.KVBits; bits == 0 || bits > 8 {
-			one("with an 8-bit KV cache (kvCacheBits: 8)", 15, func(c *Spec) { c.Serve.KVBits = 8 })
+			addSingle("with an 8-bit KV cache (kvCacheBits: 8)", 15, func(c *Spec) { c.Serve.KVBits = 8 })
 		}
 	}
 	if s.Draft != nil {
-		one("without the draft model", 30, func(c *Spec) { c.Draft = nil; c.Files.Draft = "" })
+		addSingle("without the draft model", 30, func(c *Spec) { c.Draft = nil; c.Files.Draft = "" })
 	}
 	if s.Serve.Tensor > 0 || s.Serve.Pipeline > 0 || s.Place.Devices > 0 {
-		one("with the parallelism left open", 10, func(c *Spec) { c.Serve.Tensor, c.Serve.Pipeline, c.Place.Devices = 0, 0, 0 })
+		addSingle("with the parallelism left open", 10, func(c *Spec) { c.Serve.Tensor, c.Serve.Pipeline, c.Place.Devices = 0, 0, 0 })
 	}
 	if len(s.Place.Selected) > 0 {
-		one("with the selection of devices lifted", 12, func(c *Spec) { c.Place.Selected = nil })
+		addSingle("with the selection of devices lifted", 12, func(c *Spec) { c.Place.Selected = nil })
 	}
 	if s.Place.WholeNodes {
 		if s.Replicas > 1 {
-			out = append(out, s.fewer())
+			out = append(out, s.fewerReplicas())
 		}
 		return out
 	}
 	if !s.Place.Distributed && s.can(backend.Nodes) {
-		one("spread over several nodes (placement.distributed: true)", 15, func(c *Spec) { c.Place.Distributed = true })
+		addSingle("spread over several nodes (placement.distributed: true)", 15, func(c *Spec) { c.Place.Distributed = true })
 	}
 	if !s.Place.Offload {
 		allow := func(c *Spec) { c.Place.Offload = true }
 		switch {
 		case s.layered():
-			one("with layers in the node's memory (placement.cpuOffload: true)", 40, allow)
+			addSingle("with layers in the node's memory (placement.cpuOffload: true)", 40, allow)
 		case s.can(backend.CPU):
-			one("without a device (placement.cpuOffload: true)", 40, allow)
+			addSingle("without a device (placement.cpuOffload: true)", 40, allow)
 		}
 	}
 	if u := s.utilization(); u > 0 && s.Backend != nil && !s.Backend.Static {
 		if u < mostUtilization {
-			one(utilizationText(mostUtilization), 10, func(c *Spec) { c.Utilization = mostUtilization })
+			addSingle(utilizationText(mostUtilization), 10, func(c *Spec) { c.Utilization = mostUtilization })
 		}
-		// A device that others use in part may still have enough for this model.
+		// A device that other tasks use in part may still have enough memory for this model.
 		for i, less := range []cluster.Milli{750, 500, 250} {
 			if less < u {
-				one(utilizationText(less), 16+i, func(c *Spec) { c.Utilization = less })
+				addSingle(utilizationText(less), 16+i, func(c *Spec) { c.Utilization = less })
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func utilizationText(m cluster.Milli) string {
 	return fmt.Sprintf("with gpuMemoryUtilization %d.%02d", m/1000, m%1000/10)
 }
 
-// mostUtilization leaves what a driver and a display take.
+// mostUtilization leaves 5 % of a device for what a driver and a display use.
 const mostUtilization cluster.Milli = 950
 
 func (s *Spec) utilization() cluster.Milli {
@@ -91,8 +91,9 @@ func (s *Spec) utilization() cluster.Milli {
 	return s.Backend.Fraction(1)
 }
 
-// context tries shorter ones, in steps that people write.
-func (s *Spec) context() []Knob {
+// shorterContexts returns a knob of shorter contexts in steps of 1,024 tokens, which are
+// round numbers in a manifest.
+func (s *Spec) shorterContexts() []Knob {
 	const step = 1024
 	now := s.Serve.Context
 	switch {
@@ -113,7 +114,7 @@ func (s *Spec) context() []Knob {
 	}}}
 }
 
-func (s *Spec) sequences() []Knob {
+func (s *Spec) fewerSequences() []Knob {
 	now := s.Serve.Sequences
 	if now <= 1 {
 		return nil
@@ -125,8 +126,9 @@ func (s *Spec) sequences() []Knob {
 	}}}
 }
 
-// fewer replicas: those that want whole nodes are judged together.
-func (s *Spec) fewer() Knob {
+// fewerReplicas returns a knob of fewer replicas. It is offered for whole nodes only,
+// because the nodes of all replicas are chosen together there.
+func (s *Spec) fewerReplicas() Knob {
 	return Knob{s.Replicas - 1, func(i int) (string, int, *Spec) {
 		changed := *s
 		changed.Replicas = i + 1

@@ -18,7 +18,7 @@ func TestKnobs(t *testing.T) {
 		spec *model.Spec
 		want []string
 	}{
-		"all that there is": {
+		"everything is set": {
 			spec(t, "vllm", "", use(toy()), draft(8), selected("a:cuda:0"), func(s *model.Spec) { s.Serve.Sequences, s.Serve.Tensor = 3, 2 }),
 			append([]string{
 				"3: with context ≤ 1,024 instead of 4,096 [65]", "2: with 1 sequence at once instead of 3 [60]",
@@ -26,18 +26,18 @@ func TestKnobs(t *testing.T) {
 				"1: with the parallelism left open [10]", "1: with the selection of devices lifted [12]",
 			}, append(open, share...)...),
 		},
-		"little is left": {
+		"everything is at its minimum": {
 			spec(t, "vllm", "", use(toy()), tokens(1024), distributed, offload, func(s *model.Spec) { s.Serve.KVBits, s.Utilization = 8, 950 }),
 			less,
 		},
-		"memory that was given":   {spec(t, "custom", "", total(8)), []string{"1: without a device (placement.cpuOffload: true) [40]"}},
-		"memory, of llama.cpp":    {spec(t, "llamacpp", "", total(8)), append(open, "1: without a device (placement.cpuOffload: true) [40]")},
-		"layers":                  {spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Serve.KVBits = 8 }), append(open, "1: with layers in the node's memory (placement.cpuOffload: true) [40]")},
-		"a share of its own":      {spec(t, "sglang", "", total(8)), open},
-		"a share that was given":  {spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Utilization = 800 }), append(open, share...)},
-		"whole nodes":             {spec(t, "vllm", "", use(toy()), wholeNodes), []string{"1: with context ≤ 1,024 instead of 2,048 [50]", "1: with an 8-bit KV cache (kvCacheBits: 8) [15]"}},
-		"whole nodes, several":    {spec(t, "vllm", "", total(8), wholeNodes, replicas(4)), []string{"3: with 1 replica instead of 4 [95]"}},
-		"whole nodes, 3,000 left": {spec(t, "vllm", "", use(toy()), wholeNodes, tokens(3000), func(s *model.Spec) { s.Serve.KVBits = 4 }), []string{"2: with context ≤ 1,024 instead of 3,000 [59]"}},
+		"memory is set":            {spec(t, "custom", "", total(8)), []string{"1: without a device (placement.cpuOffload: true) [40]"}},
+		"memory is set, llama.cpp": {spec(t, "llamacpp", "", total(8)), append(open, "1: without a device (placement.cpuOffload: true) [40]")},
+		"layers":                   {spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Serve.KVBits = 8 }), append(open, "1: with layers in the node's memory (placement.cpuOffload: true) [40]")},
+		"a static share":           {spec(t, "sglang", "", total(8)), open},
+		"utilization is set":       {spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Utilization = 800 }), append(open, share...)},
+		"whole nodes":              {spec(t, "vllm", "", use(toy()), wholeNodes), []string{"1: with context ≤ 1,024 instead of 2,048 [50]", "1: with an 8-bit KV cache (kvCacheBits: 8) [15]"}},
+		"whole nodes, several":     {spec(t, "vllm", "", total(8), wholeNodes, replicas(4)), []string{"3: with 1 replica instead of 4 [95]"}},
+		"whole nodes, 3,000 left":  {spec(t, "vllm", "", use(toy()), wholeNodes, tokens(3000), func(s *model.Spec) { s.Serve.KVBits = 4 }), []string{"2: with context ≤ 1,024 instead of 3,000 [59]"}},
 	}
 	for name, tt := range tests {
 		var got []string
@@ -51,8 +51,8 @@ func TestKnobs(t *testing.T) {
 	}
 }
 
-// Every step gives up less than the one before it, asks for as much or more, and
-// leaves the model as it is.
+// Every step gives up less than the step before it and requests at least as much. The
+// spec itself is not changed.
 func TestKnobsAreMonotone(t *testing.T) {
 	g := groups(a10s("a", 4))
 	for _, s := range []*model.Spec{
@@ -64,13 +64,13 @@ func TestKnobsAreMonotone(t *testing.T) {
 		for _, k := range s.Knobs() {
 			least, most := 1000, cluster.Bytes(0)
 			if k.Steps == 1 {
-				continue // another form, not less of the same
+				continue // a single change is not a series
 			}
 			for i := range k.Steps {
 				text, cost, changed := k.At(i)
-				need := asked(plan(t, changed, g))
-				if cost > least || need < most || need > asked(now) {
-					t.Errorf("step %d, %s: gives up %d after %d, asks for %d after %d, of %d", i, text, cost, least, need, most, asked(now))
+				need := requested(plan(t, changed, g))
+				if cost > least || need < most || need > requested(now) {
+					t.Errorf("step %d, %s: gives up %d after %d, requests %d after %d, of %d", i, text, cost, least, need, most, requested(now))
 				}
 				least, most = cost, need
 			}
@@ -81,8 +81,9 @@ func TestKnobsAreMonotone(t *testing.T) {
 	}
 }
 
-// asked is the device memory that all replicas together ask for in the first form.
-func asked(p *model.Plan) cluster.Bytes {
+// requested returns the device memory that all replicas together request in the first
+// form.
+func requested(p *model.Plan) cluster.Bytes {
 	sum := cluster.Bytes(0)
 	for _, j := range p.Jobs {
 		if w := j.Alternatives[0].Whole; w != nil {

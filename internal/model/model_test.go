@@ -15,8 +15,8 @@ import (
 
 const gi = cluster.Bytes(1) << 30
 
-// spec is a model that the backend serves: one replica of a preset, or of nothing
-// that is known where its name is empty.
+// spec returns a model with one replica. If name is empty, it has no source; otherwise
+// it is the preset with that name.
 func spec(t *testing.T, server, name string, edit ...func(*model.Spec)) *model.Spec {
 	t.Helper()
 	b, err := backend.Find(server)
@@ -37,7 +37,8 @@ func spec(t *testing.T, server, name string, edit ...func(*model.Spec)) *model.S
 	return s
 }
 
-// toy is a model of 4 GiB in 4 layers, with 8 heads, half of them key heads.
+// toy returns a model of 4 GiB with 4 layers and 8 attention heads, 4 of which are key
+// heads.
 func toy() *estimate.Model {
 	return &estimate.Model{
 		Name: "toy", Weights: estimate.Weights{Layers: 4 * gi},
@@ -55,7 +56,7 @@ func a10s(name string, count int) *enginetest.NodeBuilder {
 	return enginetest.Node(name).GPUs(count, "A10", "24Gi")
 }
 
-// npus are devices that speak cann.
+// npus returns a node with devices of the type cann.
 func npus(name string, count int) *enginetest.NodeBuilder {
 	return enginetest.Node(name).GPUs(count, "910B", "64Gi").With(func(n *cluster.Node) {
 		for i := range n.Devices {
@@ -73,7 +74,7 @@ func plan(t *testing.T, s *model.Spec, groups []*cluster.Group) *model.Plan {
 	return p
 }
 
-// forms writes the forms one to a line: what each is, or why it is none.
+// forms writes one form per line: its layout, or its problem.
 func forms(p *model.Plan) string {
 	var out strings.Builder
 	for _, f := range p.Forms {
@@ -86,7 +87,7 @@ func forms(p *model.Plan) string {
 	return out.String()
 }
 
-// alternatives are the names of what the engine tries, in order.
+// alternatives returns the names of the job's alternatives, in order.
 func alternatives(j *cluster.Job) []string {
 	var out []string
 	for _, a := range j.Alternatives {

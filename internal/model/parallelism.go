@@ -6,19 +6,20 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// parallelism is how a replica of a model may be divided over devices: by tensor,
-// and into stages of a pipeline.
+// parallelism says how a replica may be divided over devices: by tensor parallelism and
+// into pipeline stages.
 type parallelism struct{ spec *Spec }
 
-// divided reports whether it is known what is divided. Where the spec says how
-// much memory a replica needs, its source does not matter.
-func (p parallelism) divided() bool {
+// hasArchitecture reports whether the heads and layers of the model are known and count.
+// If the spec sets the memory, the source is ignored.
+func (p parallelism) hasArchitecture() bool {
 	return !p.spec.Memory.known() && p.spec.Source != nil && p.spec.Source.Architecture != nil
 }
 
-// tensors are the sizes that tensor parallelism may have, up to the most.
-func (p parallelism) tensors(most int) []int {
-	if p.divided() {
+// tensorSizes returns the possible sizes of tensor parallelism, up to the given one, in
+// ascending order.
+func (p parallelism) tensorSizes(most int) []int {
+	if p.hasArchitecture() {
 		return p.spec.Backend.Sizes(p.spec.Source, most)
 	}
 	var out []int
@@ -28,10 +29,10 @@ func (p parallelism) tensors(most int) []int {
 	return out
 }
 
-// divides says why a size of tensor parallelism will not do; "" if it will.
-func (p parallelism) divides(tensor int) string {
-	m := &estimate.Model{} // of which nothing is known but what the backend demands
-	if p.divided() {
+// tensorProblem says why this tensor parallelism is not possible; "" if it is possible.
+func (p parallelism) tensorProblem(tensor int) string {
+	m := &estimate.Model{} // without an architecture, only the backend's own rule is checked
+	if p.hasArchitecture() {
 		m = p.spec.Source
 	}
 	if err := p.spec.Backend.Divides(m, tensor); err != nil {
@@ -40,13 +41,14 @@ func (p parallelism) divides(tensor int) string {
 	return ""
 }
 
-// split divides so many devices: as much tensor parallelism as divides the heads.
+// split divides this many devices: into the largest possible tensor parallelism, and
+// pipeline stages for the rest.
 func (p parallelism) split(devices int) (tensor, pipeline int) {
 	if !p.spec.can(backend.Nodes) {
 		return devices, 1
 	}
 	tensor = 1
-	for _, t := range p.tensors(devices) {
+	for _, t := range p.tensorSizes(devices) {
 		if devices%t == 0 {
 			tensor = t
 		}
@@ -54,12 +56,12 @@ func (p parallelism) split(devices int) (tensor, pipeline int) {
 	return tensor, devices / tensor
 }
 
-// within is the tensor parallelism within a whole node: the largest that divides
-// its devices and the model.
-func (p parallelism) within(key cluster.Key) int {
+// withinNode returns the tensor parallelism within a whole node: the largest that
+// divides both the node's devices and the model.
+func (p parallelism) withinNode(key cluster.Key) int {
 	if key.Combines() {
 		for t := key.Count; t > 1; t-- {
-			if key.Count%t == 0 && p.divides(t) == "" {
+			if key.Count%t == 0 && p.tensorProblem(t) == "" {
 				return t
 			}
 		}
@@ -67,7 +69,8 @@ func (p parallelism) within(key cluster.Key) int {
 	return 1
 }
 
-// layers bounds the stages of a pipeline.
+// layers returns the number of layers, which is the most pipeline stages that are
+// possible; 1 if it is not known.
 func (p parallelism) layers() int {
 	if p.spec.Source == nil || p.spec.Source.Architecture == nil {
 		return 1

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// made is a node of the type g5.xlarge.
+// made returns a node of the instance type g5.xlarge.
 func made(name string, labels ...string) *enginetest.NodeBuilder {
 	n := a10s(name, 1).Label("node.kubernetes.io/instance-type", "g5.xlarge")
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -20,7 +20,7 @@ func made(name string, labels ...string) *enginetest.NodeBuilder {
 	return n
 }
 
-// typed is a model on that type, of two nodes a replica.
+// typed returns a model with the instance type g5.xlarge and two nodes for each replica.
 func typed(t *testing.T, id string, edit ...func(*model.Spec)) *model.Spec {
 	s := spec(t, "vllm", "", append([]func(*model.Spec){total(30), wholeNodes}, edit...)...)
 	s.ID, s.Place.InstanceType = id, "G5.xlarge"
@@ -32,41 +32,41 @@ func TestProvisions(t *testing.T) {
 	tests := map[string]struct {
 		nodes []enginetest.Part
 		specs []*model.Spec
-		runs  map[string][]string // replica and its nodes
+		runs  map[string][]string // from a replica to the nodes that it runs on
 		want  []string
 	}{
-		"nothing there": {
+		"no nodes": {
 			nil, []*model.Spec{typed(t, "model/ml/chat", replicas(3))}, nil,
-			[]string{"model/ml/chat wants 6 nodes of g5.xlarge, 2 for each replica; 0 ready: 6 NodeClaims to create."},
+			[]string{"model/ml/chat needs 6 nodes of g5.xlarge, 2 for each replica; 0 ready: 6 NodeClaims to create."},
 		},
-		"some there": {
+		"some nodes exist": {
 			[]enginetest.Part{made("a"), made("b"), made("c"), a10s("other", 1)}, []*model.Spec{typed(t, "model/ml/chat", replicas(2))}, nil,
-			[]string{"model/ml/chat wants 4 nodes of g5.xlarge, 2 for each replica; 3 ready: 1 NodeClaim to create."},
+			[]string{"model/ml/chat needs 4 nodes of g5.xlarge, 2 for each replica; 3 ready: 1 NodeClaim to create."},
 		},
 		"enough": {
 			[]enginetest.Part{made("a"), made("b"), made("c")}, []*model.Spec{typed(t, "model/ml/chat")}, nil,
-			[]string{"model/ml/chat wants 2 nodes of g5.xlarge, 2 for each replica; 2 ready."},
+			[]string{"model/ml/chat needs 2 nodes of g5.xlarge, 2 for each replica; 2 ready."},
 		},
-		"in excess": {
+		"more nodes than needed": {
 			[]enginetest.Part{made("a", mine...), made("b", mine...), made("c", mine...), made("d", "berth.dev/model", "chat")},
 			[]*model.Spec{typed(t, "model/ml/chat")}, map[string][]string{"model/ml/chat-0": {"b", "c"}},
-			[]string{"model/ml/chat wants 2 nodes of g5.xlarge, 2 for each replica; 2 ready: 1 NodeClaim to remove, a."},
+			[]string{"model/ml/chat needs 2 nodes of g5.xlarge, 2 for each replica; 2 ready: 1 NodeClaim to remove, a."},
 		},
-		"each node is ready for one": {
+		"each node is ready for one model": {
 			[]enginetest.Part{made("a"), made("b"), made("c")}, []*model.Spec{typed(t, "model/x"), typed(t, "model/y")}, nil,
 			[]string{
-				"model/x wants 2 nodes of g5.xlarge, 2 for each replica; 2 ready.",
-				"model/y wants 2 nodes of g5.xlarge, 2 for each replica; 1 ready: 1 NodeClaim to create.",
+				"model/x needs 2 nodes of g5.xlarge, 2 for each replica; 2 ready.",
+				"model/y needs 2 nodes of g5.xlarge, 2 for each replica; 1 ready: 1 NodeClaim to create.",
 			},
 		},
-		"nodes of others, closed ones and those without the label are not": {
+		"closed nodes and nodes without the label are not ready": {
 			[]enginetest.Part{made("a"), made("b").Phase("MAINTENANCE"), made("c", "pool", "x")},
 			[]*model.Spec{typed(t, "model/y", func(s *model.Spec) { s.Place.Selector = map[string]string{"pool": "x"} })}, nil,
-			[]string{"model/y wants 2 nodes of g5.xlarge, 2 for each replica; 1 ready: 1 NodeClaim to create."},
+			[]string{"model/y needs 2 nodes of g5.xlarge, 2 for each replica; 1 ready: 1 NodeClaim to create."},
 		},
-		"chosen before": {
+		"the group is chosen already": {
 			[]enginetest.Part{made("a")}, []*model.Spec{typed(t, "model/x", kept("A10", 1, 5), replicas(2))}, nil,
-			[]string{"model/x wants 10 nodes of g5.xlarge, 5 for each replica; 1 ready: 9 NodeClaims to create."},
+			[]string{"model/x needs 10 nodes of g5.xlarge, 5 for each replica; 1 ready: 9 NodeClaims to create."},
 		},
 		"no instance type": {[]enginetest.Part{made("a")}, []*model.Spec{spec(t, "vllm", "", total(8), wholeNodes)}, nil, nil},
 	}
@@ -117,6 +117,6 @@ func TestNodeClaim(t *testing.T) {
 	taint := cluster.Toleration{Key: "sku", Operator: "Equal", Value: "gpu", Effect: cluster.NoSchedule}
 	labels := cluster.SortLabels(map[string]string{"pool": "x", "node.kubernetes.io/instance-type": "g5.xlarge"})
 	if diff := cmp.Diff([]any{[]cluster.Toleration{taint}, labels}, []any{shape.Tolerations, shape.Selector}); diff != "" {
-		t.Errorf("what such nodes are asked for by (-want +got):\n%s", diff)
+		t.Errorf("the selector for such nodes (-want +got):\n%s", diff)
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// remarks say what the model needs, which forms were left out and what was taken
-// for granted, to explain why it is pending.
+// remarks returns sentences that explain why the model may be pending: what it needs,
+// which forms are not tried, and what the estimate assumes.
 func (p *planner) remarks() []string {
 	var out []string
-	if i := slices.IndexFunc(p.forms, func(f Form) bool { return f.tasks != nil && (f.Problem == "" || f.hopeless) }); i >= 0 {
-		out = append(out, p.forms[i].needs(p.spec))
+	if i := slices.IndexFunc(p.forms, func(f Form) bool { return f.tasks != nil && (f.Problem == "" || f.fallback) }); i >= 0 {
+		out = append(out, p.forms[i].needSentence(p.spec))
 	}
 	for _, f := range p.forms {
 		switch {
 		case f.Problem == "":
-		case f.hopeless:
+		case f.fallback:
 			out = append(out, fmt.Sprintf("As %s it would not fit even if all were free: %s.", f.Name, f.Problem))
 		default:
 			out = append(out, fmt.Sprintf("Not tried as %s: %s.", f.Name, f.Problem))
@@ -34,8 +34,8 @@ func (p *planner) remarks() []string {
 	return out
 }
 
-// needs says what the form requests of a device, part by part.
-func (f *Form) needs(s *Spec) string {
+// needSentence says how much memory the form needs, part by part.
+func (f *Form) needSentence(s *Spec) string {
 	switch {
 	case s.Memory.known():
 		return fmt.Sprintf("As %s it needs %s of each, as its spec says.", f.Name, gib(f.Each))
@@ -49,7 +49,7 @@ func (f *Form) needs(s *Spec) string {
 		name  string
 		bytes cluster.Bytes
 	}{
-		{"weights", f.Parts.Weights}, {"KV cache" + s.tokens(), f.Parts.KVCache}, {"activations", f.Parts.Activations},
+		{"weights", f.Parts.Weights}, {"KV cache" + s.contextSuffix(), f.Parts.KVCache}, {"activations", f.Parts.Activations},
 		{"graphs", f.Parts.Graph}, {"overhead", f.Parts.Overhead},
 	} {
 		if x.bytes > 0 {
@@ -58,7 +58,7 @@ func (f *Form) needs(s *Spec) string {
 	}
 	on, of := "On", ""
 	switch {
-	case s.layered() && f.Devices != 1: // whose layers are wherever there is room
+	case s.layered() && f.Devices != 1: // the layers are divided by free memory, so only the sum is known
 		on, of = "As", " in all"
 	case f.Devices > 1 || f.Nodes > 1:
 		of = " of each device"
@@ -66,8 +66,9 @@ func (f *Form) needs(s *Spec) string {
 	return fmt.Sprintf("%s %s it needs %s%s: %s.", on, f.Name, gib(f.Parts.Total()), of, strings.Join(parts, ", "))
 }
 
-// tokens names the context that the cache is for.
-func (s *Spec) tokens() string {
+// contextSuffix returns " for N tokens", the context that the KV cache is for; "" if the
+// context is not known.
+func (s *Spec) contextSuffix() string {
 	context := s.Serve.Context
 	if a := s.Source.Architecture; context == 0 && a != nil {
 		context = a.MaxContext

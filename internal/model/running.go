@@ -9,26 +9,29 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// AsItRuns names the form of a replica that runs in none that its spec allows.
+// AsItRuns is the name of the alternative of a replica that runs in none of the forms
+// that its spec allows.
 const AsItRuns = "it was before"
 
-// running finds the forms that a replica may run in although it can no longer be
-// placed in them: its spec, or the cluster, may have been another when it was placed.
+// running finds the forms in which a replica may keep running although it would no
+// longer be placed in them. The spec or the cluster may have changed since the replica
+// was placed.
 type running struct {
 	spec  *Spec
 	node  *oneNode
-	forms []Form // all that were looked at
+	forms []Form // all that were considered
 }
 
-// alternatives are those of a replica to which these forms are offered. The last is
-// made of what runs alone, so that a replica that runs has one after every edit.
+// alternatives returns additional alternatives for a replica that runs; offered are the
+// forms that it has already. The last one is made from the running tasks alone, so a
+// running replica has an alternative after every edit of the spec.
 func (v *running) alternatives(r Replica, offered []Form) []cluster.Alternative {
 	if r.Tasks == nil {
 		return nil
 	}
 	var out []cluster.Alternative
-	if !slices.ContainsFunc(offered, func(f Form) bool { return f.is(r.Tasks) }) {
-		if f := v.before(r); f != nil {
+	if !slices.ContainsFunc(offered, func(f Form) bool { return f.matchesTasks(r.Tasks) }) {
+		if f := v.earlierForm(r); f != nil {
 			out = append(out, f.alternative(""))
 		}
 	}
@@ -41,16 +44,16 @@ func (v *running) alternatives(r Replica, offered []Form) []cluster.Alternative 
 	return out
 }
 
-// before is a form that was left out, or that other numbers of devices make; nil:
-// none of them is what runs.
-func (v *running) before(r Replica) *Form {
+// earlierForm returns a form with a problem, or a form with another number of devices,
+// in which the replica may run; nil if there is none.
+func (v *running) earlierForm(r Replica) *Form {
 	for i := range v.forms {
-		if f := &v.forms[i]; f.tasks != nil && f.is(r.Tasks) {
+		if f := &v.forms[i]; f.tasks != nil && f.matchesTasks(r.Tasks) {
 			return f
 		}
 	}
 	if devices := r.Tasks["server-0"]; len(r.Tasks) == 1 && devices > 0 && !v.spec.layered() && !v.spec.Place.WholeNodes {
-		forms := v.node.on(v.node.par.split(devices))
+		forms := v.node.withParallelism(v.node.par.split(devices))
 		if f := &forms[len(forms)-1]; f.tasks != nil {
 			return f
 		}
@@ -58,8 +61,8 @@ func (v *running) before(r Replica) *Form {
 	return nil
 }
 
-// asItRuns is the form of these tasks on so many devices, whatever they are; false
-// where the tasks are of no model.
+// asItRuns returns an alternative with the running tasks and their numbers of devices,
+// of any product. It returns false if a task has a name that no task of a model has.
 func (v *running) asItRuns(r Replica) (cluster.Alternative, bool) {
 	alt := cluster.Alternative{Name: AsItRuns, Min: len(r.Tasks)}
 	for _, name := range slices.Sorted(maps.Keys(r.Tasks)) {
@@ -71,7 +74,7 @@ func (v *running) asItRuns(r Replica) (cluster.Alternative, bool) {
 		devices := r.Tasks[name]
 		host := v.spec.Backend.Host
 		if devices == 0 {
-			if memory, err := v.node.size.host(); err == nil {
+			if memory, err := v.node.size.hostMemory(); err == nil {
 				host = max(host, memory)
 			}
 		}
@@ -84,7 +87,7 @@ func (v *running) asItRuns(r Replica) (cluster.Alternative, bool) {
 		default:
 			shape.Need = cluster.Need{WholeNode: true}
 		}
-		// By some backends a replica holds a share of each device; 0: memory is claimed as such.
+		// With some backends a replica holds a share of each device. Share 0 means that it claims bytes.
 		if share := v.spec.Backend.Claim(v.spec.Utilization, max(1, devices), 0, 0).Share; !shape.Need.None() && share < cluster.Whole {
 			shape.Need.Share = share
 		}
@@ -94,9 +97,9 @@ func (v *running) asItRuns(r Replica) (cluster.Alternative, bool) {
 	return alt, true
 }
 
-// is reports whether a replica with these tasks, and so many devices of each, may
-// be in this form; -1 devices: it is not known.
-func (f *Form) is(tasks map[string]int) bool {
+// matchesTasks reports whether a replica with these tasks may run in this form. tasks
+// maps the name of a task to its number of devices, which is -1 if it is not known.
+func (f *Form) matchesTasks(tasks map[string]int) bool {
 	n := 0
 	for _, t := range f.tasks {
 		n += t.count

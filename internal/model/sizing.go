@@ -9,19 +9,20 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// sizing is how much memory a replica of a model needs.
+// sizing computes how much memory a replica of a model needs.
 type sizing struct{ spec *Spec }
 
-// claim fills in what the form needs of each device, and returns what is claimed
-// of it.
+// claim sets Each and Parts of the form, and returns what the backend claims of each
+// device.
 func (z sizing) claim(f *Form) (backend.Claim, error) {
 	var err error
-	f.Each, f.Parts, err = z.each(f.Tensor, f.Pipeline)
+	f.Each, f.Parts, err = z.perDevice(f.Tensor, f.Pipeline)
 	return z.spec.Backend.Claim(z.spec.Utilization, f.Tensor, f.Each, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead), err
 }
 
-// each is what each device must give where a replica is divided so.
-func (z sizing) each(tensor, pipeline int) (cluster.Bytes, estimate.Breakdown, error) {
+// perDevice returns the memory that each device must give at this parallelism, from the
+// spec or else from the estimate.
+func (z sizing) perDevice(tensor, pipeline int) (cluster.Bytes, estimate.Breakdown, error) {
 	s, n := z.spec, cluster.Bytes(tensor*pipeline)
 	switch {
 	case s.Memory.Device > 0:
@@ -29,14 +30,14 @@ func (z sizing) each(tensor, pipeline int) (cluster.Bytes, estimate.Breakdown, e
 	case s.Memory.Total > 0:
 		return (s.Memory.Total + n - 1) / n, estimate.Breakdown{}, nil
 	case s.Source == nil:
-		return 0, estimate.Breakdown{}, fmt.Errorf("how much memory it needs is not known: give memory.device or memory.total, or a source that can be read")
+		return 0, estimate.Breakdown{}, fmt.Errorf("the memory that it needs is not known; set memory.device or memory.total, or a source that can be read")
 	}
-	parts, err := z.parts(s.Source, tensor, pipeline)
+	parts, err := z.breakdown(s.Source, tensor, pipeline)
 	if err != nil {
 		return 0, parts, err
 	}
 	if s.Draft != nil {
-		more, err := z.draft(tensor)
+		more, err := z.draftNeed(tensor)
 		if err != nil {
 			return 0, parts, fmt.Errorf("draft: %w", err)
 		}
@@ -48,9 +49,9 @@ func (z sizing) each(tensor, pipeline int) (cluster.Bytes, estimate.Breakdown, e
 	return parts.Total(), parts, nil
 }
 
-// parts is what one model takes of each device.
-func (z sizing) parts(m *estimate.Model, tensor, pipeline int) (estimate.Breakdown, error) {
-	f := z.serve(m)
+// breakdown returns what one model, the draft or the served one, takes of each device.
+func (z sizing) breakdown(m *estimate.Model, tensor, pipeline int) (estimate.Breakdown, error) {
+	f := z.serving(m)
 	f.Tensor, f.Pipeline = tensor, pipeline
 	if m.Architecture != nil {
 		return m.Device(f)
@@ -58,37 +59,38 @@ func (z sizing) parts(m *estimate.Model, tensor, pipeline int) (estimate.Breakdo
 	return m.Even(tensor * pipeline)
 }
 
-// serve is how a model is served, with what the backend adds.
-func (z sizing) serve(m *estimate.Model) estimate.Form {
+// serving returns how a model is served: as the spec says, with what the backend adds.
+func (z sizing) serving(m *estimate.Model) estimate.Form {
 	f := z.spec.Backend.Form(z.spec.Serve)
 	if a := m.Architecture; a != nil && a.MaxContext > 0 && f.Context > a.MaxContext {
-		f.Context = a.MaxContext // a draft sees no further than it can
+		f.Context = a.MaxContext // a draft may have a shorter context than the model
 	}
 	return f
 }
 
-// draft is what the draft takes of each device: divided as the model is, if its
-// heads allow it, and whole beside the layers of a model.
-func (z sizing) draft(tensor int) (estimate.Breakdown, error) {
+// draftNeed returns what the draft takes of each device. It is divided like the model as
+// far as its heads allow. If the model is divided by layers, the draft is whole on each
+// device.
+func (z sizing) draftNeed(tensor int) (estimate.Breakdown, error) {
 	d := z.spec.Draft
 	if !z.spec.layered() {
 		for _, t := range slices.Backward(z.spec.Backend.Sizes(d, tensor)) {
 			if tensor%t == 0 {
-				return z.parts(d, t, 1)
+				return z.breakdown(d, t, 1)
 			}
 		}
 	} else if d.Layered != nil {
-		n, err := d.Layered.Of(z.serve(d))
+		n, err := d.Layered.Of(z.serving(d))
 		return n.Whole, err
 	}
-	return z.parts(d, 1, 1)
+	return z.breakdown(d, 1, 1)
 }
 
-// layers is what the layers of a model take, and how much of it lies beside the
-// layers of each device. A draft and adapters count whole on each: where layers
-// are divided that is more than they take, never less.
-func (z sizing) layers() (need estimate.LayeredNeed, beside cluster.Bytes, err error) {
-	if need, err = z.spec.Source.Layered.Of(z.serve(z.spec.Source)); err != nil {
+// layeredNeed returns what the layers of a model take, and how many bytes of it the
+// draft and the adapters take on each device. Both are counted whole on each device,
+// which is never too little.
+func (z sizing) layeredNeed() (need estimate.LayeredNeed, beside cluster.Bytes, err error) {
+	if need, err = z.spec.Source.Layered.Of(z.serving(z.spec.Source)); err != nil {
 		return need, 0, err
 	}
 	if beside, err = z.spec.Beside(1); err != nil {
@@ -99,12 +101,12 @@ func (z sizing) layers() (need estimate.LayeredNeed, beside cluster.Bytes, err e
 	return need, beside, nil
 }
 
-// host is what the node's memory must hold where there is no device.
-func (z sizing) host() (cluster.Bytes, error) {
+// hostMemory returns what the node's memory must hold if the replica has no device.
+func (z sizing) hostMemory() (cluster.Bytes, error) {
 	if z.spec.layered() {
-		need, _, err := z.layers()
+		need, _, err := z.layeredNeed()
 		return need.Alone, err
 	}
-	each, _, err := z.each(1, 1)
+	each, _, err := z.perDevice(1, 1)
 	return each, err
 }

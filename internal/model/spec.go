@@ -1,7 +1,7 @@
-// Package model turns a model to serve into jobs: one for each replica, with the
-// forms it may take as alternatives, in the order in which its backend may be
-// tried. The engine decides what fits where, and which replicas it evicts when there
-// are too many.
+// Package model turns a model to serve into jobs, one for each replica. The alternatives
+// of a job are the forms that a replica may have, in the order in which the backend
+// prefers them. The engine decides which form is placed where, and which replicas are
+// retired when there are too many.
 package model
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// Spec is a model to serve. The caller has checked each field by itself.
+// Spec is a model to serve. The caller has checked each field on its own.
 type Spec struct {
 	ID        string // kind and name: "model/chat"
 	Namespace string
@@ -23,80 +23,85 @@ type Spec struct {
 	Backend *backend.Backend
 	Version string
 
-	// Source is nil where nothing is known but Memory.
+	// Source is nil if only Memory is known.
 	Source *estimate.Model
 	Draft  *estimate.Model
-	// Adapters is what they take of each device.
+	// Adapters is the memory that the adapters take of each device.
 	Adapters cluster.Bytes
 	Files    cluster.Files
-	// Serve is how it is served; parallelism that is 0 is to be chosen.
+	// Serve is how the model is served. A parallelism of 0 is chosen by Plan.
 	Serve estimate.Form
-	// Utilization of each device; 0: the backend's own.
+	// Utilization is the share of each device that the server may use; 0: the backend's
+	// default.
 	Utilization cluster.Milli
 	Memory      Memory
-	Resources   cluster.Resources // of each task
+	Resources   cluster.Resources // that each task requests
 
 	Place Place
 
 	Queue           string
 	Priority        int32
 	Preemptible     bool
-	StaleGrace      *int64 // as of the job of each replica
+	StaleGrace      *int64 // copied to the job of each replica
 	PreemptionDelay int64
-	Remarks         []string // that came with the spec
+	Remarks         []string // remarks of the reader of the spec, shown before those of Plan
 	Isolation       cluster.Isolation
 	Tolerations     []cluster.Toleration
 
-	// Group was chosen for all replicas before, with so many nodes for each; nil: not yet.
+	// Group is the node group that was chosen for all replicas earlier, and
+	// NodesPerReplica the nodes that each takes there; nil: not chosen yet.
 	Group           *cluster.Key
 	NodesPerReplica int
-	There           []Replica
+	// There lists the replicas that exist.
+	There []Replica
 }
 
-// Memory is what the spec says instead of an estimate; 0: it does not.
+// Memory is what the spec sets instead of an estimate; 0: it is not set. Device is per
+// device, Total for all devices of a replica, Host per node.
 type Memory struct{ Device, Total, Host cluster.Bytes }
 
-// known reports whether the spec says what devices must give.
+// known reports whether the spec sets the memory that devices must give.
 func (m Memory) known() bool { return m.Device > 0 || m.Total > 0 }
 
-// can reports whether the backend may be tried so.
+// can reports whether the backend supports the strategy.
 func (s *Spec) can(x backend.Strategy) bool {
 	return s.Backend != nil && slices.Contains(s.Backend.Strategies, x)
 }
 
-// layered reports whether the model is split layer by layer: its backend can
-// offload layers, its file says what they are, and the spec says nothing else.
+// layered reports whether the model is divided by layers: its backend can offload
+// layers, its file lists them, and the spec does not set the memory.
 func (s *Spec) layered() bool {
 	return s.can(backend.Offload) && !s.Memory.known() && s.Source != nil && s.Source.Layered != nil
 }
 
-// Place is where replicas may be placed.
+// Place says where replicas may be placed.
 type Place struct {
 	Strategy     cluster.Strategy
 	WholeNodes   bool
 	Cells        []string
 	Selector     map[string]string
 	Selected     []cluster.DeviceID // sorted
-	Devices      int                // of a replica; 0: to be chosen
+	Devices      int                // of one replica; 0: chosen by Plan
 	Distributed  bool
 	Offload      bool
 	InstanceType string
 }
 
-// Replica is one that is there already.
+// Replica is a replica that exists.
 type Replica struct {
 	Number        int
 	Created       int64
 	Health        cluster.Health
 	Offload       cluster.Offload
-	Torn, Evicted int64 // as of its job
-	// Devices it runs on, node by node, for each of its tasks by name; nil: it does not run.
+	Torn, Evicted int64 // copied to its job
+	// Tasks maps the name of each running task to its number of devices, -1 if that is
+	// not known; nil: the replica does not run.
 	Tasks map[string]int
 }
 
-// Problem is something wrong with a spec, and the field it is about.
+// Problem is an error about one field of a spec.
 type Problem struct {
-	Field   []any // as in the manifest: "spec", "parallelism", "tensor"
+	Field   []any // the path in the manifest: "spec", "parallelism", "tensor"
 	Message string
 }
 

@@ -1,5 +1,6 @@
-// Package backend holds, as data, what serves models: on which devices, in which
-// ways, and what it takes beside the model. It decides nothing.
+// Package backend holds data about the servers of models: the devices on which they run,
+// how they divide a model, and what they take in addition to the model. It makes no
+// decisions.
 package backend
 
 import (
@@ -25,34 +26,35 @@ const (
 	CPU     Strategy = "cpu"     // no device
 )
 
-// Backend is one that serves models.
+// Backend is a server of models.
 type Backend struct {
 	Name       string
 	Strategies []Strategy // in the order in which they are tried
-	// Overhead and Graph are of each device, Host is of the node's memory for each task.
+	// Overhead and Graph are bytes of each device. Host is bytes of the node's memory,
+	// for each task.
 	Overhead, Graph, Host cluster.Bytes
 	BatchTokens           int
-	// Static is set where the fraction is for weights and cache alone, and the rest
-	// of what it needs comes on top.
+	// Static is set if the fraction is for weights and cache only. Activations, graphs and
+	// overhead are claimed in addition to it.
 	Static bool
-	// PowersOfTwo are the only sizes of tensor parallelism that it takes.
+	// PowersOfTwo is set if the tensor parallelism must be a power of two.
 	PowersOfTwo bool
-	// VocabMultiple is what it fills a vocabulary up to before it divides it; 0: it does not.
+	// VocabMultiple is the number to a multiple of which it pads a vocabulary before it divides it; 0: it does not pad.
 	VocabMultiple int
-	// Rows of logits that it makes room for, however few sequences there are.
+	// Rows is the least number of rows of logits for which it allocates memory.
 	Rows int
-	// WindowFloor is the share of the context that it keeps even in layers with a
-	// window; 0: it keeps the window alone.
+	// WindowFloor is the share of the context that it keeps even in layers with a shorter
+	// window; 0: such layers keep the window only.
 	WindowFloor cluster.Milli
-	// Formats of models that it serves, and CacheBits that an element of its KV
-	// cache may have; nil: any.
+	// Formats lists the formats of models that it serves, and CacheBits the sizes that a
+	// number in its KV cache may have; nil: any.
 	Formats   []string
 	CacheBits []int
 
 	aliases      []string
 	accelerators []accelerator
-	any          bool
-	steps        []step
+	anyType      bool
+	fractions    []fractionStep
 	speech       bool
 }
 
@@ -61,7 +63,7 @@ type accelerator struct {
 	versions bounds
 }
 
-type step struct {
+type fractionStep struct {
 	UpTo  int           `yaml:"upTo"` // 0: any size
 	Share cluster.Milli `yaml:"share"`
 }
@@ -81,26 +83,26 @@ type entry struct {
 		Type     string `yaml:"type"`
 		Versions string `yaml:"versions"`
 	} `yaml:"accelerators"`
-	Any         bool       `yaml:"any"`
-	Fractions   []step     `yaml:"fractions"`
-	Strategies  []Strategy `yaml:"strategies"`
-	Overhead    table.GiB  `yaml:"overhead"`
-	Graph       table.GiB  `yaml:"graph"`
-	Host        table.GiB  `yaml:"host"`
-	BatchTokens int        `yaml:"batchTokens"`
-	PowersOfTwo bool       `yaml:"powersOfTwo"`
-	Vocab       int        `yaml:"vocabularyMultiple"`
-	Rows        int        `yaml:"rows"`
-	WindowFloor int64      `yaml:"windowFloor"`
-	Static      bool       `yaml:"static"`
-	Speech      bool       `yaml:"speech"`
-	Formats     []string   `yaml:"formats"`
-	CacheBits   []int      `yaml:"cacheBits"`
+	Any         bool           `yaml:"any"`
+	Fractions   []fractionStep `yaml:"fractions"`
+	Strategies  []Strategy     `yaml:"strategies"`
+	Overhead    table.GiB      `yaml:"overhead"`
+	Graph       table.GiB      `yaml:"graph"`
+	Host        table.GiB      `yaml:"host"`
+	BatchTokens int            `yaml:"batchTokens"`
+	PowersOfTwo bool           `yaml:"powersOfTwo"`
+	Vocab       int            `yaml:"vocabularyMultiple"`
+	Rows        int            `yaml:"rows"`
+	WindowFloor int64          `yaml:"windowFloor"`
+	Static      bool           `yaml:"static"`
+	Speech      bool           `yaml:"speech"`
+	Formats     []string       `yaml:"formats"`
+	CacheBits   []int          `yaml:"cacheBits"`
 }
 
 var data = sync.OnceValue(func() document { return table.Read[document]("backends.yaml", file) })
 
-var read = sync.OnceValue(func() []*Backend {
+var backends = sync.OnceValue(func() []*Backend {
 	var out []*Backend
 	for _, e := range data().Backends {
 		b := &Backend{
@@ -108,7 +110,7 @@ var read = sync.OnceValue(func() []*Backend {
 			BatchTokens: e.BatchTokens, Static: e.Static, PowersOfTwo: e.PowersOfTwo, VocabMultiple: e.Vocab,
 			Rows: e.Rows, WindowFloor: cluster.Milli(e.WindowFloor),
 			Formats: e.Formats, CacheBits: e.CacheBits,
-			aliases: e.Aliases, any: e.Any, steps: e.Fractions, speech: e.Speech,
+			aliases: e.Aliases, anyType: e.Any, fractions: e.Fractions, speech: e.Speech,
 		}
 		for _, a := range e.Accelerators {
 			versions, err := parseBounds(a.Versions)
@@ -122,9 +124,9 @@ var read = sync.OnceValue(func() []*Backend {
 	return out
 })
 
-// All are the backends in the order of the file.
+// All returns the backends in the order of the file. The caller may change them.
 func All() []*Backend {
-	known := read()
+	known := backends()
 	out := make([]*Backend, len(known))
 	for i, b := range known {
 		own := *b
@@ -134,7 +136,7 @@ func All() []*Backend {
 	return out
 }
 
-// Find returns the backend of that name. Case does not count.
+// Find returns the backend with this name or alias, ignoring case.
 func Find(name string) (*Backend, error) {
 	var names []string
 	for _, b := range All() {
@@ -147,33 +149,33 @@ func Find(name string) (*Backend, error) {
 	return nil, fmt.Errorf("no backend is called %q%s", name, nearest.Hint(name, names))
 }
 
-// AllTypes are the types of device that are known, cpu among them.
+// AllTypes returns the known types of device, including cpu.
 func AllTypes() []string { return slices.Clone(data().Types) }
 
-// Types are the types of device that a version of it runs on; an empty version
-// is the newest.
+// Types returns the types of device on which this version runs. An empty version is the
+// newest.
 func (b *Backend) Types(version string) ([]string, error) {
 	v, err := b.version(version)
 	if err != nil {
 		return nil, err
 	}
-	if b.any {
+	if b.anyType {
 		return AllTypes(), nil
 	}
 	var out []string
 	for _, a := range b.accelerators {
-		if version == "" || a.versions.contain(v) {
+		if version == "" || a.versions.contains(v) {
 			out = append(out, a.name)
 		}
 	}
 	return out, nil
 }
 
-// Anything reports whether it runs on whatever there is.
-func (b *Backend) Anything() bool { return b.any }
+// Anything reports whether the backend runs on every type of device.
+func (b *Backend) Anything() bool { return b.anyType }
 
-// Runs says whether a version of it runs on a type of device. What is not a type
-// at all is an error, never a no.
+// Runs reports whether this version runs on a type of device. An unknown type is an
+// error.
 func (b *Backend) Runs(version, on string) (bool, error) {
 	if !slices.Contains(data().Types, on) {
 		return false, fmt.Errorf("no type of device is called %q%s", on, nearest.Hint(on, data().Types))
@@ -193,10 +195,10 @@ func (b *Backend) version(text string) (version, error) {
 	return v, nil
 }
 
-// Fraction is the share of each device that it claims at that size of tensor
-// parallelism; 0: it claims bytes, as many as it needs.
+// Fraction returns the share of each device that the backend claims at this tensor
+// parallelism; 0: it claims as many bytes as it needs.
 func (b *Backend) Fraction(tensor int) cluster.Milli {
-	for _, s := range b.steps {
+	for _, s := range b.fractions {
 		if s.UpTo == 0 || tensor <= s.UpTo {
 			return s.Share
 		}

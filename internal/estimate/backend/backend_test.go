@@ -41,15 +41,15 @@ func TestTypesByVersion(t *testing.T) {
 		backend, version string
 		want             []string
 	}{
-		"the newest":       {"sglang", "", []string{"cuda", "rocm", "cann"}},
-		"too old for cann": {"sglang", "0.4.9", []string{"cuda", "rocm"}},
-		"a release after":  {"sglang", "0.5.1.post3", []string{"cuda", "rocm", "cann"}},
-		"one before":       {"vllm", "0.9.1rc1", []string{"cuda", "rocm", "corex", "dtk", "musa", "neuware"}},
-		"that release":     {"vllm", "v0.9.1", []string{"cuda", "rocm", "cann", "corex", "dtk", "maca", "musa", "neuware"}},
-		"mindie":           {"mindie", "2.1.RC2", []string{"cann"}},
-		"voxbox":           {"voxbox", "", []string{"cuda", "cpu"}},
-		"all of them":      {"llamacpp", "b4567", AllTypes()},
-		"no check":         {"custom", "", AllTypes()},
+		"the newest":                       {"sglang", "", []string{"cuda", "rocm", "cann"}},
+		"too old for cann":                 {"sglang", "0.4.9", []string{"cuda", "rocm"}},
+		"post-release":                     {"sglang", "0.5.1.post3", []string{"cuda", "rocm", "cann"}},
+		"pre-release":                      {"vllm", "0.9.1rc1", []string{"cuda", "rocm", "corex", "dtk", "musa", "neuware"}},
+		"first release with cann and maca": {"vllm", "v0.9.1", []string{"cuda", "rocm", "cann", "corex", "dtk", "maca", "musa", "neuware"}},
+		"mindie":                           {"mindie", "2.1.RC2", []string{"cann"}},
+		"voxbox":                           {"voxbox", "", []string{"cuda", "cpu"}},
+		"every type":                       {"llamacpp", "b4567", AllTypes()},
+		"no check":                         {"custom", "", AllTypes()},
 	}
 	for name, tt := range tests {
 		got, err := find(t, tt.backend).Types(tt.version)
@@ -68,7 +68,7 @@ func TestRuns(t *testing.T) {
 	}
 	tests := map[string]struct{ version, on, want string }{
 		"type":    {"", "cdua", `no type of device is called "cdua"; did you mean "cuda"?`},
-		"version": {"latest", "cuda", `vllm: "latest" is no version; write it as in 0.8.5, 2.1.rc2 or 0.5.1.post3`},
+		"version": {"latest", "cuda", `vllm: "latest" is not a version; write it as in 0.8.5, 2.1.rc2 or 0.5.1.post3`},
 	}
 	for name, tt := range tests {
 		if _, err := find(t, "vllm").Runs(tt.version, tt.on); err == nil || err.Error() != tt.want {
@@ -86,7 +86,7 @@ func TestVersionsAreOrdered(t *testing.T) {
 				t.Fatal(err)
 			}
 			b, _ := parseVersion(ordered[j])
-			// What comes before a release has no order by its kind.
+			// dev and rc are both pre-releases, and have no order between them.
 			if got := a.compare(b); strings.Contains(ordered[i], "dev") == strings.Contains(ordered[j], "dev") && sign(got) != sign(i-j) {
 				t.Errorf("%s against %s: %d", ordered[i], ordered[j], got)
 			}
@@ -94,7 +94,7 @@ func TestVersionsAreOrdered(t *testing.T) {
 	}
 	for _, bad := range []string{"latest", "1..2", "1.2.3.4.5", "-1", "1.2.x", "9999999999", "1.2rc1rc2", " 1"} {
 		if _, err := parseVersion(bad); err == nil {
-			t.Errorf("%q is read as a version", bad)
+			t.Errorf("%q is accepted as a version", bad)
 		}
 	}
 }
@@ -116,14 +116,14 @@ func TestBounds(t *testing.T) {
 		}
 		for v, want := range versions {
 			parsed, _ := parseVersion(v)
-			if b.contain(parsed) != want {
+			if b.contains(parsed) != want {
 				t.Errorf("%q contains %s: %v", text, v, !want)
 			}
 		}
 	}
 	for _, bad := range []string{"0.8", "~0.8", ">=", ">=x", ">=1,"} {
 		if _, err := parseBounds(bad); err == nil {
-			t.Errorf("%q is read as a range", bad)
+			t.Errorf("%q is accepted as a range", bad)
 		}
 	}
 }
@@ -156,10 +156,10 @@ func TestStrategies(t *testing.T) {
 		}
 		for _, a := range b.accelerators {
 			if !slices.Contains(AllTypes(), a.name) {
-				t.Errorf("%s runs on %s, which is no type", b.Name, a.name)
+				t.Errorf("%s runs on %s, which is not a type", b.Name, a.name)
 			}
 		}
-		if b.BatchTokens == 0 || b.Host == 0 || b.any != (len(b.accelerators) == 0) {
+		if b.BatchTokens == 0 || b.Host == 0 || b.anyType != (len(b.accelerators) == 0) {
 			t.Errorf("%+v", b)
 		}
 	}
@@ -180,7 +180,7 @@ func TestFindSpeech(t *testing.T) {
 		}
 	}
 	_, err := FindSpeech("bark")
-	if want := `the memory of "bark" is in no table; give it explicitly`; err == nil || err.Error() != want {
+	if want := `the memory of "bark" is not in the table; set it explicitly`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if !find(t, "voxbox").FromTable() || find(t, "vllm").FromTable() {
@@ -188,8 +188,8 @@ func TestFindSpeech(t *testing.T) {
 	}
 }
 
-// Formats are those that models are read from, and every size of a cache is one
-// that can be written.
+// Every format is one that a reader of models returns, and every size of the cache is
+// one that a manifest accepts.
 func TestFormats(t *testing.T) {
 	for _, b := range All() {
 		for _, f := range b.Formats {
@@ -203,7 +203,7 @@ func TestFormats(t *testing.T) {
 			}
 		}
 		if b.Name != "custom" && len(b.Formats) == 0 {
-			t.Errorf("%s serves everything?", b.Name)
+			t.Errorf("%s has no list of formats", b.Name)
 		}
 	}
 }

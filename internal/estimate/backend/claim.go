@@ -2,24 +2,27 @@ package backend
 
 import "github.com/berth-project/berth/cluster"
 
-// besideStatic is the part of a device that is kept beside a static fraction.
-const besideStatic cluster.Milli = 120
+// outsideStatic is the share of a device that is claimed in addition to a static
+// fraction.
+const outsideStatic cluster.Milli = 120
 
-// Claim is how a backend takes its part of each device.
+// Claim is what a backend claims of each device.
 type Claim struct {
-	Share  cluster.Milli // of each device; 0: memory is claimed as such
-	Enough cluster.Bytes // that the claim on each device must come to
+	Share  cluster.Milli // of each device; 0: bytes are claimed
+	Enough cluster.Bytes // the least bytes that the claim on each device must come to
 
-	// Of a static share: what must go into it, and how large it is.
+	// Static is the bytes that a static share must hold, and Fraction the size of that
+	// share; both are 0 if the backend has no static share.
 	Static   cluster.Bytes
 	Fraction cluster.Milli
 }
 
-// Claim turns what each device must give into what is claimed of it. Dynamic is
-// the part that is neither weights nor cache; a share of 0 is the backend's own.
+// Claim returns what is claimed of each device. Each is what a device must give, and
+// dynamic the part of it that is neither weights nor cache. A share of 0 is the
+// backend's default.
 //
-// vLLM and MindIE take their share and put everything into it. SGLang's share is
-// for weights and cache alone; graphs and activations come on top.
+// vLLM and MindIE put everything into their share. SGLang's share is for weights and
+// cache only; activations, graphs and overhead are outside it.
 func (b *Backend) Claim(share cluster.Milli, tensor int, each, dynamic cluster.Bytes) Claim {
 	if share == 0 {
 		share = b.Fraction(tensor)
@@ -27,16 +30,16 @@ func (b *Backend) Claim(share cluster.Milli, tensor int, each, dynamic cluster.B
 	if share == 0 || !b.Static {
 		return Claim{Share: share, Enough: each}
 	}
-	whole, static := min(cluster.Whole, share+besideStatic), each-dynamic
+	whole, static := min(cluster.Whole, share+outsideStatic), each-dynamic
 	enough := cluster.Bytes(cluster.MulDiv(int64(static), int64(whole), int64(share)))
 	if left := whole - share; dynamic > 0 && left > 0 {
 		enough = max(enough, cluster.Bytes(cluster.MulDiv(int64(dynamic), int64(whole), int64(left))))
 	}
-	return Claim{Share: whole, Enough: enough + 2, Static: static, Fraction: share} // MulDiv rounds down, twice
+	return Claim{Share: whole, Enough: enough + 2, Static: static, Fraction: share} // 2 bytes because MulDiv rounds down twice
 }
 
-// Of is what is claimed of a device with so much memory, of which so much is
-// reserved; 0 where the share is not to be had.
+// Of returns what is claimed of a device, in bytes; 0 if the share is more than the
+// device has free of reserved memory.
 func (c Claim) Of(memory, reserved cluster.Bytes) cluster.Bytes {
 	room := max(0, memory-reserved)
 	if c.Share == 0 || c.Share >= cluster.Whole {
@@ -49,7 +52,7 @@ func (c Claim) Of(memory, reserved cluster.Bytes) cluster.Bytes {
 	return part
 }
 
-// Within is what of a claim the static share is.
+// Within returns how many of the claimed bytes belong to the static share.
 func (c Claim) Within(claimed cluster.Bytes) cluster.Bytes {
 	if c.Fraction == 0 {
 		return claimed

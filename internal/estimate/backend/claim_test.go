@@ -16,12 +16,12 @@ func TestClaim(t *testing.T) {
 		each, dynamic cluster.Bytes
 		want          Claim
 	}{
-		"a share of everything":       {"vllm", 0, 10 * gi, 2 * gi, Claim{Share: 900, Enough: 10 * gi}},
-		"a share that was given":      {"vllm", 500, 10 * gi, 2 * gi, Claim{Share: 500, Enough: 10 * gi}},
-		"bytes":                       {"custom", 0, 10 * gi, 2 * gi, Claim{Enough: 10 * gi}},
-		"weights within the share":    {"sglang", 0, 89 * gi, gi, Claim{Share: 1000, Enough: 100*gi + 2, Static: 88 * gi, Fraction: 880}},
-		"activations beside it":       {"sglang", 0, 13 * gi, 12 * gi, Claim{Share: 1000, Enough: 100*gi + 2, Static: gi, Fraction: 880}},
-		"a smaller share leaves some": {"sglang", 480, 49 * gi, gi, Claim{Share: 600, Enough: 60*gi + 2, Static: 48 * gi, Fraction: 480}},
+		"a share of everything":         {"vllm", 0, 10 * gi, 2 * gi, Claim{Share: 900, Enough: 10 * gi}},
+		"utilization is set":            {"vllm", 500, 10 * gi, 2 * gi, Claim{Share: 500, Enough: 10 * gi}},
+		"bytes":                         {"custom", 0, 10 * gi, 2 * gi, Claim{Enough: 10 * gi}},
+		"weights within the share":      {"sglang", 0, 89 * gi, gi, Claim{Share: 1000, Enough: 100*gi + 2, Static: 88 * gi, Fraction: 880}},
+		"activations outside the share": {"sglang", 0, 13 * gi, 12 * gi, Claim{Share: 1000, Enough: 100*gi + 2, Static: gi, Fraction: 880}},
+		"a smaller share leaves some":   {"sglang", 480, 49 * gi, gi, Claim{Share: 600, Enough: 60*gi + 2, Static: 48 * gi, Fraction: 480}},
 	}
 	for name, tt := range tests {
 		if diff := cmp.Diff(tt.want, find(t, tt.backend).Claim(tt.share, 1, tt.each, tt.dynamic)); diff != "" {
@@ -39,7 +39,7 @@ func TestClaim(t *testing.T) {
 		"a static part":     {Claim{Share: 1000, Fraction: 880}, 0, 100, 88},
 	} {
 		if of := tt.claim.Of(100, tt.reserved); of != tt.of || tt.claim.Within(of) != tt.in {
-			t.Errorf("%s: %d, of it %d", name, of, tt.claim.Within(of))
+			t.Errorf("%s: claimed %d, static share %d", name, of, tt.claim.Within(of))
 		}
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Speech is a model whose memory is in a table, because no arithmetic on its
-// files gives it.
+// Speech is a model with its memory, which is listed in a table, because it cannot be computed
+// from the files.
 type Speech struct {
 	Name       string
 	Parameters int64
-	Memory     cluster.Bytes // of the device, or of the node without one
+	Memory     cluster.Bytes // of the device, or of the node if there is no device
 	Source     string
 }
 
@@ -33,18 +33,19 @@ type speechDocument struct {
 	} `yaml:"speech"`
 }
 
-var speeches = sync.OnceValue(func() speechDocument { return table.Read[speechDocument]("speech.yaml", speechFile) })
+var speechModels = sync.OnceValue(func() speechDocument { return table.Read[speechDocument]("speech.yaml", speechFile) })
 
-// FromTable says whether the memory of its models is in a table.
+// FromTable reports whether the memory of the backend's models is listed in a table.
 func (b *Backend) FromTable() bool { return b.speech }
 
-// FindSpeech returns the speech model of that name: a repository's owner does
-// not count, nor does the prefix of those converted for another runtime.
+// FindSpeech returns the speech model with this name. The owner of the repository is
+// ignored, and so is the prefix "faster-" of models that are converted for another
+// runtime.
 func FindSpeech(name string) (Speech, error) {
 	short := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
 	short = strings.TrimPrefix(short, "faster-")
 	var names []string
-	for _, e := range speeches().Speech {
+	for _, e := range speechModels().Speech {
 		for _, n := range append([]string{e.Name}, e.Aliases...) {
 			if n == short {
 				return Speech{Name: e.Name, Parameters: e.Parameters, Memory: e.Memory.Bytes, Source: e.Source}, nil
@@ -52,5 +53,5 @@ func FindSpeech(name string) (Speech, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return Speech{}, fmt.Errorf("the memory of %q is in no table; give it explicitly%s", name, nearest.Hint(short, names))
+	return Speech{}, fmt.Errorf("the memory of %q is not in the table; set it explicitly%s", name, nearest.Hint(short, names))
 }

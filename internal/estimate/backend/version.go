@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// version is a release, with what comes before or after it: 0.9.1, 0.10.1.1,
+// version is the version of a release, a pre-release or a post-release: 0.9.1, 0.10.1.1,
 // 2.1.rc2, 0.5.1.post3, b4567.
 type version struct {
 	numbers [4]int
-	phase   int // -1 before the release, 0 the release, 1 after it
-	serial  int // of what comes before or after
+	phase   int // -1: pre-release, 0: release, 1: post-release
+	serial  int // of the pre-release or post-release
 }
 
 var (
-	versionForm = regexp.MustCompile(`^[vb]?([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?:[.-]?(a|alpha|b|beta|rc|dev|post)\.?([0-9]{0,9}))?$`)
-	boundForm   = regexp.MustCompile(`^(>=|<=|>|<|==)(.+)$`)
+	versionPattern = regexp.MustCompile(`^[vb]?([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?:[.-]?(a|alpha|b|beta|rc|dev|post)\.?([0-9]{0,9}))?$`)
+	boundPattern   = regexp.MustCompile(`^(>=|<=|>|<|==)(.+)$`)
 )
 
 func parseVersion(text string) (version, error) {
-	m := versionForm.FindStringSubmatch(strings.ToLower(text))
+	m := versionPattern.FindStringSubmatch(strings.ToLower(text))
 	if m == nil {
-		return version{}, fmt.Errorf("%q is no version; write it as in 0.8.5, 2.1.rc2 or 0.5.1.post3", text)
+		return version{}, fmt.Errorf("%q is not a version; write it as in 0.8.5, 2.1.rc2 or 0.5.1.post3", text)
 	}
 	var v version
 	for i, n := range strings.Split(m[1], ".") {
-		v.numbers[i], _ = strconv.Atoi(n) // nine digits fit
+		v.numbers[i], _ = strconv.Atoi(n) // nine digits cannot overflow
 	}
 	switch m[2] {
 	case "":
@@ -50,12 +50,12 @@ func (v version) compare(o version) int {
 	return cmp.Or(cmp.Compare(v.phase, o.phase), cmp.Compare(v.serial, o.serial))
 }
 
-// bounds are comparisons that all hold; none is every version.
+// bounds is a conjunction of comparisons. Without any, every version is contained.
 type bounds []bound
 
 type bound struct {
-	op string
-	of version
+	op      string
+	version version
 }
 
 func parseBounds(text string) (bounds, error) {
@@ -64,9 +64,9 @@ func parseBounds(text string) (bounds, error) {
 	}
 	var out bounds
 	for part := range strings.SplitSeq(text, ",") {
-		m := boundForm.FindStringSubmatch(strings.TrimSpace(part))
+		m := boundPattern.FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil {
-			return nil, fmt.Errorf("%q is no range of versions; write it as in >=0.8.0 or >=0.8.0,<1", text)
+			return nil, fmt.Errorf("%q is not a range of versions; write it as in >=0.8.0 or >=0.8.0,<1", text)
 		}
 		v, err := parseVersion(strings.TrimSpace(m[2]))
 		if err != nil {
@@ -77,9 +77,9 @@ func parseBounds(text string) (bounds, error) {
 	return out, nil
 }
 
-func (b bounds) contain(v version) bool {
+func (b bounds) contains(v version) bool {
 	for _, x := range b {
-		c := v.compare(x.of)
+		c := v.compare(x.version)
 		ok := false
 		switch x.op {
 		case ">=":

@@ -1,6 +1,6 @@
-// Package fit finds the fewest devices of one kind that hold a model, and how it
-// is divided over them. It looks at one kind of device, all of it free; where a
-// model really goes is decided by the engine.
+// Package fit finds the fewest devices of one product that hold a model, and how the
+// model is divided over them. It assumes that all devices are free. The engine decides
+// where a model is placed.
 package fit
 
 import (
@@ -13,44 +13,45 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// Pool is devices of one kind: so many a node, on so many nodes.
+// Pool is devices of one product, with the same number of devices on each node.
 type Pool struct {
 	Memory         cluster.Bytes // of one device
-	Reserved       cluster.Bytes // of it, for others
+	Reserved       cluster.Bytes // of one device, for other uses
 	PerNode, Nodes int
 }
 
-// Fit is how a model lies on a pool, or nearly does.
+// Fit is how a model is divided over a pool. If Fits is false, it is the division that
+// comes closest.
 type Fit struct {
 	Fits             bool
 	Devices          int
 	Tensor, Pipeline int
-	// Layers are those of one device where a model is divided layer by layer; 0: it is not.
+	// Layers is the number of layers on one device if the model is divided layer by layer; 0: it is not.
 	Layers int
-	Use    estimate.Breakdown // of the fullest device
-	Usable cluster.Bytes      // of each device by the backend, less what lies beside the model
-	// Claim is what the backend takes of each device for it.
+	Use    estimate.Breakdown // of the device that needs most
+	Usable cluster.Bytes      // of each device by the model, without the draft and adapters
+	// Claim is what the backend claims of each device.
 	Claim backend.Claim
-	// Context is the largest that fits so; 0: none does, or it does not matter.
+	// Context is the largest context that fits; 0: none fits, or the model's need does not depend on it.
 	Context int
 }
 
-// Terms are what a manifest may say beyond the form.
+// Terms are parameters of a manifest in addition to the serving parameters.
 type Terms struct {
-	Share cluster.Milli // of each device that is claimed; 0: the backend's own
-	// Beside is what else lies on each device at a tensor parallelism, such as a
-	// draft; nil: nothing.
+	Share cluster.Milli // of each device that is claimed; 0: the backend's default
+	// Beside returns what else is on each device at a tensor parallelism, such as a draft;
+	// nil: nothing.
 	Beside func(tensor int) (cluster.Bytes, error)
 }
 
-// On is Under without terms.
+// On is Under with zero Terms.
 func On(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
 	return Under(Terms{}, m, b, form, p)
 }
 
-// Under finds the fewest devices that hold the form. Sizes that the form gives are
-// kept. Where nothing holds it, the Fit is the one that comes nearest, with the
-// largest context that it would hold.
+// Under finds the fewest devices that hold the model with these serving parameters. A
+// parallelism that form sets is kept. If no devices hold it, the result is the division
+// that comes closest, with the largest context that it holds.
 func Under(t Terms, m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
 	form = b.Form(form)
 	switch {
@@ -59,22 +60,22 @@ func Under(t Terms, m *estimate.Model, b *backend.Backend, form estimate.Form, p
 		if err != nil {
 			return Fit{}, err
 		}
-		return layered(m, form, devices(b, p), max(0, p.Memory-p.Reserved-beside))
+		return fitLayers(m, form, maxDevices(b, p), max(0, p.Memory-p.Reserved-beside))
 	}
-	shapes, err := shapes(m, b, form, p)
+	layouts, err := layouts(m, b, form, p)
 	if err != nil {
 		return Fit{}, err
 	}
 	var near Fit
-	for _, s := range shapes {
-		f, err := t.shape(m, b, s, p)
+	for _, s := range layouts {
+		f, err := t.fitLayout(m, b, s, p)
 		if err != nil {
 			return Fit{}, err
 		}
 		if f.Fits {
 			return f, nil
 		}
-		// Of those that do not fit the one with the longest context, then the smaller.
+		// The closest is the layout with the longest context, then the one that exceeds the memory least.
 		if near.Devices == 0 || f.Context > near.Context || f.Context == near.Context && f.Context == 0 && f.Use.Total()-f.Usable < near.Use.Total()-near.Usable {
 			near = f
 		}
@@ -82,7 +83,7 @@ func Under(t Terms, m *estimate.Model, b *backend.Backend, form estimate.Form, p
 	return near, nil
 }
 
-func (t Terms) shape(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
+func (t Terms) fitLayout(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
 	beside, err := t.beside(form.Tensor)
 	if err != nil {
 		return Fit{}, err
@@ -109,7 +110,8 @@ func (t Terms) shape(m *estimate.Model, b *backend.Backend, form estimate.Form, 
 	return f, err
 }
 
-// claim is what the backend takes of a device for the model and what lies beside it.
+// claim returns what the backend claims of a device for the model and for the draft and
+// adapters.
 func (t Terms) claim(b *backend.Backend, tensor int, use estimate.Breakdown, beside cluster.Bytes) backend.Claim {
 	return b.Claim(t.Share, tensor, use.Total()+beside, use.Activations+use.Graph+use.Overhead)
 }
@@ -121,8 +123,8 @@ func (t Terms) beside(tensor int) (cluster.Bytes, error) {
 	return t.Beside(tensor)
 }
 
-// devices are those of the pool that the backend can use together.
-func devices(b *backend.Backend, p Pool) int {
+// maxDevices returns how many devices of the pool the backend can use together.
+func maxDevices(b *backend.Backend, p Pool) int {
 	switch {
 	case slices.Contains(b.Strategies, backend.Nodes):
 		return p.PerNode * p.Nodes
@@ -132,8 +134,9 @@ func devices(b *backend.Backend, p Pool) int {
 	return 1
 }
 
-// powers are the sizes that an unknown architecture is taken to divide over.
-func powers(most int) []int {
+// powersOfTwo returns the sizes over which a model of unknown architecture is assumed to
+// be divisible.
+func powersOfTwo(most int) []int {
 	var out []int
 	for n := 1; n <= most; n *= 2 {
 		out = append(out, n)
@@ -141,12 +144,12 @@ func powers(most int) []int {
 	return out
 }
 
-// shapes are the ways to divide the model, best first: tensor parallelism alone
-// on one node, then with stages on one node, which are slower, then on several
-// nodes, whole ones. Of each the fewest devices first, then the fewest stages.
-func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) ([]estimate.Form, error) {
-	most := devices(b, p)
-	layers, tensors := max(1, form.Pipeline), powers(min(p.PerNode, most))
+// layouts returns the ways to divide the model, the best first: tensor parallelism on
+// one node, then pipeline stages on one node, which are slower, then several whole
+// nodes. Within each of these, the fewest devices come first, then the fewest stages.
+func layouts(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) ([]estimate.Form, error) {
+	most := maxDevices(b, p)
+	layers, tensors := max(1, form.Pipeline), powersOfTwo(min(p.PerNode, most))
 	if m.Architecture != nil {
 		layers, tensors = m.Architecture.Layers, b.Sizes(m, min(p.PerNode, most))
 	}
@@ -168,13 +171,13 @@ func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("model %s has %d layers, and %s can use %d of these devices together: tensor parallelism %d × %d stages do not fit on them",
+		return nil, fmt.Errorf("model %s has %d layers, and %s can use %d of these devices together; tensor parallelism %d × %d stages is too much",
 			m.Name, layers, b.Name, most, max(1, form.Tensor), max(1, form.Pipeline))
 	}
 	if err := b.Divides(m, max(1, form.Tensor)); err != nil {
 		return nil, err
 	}
-	way := func(f estimate.Form) int {
+	order := func(f estimate.Form) int {
 		switch {
 		case f.Tensor*f.Pipeline > p.PerNode:
 			return 2
@@ -184,7 +187,7 @@ func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (
 		return 0
 	}
 	slices.SortStableFunc(out, func(a, b estimate.Form) int {
-		return cmp.Or(cmp.Compare(way(a), way(b)), cmp.Compare(a.Tensor*a.Pipeline, b.Tensor*b.Pipeline), cmp.Compare(a.Pipeline, b.Pipeline))
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.Tensor*a.Pipeline, b.Tensor*b.Pipeline), cmp.Compare(a.Pipeline, b.Pipeline))
 	})
 	return out, nil
 }

@@ -14,7 +14,8 @@ import (
 
 const gi = cluster.Bytes(1) << 30
 
-// plain is a model of 32 GiB in 32 layers with 12 heads: 3, 4 and 6 divide them, 5 and 8 do not.
+// plain returns a model of 32 GiB in 32 layers with 12 heads, which are divisible by 3,
+// 4 and 6, but not by 5 and 8.
 func plain() *estimate.Model {
 	return &estimate.Model{
 		Name: "plain", Format: "safetensors", Weights: estimate.Weights{Layers: 32 * gi, Bits: 1600},
@@ -35,7 +36,7 @@ func named(t *testing.T, name string) *backend.Backend {
 	return b
 }
 
-// shape is the part of a Fit that is decided; figures are checked against the estimate.
+// decided is the part of a Fit without its figures, which are checked against the estimate.
 type decided struct {
 	Fits                      bool
 	Devices, Tensor, Pipeline int
@@ -48,18 +49,18 @@ func TestFewestDevices(t *testing.T) {
 		pool    Pool
 		want    decided
 	}{
-		"one":                         {"vllm", estimate.Form{Context: 1024}, pool(48*gi, 8, 4), decided{true, 1, 1, 1}},
-		"two":                         {"vllm", estimate.Form{Context: 1024}, pool(24*gi, 8, 4), decided{true, 2, 2, 1}},
-		"12 heads on 3":               {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 8, 4), decided{true, 3, 3, 1}},
-		"6, since 5 does not divide":  {"vllm", estimate.Form{Context: 1024}, pool(9*gi, 8, 4), decided{true, 6, 6, 1}},
-		"mindie takes powers of two":  {"mindie", estimate.Form{Context: 1024}, pool(19*gi, 8, 4), decided{true, 4, 4, 1}},
-		"whole nodes of two":          {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{true, 4, 2, 2}},
-		"stages where heads run out":  {"vllm", estimate.Form{Context: 1024}, pool(13*gi/2, 8, 1), decided{true, 8, 4, 2}},
-		"a longer context takes more": {"vllm", estimate.Form{Context: 65536}, pool(48*gi, 8, 4), decided{true, 2, 2, 1}},
-		"custom stays on one node":    {"custom", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{false, 2, 2, 1}},
-		"sizes that are given":        {"vllm", estimate.Form{Context: 1024, Tensor: 4, Pipeline: 2}, pool(48*gi, 8, 4), decided{true, 8, 4, 2}},
-		"a size that is given":        {"vllm", estimate.Form{Context: 1024, Tensor: 4}, pool(48*gi, 8, 4), decided{true, 4, 4, 1}},
-		"nowhere":                     {"vllm", estimate.Form{Context: 1024}, pool(4*gi, 2, 2), decided{false, 4, 2, 2}},
+		"one":                        {"vllm", estimate.Form{Context: 1024}, pool(48*gi, 8, 4), decided{true, 1, 1, 1}},
+		"two":                        {"vllm", estimate.Form{Context: 1024}, pool(24*gi, 8, 4), decided{true, 2, 2, 1}},
+		"12 heads on 3":              {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 8, 4), decided{true, 3, 3, 1}},
+		"6, since 5 does not divide": {"vllm", estimate.Form{Context: 1024}, pool(9*gi, 8, 4), decided{true, 6, 6, 1}},
+		"mindie takes powers of two": {"mindie", estimate.Form{Context: 1024}, pool(19*gi, 8, 4), decided{true, 4, 4, 1}},
+		"whole nodes of two":         {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{true, 4, 2, 2}},
+		"stages if the heads do not divide further": {"vllm", estimate.Form{Context: 1024}, pool(13*gi/2, 8, 1), decided{true, 8, 4, 2}},
+		"a longer context takes more":               {"vllm", estimate.Form{Context: 65536}, pool(48*gi, 8, 4), decided{true, 2, 2, 1}},
+		"custom stays on one node":                  {"custom", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{false, 2, 2, 1}},
+		"tensor and pipeline are set":               {"vllm", estimate.Form{Context: 1024, Tensor: 4, Pipeline: 2}, pool(48*gi, 8, 4), decided{true, 8, 4, 2}},
+		"tensor is set":                             {"vllm", estimate.Form{Context: 1024, Tensor: 4}, pool(48*gi, 8, 4), decided{true, 4, 4, 1}},
+		"does not fit":                              {"vllm", estimate.Form{Context: 1024}, pool(4*gi, 2, 2), decided{false, 4, 2, 2}},
 	}
 	for name, tt := range tests {
 		f, err := On(plain(), named(t, tt.backend), tt.form, tt.pool)
@@ -78,7 +79,7 @@ func TestUsableIsTheBackendsShare(t *testing.T) {
 	}
 }
 
-// Where nothing holds the context, the longest that some shape holds is named.
+// If the context does not fit, the result has the longest context that fits.
 func TestNearMissNamesAContext(t *testing.T) {
 	b := named(t, "vllm")
 	f, err := On(plain(), b, estimate.Form{}, pool(40*gi, 1, 1))
@@ -137,7 +138,7 @@ func TestOnlyATotalIsKnown(t *testing.T) {
 	}
 }
 
-// What is known of a model is divided evenly where nothing says how it divides.
+// A model of unknown architecture is divided evenly.
 func TestATotalIsDivided(t *testing.T) {
 	odd := &estimate.Model{Name: "odd", Format: "safetensors", Weights: estimate.Weights{Layers: 10 * gi}}
 	for name, tt := range map[string]struct {
@@ -145,10 +146,10 @@ func TestATotalIsDivided(t *testing.T) {
 		memory cluster.Bytes
 		want   decided
 	}{
-		"14 GiB on two":         {estimate.Form{}, 7 * gi, decided{true, 2, 2, 1}},
-		"powers of two":         {estimate.Form{}, 7*gi - 1, decided{true, 4, 4, 1}},
-		"three, as was asked":   {estimate.Form{Tensor: 3}, 5 * gi, decided{true, 3, 3, 1}},
-		"stages, as were asked": {estimate.Form{Pipeline: 2}, 7 * gi, decided{true, 2, 1, 2}},
+		"14 GiB on two":     {estimate.Form{}, 7 * gi, decided{true, 2, 2, 1}},
+		"powers of two":     {estimate.Form{}, 7*gi - 1, decided{true, 4, 4, 1}},
+		"tensor 3 is set":   {estimate.Form{Tensor: 3}, 5 * gi, decided{true, 3, 3, 1}},
+		"pipeline 2 is set": {estimate.Form{Pipeline: 2}, 7 * gi, decided{true, 2, 1, 2}},
 	} {
 		b := named(t, "vllm")
 		b.Strategies = []backend.Strategy{backend.Device, backend.Devices}
@@ -159,7 +160,8 @@ func TestATotalIsDivided(t *testing.T) {
 	}
 }
 
-// layeredModel has 10 layers of 1 GiB and a cache of 1 MiB for each 1,024 tokens and layer.
+// layeredModel returns a model with 10 layers of 1 GiB and a cache of 1 MiB for each
+// 1,024 tokens and layer.
 func layeredModel() *estimate.Model {
 	return &estimate.Model{
 		Name: "layered", Format: "gguf", Weights: estimate.Weights{Layers: 10 * gi},
@@ -185,7 +187,7 @@ func TestLayerByLayer(t *testing.T) {
 			Fits: true, Devices: 1, Tensor: 1, Pipeline: 1, Layers: 10, Usable: 12 * gi, Context: 104857,
 			Use: estimate.Breakdown{Weights: 10 * gi, KVCache: 10 << 20, Activations: gi},
 		}},
-		// 5 GiB hold the fixed one and 3 layers with their cache: 4 devices with up to 3 each.
+		// 5 GiB hold the fixed 1 GiB and 3 layers with their cache, so 4 devices hold up to 3 layers each.
 		"four devices": {pool(5*gi, 8, 1), 1024, Fit{
 			Fits: true, Devices: 4, Tensor: 1, Pipeline: 1, Layers: 3, Usable: 5 * gi, Context: 349525,
 			Use: estimate.Breakdown{Weights: 3 * gi, KVCache: 3 << 20, Overhead: gi},
@@ -203,7 +205,8 @@ func TestLayerByLayer(t *testing.T) {
 	}
 }
 
-// What is said to fit does, and the largest context fits while one token more does not.
+// A model that is reported to fit does fit. The largest context fits, and one token more
+// does not.
 func TestFitsHold(t *testing.T) {
 	m := plain()
 	rapid.Check(t, func(t *rapid.T) {
@@ -229,7 +232,7 @@ func TestFitsHold(t *testing.T) {
 			if err != nil || (claim.Enough <= claim.Of(pool.Memory, 0)) != want {
 				t.Fatalf("%d tokens: %+v, %+v (%v)", context, use, claim, err)
 			}
-			// No part outgrows its own: weights and cache the static share, all together the claim.
+			// Weights and cache fit into the static share, and all parts together into the claim.
 			if of := claim.Of(pool.Memory, 0); want && (use.Total() > of || claim.Static > claim.Within(of)) {
 				t.Fatalf("%d tokens fit with %+v, %+v", context, use, claim)
 			}

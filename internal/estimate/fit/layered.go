@@ -7,17 +7,17 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// layered is for models that are divided layer by layer, on up to so many devices.
-func layered(m *estimate.Model, form estimate.Form, most int, memory cluster.Bytes) (Fit, error) {
+// fitLayers is Under for models that are divided layer by layer, on up to most devices.
+func fitLayers(m *estimate.Model, form estimate.Form, most int, memory cluster.Bytes) (Fit, error) {
 	if form.Tensor > 1 || form.Pipeline > 1 {
-		return Fit{}, fmt.Errorf("model %s is divided layer by layer, not by tensor or pipeline parallelism: leave their sizes out", m.Name)
+		return Fit{}, fmt.Errorf("model %s is divided layer by layer, not by tensor or pipeline parallelism; leave their sizes out", m.Name)
 	}
-	f, err := over(m, form, most, memory)
+	f, err := divideLayers(m, form, most, memory)
 	if err != nil {
 		return Fit{}, err
 	}
-	// The devices that were found stay the same; only the context grows or shrinks.
-	// Where it does not fit, all devices may be used.
+	// The largest context is searched for the devices that were found, or for all devices if
+	// the model does not fit.
 	high := 0
 	if a := m.Architecture; a != nil {
 		high = a.MaxContext
@@ -26,7 +26,7 @@ func layered(m *estimate.Model, form estimate.Form, most int, memory cluster.Byt
 		mid := low + (high-low+1)/2
 		try := form
 		try.Context = mid
-		g, err := over(m, try, f.Devices, memory)
+		g, err := divideLayers(m, try, f.Devices, memory)
 		if err != nil {
 			return Fit{}, err
 		}
@@ -40,8 +40,8 @@ func layered(m *estimate.Model, form estimate.Form, most int, memory cluster.Byt
 	return f, nil
 }
 
-// over divides the layers over as few of the devices as hold them.
-func over(m *estimate.Model, form estimate.Form, most int, memory cluster.Bytes) (Fit, error) {
+// divideLayers divides the layers over the fewest devices that hold them.
+func divideLayers(m *estimate.Model, form estimate.Form, most int, memory cluster.Bytes) (Fit, error) {
 	need, err := m.Layered.Of(form)
 	if err != nil {
 		return Fit{}, err
@@ -61,7 +61,7 @@ func over(m *estimate.Model, form estimate.Form, most int, memory cluster.Bytes)
 		}
 	}
 	f.Layers = (need.Layers + f.Devices - 1) / f.Devices
-	// The cache is in the layers, and how much of them it is the whole says.
+	// Bytes of a layer include its cache. The size of the cache is taken from Whole.
 	share := func(part cluster.Bytes) cluster.Bytes {
 		return cluster.Bytes(cluster.MulDivUp(int64(part), int64(f.Layers), int64(max(1, need.Layers))))
 	}

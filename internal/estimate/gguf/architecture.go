@@ -8,23 +8,23 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// architecture is what the metadata says of how a model works.
+// architecture is what the metadata says about the architecture of a model.
 type architecture struct {
-	shape    *estimate.Architecture // nil: it keeps a state, not a cache
+	generic  *estimate.Architecture // nil: no layer has a KV cache
 	layers   int
 	causal   bool
-	context  int   // the most tokens; 0: not known
+	context  int   // the longest context in tokens; 0: not known
 	kvHeads  []int // of each layer
 	key      int   // width of a key head
 	val      int   // width of a value head
 	latent   *estimate.Latent
 	windows  []int
-	state    uint64 // numbers that each layer keeps of a sequence, however long it is
+	state    uint64 // numbers that each layer keeps per sequence, regardless of its length
 	metadata parser.GGUFMetadataKVs
 }
 
-// architecture reads the metadata. It is nil, with a sentence that says why,
-// where the file is no language model or does not say what one must.
+// architecture reads the metadata. It returns nil and a sentence that says why if the
+// file is not a language model or lacks a required key.
 func (f *file) architecture() (*architecture, []string, error) {
 	name := f.values["general.architecture"].text
 	switch kind := f.values["general.type"].text; {
@@ -42,13 +42,13 @@ func (f *file) architecture() (*architecture, []string, error) {
 	hidden := k.number("embedding_length", maxWidth)
 	heads := k.perLayer("attention.head_count", a.layers, maxHeads)
 	a.state = k.state(hidden)
-	a.causal = k.truth("attention.causal", true) && !k.ranks()
+	a.causal = k.boolean("attention.causal", true) && !k.isRanker()
 	if k.err != nil {
 		return nil, nil, k.err
 	}
 	switch {
 	case a.layers == 0:
-		return weightsOnly(fmt.Sprintf("%s is no language model that is known here, or the file lacks %s.block_count", name, name))
+		return weightsOnly(fmt.Sprintf("%s is not a known language model, or the file lacks %s.block_count", name, name))
 	case hidden == 0:
 		return weightsOnly(fmt.Sprintf("The file lacks %s.embedding_length", name))
 	case !a.causal && a.context == 0:
@@ -62,31 +62,31 @@ func (f *file) architecture() (*architecture, []string, error) {
 		k.number("expert_feed_forward_length", maxWidth), k.number("expert_shared_feed_forward_length", maxWidth))
 	var said []string
 	if most(heads) > 0 {
-		said = a.attention(k, hidden, heads)
+		said = a.readAttention(k, hidden, heads)
 	}
 	if most(a.kvHeads) == 0 {
-		said = append(said, fmt.Sprintf("%s keeps a state of fixed size, not a cache; it is known layer by layer only.", name))
+		said = append(said, fmt.Sprintf("%s keeps a state of fixed size, not a cache; its memory is computed layer by layer only.", name))
 	} else {
-		a.shape = &estimate.Architecture{
+		a.generic = &estimate.Architecture{
 			Name: name, Layers: a.layers, Hidden: hidden, Intermediate: wide,
 			Heads: most(heads), KVHeads: most(a.kvHeads), HeadDim: a.key, Latent: a.latent, Windows: a.windows,
 			Vocab: vocab, MaxContext: a.context, Experts: experts, Active: active,
 			Tied: a.causal && !f.has("output.weight") && f.has("token_embd.weight"),
 		}
 		if a.val != a.key {
-			a.shape.ValueDim = a.val
+			a.generic.ValueDim = a.val
 		}
-		if a.latent != nil { // one latent stands for the keys and values of all heads
-			a.shape.KVHeads = a.shape.Heads
+		if a.latent != nil { // one latent replaces the keys and values of all heads
+			a.generic.KVHeads = a.generic.Heads
 		}
 		if n := cached(a.kvHeads); n < a.layers {
-			a.shape.Cached = n
+			a.generic.Cached = n
 		}
 		if !a.causal {
 			said = append(said, fmt.Sprintf("%s reads whole texts at once and keeps no cache.", name))
 		}
 	}
-	a.metadata = append(k.kept, f.tokenizer(name)...)
+	a.metadata = append(k.metadata, f.tokenizer(name)...)
 	return a, said, k.err
 }
 
@@ -94,8 +94,8 @@ func weightsOnly(why string) (*architecture, []string, error) {
 	return nil, []string{why + "; only the size of its weights is known."}, nil
 }
 
-// attention reads what decides the cache of a token.
-func (a *architecture) attention(k *keys, hidden int, heads []int) (said []string) {
+// readAttention reads the keys that determine the cache of a token.
+func (a *architecture) readAttention(k *keys, hidden int, heads []int) (said []string) {
 	a.kvHeads = k.perLayer("attention.head_count_kv", a.layers, maxHeads)
 	if a.kvHeads == nil {
 		a.kvHeads = slices.Clone(heads)
@@ -114,7 +114,7 @@ func (a *architecture) attention(k *keys, hidden int, heads []int) (said []strin
 	if v, _ := k.at("attention.head_count_kv"); most(a.kvHeads) == 0 && a.state == 0 {
 		k.wrong("attention.head_count_kv", v, "is 0")
 	}
-	// Every nth layer attends; the others between keep a state.
+	// Every nth layer has attention; the layers in between keep a state.
 	if n := k.number("full_attention_interval", maxLayers); n > 1 && a.state > 0 {
 		for i := range a.kvHeads {
 			if (i+1)%n != 0 {
@@ -123,17 +123,17 @@ func (a *architecture) attention(k *keys, hidden int, heads []int) (said []strin
 		}
 	}
 	if low := slices.MinFunc(a.kvHeads, lowNotZero); low != most(a.kvHeads) {
-		said = append(said, fmt.Sprintf("KV heads differ from layer to layer, from %d to %d; where layers are not told apart the most is taken.", low, most(a.kvHeads)))
+		said = append(said, fmt.Sprintf("KV heads differ from layer to layer, from %d to %d; where layers are not distinguished, the largest number is used.", low, most(a.kvHeads)))
 	}
-	said = append(said, a.compressed(k)...)
+	said = append(said, a.readLatent(k)...)
 	windows, more := k.windows(a.layers)
 	a.windows = windows
 	return append(said, more...)
 }
 
-// compressed settles whether the cache holds a latent. Files from before
-// llama.cpp could do so lack the keys of its heads, and cache keys and values.
-func (a *architecture) compressed(k *keys) []string {
+// readLatent sets latent if the cache holds latents. Files from before llama.cpp cached
+// latents lack the sizes of the heads; llama.cpp caches keys and values for them.
+func (a *architecture) readLatent(k *keys) []string {
 	rank := k.number("attention.kv_lora_rank", maxDim)
 	keyHead, valueHead := k.number("attention.key_length_mla", maxDim), k.number("attention.value_length_mla", maxDim)
 	rope := k.number("rope.dimension_count", maxDim)
@@ -143,7 +143,7 @@ func (a *architecture) compressed(k *keys) []string {
 	case keyHead == 0 || valueHead == 0:
 		return []string{"The file is from before llama.cpp cached latents: it caches the keys and values of all heads."}
 	}
-	if rope == 0 && a.key > rank { // the cached key is the latent with its rotary part
+	if rope == 0 && a.key > rank { // the cached key is the latent and its rotary part
 		rope = a.key - rank
 	}
 	a.latent = &estimate.Latent{Rank: rank, Rope: rope}
@@ -153,7 +153,7 @@ func (a *architecture) compressed(k *keys) []string {
 		rank+rope, rank, rope, parserTakes, 2*rank+rope)}
 }
 
-// state is what a recurrent layer keeps of one sequence, in numbers of 32 bits.
+// state returns what a recurrent layer keeps of one sequence, in numbers of 32 bits.
 func (k *keys) state(hidden int) uint64 {
 	conv, inner := k.number("ssm.conv_kernel", maxDim), k.number("ssm.inner_size", maxWidth)
 	size, groups := k.number("ssm.state_size", maxDim), k.number("ssm.group_count", maxHeads)
@@ -171,14 +171,14 @@ func (k *keys) state(hidden int) uint64 {
 	return uint64((shift + head) * hidden)
 }
 
-// ranks says whether the model pools a text's last token or scores it, and so
-// generates nothing.
-func (k *keys) ranks() bool {
+// isRanker reports whether the model pools the last token of a text or ranks texts. Such
+// a model generates no tokens.
+func (k *keys) isRanker() bool {
 	v, ok := k.at("pooling_type")
 	if !ok {
 		return false
 	}
-	n, ok := v.whole()
+	n, ok := v.wholeNumber()
 	if !ok || n > maxDim {
 		k.wrong("pooling_type", v, "must be a small whole number")
 		return false
@@ -203,7 +203,7 @@ func cached(kvHeads []int) (n int) {
 	return n
 }
 
-// lowNotZero orders head counts with those of layers that do not attend last.
+// lowNotZero compares head counts so that 0, a layer without attention, is last.
 func lowNotZero(a, b int) int {
 	switch {
 	case a == b:

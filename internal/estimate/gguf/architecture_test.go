@@ -11,7 +11,7 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// shape is what tiny has, with what a test changes of it.
+// shape returns the architecture of tiny with the changes of a test.
 func shape(name string, change func(*estimate.Architecture)) *estimate.Architecture {
 	a := &estimate.Architecture{Name: name, Layers: 2, Hidden: 64, Intermediate: 128, Heads: 4, KVHeads: 2, HeadDim: 16, Vocab: 100, MaxContext: 4096}
 	if change != nil {
@@ -21,8 +21,8 @@ func shape(name string, change func(*estimate.Architecture)) *estimate.Architect
 }
 
 func TestArchitectures(t *testing.T) {
-	// A number of the cache has 2 bytes; one layer has keys and values of 2 heads
-	// of 16 numbers for each of 4096 tokens.
+	// A number in the cache has 2 bytes. One layer has keys and values of 2 heads of 16
+	// numbers for each of 4096 tokens.
 	const layer = 2 * 2 * 16 * 4096 * 2
 	tests := map[string]struct {
 		file  sample.File
@@ -31,7 +31,7 @@ func TestArchitectures(t *testing.T) {
 		said  string
 	}{
 		"grouped heads": {tiny("llama"), shape("llama", nil), 2 * layer, ""},
-		"all heads where none are said": {
+		"all heads if KV heads are not in the file": {
 			tiny("llama", key("llama.attention.head_count_kv", nil)),
 			shape("llama", func(a *estimate.Architecture) { a.KVHeads = 4 }), 4 * layer, "",
 		},
@@ -64,7 +64,7 @@ func TestArchitectures(t *testing.T) {
 			tiny("new", key("new.attention.sliding_window", uint32(512)), key("new.attention.sliding_window_pattern", []bool{false, true})),
 			shape("new", func(a *estimate.Architecture) { a.Windows = []int{0, 512} }), layer + layer*2560/4096, "look back 512 tokens",
 		},
-		"a window, but of which layers?": {
+		"a window without its layers": {
 			tiny("new", key("new.attention.sliding_window", uint32(512))),
 			shape("new", nil), 2 * layer, "a window of 512 tokens, but not for which layers",
 		},
@@ -72,8 +72,8 @@ func TestArchitectures(t *testing.T) {
 			tiny("bert", key("bert.attention.causal", false)),
 			shape("bert", nil), 0, "keeps no cache",
 		},
-		// A state of 3 × (32 + 2 × 1 × 4) + 4 × 32 numbers of 4 bytes in both layers.
-		"a state beside the cache": {
+		// Both layers have a state of 3 × (32 + 2 × 1 × 4) + 4 × 32 numbers of 4 bytes.
+		"a state and a cache": {
 			tiny("jamba", key("jamba.attention.head_count_kv", []uint32{0, 2}), key("jamba.ssm.conv_kernel", uint32(4)),
 				key("jamba.ssm.inner_size", uint32(32)), key("jamba.ssm.state_size", uint32(4)), key("jamba.ssm.group_count", uint32(1))),
 			shape("jamba", func(a *estimate.Architecture) { a.Cached = 1 }), layer + 2*4*(3*40+128), "",
@@ -87,7 +87,7 @@ func TestArchitectures(t *testing.T) {
 			tiny("qwen3", key("qwen3.pooling_type", uint32(4))),
 			shape("qwen3", nil), 0, "keeps no cache",
 		},
-		"a state alone": {
+		"a state without a cache": {
 			tiny("mamba", key("mamba.attention.head_count", nil), key("mamba.attention.head_count_kv", nil), key("mamba.ssm.conv_kernel", uint32(4)),
 				key("mamba.ssm.inner_size", uint32(32)), key("mamba.ssm.state_size", uint32(4))),
 			nil, 2 * 4 * (3*32 + 128), "a state of fixed size, not a cache",
@@ -109,7 +109,7 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// States and windows are the parser's where it knows them.
+// States and windows that the parser supports have the parser's figures.
 func TestCachesTheParserKnows(t *testing.T) {
 	for name, f := range map[string]sample.File{
 		"mamba": tiny("mamba", key("mamba.ssm.conv_kernel", uint32(4)), key("mamba.ssm.inner_size", uint32(32)), key("mamba.ssm.state_size", uint32(4)),
@@ -139,7 +139,7 @@ func TestTied(t *testing.T) {
 		t.Errorf("the device holds %d bytes of weights, not %d", need.Whole.Weights, want)
 	}
 	if total := of(t, m, estimate.Form{}).Alone; total < m.Weights.Total() || total > m.Weights.Total()+(200<<20) {
-		t.Errorf("alone it takes %d: is the embedding counted twice?", total)
+		t.Errorf("without a device it takes %d: is the embedding counted twice?", total)
 	}
 }
 
@@ -157,14 +157,14 @@ func TestWeightsOnly(t *testing.T) {
 		architecture, layered bool
 		said                  string
 	}{
-		"an image model":      {image, false, false, "flux is no language model that is known here, or the file lacks flux.block_count"},
+		"an image model":      {image, false, false, "flux is not a known language model, or the file lacks flux.block_count"},
 		"a projector":         {tiny("clip"), false, false, "a projector"},
 		"an adapter":          {tiny("llama", key("general.type", "adapter")), false, false, "an adapter"},
 		"no architecture":     {tiny("llama", key("general.architecture", nil)), false, false, "names no architecture"},
 		"no heads":            {tiny("llama", key("llama.attention.head_count", nil)), false, false, "lacks llama.attention.head_count"},
 		"no width":            {tiny("llama", key("llama.embedding_length", nil)), false, false, "lacks llama.embedding_length"},
 		"texts of any length": {tiny("bert", key("bert.attention.causal", false), key("bert.context_length", nil)), false, false, "lacks bert.context_length"},
-		"an encoder":          {renamed("enc.blk."), true, false, "not split layer by layer"},
+		"an encoder":          {renamed("enc.blk."), true, false, "not divided layer by layer"},
 		"other names":         {renamed("layers."), true, false, "No tensor is in a layer"},
 	}
 	for name, test := range tests {
@@ -184,7 +184,7 @@ func TestWeightsOnly(t *testing.T) {
 func TestQuantised(t *testing.T) {
 	for want, f := range map[string]sample.File{
 		"Q5_K_M": tiny("llama", key("general.file_type", uint32(17))),
-		"":       tiny("llama"), // most bytes are plain
+		"":       tiny("llama"), // most bytes are not quantised
 		"Q8_0":   {Tensors: []sample.Tensor{{Name: "a", Type: parser.GGMLTypeF32, Dims: []uint64{32}}, {Name: "b", Type: parser.GGMLTypeQ8_0, Dims: []uint64{32, 100}}}},
 	} {
 		if got := mustRead(t, write(t, "m.gguf", f, true)).Weights.Quantised; got != want {
@@ -193,19 +193,19 @@ func TestQuantised(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidFilesAreRefused(t *testing.T) {
 	far := tiny("llama")
 	far.Tensors[1].Name = "blk.2.attn_norm.weight"
 	tests := map[string]struct {
 		file sample.File
 		said string
 	}{
-		"too many layers":      {tiny("llama", key("llama.block_count", uint64(1)<<40)), "llama.block_count is 1099511627776; 1024 is the most"},
+		"too many layers":      {tiny("llama", key("llama.block_count", uint64(1)<<40)), "llama.block_count is 1099511627776; at most 1024 is allowed"},
 		"layers as text":       {tiny("llama", key("llama.block_count", "two")), "llama.block_count must be a whole number"},
 		"heads of no width":    {tiny("llama", key("llama.attention.head_count", uint32(128))), "llama.attention.head_count is 128, more than llama.embedding_length"},
 		"no KV heads":          {tiny("llama", key("llama.attention.head_count_kv", uint32(0))), "llama.attention.head_count_kv is 0"},
 		"KV heads of one":      {tiny("llama", key("llama.attention.head_count_kv", []uint32{2})), "has numbers for 1 of 2 layers"},
-		"too many KV heads":    {tiny("llama", key("llama.attention.head_count_kv", []uint32{2, 1 << 20})), "is 1048576 for layer 1; 16384 is the most"},
+		"too many KV heads":    {tiny("llama", key("llama.attention.head_count_kv", []uint32{2, 1 << 20})), "is 1048576 for layer 1; at most 16384 is allowed"},
 		"a window as text":     {tiny("llama", key("llama.attention.sliding_window", "wide")), "llama.attention.sliding_window must be a whole number"},
 		"causal as number":     {tiny("llama", key("llama.attention.causal", uint32(1))), "llama.attention.causal must be true or false"},
 		"pooling as text":      {tiny("llama", key("llama.pooling_type", "last")), "llama.pooling_type must be a small whole number"},

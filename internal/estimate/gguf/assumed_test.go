@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/gguf/sample"
 )
 
-// Whoever serves the file in another way is not told how llama.cpp does.
+// Assumptions about llama.cpp are not reported if another backend serves the file.
 func TestAssumptionsOfLlamaCppAreItsOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.gguf")
 	f, err := sample.Named("llama-3.1-8b-q8_0")

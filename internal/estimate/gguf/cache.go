@@ -6,14 +6,14 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// cacheTypes are how llama.cpp stores what it caches. Quantised numbers have
-// their scales beside them, so 8 bits are 8.5.
+// cacheTypes maps the bits of a cached number to llama.cpp's type. Quantised numbers are
+// stored with their scales, so 8 bits take 8.5.
 var cacheTypes = map[int]parser.GGMLType{16: parser.GGMLTypeF16, 8: parser.GGMLTypeQ8_0, 4: parser.GGMLTypeQ4_0}
 
-// cache is the bytes that each layer caches. The parser has a figure of its own,
-// which is right where all layers are alike; it takes the first layer's heads
-// for all, knows few windows, and no latents.
-func (a *architecture) cache(s served) ([]uint64, error) {
+// cache returns the bytes that each layer caches. The parser's figure is not used: it
+// assumes the heads of the first layer for all layers, supports few windows, and does
+// not support latents.
+func (a *architecture) cache(s servingKey) ([]uint64, error) {
 	kind := cacheTypes[s.bits]
 	cells := padded(uint64(s.context*s.sequences), padding)
 	var total float64

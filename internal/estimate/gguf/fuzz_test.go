@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/internal/printable"
 )
 
-// FuzzRead checks that no file makes reading or estimating panic, that what is
-// read has weights and layers that cover them, and that all text is printable.
+// FuzzRead checks that no file makes Read or Of panic, that a model has weights and
+// layers that cover them, and that all text is printable.
 func FuzzRead(f *testing.F) {
 	good := [][]byte{
 		tiny("llama").Header(),

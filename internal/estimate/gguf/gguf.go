@@ -1,9 +1,9 @@
-// Package gguf reads what a GGUF file says of its model: its weights to the byte,
-// its architecture, and what llama.cpp needs to run it layer by layer. It reads
-// headers only, never a tensor's data, and it takes no count in them on trust.
+// Package gguf reads the header of a GGUF file: the size of its weights, its
+// architecture, and what llama.cpp needs to run it layer by layer. It never reads the
+// data of a tensor, and it checks every count of the header before it uses it.
 //
-// It walks the header itself, in bounded memory, and hands what it found to
-// gguf-parser-go, which knows llama.cpp's buffers.
+// The package parses the header itself, in bounded memory. It passes the result to
+// gguf-parser-go, which computes the sizes of llama.cpp's buffers.
 package gguf
 
 import (
@@ -17,10 +17,11 @@ import (
 // Format is the format of the models that Read returns.
 const Format = "gguf"
 
-// Read reads the header of a GGUF file. Of a model in parts any may be named.
+// Read reads the header of a GGUF file. For a model in several parts, path may name any
+// of them.
 //
-// Architecture and Layered are nil where the file is no language model that is
-// known here; Assumed says so. A file without weights is an error.
+// Architecture and Layered are nil if the file is not a known language model; Assumed
+// says so. A file without weights is an error.
 func Read(path string) (*estimate.Model, error) {
 	parts, err := readParts(path)
 	if err != nil {
@@ -42,26 +43,26 @@ func Read(path string) (*estimate.Model, error) {
 	if a == nil {
 		return m, nil
 	}
-	m.Architecture = a.shape
+	m.Architecture = a.generic
 	if m.Layered, said, err = f.layered(a); err != nil {
 		return nil, err
 	}
 	m.Assumed = append(m.Assumed, said...)
 	for _, s := range m.Assumed {
-		if strings.Contains(s, "llama.cpp") { // says how that serves it, not what the file holds
+		if strings.Contains(s, "llama.cpp") { // such a sentence is about llama.cpp and not about the file
 			m.Layered.Assumed = append(m.Layered.Assumed, s)
 		}
 	}
 	return m, nil
 }
 
-// file is a model's header, from all of its parts.
+// file is the header of a model, merged from all its parts.
 type file struct {
 	path    string
 	values  map[string]value
 	tensors []tensor
-	header  uint64 // bytes of all headers
-	cut     bool   // data is missing
+	header  uint64 // size of all headers in bytes
+	cut     bool   // the file is shorter than its tensors
 }
 
 func join(path string, parts []*header) (*file, error) {
@@ -84,12 +85,12 @@ func join(path string, parts []*header) (*file, error) {
 		f.cut = f.cut || h.size < h.needed
 	}
 	if len(f.tensors) == 0 {
-		return nil, fmt.Errorf("%s: it has no tensors, so the size of its weights is not known; is it a vocabulary alone?", path)
+		return nil, fmt.Errorf("%s: it has no tensors, so the size of its weights is not known; it may contain only a vocabulary", path)
 	}
 	return f, nil
 }
 
-// weights adds up the tensors by their names, which every architecture shares.
+// weights adds up the tensors by their names. All architectures use the same names.
 func (f *file) weights() estimate.Weights {
 	var w estimate.Weights
 	for _, t := range f.tensors {
@@ -111,8 +112,8 @@ func (f *file) weights() estimate.Weights {
 	return w
 }
 
-// hundredths are the bits of a parameter, rounded. Floats: the figure is an
-// average for people, and the product may not fit an int64.
+// hundredths returns the average size of a parameter in hundredths of a bit, rounded. It
+// uses floats because the product may overflow an int64, and the figure is only shown.
 func hundredths(b cluster.Bytes, parameters int64) int {
 	return int(float64(b)*800/float64(parameters) + 0.5)
 }

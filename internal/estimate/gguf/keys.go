@@ -6,26 +6,25 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// Bounds of what metadata may say. They are far above any model, and keep every
-// product of them within 64 bits.
+// The limits of metadata values are far above any real model. They keep all products of
+// the values within 64 bits.
 const (
-	maxWidth   = 1 << 20 // of the residual stream and of MLPs
+	maxWidth   = 1 << 20 // width of the residual stream and of MLPs
 	maxHeads   = 1 << 14
-	maxDim     = 1 << 14 // of a head
+	maxDim     = 1 << 14 // size of a head
 	maxVocab   = 1 << 24
 	maxExperts = 1 << 12
-	maxTokens  = 1 << 28 // of all sequences
+	maxTokens  = 1 << 28 // tokens of all sequences together
 	maxSeqs    = 1 << 16
 )
 
-// keys reads the metadata of one architecture and keeps the first thing that is
-// wrong with it.
+// keys reads the metadata of one architecture. It records the first error.
 type keys struct {
 	f    *file
 	arch string
 	err  error
-	// kept is what was read, for the parser, each as one number.
-	kept parser.GGUFMetadataKVs
+	// metadata is the values that were read, one number for each key, as the parser expects.
+	metadata parser.GGUFMetadataKVs
 }
 
 func (k *keys) at(key string) (value, bool) {
@@ -44,36 +43,36 @@ func (k *keys) keep(key string, n uint64) {
 }
 
 func (k *keys) keepAs(kv parser.GGUFMetadataKV) {
-	for i := range k.kept {
-		if k.kept[i].Key == kv.Key {
-			k.kept[i] = kv
+	for i := range k.metadata {
+		if k.metadata[i].Key == kv.Key {
+			k.metadata[i] = kv
 			return
 		}
 	}
-	k.kept = append(k.kept, kv)
+	k.metadata = append(k.metadata, kv)
 }
 
-// number is a number of the metadata; 0 where it is not given.
+// number returns a number of the metadata; 0 if it is not in the file.
 func (k *keys) number(key string, most uint64) int {
 	v, ok := k.at(key)
 	if !ok {
 		return 0
 	}
-	n, ok := v.whole()
+	n, ok := v.wholeNumber()
 	switch {
 	case !ok:
 		k.wrong(key, v, "must be a whole number")
 		return 0
 	case n > most:
-		k.wrong(key, v, "is %d; %d is the most", n, most)
+		k.wrong(key, v, "is %d; at most %d is allowed", n, most)
 		return 0
 	}
 	k.keep(key, n)
 	return int(n)
 }
 
-// perLayer is a number that may be given once or for each layer; nil where it
-// is not given.
+// perLayer returns a number that is given once for all layers or for each layer; nil if
+// it is not in the file.
 func (k *keys) perLayer(key string, layers int, most uint64) []int {
 	v, ok := k.at(key)
 	if !ok {
@@ -91,13 +90,13 @@ func (k *keys) perLayer(key string, layers int, most uint64) []int {
 	for i := range out {
 		n := v.list[i]
 		if n < 0 || uint64(n) > most {
-			k.wrong(key, v, "is %d for layer %d; %d is the most", n, i, most)
+			k.wrong(key, v, "is %d for layer %d; at most %d is allowed", n, i, most)
 			return nil
 		}
 		out[i] = int(n)
 		largest = max(largest, out[i])
 	}
-	// The parser takes one number for all; the largest is the safe one.
+	// The parser uses one number for all layers. The largest never gives too little memory.
 	k.keep(key, uint64(largest))
 	return out
 }
@@ -110,15 +109,15 @@ func repeated(n, times int) []int {
 	return out
 }
 
-// truth is a yes or no of the metadata.
-func (k *keys) truth(key string, unless bool) bool {
+// boolean returns a boolean of the metadata; otherwise if it is not in the file.
+func (k *keys) boolean(key string, otherwise bool) bool {
 	v, ok := k.at(key)
 	if !ok {
-		return unless
+		return otherwise
 	}
 	if v.kind != parser.GGUFMetadataValueTypeBool {
 		k.wrong(key, v, "must be true or false")
-		return unless
+		return otherwise
 	}
 	k.keepAs(parser.GGUFMetadataKV{Key: k.arch + "." + key, ValueType: v.kind, Value: v.integer != 0})
 	return v.integer != 0

@@ -12,45 +12,46 @@ import (
 )
 
 const (
-	// deviceOverhead and hostOverhead are what a runtime takes before it loads
-	// anything; the figures are those that gguf-parser-go takes.
+	// deviceOverhead and hostOverhead are what a runtime takes before it loads a model.
+	// The figures are those of gguf-parser-go.
 	deviceOverhead cluster.Bytes = 250 << 20
 	hostOverhead   cluster.Bytes = 150 << 20
 
-	// batch is how many tokens llama.cpp takes in at once, padding how it rounds
-	// up what it caches.
+	// batch is how many tokens llama.cpp processes at once. It rounds the number of cached
+	// tokens up to a multiple of padding.
 	batch   = 2048
 	padding = 256
 )
 
-// layered is what llama.cpp needs, worked out for each form once.
+// layered computes what llama.cpp needs. Results are cached by the serving parameters.
 type layered struct {
 	arch    *architecture
 	file    *parser.GGUFFile
 	path    string
-	layers  []uint64 // bytes of each layer's weights
+	layers  []uint64 // bytes of the weights of each layer
 	weights uint64   // bytes of all tensors
 	tensors int
 
 	mu    sync.Mutex
-	known map[served]answer
+	needs map[servingKey]cachedNeed
 }
 
-// served is what of a form counts here.
-type served struct{ context, sequences, bits int }
+// servingKey is the serving parameters that llama.cpp's need depends on.
+type servingKey struct{ context, sequences, bits int }
 
-type answer struct {
+type cachedNeed struct {
 	need estimate.LayeredNeed
 	err  error
 }
 
-// layered prepares the work layer by layer; nil where tensors are not in layers.
+// layered prepares the computation layer by layer. It returns nil and a sentence if the
+// tensors are not in layers.
 func (f *file) layered(a *architecture) (*estimate.Layered, []string, error) {
-	l := &layered{arch: a, path: f.path, tensors: len(f.tensors), layers: make([]uint64, a.layers), known: map[served]answer{}}
+	l := &layered{arch: a, path: f.path, tensors: len(f.tensors), layers: make([]uint64, a.layers), needs: map[servingKey]cachedNeed{}}
 	for _, t := range f.tensors {
 		l.weights += t.bytes
 		if placeOf(t.name) == inStack {
-			return nil, []string{"An encoder and a decoder are not split layer by layer."}, nil
+			return nil, []string{"An encoder and a decoder are not divided layer by layer."}, nil
 		}
 		if placeOf(t.name) != inLayer {
 			continue
@@ -65,17 +66,17 @@ func (f *file) layered(a *architecture) (*estimate.Layered, []string, error) {
 		l.layers[n] += t.bytes
 	}
 	if most := slices.Max(l.layers); most == 0 {
-		return nil, []string{"No tensor is in a layer, so it is not split layer by layer."}, nil
+		return nil, []string{"No tensor is in a layer, so the model is not divided layer by layer."}, nil
 	}
 	l.file = f.forParser(a, l.layers, l.weights)
-	return &estimate.Layered{Of: l.of}, []string{"Layer by layer, flash attention is on, batches are llama.cpp's own, and a runtime takes 250 MiB of each device and 150 MiB of the node's memory."}, nil
+	return &estimate.Layered{Of: l.of}, []string{"Layer by layer, flash attention is on, batches have llama.cpp's default size, and a runtime takes 250 MiB of each device and 150 MiB of the node's memory."}, nil
 }
 
-// forParser is the file as the parser knows files, in short: it looks into the
-// last layer only, and of the others wants their bytes. Going through all of
-// their tensors would take it milliseconds a form.
+// forParser returns a short version of the file for the parser. The parser examines only
+// the tensors of the last layer; of the other layers it needs the size. With all tensors
+// it would take milliseconds for each set of serving parameters.
 //
-// Layers come last and in order, because it takes the last tensors of a file for
+// Layers are last and in order, because the parser takes the last tensors of a file for
 // its last layer.
 func (f *file) forParser(a *architecture, layers []uint64, weights uint64) *parser.GGUFFile {
 	gf := &parser.GGUFFile{ModelSize: parser.GGUFBytesScalar(weights), Size: parser.GGUFBytesScalar(weights + f.header)}
@@ -84,14 +85,14 @@ func (f *file) forParser(a *architecture, layers []uint64, weights uint64) *pars
 	for layers[last] == 0 {
 		last--
 	}
-	var before, ends []parser.GGUFTensorInfo
+	var before, inLast []parser.GGUFTensorInfo
 	for _, t := range f.tensors {
 		info := parser.GGUFTensorInfo{Name: t.name, NDimensions: uint32(len(t.dims)), Dimensions: t.dims, Type: t.kind}
 		switch n, inside := layerOf(t.name); {
 		case !inside:
 			gf.TensorInfos = append(gf.TensorInfos, info)
 		case n == last:
-			ends = append(ends, info)
+			inLast = append(inLast, info)
 		}
 	}
 	for i, size := range layers[:last] {
@@ -99,31 +100,31 @@ func (f *file) forParser(a *architecture, layers []uint64, weights uint64) *pars
 			before = append(before, parser.GGUFTensorInfo{Name: fmt.Sprintf("blk.%d.all", i), NDimensions: 1, Dimensions: []uint64{size}, Type: parser.GGMLTypeI8})
 		}
 	}
-	gf.TensorInfos = append(append(gf.TensorInfos, before...), ends...)
+	gf.TensorInfos = append(append(gf.TensorInfos, before...), inLast...)
 	return gf
 }
 
-// books is what the parser counts for keeping books on tensors: the only thing
-// that depends on how many there are.
-func books(tensors int) cluster.Bytes {
+// bookkeeping returns what the parser counts for the descriptions of tensors. It is the
+// only part that depends on the number of tensors.
+func bookkeeping(tensors int) cluster.Bytes {
 	nodes := max(1024, 8*uint64(tensors))
 	return cluster.Bytes(parser.GGMLTensorOverhead()*(nodes+2*uint64(tensors)) + parser.GGMLComputationGraphOverhead(nodes, false))
 }
 
-// of is safe to call from several goroutines.
+// of returns the need. It is safe for concurrent use.
 func (l *layered) of(form estimate.Form) (estimate.LayeredNeed, error) {
-	s := served{cmp.Or(form.Context, l.arch.context), cmp.Or(form.Sequences, 1), cmp.Or(form.KVBits, 16)}
+	s := servingKey{cmp.Or(form.Context, l.arch.context), cmp.Or(form.Sequences, 1), cmp.Or(form.KVBits, 16)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a, ok := l.known[s]
+	a, ok := l.needs[s]
 	if !ok {
-		a.need, a.err = l.work(s)
-		l.known[s] = a
+		a.need, a.err = l.compute(s)
+		l.needs[s] = a
 	}
 	return a.need, a.err
 }
 
-func (l *layered) work(s served) (estimate.LayeredNeed, error) {
+func (l *layered) compute(s servingKey) (estimate.LayeredNeed, error) {
 	if err := l.check(s); err != nil {
 		return estimate.LayeredNeed{}, err
 	}
@@ -154,46 +155,47 @@ func (l *layered) work(s served) (estimate.LayeredNeed, error) {
 			need.Fixed = max(need.Fixed, working(d)+deviceOverhead)
 		}
 	}
-	// The output layer counts as one. What it has beyond a layer may be on any device.
+	// The output layer counts as one layer. What it has in excess of a layer may be on any device.
 	if output := need.Whole.Weights - cluster.Bytes(blocks); output > need.Bytes {
 		need.Fixed += output - need.Bytes
 	}
 	host := runs.whole.Devices[0]
-	books := books(l.tensors) - books(len(l.file.TensorInfos))
-	need.Host = hostOverhead + books + working(host) + cluster.Bytes(host.Weight.Input+host.Weight.Compute)
-	// The parser leaves the MLP out of what a processor alone needs to work.
-	need.Alone = hostOverhead + books + working(runs.part.Devices[0]) + cluster.Bytes(l.weights+kv)
+	more := bookkeeping(l.tensors) - bookkeeping(len(l.file.TensorInfos))
+	need.Host = hostOverhead + more + working(host) + cluster.Bytes(host.Weight.Input+host.Weight.Compute)
+	// The parser omits the MLP from the buffers of a run without devices, so those of a partial run are used.
+	need.Alone = hostOverhead + more + working(runs.part.Devices[0]) + cluster.Bytes(l.weights+kv)
 	return need, nil
 }
 
-// working is what a device needs beside weights and cache.
+// working returns what a device needs in addition to weights and cache.
 func working(d parser.LLaMACppRunDeviceUsage) cluster.Bytes {
 	return cluster.Bytes(d.Footprint + d.Computation.Sum())
 }
 
-func (l *layered) check(s served) error {
+func (l *layered) check(s servingKey) error {
 	switch {
 	case s.context == 0:
-		return fmt.Errorf("%s: the file does not say how many tokens it can take in; give a context", l.path)
+		return fmt.Errorf("%s: the longest context is not in the file; set a context", l.path)
 	case s.context < 0 || s.sequences < 0:
-		return fmt.Errorf("%s: %d sequences of %d tokens make no sense", l.path, s.sequences, s.context)
+		return fmt.Errorf("%s: %d sequences of %d tokens are not possible", l.path, s.sequences, s.context)
 	case s.sequences > maxSeqs:
-		return fmt.Errorf("%s: %d sequences are more than %d", l.path, s.sequences, maxSeqs)
+		return fmt.Errorf("%s: %d sequences are too many; at most %d are allowed", l.path, s.sequences, maxSeqs)
 	case s.context > maxTokens/s.sequences:
-		return fmt.Errorf("%s: %d sequences of %d tokens are more than %d tokens", l.path, s.sequences, s.context, maxTokens)
+		return fmt.Errorf("%s: %d sequences of %d tokens are too many; at most %d tokens are allowed", l.path, s.sequences, s.context, maxTokens)
 	}
 	_, ok := cacheTypes[s.bits]
 	if !ok {
-		return fmt.Errorf("%s: llama.cpp has no cache of %d bits: 16, 8 and 4 are those there are", l.path, s.bits)
+		return fmt.Errorf("%s: llama.cpp has no cache of %d bits; use 16, 8 or 4", l.path, s.bits)
 	}
 	return nil
 }
 
-// runs are the parser's figures for the ways that a model can be spread.
-type runs struct{ whole, split, part parser.LLaMACppRunEstimate }
+// parserRuns is the parser's estimates: with the whole model on one device, with it divided
+// over two devices, and with a part of it on two devices.
+type parserRuns struct{ whole, split, part parser.LLaMACppRunEstimate }
 
-func (l *layered) runs(s served) (r runs, err error) {
-	// The parser was written for files it read itself: what it does not expect it panics on.
+func (l *layered) runs(s servingKey) (r parserRuns, err error) {
+	// The parser expects files that it has read itself, and panics if something is missing.
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s: gguf-parser-go cannot estimate it: %v", l.path, p)

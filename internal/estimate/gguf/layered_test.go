@@ -21,7 +21,7 @@ func of(t testing.TB, m *estimate.Model, form estimate.Form) estimate.LayeredNee
 	return need
 }
 
-// theirs is the parser's own estimate of a file that it read itself.
+// theirs returns the parser's estimate of a file that the parser has read.
 func theirs(t testing.TB, path string, context int, opts ...parser.GGUFRunEstimateOption) parser.LLaMACppRunEstimate {
 	t.Helper()
 	f, err := parser.ParseGGUFFile(path)
@@ -31,7 +31,8 @@ func theirs(t testing.TB, path string, context int, opts ...parser.GGUFRunEstima
 	return f.EstimateLLaMACppRun(append(opts, parser.WithLLaMACppContextSize(int32(context)), parser.WithFlashAttention())...)
 }
 
-// Two numbers a layer, KV head and dimension: 2 × 32 × 8 × 128 × 2 bytes.
+// A token takes two numbers per layer, KV head and dimension: 2 × 32 × 8 × 128 × 2
+// bytes.
 func TestCacheOfATokenIsTheFormula(t *testing.T) {
 	path := write(t, "m.gguf", sample.Llama8B(), true)
 	need := of(t, mustRead(t, path), estimate.Form{Context: 8192})
@@ -43,8 +44,8 @@ func TestCacheOfATokenIsTheFormula(t *testing.T) {
 	}
 }
 
-// A latent is cached once for all heads: 61 × (512 + 64) × 2 bytes. The parser
-// takes a key and a value of one head instead: 61 × (192 + 128) × 2.
+// A latent is cached once for all heads: 61 × (512 + 64) × 2 bytes. The parser counts a
+// key and a value of one head instead: 61 × (192 + 128) × 2.
 func TestLatentsAreCorrected(t *testing.T) {
 	path := write(t, "m.gguf", sample.DeepSeekV3(), true)
 	m := mustRead(t, path)
@@ -60,7 +61,8 @@ func TestLatentsAreCorrected(t *testing.T) {
 	}
 }
 
-// What is handed to the parser in short comes out as from the file itself.
+// The parser gives the same figures for the short version of a file as for the file
+// itself.
 func TestFiguresAreTheParsers(t *testing.T) {
 	for _, name := range sample.Names {
 		f, _ := sample.Named(name)
@@ -77,7 +79,7 @@ func TestFiguresAreTheParsers(t *testing.T) {
 		if diff := cmp.Diff(want, need.Whole); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		// Beside the parser's figure, what it takes for mapped: the embedding, which stays.
+		// The host's need is the parser's figure and the embedding, which the parser counts as mapped memory.
 		items := run.SummarizeItem(true, 150<<20, 250<<20)
 		if want := cluster.Bytes(items.RAM.NonUMA + host.Weight.Input + host.Weight.Compute); need.Host != want {
 			t.Errorf("%s: host %d, not %d", name, need.Host, want)
@@ -116,8 +118,8 @@ func TestLayersCoverTheWhole(t *testing.T) {
 	}
 }
 
-// The parser takes the last tensors of a file for its last layer, wherever they
-// belong; the order in which a file has them must not matter.
+// The parser takes the last tensors of a file for its last layer. The order of the
+// tensors in a file must not matter.
 func TestOrderOfTensorsDoesNotMatter(t *testing.T) {
 	straight, turned := sample.Llama8B(), sample.Llama8B()
 	for i, n := 0, len(turned.Tensors); i < n; i++ {
@@ -134,18 +136,18 @@ func TestOrderOfTensorsDoesNotMatter(t *testing.T) {
 func TestForms(t *testing.T) {
 	m := mustRead(t, write(t, "m.gguf", sample.Llama8B(), false))
 	at := func(f estimate.Form) cluster.Bytes { return of(t, m, f).Whole.KVCache }
-	const full = 131072 * 131072 // bytes a token × the model's own context
+	const full = 131072 * 131072 // bytes per token × the longest context
 	tests := map[string]struct {
 		form estimate.Form
 		want cluster.Bytes
 	}{
-		"the model's context":        {estimate.Form{}, full},
-		"a context":                  {estimate.Form{Context: 8192}, full / 16},
-		"rounded up to 256":          {estimate.Form{Context: 8193}, 131072 * 8448},
-		"eight sequences":            {estimate.Form{Context: 8192, Sequences: 8}, full / 2},
-		"8 bits with their scales":   {estimate.Form{Context: 8192, KVBits: 8}, full / 16 * 34 / 64},
-		"4 bits with their scales":   {estimate.Form{Context: 8192, KVBits: 4}, full / 16 * 18 / 64},
-		"parallelism does not count": {estimate.Form{Context: 8192, Tensor: 4, Pipeline: 2, Overhead: 1}, full / 16},
+		"the longest context of the model": {estimate.Form{}, full},
+		"a context":                        {estimate.Form{Context: 8192}, full / 16},
+		"rounded up to 256":                {estimate.Form{Context: 8193}, 131072 * 8448},
+		"eight sequences":                  {estimate.Form{Context: 8192, Sequences: 8}, full / 2},
+		"8 bits with their scales":         {estimate.Form{Context: 8192, KVBits: 8}, full / 16 * 34 / 64},
+		"4 bits with their scales":         {estimate.Form{Context: 8192, KVBits: 4}, full / 16 * 18 / 64},
+		"parallelism does not count":       {estimate.Form{Context: 8192, Tensor: 4, Pipeline: 2, Overhead: 1}, full / 16},
 	}
 	for name, test := range tests {
 		if got := at(test.form); got != test.want {
@@ -153,28 +155,28 @@ func TestForms(t *testing.T) {
 		}
 	}
 	for want, form := range map[string]estimate.Form{
-		"no cache of 5 bits: 16, 8 and 4":                       {KVBits: 5},
-		"1 sequences of -1 tokens make no sense":                {Context: -1},
-		"-2 sequences of 131072 tokens make no sense":           {Sequences: -2},
-		"99999 sequences are more than 65536":                   {Sequences: 99999},
-		"4096 sequences of 131072 tokens are more than":         {Sequences: 4096},
-		"1 sequences of 9223372036854775807 tokens are more th": {Context: 1<<63 - 1},
+		"no cache of 5 bits; use 16, 8 or 4":                      {KVBits: 5},
+		"1 sequences of -1 tokens are not possible":               {Context: -1},
+		"-2 sequences of 131072 tokens are not possible":          {Sequences: -2},
+		"99999 sequences are too many; at most 65536 are allowed": {Sequences: 99999},
+		"4096 sequences of 131072 tokens are too many":            {Sequences: 4096},
+		"1 sequences of 9223372036854775807 tokens are too many":  {Context: 1<<63 - 1},
 	} {
 		if _, err := m.Layered.Of(form); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v does not say %q", form, err, want)
 		}
 	}
 	unsaid := mustRead(t, write(t, "m.gguf", tiny("llama", key("llama.context_length", nil)), false))
-	if _, err := unsaid.Layered.Of(estimate.Form{}); err == nil || !strings.Contains(err.Error(), "give a context") {
+	if _, err := unsaid.Layered.Of(estimate.Form{}); err == nil || !strings.Contains(err.Error(), "set a context") {
 		t.Errorf("without a context: %v", err)
 	}
 }
 
-func TestFormsAreWorkedOutOnce(t *testing.T) {
+func TestNeedsAreCached(t *testing.T) {
 	m := mustRead(t, write(t, "m.gguf", sample.Llama70B(), false))
 	first := of(t, m, estimate.Form{Context: 8192})
 	if n := testing.AllocsPerRun(100, func() { of(t, m, estimate.Form{Context: 8192}) }); n > 0 {
-		t.Errorf("a form that is known takes %v allocations", n)
+		t.Errorf("a cached need takes %v allocations", n)
 	}
 	var wait sync.WaitGroup
 	for i := range 8 {

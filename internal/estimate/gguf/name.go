@@ -7,18 +7,18 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// place is what a tensor is of, by its name.
-type place int
+// tensorPlace is the part of a model to which a tensor belongs, according to its name.
+type tensorPlace int
 
 const (
-	elsewhere   place = iota
-	inLayer           // blk.N.…
-	inStack           // a layer of an encoder or decoder that is not split layer by layer
-	asEmbedding       // token_embd
-	asHead            // output
+	elsewhere   tensorPlace = iota
+	inLayer                 // blk.N.…
+	inStack                 // a layer of an encoder or decoder, which is not divided layer by layer
+	asEmbedding             // token_embd
+	asHead                  // output
 )
 
-func placeOf(name string) place {
+func placeOf(name string) tensorPlace {
 	switch {
 	case strings.HasPrefix(name, "blk."):
 		if _, ok := layerOf(name); ok {
@@ -35,7 +35,7 @@ func placeOf(name string) place {
 	return elsewhere
 }
 
-// layerOf is the number of the layer that a tensor is of.
+// layerOf returns the number of the layer to which a tensor belongs.
 func layerOf(name string) (int, bool) {
 	rest, ok := strings.CutPrefix(name, "blk.")
 	if !ok {
@@ -49,7 +49,8 @@ func layerOf(name string) (int, bool) {
 	return int(n), err == nil
 }
 
-// fileTypes are the names of general.file_type, by number; empty: plain numbers.
+// fileTypes maps general.file_type to the name of the quantisation; "": the weights are
+// plain numbers.
 var fileTypes = map[uint64]string{
 	0: "", 1: "", 32: "",
 	2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1",
@@ -60,10 +61,10 @@ var fileTypes = map[uint64]string{
 	36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
 }
 
-// quantised names how the weights are stored: as the file says, or else by the
-// type that most of its bytes have.
+// quantised returns the name of the quantisation: that of the file's metadata, or else
+// the type that most bytes have.
 func (f *file) quantised() string {
-	if n, ok := f.values["general.file_type"].whole(); ok {
+	if n, ok := f.values["general.file_type"].wholeNumber(); ok {
 		if name, known := fileTypes[n]; known {
 			return name
 		}

@@ -14,7 +14,8 @@ import (
 
 var partName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
-// showName is the name of a model by its file: without its ending and its part.
+// showName returns the name of a model from its path, without the extension and the
+// number of the part.
 func showName(path string) string {
 	base := printable.Text(filepath.Base(path))
 	if m := partName.FindStringSubmatch(base); m != nil {
@@ -23,8 +24,7 @@ func showName(path string) string {
 	return strings.TrimSuffix(base, ".gguf")
 }
 
-// readParts reads the headers of all files that a model is in, whichever of
-// them is named.
+// readParts reads the headers of all parts of a model. path may name any of them.
 func readParts(path string) ([]*header, error) {
 	dir, base := filepath.Split(path)
 	m := partName.FindStringSubmatch(base)
@@ -33,12 +33,12 @@ func readParts(path string) ([]*header, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n, _ := h.values["split.count"].whole(); n > 1 {
-			return nil, fmt.Errorf("%s: it is one of %d parts, and its name does not say which; give the parts their names back, as in NAME-00001-of-%05d.gguf", path, n, n)
+		if n, _ := h.values["split.count"].wholeNumber(); n > 1 {
+			return nil, fmt.Errorf("%s: it is one of %d parts, and its name does not say which; rename the parts as in NAME-00001-of-%05d.gguf", path, n, n)
 		}
 		return []*header{h}, nil
 	}
-	// The pattern has five digits each.
+	// Atoi cannot fail, because the pattern has five digits each.
 	number, _ := strconv.Atoi(m[2])
 	total, _ := strconv.Atoi(m[3])
 	if number < 1 || number > total {
@@ -55,16 +55,16 @@ func readParts(path string) ([]*header, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n, ok := h.values["split.count"].whole(); ok && n != uint64(total) {
+		if n, ok := h.values["split.count"].wholeNumber(); ok && n != uint64(total) {
 			return nil, fmt.Errorf("%s: it is one of %d parts, but its name says %d", part, n, total)
 		}
-		if n, ok := h.values["split.no"].whole(); ok && n != uint64(i-1) {
+		if n, ok := h.values["split.no"].wholeNumber(); ok && n != uint64(i-1) {
 			return nil, fmt.Errorf("%s: it is part %d, but its name says %d", part, n+1, i)
 		}
 		parts = append(parts, h)
 		tensors += len(h.tensors)
 	}
-	if n, ok := parts[0].values["split.tensors.count"].whole(); ok && n != uint64(tensors) {
+	if n, ok := parts[0].values["split.tensors.count"].wholeNumber(); ok && n != uint64(tensors) {
 		return nil, fmt.Errorf("%s: its %d parts have %d tensors together, but the first says %d", path, total, tensors, n)
 	}
 	return parts, nil

@@ -18,11 +18,11 @@ import (
 
 const cutOff = "The file ends before its tensors; sizes are those of its header."
 
-// Llama 3.1 8B by hand: matrices have 34 bytes for 32 numbers, norms 4 for one.
+// The sizes of Llama 3.1 8B: a matrix has 34 bytes for 32 numbers, and a norm 4 bytes for one.
 const (
 	llamaLayer = (2*4096*4096+2*4096*1024+3*4096*14336)/32*34 + 2*4096*4
 	llamaEmbed = 4096 * 128256 / 32 * 34
-	llamaRest  = 4096*4 + 64*4 // the last norm, and the rotary factors
+	llamaRest  = 4096*4 + 64*4 // the last norm and the rotary factors
 )
 
 func TestSamples(t *testing.T) {
@@ -71,7 +71,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// The parser reads the same weights as we do from a file of the true size.
+// The parser finds the same weights in a file of the true size.
 func TestWeightsAreTheParsers(t *testing.T) {
 	for _, name := range sample.Names {
 		f, _ := sample.Named(name)
@@ -87,7 +87,7 @@ func TestWeightsAreTheParsers(t *testing.T) {
 	}
 }
 
-func TestOneByteMissingIsSaid(t *testing.T) {
+func TestOneMissingByteIsReported(t *testing.T) {
 	f := tiny("llama")
 	path := write(t, "m.gguf", f, true)
 	if m := mustRead(t, path); slices.Contains(m.Assumed, cutOff) {
@@ -166,11 +166,11 @@ func TestParts(t *testing.T) {
 
 func TestNoFile(t *testing.T) {
 	fails(t, filepath.Join(t.TempDir(), "m.gguf"), "no such file")
-	fails(t, t.TempDir(), "not a file but a folder")
+	fails(t, t.TempDir(), "it is a folder, not a file")
 }
 
-// tiny is a model of two layers that is quick to write; keys are added or, with
-// the same name, replaced.
+// tiny returns a small model of two layers. Keys are added, or replaced if the name
+// exists.
 func tiny(arch string, keys ...sample.Key) sample.File {
 	f := sample.File{Keys: []sample.Key{
 		{Name: "general.architecture", Value: arch},
@@ -222,7 +222,7 @@ func mustRead(t testing.TB, path string) *estimate.Model {
 	return m
 }
 
-// fails checks that a file is refused, with an error that names it and says all parts.
+// fails checks that a file is refused with an error that contains its name and all parts.
 func fails(t testing.TB, path string, parts ...string) {
 	t.Helper()
 	m, err := gguf.Read(path)

@@ -7,21 +7,21 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// value is what a key of the metadata holds, as far as anything here asks for it:
-// a short text, a number or truth, or a list of numbers no longer than layers can be.
+// value is the value of a metadata key, as far as it is used here: a short text, a
+// number, a boolean, or a list of numbers with at most one number per layer.
 type value struct {
-	at      int64 // where it is in its file
+	at      int64 // offset in the file
 	kind    parser.GGUFMetadataValueType
-	item    parser.GGUFMetadataValueType // of an array
-	length  uint64                       // of an array or a text
-	text    string                       // empty where it is too long to matter
-	integer int64                        // a truth is 0 or 1; 0 for numbers with a fraction
+	item    parser.GGUFMetadataValueType // type of the items of an array
+	length  uint64                       // length of an array or a text
+	text    string                       // "" if it is longer than maxText
+	integer int64                        // 0 or 1 for a boolean; 0 for a float
 	list    []int64
 }
 
-// whole is a value as a whole number that is not negative. A key that is not in
-// the file has the zero value, which is at no place.
-func (v value) whole() (uint64, bool) {
+// wholeNumber returns the value as a whole number; false if it is not one or is
+// negative. A key that is not in the file has the zero value, and its offset is 0.
+func (v value) wholeNumber() (uint64, bool) {
 	if v.at == 0 || !isWhole(v.kind) || v.integer < 0 {
 		return 0, false
 	}
@@ -37,7 +37,7 @@ func isWhole(k parser.GGUFMetadataValueType) bool {
 	return true
 }
 
-// widths are the bytes of the kinds that have a fixed number of them.
+// widths is the size in bytes of each type with a fixed size.
 var widths = map[parser.GGUFMetadataValueType]uint64{
 	parser.GGUFMetadataValueTypeUint8:   1,
 	parser.GGUFMetadataValueTypeInt8:    1,
@@ -52,18 +52,18 @@ var widths = map[parser.GGUFMetadataValueType]uint64{
 	parser.GGUFMetadataValueTypeFloat64: 8,
 }
 
-// pair reads one key and its value.
-func (w *walker) pair(into map[string]value) error {
+// keyValue reads one key and its value.
+func (w *walker) keyValue(into map[string]value) error {
 	start := w.at
 	key, err := w.text(maxKey, "a key")
 	if err != nil {
 		return err
 	}
 	if key == "" {
-		return w.wrong(start, "a key is empty")
+		return w.errorAt(start, "a key is empty")
 	}
 	if _, twice := into[key]; twice {
-		return w.wrong(start, "key %q comes twice", key)
+		return w.errorAt(start, "key %q occurs twice", key)
 	}
 	kind, err := w.uint32("the type of a value")
 	if err != nil {
@@ -97,7 +97,7 @@ func (w *walker) value(kind parser.GGUFMetadataValueType, key string) (value, er
 	}
 	width, ok := widths[kind]
 	if !ok {
-		return v, w.wrong(v.at-4, "key %q has a value of type %d, which is not known", key, uint32(kind))
+		return v, w.errorAt(v.at-4, "key %q has a value of type %d, which is not known", key, uint32(kind))
 	}
 	b, err := w.take(int(width), "the value of "+key)
 	if err != nil {
@@ -107,11 +107,11 @@ func (w *walker) value(kind parser.GGUFMetadataValueType, key string) (value, er
 	return v, nil
 }
 
-// array reads a list. Numbers are kept if they can be one a layer; of all others
-// only how many there are.
+// array reads a list. Its numbers are kept if there may be one per layer; otherwise only
+// the length is kept.
 func (w *walker) array(v value, key string, depth int) (value, error) {
 	if depth > maxDepth {
-		return v, w.wrong(v.at, "key %q has arrays in arrays, more than %d deep", key, maxDepth)
+		return v, w.errorAt(v.at, "key %q has arrays in arrays, more than %d deep", key, maxDepth)
 	}
 	item, err := w.uint32("the type of an array")
 	if err != nil {
@@ -130,10 +130,10 @@ func (w *walker) array(v value, key string, depth int) (value, error) {
 	case v.item == parser.GGUFMetadataValueTypeArray:
 		least = 12
 	case !fixed:
-		return v, w.wrong(start-4, "key %q is an array of type %d, which is not known", key, item)
+		return v, w.errorAt(start-4, "key %q is an array of type %d, which is not known", key, item)
 	}
 	if left := uint64(w.size - w.at); v.length > left/least {
-		return v, w.wrong(start, "key %q is said to have %d items, but only %d bytes are left", key, v.length, left)
+		return v, w.errorAt(start, "key %q claims to have %d items, but only %d bytes are left", key, v.length, left)
 	}
 	if fixed && (v.length > maxLayers || !isWhole(v.item) && v.item != parser.GGUFMetadataValueTypeBool) {
 		return v, w.skip(v.length*width, "the array "+key)
@@ -161,8 +161,8 @@ func (w *walker) array(v value, key string, depth int) (value, error) {
 	return v, nil
 }
 
-// number reads the bytes of a whole number. One that no int64 holds becomes the
-// largest, which no check lets pass; fractions are not asked for and become 0.
+// number decodes a whole number. A number above the range of int64 becomes the largest
+// int64, which all checks reject. Floats are not used and become 0.
 func (w *walker) number(kind parser.GGUFMetadataValueType, b []byte) int64 {
 	switch kind {
 	case parser.GGUFMetadataValueTypeUint8, parser.GGUFMetadataValueTypeBool:

@@ -16,8 +16,8 @@ func (f *file) tensor(name string) (tensor, bool) {
 	return tensor{}, false
 }
 
-// vocabulary is how many tokens a model knows. The embedding has a row for each
-// and cannot be wrong; the metadata is asked where there is none.
+// vocabulary returns the number of tokens in the vocabulary. The embedding has one row
+// per token and is always right; the metadata is used if there is no embedding.
 func (f *file) vocabulary(k *keys) int {
 	n := k.number("vocab_size", maxVocab)
 	if t, ok := f.tensor("token_embd.weight"); ok && len(t.dims) == 2 && t.dims[1] <= maxVocab {
@@ -30,7 +30,8 @@ func (f *file) vocabulary(k *keys) int {
 	return n
 }
 
-// tokenizer is what the parser wants to know beside the architecture's own keys.
+// tokenizer returns the metadata that the parser needs in addition to the keys of the
+// architecture.
 func (f *file) tokenizer(arch string) parser.GGUFMetadataKVs {
 	text := func(key, s string) parser.GGUFMetadataKV {
 		return parser.GGUFMetadataKV{Key: key, ValueType: parser.GGUFMetadataValueTypeString, Value: s}

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/printable"
 )
 
-// walker reads a header in order and knows where it is.
+// walker reads a header in order and keeps the current offset.
 type walker struct {
 	path  string
 	in    *bufio.Reader
@@ -19,38 +19,39 @@ type walker struct {
 	size  int64
 }
 
-// take reads n bytes; they are valid until the next read. n is small.
+// take reads n bytes, which are valid until the next read. n must be at most the size of
+// the buffer.
 func (w *walker) take(n int, what string) ([]byte, error) {
-	if err := w.room(uint64(n), what); err != nil {
+	if err := w.checkSize(uint64(n), what); err != nil {
 		return nil, err
 	}
 	b, err := w.in.Peek(n)
 	if err != nil {
-		return nil, w.failed(err, what)
+		return nil, w.readError(err, what)
 	}
 	w.at += int64(n)
 	_, err = w.in.Discard(n)
 	return b, err
 }
 
-// skip passes over n bytes.
+// skip discards n bytes.
 func (w *walker) skip(n uint64, what string) error {
-	if err := w.room(n, what); err != nil {
+	if err := w.checkSize(n, what); err != nil {
 		return err
 	}
 	if _, err := w.in.Discard(int(n)); err != nil {
-		return w.failed(err, what)
+		return w.readError(err, what)
 	}
 	w.at += int64(n)
 	return nil
 }
 
-func (w *walker) room(n uint64, what string) error {
+func (w *walker) checkSize(n uint64, what string) error {
 	switch left := uint64(max(w.size-w.at, 0)); {
 	case n > left:
-		return w.wrong(w.at, "the file ends within its header: %s takes %d bytes and %d are left", what, n, left)
+		return w.errorAt(w.at, "the file ends within its header: %s takes %d bytes and %d are left", what, n, left)
 	case n > uint64(maxHeader-w.at):
-		return w.wrong(w.at, "%s takes %d bytes, with which the header is larger than %d MiB", what, n, maxHeader>>20)
+		return w.errorAt(w.at, "%s takes %d bytes, which makes the header larger than %d MiB", what, n, maxHeader>>20)
 	}
 	return nil
 }
@@ -71,7 +72,7 @@ func (w *walker) uint64(what string) (uint64, error) {
 	return w.order.Uint64(b), nil
 }
 
-// text reads a string that may not be longer than most, and makes it printable.
+// text reads a string of at most most bytes, and makes it printable.
 func (w *walker) text(most uint64, what string) (string, error) {
 	start := w.at
 	n, err := w.uint64("the length of " + what)
@@ -79,20 +80,21 @@ func (w *walker) text(most uint64, what string) (string, error) {
 		return "", err
 	}
 	if n > most {
-		return "", w.wrong(start, "%s is said to have %d bytes; %d are the most", what, n, most)
+		return "", w.errorAt(start, "%s claims to have %d bytes; at most %d are allowed", what, n, most)
 	}
 	b, err := w.take(int(n), what)
 	return printable.Text(string(b)), err
 }
 
-func (w *walker) wrong(at int64, format string, args ...any) error {
+func (w *walker) errorAt(at int64, format string, args ...any) error {
 	return fmt.Errorf("%s: byte %d: %s", w.path, at, fmt.Sprintf(format, args...))
 }
 
-// failed is for a file that is cut while it is read, or a disk that fails.
-func (w *walker) failed(err error, what string) error {
+// readError wraps an error of the disk, or reports that the file was truncated while it
+// was read.
+func (w *walker) readError(err error, what string) error {
 	if errors.Is(err, io.EOF) {
-		return w.wrong(w.at, "the file ends within its header, in %s", what)
+		return w.errorAt(w.at, "the file ends within its header, in %s", what)
 	}
-	return w.wrong(w.at, "%s cannot be read: %v", what, err)
+	return w.errorAt(w.at, "%s cannot be read: %v", what, err)
 }

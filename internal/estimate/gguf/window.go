@@ -6,22 +6,22 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// periods say after how many layers one looks at everything again, for
-// architectures whose files do not say it themselves.
-var periods = map[string]int{
+// defaultPeriods is, for architectures that omit it in their files, after how many
+// layers there is a layer without a window.
+var defaultPeriods = map[string]int{
 	"cohere2": 4, "exaone4": 4, "gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "llama4": 4, "olmo2": 4,
 }
 
-// unsaid are windows that files of an architecture may leave out.
-var unsaid = map[string]int{"gemma2": 4096, "llama4": 8192}
+// defaultWindows is the window of architectures that may omit it in their files.
+var defaultWindows = map[string]int{"gemma2": 4096, "llama4": 8192}
 
-// windows are how many tokens each layer looks back; nil: all look at everything.
+// windows returns how many tokens each layer looks back; nil: no layer has a window.
 func (k *keys) windows(layers int) ([]int, []string) {
 	window := most(k.perLayer("attention.sliding_window", layers, maxTokens))
 	if window == 0 {
-		window = unsaid[k.arch]
+		window = defaultWindows[k.arch]
 	}
-	if window == 0 || k.arch == "phi3" { // phi3 files name a window that llama.cpp does not use
+	if window == 0 || k.arch == "phi3" { // phi3 files contain a window that llama.cpp does not use
 		return nil, nil
 	}
 	const pattern = "attention.sliding_window_pattern"
@@ -30,23 +30,23 @@ func (k *keys) windows(layers int) ([]int, []string) {
 		for i, yes := range k.perLayer(pattern, layers, 1) {
 			out[i] = yes * window
 		}
-		return out, []string{windowed(window)}
+		return out, []string{windowSentence(window)}
 	}
 	period := k.number(pattern, maxLayers)
 	if period == 0 {
-		period = periods[k.arch]
+		period = defaultPeriods[k.arch]
 	}
 	if period < 2 {
-		return nil, []string{fmt.Sprintf("The file names a window of %d tokens, but not for which layers: all are taken to look at everything.", window)}
+		return nil, []string{fmt.Sprintf("The file names a window of %d tokens, but not for which layers: all layers are assumed to look at the whole context.", window)}
 	}
 	for i := range out {
 		if i%period < period-1 {
 			out[i] = window
 		}
 	}
-	return out, []string{windowed(window)}
+	return out, []string{windowSentence(window)}
 }
 
-func windowed(window int) string {
-	return fmt.Sprintf("Layers that look back %d tokens cache those and one batch, as llama.cpp does unless told to cache all.", window)
+func windowSentence(window int) string {
+	return fmt.Sprintf("Layers that look back %d tokens cache those and one batch, as llama.cpp does by default.", window)
 }

@@ -14,24 +14,26 @@ import (
 // maxConfig is far more than any configuration takes.
 const maxConfig = 16 << 20
 
-// config is a model's config.json. Of a model that sees or hears, the part on text
-// comes first: it is what is cached and generated.
+// config is the config.json of a model. For a multimodal model, text is the part about
+// the language model, which is looked at first: only the language model has a cache. top
+// is the whole file.
 type config struct {
 	text, top map[string]json.RawMessage
 }
 
-// parts hold the configuration of the language model in those that have more to them.
-var parts = []string{"text_config", "llm_config", "language_config", "thinker_config"}
+// textParts lists the fields that hold the configuration of the language model in a
+// multimodal model.
+var textParts = []string{"text_config", "llm_config", "language_config", "thinker_config"}
 
 func readConfig(dir string) (config, error) {
 	path := filepath.Join(dir, "config.json")
 	f, size, err := open(path)
 	if err != nil {
-		return config{}, fmt.Errorf("%w: a model's directory has a config.json; download it beside the weights", err)
+		return config{}, fmt.Errorf("%w; the directory of a model must have a config.json, which is published with the weights", err)
 	}
 	defer f.Close()
 	if size > maxConfig {
-		return config{}, fmt.Errorf("%s has %d bytes: that is no model's configuration", path, size)
+		return config{}, fmt.Errorf("%s has %d bytes, which is too large for the configuration of a model", path, size)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxConfig))
 	if err != nil {
@@ -50,11 +52,11 @@ func decodeConfig(text []byte) (config, error) {
 		return config{}, err
 	}
 	if c.top == nil {
-		return config{}, fmt.Errorf("it is null: it must be a JSON object")
+		return config{}, fmt.Errorf("it is null, and must be a JSON object")
 	}
 	c.text = c.top
-	for range 2 { // an omni model's text is two levels down
-		for _, name := range parts {
+	for range 2 { // in an omni model the text part is two levels deep
+		for _, name := range textParts {
 			raw, there := c.text[name]
 			if !there || isNull(raw) {
 				continue
@@ -72,7 +74,7 @@ func decodeConfig(text []byte) (config, error) {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// field is the first of the names that is set.
+// field returns the first of the names that is set, and its value.
 func (c config) field(names ...string) (string, json.RawMessage) {
 	for _, from := range []map[string]json.RawMessage{c.text, c.top} {
 		for _, name := range names {
@@ -84,15 +86,15 @@ func (c config) field(names ...string) (string, json.RawMessage) {
 	return "", nil
 }
 
-// whole is a number that counts something; 0: it is not there.
-func (c config) whole(names ...string) (int, error) {
+// wholeNumber returns a number that is not negative; 0 if none of the names is set.
+func (c config) wholeNumber(names ...string) (int, error) {
 	name, raw := c.field(names...)
 	if raw == nil {
 		return 0, nil
 	}
 	var f float64
 	if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) || f < 0 || f > 1<<30 {
-		return 0, fmt.Errorf("%s is %s: it must be a whole number from 0 to %d", name, short(raw), 1<<30)
+		return 0, fmt.Errorf("%s is %s: it must be a whole number from 0 to %d", name, shorten(raw), 1<<30)
 	}
 	return int(f), nil
 }
@@ -103,14 +105,14 @@ func (c config) flag(name string) (value, there bool, err error) {
 		return false, false, nil
 	}
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return false, false, fmt.Errorf("%s is %s: it must be true or false", name, short(raw))
+		return false, false, fmt.Errorf("%s is %s: it must be true or false", name, shorten(raw))
 	}
 	return value, true, nil
 }
 
-// words is a string or a list of them, made printable; nil: it is not there, or
-// something else.
-func (c config) words(name string) []string {
+// stringList returns a string or a list of strings, made printable; nil if the field is
+// not set or is something else.
+func (c config) stringList(name string) []string {
 	_, raw := c.field(name)
 	var one string
 	if json.Unmarshal(raw, &one) == nil && one != "" {
@@ -126,24 +128,24 @@ func (c config) words(name string) []string {
 	return many
 }
 
-// name is what the model calls its architecture.
+// name returns the name of the architecture in the configuration.
 func (c config) name() string {
 	var many []string
 	if json.Unmarshal(c.top["architectures"], &many) == nil && len(many) > 0 && many[0] != "" {
 		return printable.Text(many[0])
 	}
-	return c.kind()
+	return c.modelType()
 }
 
-func (c config) kind() string {
-	if w := c.words("model_type"); len(w) == 1 {
+func (c config) modelType() string {
+	if w := c.stringList("model_type"); len(w) == 1 {
 		return w[0]
 	}
 	return ""
 }
 
-// short is a value for a message, on one line.
-func short(raw json.RawMessage) string {
+// shorten returns a value for a message, on one line.
+func shorten(raw json.RawMessage) string {
 	end := ""
 	if len(raw) > 40 {
 		raw, end = raw[:40], "…"

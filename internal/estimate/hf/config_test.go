@@ -18,7 +18,7 @@ func architecture(text string) (*estimate.Architecture, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c.fill()
+	c.setDefaults()
 	return c.architecture()
 }
 
@@ -76,29 +76,29 @@ func TestArchitectureByFields(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatAreWrong(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	const rest = `"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"vocab_size":100}`
 	tests := map[string]struct {
 		config, want string
-		unknown      bool // the weights still count
+		unknown      bool // the weights are still counted
 	}{
-		"no JSON":              {`{`, "JSON", false},
-		"null":                 {`null`, "null", false},
-		"a list":               {`[]`, "array", false},
-		"layers as text":       {`{"num_hidden_layers":"two"}`, `num_hidden_layers is "two"`, false},
-		"negative":             {`{"num_hidden_layers":-1}`, "whole number", false},
-		"half a layer":         {`{"num_hidden_layers":1.5}`, "whole number", false},
-		"too many layers":      {`{"num_hidden_layers":100000,"hidden_size":1,"num_attention_heads":1,"vocab_size":1}`, "100000 layers", false},
-		"heads do not divide":  {`{"num_hidden_layers":2,"num_attention_heads":3,"hidden_size":64,"vocab_size":100}`, "64 does not divide by 3", false},
-		"more key heads":       {`{"num_key_value_heads":8,` + rest, "8 key heads", false},
-		"types of too few":     {`{"layer_types":["full_attention"],` + rest, "names 1 layers, but there are 2", false},
-		"types of no kind":     {`{"layer_types":7,` + rest, "names 0 layers", false},
-		"a window of nothing":  {`{"layer_types":["full_attention","sliding_attention"],` + rest, "sliding_window is not given", false},
-		"flag as number":       {`{"tie_word_embeddings":1,` + rest, "true or false", false},
-		"part is no object":    {`{"text_config":3}`, "text_config", false},
-		"nothing known":        {`{}`, "num_hidden_layers", true},
-		"layers of other kind": {`{"layer_types":["linear_attention","full_attention"],` + rest, `"linear_attention"`, true},
-		"a state":              {`{"mamba_d_state":16,` + rest, "mamba_d_state", true},
+		"not JSON":                   {`{`, "JSON", false},
+		"null":                       {`null`, "null", false},
+		"a list":                     {`[]`, "array", false},
+		"layers as text":             {`{"num_hidden_layers":"two"}`, `num_hidden_layers is "two"`, false},
+		"negative":                   {`{"num_hidden_layers":-1}`, "whole number", false},
+		"half a layer":               {`{"num_hidden_layers":1.5}`, "whole number", false},
+		"too many layers":            {`{"num_hidden_layers":100000,"hidden_size":1,"num_attention_heads":1,"vocab_size":1}`, "100000 layers", false},
+		"heads do not divide":        {`{"num_hidden_layers":2,"num_attention_heads":3,"hidden_size":64,"vocab_size":100}`, "64 does not divide by 3", false},
+		"more key heads":             {`{"num_key_value_heads":8,` + rest, "8 key heads", false},
+		"too few layer types":        {`{"layer_types":["full_attention"],` + rest, "names 1 layers, but there are 2", false},
+		"layer types are not a list": {`{"layer_types":7,` + rest, "names 0 layers", false},
+		"a window without a size":    {`{"layer_types":["full_attention","sliding_attention"],` + rest, "sliding_window is not given", false},
+		"flag as number":             {`{"tie_word_embeddings":1,` + rest, "true or false", false},
+		"part is not an object":      {`{"text_config":3}`, "text_config", false},
+		"no fields":                  {`{}`, "num_hidden_layers", true},
+		"unknown layer type":         {`{"layer_types":["linear_attention","full_attention"],` + rest, `"linear_attention"`, true},
+		"a state":                    {`{"mamba_d_state":16,` + rest, "mamba_d_state", true},
 	}
 	for name, test := range tests {
 		_, _, err := architecture(test.config)
@@ -129,7 +129,7 @@ func TestPackedWeightsCountEveryParameter(t *testing.T) {
 	}
 }
 
-// What a configuration says reaches people only as text that a terminal does not obey.
+// Text of a configuration is shown only after control characters are replaced.
 func TestTextIsPrintable(t *testing.T) {
 	const sizes = `"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"vocab_size":100`
 	tests := map[string]struct{ config, want string }{
@@ -137,10 +137,10 @@ func TestTextIsPrintable(t *testing.T) {
 		"another line":         {`{"architectures":["Llama\r\nFAKE"],` + sizes + `}`, "Llama��FAKE"},
 		"an override":          {`{"model_type":"a` + "\u202e" + `b",` + sizes + `}`, "a�b"},
 		"C1":                   {`{"model_type":"a` + "\u009b" + `2J",` + sizes + `}`, "a�2J"},
-		"bytes that are none":  {`{"model_type":"a` + "\x9b" + `2J",` + sizes + `}`, "a�2J"},
-		"how it is quantised":  {`{"quantization_config":{"quant_method":"\u001b[2Jawq"},` + sizes + `}`, "�[2jawq"},
-		"a value that is none": {`{"num_hidden_layers":"a` + "\u202e" + `b"}`, `num_hidden_layers is "a�b": it must be a whole number from 0 to 1073741824`},
-		"a value that is cut":  {`{"num_hidden_layers":"` + strings.Repeat("é", 30) + `"}`, `num_hidden_layers is "` + strings.Repeat("é", 19) + `�…: it must be a whole number from 0 to 1073741824`},
+		"invalid UTF-8":        {`{"model_type":"a` + "\x9b" + `2J",` + sizes + `}`, "a�2J"},
+		"the quantisation":     {`{"quantization_config":{"quant_method":"\u001b[2Jawq"},` + sizes + `}`, "�[2jawq"},
+		"an invalid value":     {`{"num_hidden_layers":"a` + "\u202e" + `b"}`, `num_hidden_layers is "a�b": it must be a whole number from 0 to 1073741824`},
+		"a long value":         {`{"num_hidden_layers":"` + strings.Repeat("é", 30) + `"}`, `num_hidden_layers is "` + strings.Repeat("é", 19) + `�…: it must be a whole number from 0 to 1073741824`},
 		"a value of two lines": {"{\"num_hidden_layers\":[1,\n  2]}", "num_hidden_layers is [1, 2]: it must be a whole number from 0 to 1073741824"},
 	}
 	for name, test := range tests {
@@ -180,7 +180,7 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c.fill()
+		c.setDefaults()
 		shown := []string{c.name()}
 		how, err := c.quantised()
 		if shown = append(shown, how.method); err != nil {

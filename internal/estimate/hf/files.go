@@ -23,7 +23,7 @@ const (
 	maxShards = 10_000
 )
 
-// index is what model.safetensors.index.json says.
+// index is the content of model.safetensors.index.json.
 type index struct {
 	Metadata struct {
 		TotalSize json.Number `json:"total_size"`
@@ -31,11 +31,11 @@ type index struct {
 	WeightMap map[string]string `json:"weight_map"`
 }
 
-// files are those whose tensors count. With none of the shards there, but an index
-// that names them, total is the size the index gives.
+// files returns the files with the tensors that are counted. If there is an index and none of
+// its shards exists, total is the size that the index gives.
 func files(dir string) (paths []string, total int64, err error) {
 	if _, err := os.Stat(filepath.Join(dir, indexFile)); err == nil {
-		return indexed(dir)
+		return indexedFiles(dir)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, err
 	}
@@ -61,21 +61,21 @@ func files(dir string) (paths []string, total int64, err error) {
 		}
 	}
 	if len(plain) == 0 {
-		plain = consolidated // else they hold the same weights once more
+		plain = consolidated // beside other files, they are copies of the same weights
 	}
 	switch {
 	case len(plain) > 0:
-		return plain, 0, complete(plain)
+		return plain, 0, checkComplete(plain)
 	case len(foreign) > 0:
-		return nil, 0, fmt.Errorf("%s has no .safetensors file, only %s, which cannot be sized without loading it: convert the model to safetensors, or give its memory in figures", dir, foreign[0])
+		return nil, 0, fmt.Errorf("%s has no .safetensors file, only %s, which must be loaded to know its size; convert the model to safetensors, or set its memory", dir, foreign[0])
 	}
-	return nil, 0, fmt.Errorf("%s has no .safetensors file and no %s: download one of them, or give the model's memory in figures", dir, indexFile)
+	return nil, 0, fmt.Errorf("%s has no .safetensors file and no %s; download one of them, or set the memory of the model", dir, indexFile)
 }
 
 var shard = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.safetensors$`)
 
-// complete finds shards that are missing where no index tells.
-func complete(paths []string) error {
+// checkComplete returns an error if a shard is missing, for models without an index.
+func checkComplete(paths []string) error {
 	for _, p := range paths {
 		m := shard.FindStringSubmatch(filepath.Base(p))
 		if m == nil {
@@ -85,7 +85,7 @@ func complete(paths []string) error {
 		for i := 1; i <= min(of, maxShards); i++ {
 			want := filepath.Join(filepath.Dir(p), fmt.Sprintf("%s-%05d-of-%s.safetensors", m[1], i, m[3]))
 			if !slices.Contains(paths, want) {
-				return fmt.Errorf("%s is missing: download it", want)
+				return fmt.Errorf("%s is missing; download it", want)
 			}
 		}
 		return nil
@@ -93,7 +93,7 @@ func complete(paths []string) error {
 	return nil
 }
 
-func indexed(dir string) (paths []string, total int64, err error) {
+func indexedFiles(dir string) (paths []string, total int64, err error) {
 	ix, err := readIndex(filepath.Join(dir, indexFile))
 	if err != nil {
 		return nil, 0, err
@@ -118,11 +118,11 @@ func indexed(dir string) (paths []string, total int64, err error) {
 	case len(missing) == 0:
 		return paths, 0, nil
 	case len(missing) < len(paths):
-		return nil, 0, fmt.Errorf("%s is missing (%d of %d shards are): download it", missing[0], len(missing), len(paths))
+		return nil, 0, fmt.Errorf("%s is missing (%d of %d shards are missing); download it", missing[0], len(missing), len(paths))
 	}
 	size, err := ix.Metadata.TotalSize.Float64()
 	if err != nil || size < 1 || size > maxWeights || size != math.Trunc(size) {
-		return nil, 0, fmt.Errorf("%s: no shard is here and metadata.total_size is %q, not a number of bytes: download the shards", filepath.Join(dir, indexFile), ix.Metadata.TotalSize)
+		return nil, 0, fmt.Errorf("%s: no shard exists, and metadata.total_size is %q, which is not a number of bytes; download the shards", filepath.Join(dir, indexFile), ix.Metadata.TotalSize)
 	}
 	return nil, int64(size), nil
 }
@@ -134,7 +134,7 @@ func readIndex(path string) (index, error) {
 	}
 	defer f.Close()
 	if size > maxIndex {
-		return index{}, fmt.Errorf("%s has %d bytes: that is no index", path, size)
+		return index{}, fmt.Errorf("%s has %d bytes, which is too large for an index", path, size)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxIndex))
 	if err != nil {
@@ -158,13 +158,13 @@ func decodeIndex(text []byte) (index, error) {
 	names := map[string]bool{}
 	for _, name := range ix.WeightMap {
 		names[name] = true
-		// What an index names lies beside it; anything else would reach for files of others.
+		// Shards must be in the directory of the index, so that an index cannot refer to other files.
 		if name == "" || name != filepath.Base(name) || name == "." || name == ".." || strings.ContainsRune(name, '\\') || !strings.HasSuffix(name, ".safetensors") || !printable.All(name) {
 			return index{}, fmt.Errorf("weight_map names %q, which is not a .safetensors file of this directory", name)
 		}
 	}
 	if len(names) > maxShards {
-		return index{}, fmt.Errorf("weight_map names %d files; %d is the most", len(names), maxShards)
+		return index{}, fmt.Errorf("weight_map names %d files; at most %d are allowed", len(names), maxShards)
 	}
 	return ix, nil
 }

@@ -14,7 +14,7 @@ import (
 
 const small = `{"architectures":["LlamaForCausalLM"],"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,"vocab_size":1000,"intermediate_size":128,"max_position_embeddings":512}`
 
-// up, embed and lmHead take 16384, 128000 and 128000 bytes.
+// up, embed and lmHead have 16384, 128000 and 128000 bytes.
 var (
 	up     = sample.Tensor{Name: "model.layers.0.mlp.up_proj.weight", Dtype: "BF16", Shape: []int64{128, 64}}
 	embed  = sample.Tensor{Name: "model.embed_tokens.weight", Dtype: "BF16", Shape: []int64{1000, 64}}
@@ -32,26 +32,26 @@ func TestWhichFilesCount(t *testing.T) {
 		wrong   string // part of the error
 		assumed string // part of what is assumed
 	}{
-		"one file":                    {map[string][]byte{"model.safetensors": shard(up, embed, lmHead)}, 272384, "", ""},
-		"shards by index":             {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(embed), "other.safetensors": shard(lmHead)}, 144384, "", ""},
-		"shards without index":        {map[string][]byte{"model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(embed)}, 144384, "", ""},
-		"consolidated beside":         {map[string][]byte{"model.safetensors": shard(up, embed), "consolidated.safetensors": shard(up, embed)}, 144384, "", ""},
-		"consolidated beside shards":  {map[string][]byte{"model-00001-of-00001.safetensors": shard(up, embed), "consolidated.00.safetensors": shard(up, embed)}, 144384, "", ""},
-		"consolidated alone":          {map[string][]byte{"consolidated.safetensors": shard(up, embed)}, 144384, "", ""},
-		"original beside":             {map[string][]byte{"model.safetensors": shard(up), "original/model.safetensors": shard(up)}, 16384, "", ""},
-		"an adapter beside":           {map[string][]byte{"model.safetensors": shard(up), "adapter_model.safetensors": shard(up)}, 16384, "", ""},
-		"index alone":                 {map[string][]byte{"model.safetensors.index.json": []byte(twoShards)}, 272384, "", "the index says that all of them take 272384 bytes"},
-		"index alone without a size":  {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"b.safetensors"}}`)}, 0, "metadata.total_size", ""},
-		"one shard missing":           {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing (1 of 2", ""},
-		"one shard missing, no index": {map[string][]byte{"model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing", ""},
-		"index that reaches out":      {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"../b.safetensors"}}`)}, 0, "not a .safetensors file of this directory", ""},
-		"index that hides a name":     {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"\u001b[2Jb.safetensors"}}`)}, 0, `"\x1b[2Jb.safetensors", which is not`, ""},
-		"empty index":                 {map[string][]byte{"model.safetensors.index.json": []byte(`{}`)}, 0, "names no file", ""},
-		"pickles only":                {map[string][]byte{"pytorch_model.bin": []byte("x")}, 0, "convert the model to safetensors", ""},
-		"nothing":                     {nil, 0, "no .safetensors file", ""},
-		"a tensor twice":              {map[string][]byte{"a.safetensors": shard(up), "b.safetensors": shard(up)}, 0, "is in", ""},
-		"no tensors":                  {map[string][]byte{"model.safetensors": shard()}, 0, "no tensors", ""},
-		"data cut off":                {map[string][]byte{"model.safetensors": shard(up)}, 16384, "", "less data than its header says"},
+		"one file":                      {map[string][]byte{"model.safetensors": shard(up, embed, lmHead)}, 272384, "", ""},
+		"shards by index":               {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(embed), "other.safetensors": shard(lmHead)}, 144384, "", ""},
+		"shards without index":          {map[string][]byte{"model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(embed)}, 144384, "", ""},
+		"consolidated beside one file":  {map[string][]byte{"model.safetensors": shard(up, embed), "consolidated.safetensors": shard(up, embed)}, 144384, "", ""},
+		"consolidated beside shards":    {map[string][]byte{"model-00001-of-00001.safetensors": shard(up, embed), "consolidated.00.safetensors": shard(up, embed)}, 144384, "", ""},
+		"consolidated alone":            {map[string][]byte{"consolidated.safetensors": shard(up, embed)}, 144384, "", ""},
+		"original in a folder":          {map[string][]byte{"model.safetensors": shard(up), "original/model.safetensors": shard(up)}, 16384, "", ""},
+		"an adapter in the directory":   {map[string][]byte{"model.safetensors": shard(up), "adapter_model.safetensors": shard(up)}, 16384, "", ""},
+		"index alone":                   {map[string][]byte{"model.safetensors.index.json": []byte(twoShards)}, 272384, "", "the index says that all of them take 272384 bytes"},
+		"index alone without a size":    {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"b.safetensors"}}`)}, 0, "metadata.total_size", ""},
+		"one shard missing":             {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing (1 of 2", ""},
+		"one shard missing, no index":   {map[string][]byte{"model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing", ""},
+		"index with a path outside":     {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"../b.safetensors"}}`)}, 0, "not a .safetensors file of this directory", ""},
+		"index with control characters": {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"\u001b[2Jb.safetensors"}}`)}, 0, `"\x1b[2Jb.safetensors", which is not`, ""},
+		"empty index":                   {map[string][]byte{"model.safetensors.index.json": []byte(`{}`)}, 0, "names no file", ""},
+		"pickles only":                  {map[string][]byte{"pytorch_model.bin": []byte("x")}, 0, "convert the model to safetensors", ""},
+		"nothing":                       {nil, 0, "no .safetensors file", ""},
+		"a tensor twice":                {map[string][]byte{"a.safetensors": shard(up), "b.safetensors": shard(up)}, 0, "is in", ""},
+		"no tensors":                    {map[string][]byte{"model.safetensors": shard()}, 0, "no tensors", ""},
+		"data cut off":                  {map[string][]byte{"model.safetensors": shard(up)}, 16384, "", "less data than its header says"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,11 +90,11 @@ func TestTiedHeadIsCountedOnce(t *testing.T) {
 		tied    bool
 		head    cluster.Bytes
 	}{
-		"tied, no copy":         {`"tie_word_embeddings":true`, []sample.Tensor{up, embed}, true, 0},
-		"tied, with a copy":     {`"tie_word_embeddings":true`, []sample.Tensor{up, embed, lmHead}, true, 0},
-		"not tied":              {`"tie_word_embeddings":false`, []sample.Tensor{up, embed, lmHead}, false, 128000},
-		"not said, no head":     {`"x":1`, []sample.Tensor{up, embed}, true, 0},
-		"not said, with a head": {`"x":1`, []sample.Tensor{up, embed, lmHead}, false, 128000},
+		"tied, no copy":                         {`"tie_word_embeddings":true`, []sample.Tensor{up, embed}, true, 0},
+		"tied, with a copy":                     {`"tie_word_embeddings":true`, []sample.Tensor{up, embed, lmHead}, true, 0},
+		"not tied":                              {`"tie_word_embeddings":false`, []sample.Tensor{up, embed, lmHead}, false, 128000},
+		"not in the configuration, no head":     {`"x":1`, []sample.Tensor{up, embed}, true, 0},
+		"not in the configuration, with a head": {`"x":1`, []sample.Tensor{up, embed, lmHead}, false, 128000},
 	}
 	for name, test := range tests {
 		dir := t.TempDir()

@@ -14,9 +14,9 @@ import (
 	"github.com/berth-project/berth/internal/estimate/hf"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/estimates.md anew")
+var update = flag.Bool("update", false, "update the tables of docs/estimates.md")
 
-// measured is what hack/measure/measure.py wrote on an H200.
+// measured is the output of hack/measure/measure.py on an H200.
 type measured struct {
 	Runs []struct {
 		Model                                                        string
@@ -25,9 +25,9 @@ type measured struct {
 	}
 }
 
-// The measured peak is what was allocated at most and what the runtime takes
-// beside it. What the allocator holds and does not use is left out: it depends on
-// the order of allocations, and a server that runs short gives it back.
+// The measured peak is the most memory that was allocated at once, plus what the runtime
+// takes. Memory that the allocator holds without using it is not included: it depends on
+// the order of allocations, and a server that is short of memory releases it.
 func TestEstimatesHoldAgainstAnH200(t *testing.T) {
 	text, err := os.ReadFile("testdata/h200/measured.json")
 	if err != nil {
@@ -64,7 +64,7 @@ func TestEstimatesHoldAgainstAnH200(t *testing.T) {
 		if m.Weights.Total() >= 4<<30 && over > 1<<30 && 100*over > 15*peak {
 			t.Errorf("%s: estimated at %d, which is %d above the measured peak", name, b.Total(), over)
 		}
-		// The part for the allocator's rounding is in the measured weights already.
+		// The part for the allocator's rounding is included in the measured weights.
 		step, stepMeasured := b.Activations-b.Weights/128, r.PeakAllocated-r.Weights-r.CacheBytes
 		if step < stepMeasured {
 			t.Errorf("%s: a step is estimated at %d, measured at %d", name, step, stepMeasured)
@@ -75,7 +75,7 @@ func TestEstimatesHoldAgainstAnH200(t *testing.T) {
 	checkTable(t, "measured", table.String())
 }
 
-// checkTable holds a table of docs/estimates.md against what it should be.
+// checkTable compares a table of docs/estimates.md with the expected one.
 func checkTable(t *testing.T, name, table string) {
 	t.Helper()
 	const file = "../../../docs/estimates.md"

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/hf/sample"
 )
 
-// read is the model that a configuration describes, with weights that do not matter.
+// read returns the model of a configuration, with arbitrary weights.
 func read(t *testing.T, config []byte) *estimate.Model {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func write(t *testing.T, dir, name string, text []byte) {
 	}
 }
 
-// The figures are those that tables of these models give.
+// The figures are from published tables of these models.
 func TestBytesPerTokenOfKnownModels(t *testing.T) {
 	tests := map[string]struct {
 		perToken   cluster.Bytes
@@ -91,7 +91,7 @@ func TestBytesPerTokenOfKnownModels(t *testing.T) {
 	}
 }
 
-// The table shows both bounds at contexts where they differ little and much.
+// The table has contexts at which the bound and the true size differ little and much.
 func TestTableOfWindows(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| model | bytes per token, all layers | 8,192 tokens, bound | kept | 131,072 tokens, bound | kept |\n|---|---|---|---|---|---|\n")
@@ -118,8 +118,8 @@ func TestTableOfWindows(t *testing.T) {
 	checkTable(t, "windows", table.String())
 }
 
-// Both bounds, worked out by hand: layers that see everything and layers that see
-// their window, each with its bytes per token and layer.
+// The expected figures are computed from the number of layers without and with a window,
+// and the bytes per token and layer.
 func TestWindowsHoldLess(t *testing.T) {
 	tests := map[string]struct{ full, windowed, window, perLayer cluster.Bytes }{
 		"gemma-3-4b":   {5, 29, 1024, 2 * 4 * 256 * 2},

@@ -9,20 +9,20 @@ import (
 	"github.com/berth-project/berth/internal/printable"
 )
 
-// stored is how weights are stored; the zero value: as plain numbers.
-type stored struct {
+// storage is how weights are stored; the zero value means plain numbers.
+type storage struct {
 	method string
-	bits   int // 0 where the method has but one width
-	block  int // numbers with one scale, as far as that keeps a matrix from being divided; 0: it does not
+	bits   int // 0 if the method has only one width
+	block  int // numbers that share a scale, which a device must hold whole; 0: no restriction
 }
 
-// maxBlock is far above any block or group.
+// maxBlock is far above any real block or group.
 const maxBlock = 1 << 20
 
-func (c config) quantised() (stored, error) {
+func (c config) quantised() (storage, error) {
 	name, raw := c.field("quantization_config", "compression_config")
 	if raw == nil {
-		return stored{}, nil
+		return storage{}, nil
 	}
 	var q struct {
 		Method string   `json:"quant_method"`
@@ -33,9 +33,9 @@ func (c config) quantised() (stored, error) {
 		Group  int      `json:"group_size"`
 	}
 	if err := json.Unmarshal(raw, &q); err != nil {
-		return stored{}, fmt.Errorf("%s: %w", name, err)
+		return storage{}, fmt.Errorf("%s: %w", name, err)
 	}
-	out := stored{method: strings.ToLower(printable.Text(q.Method))}
+	out := storage{method: strings.ToLower(printable.Text(q.Method))}
 	switch {
 	case q.Bits != nil && *q.Bits >= 1 && *q.Bits <= 16:
 		out.bits = int(*q.Bits)
@@ -48,18 +48,18 @@ func (c config) quantised() (stored, error) {
 		out.method = "bitsandbytes"
 	}
 	if out.method == "" {
-		return stored{}, fmt.Errorf("%s does not say quant_method", name)
+		return storage{}, fmt.Errorf("%s does not have quant_method", name)
 	}
 	switch out.method {
 	case "fp8":
 		if len(q.Block) > 0 {
-			out.block = slices.Max(q.Block) // of rows and columns; both are powers of two
+			out.block = slices.Max(q.Block) // the larger of rows and columns; both are powers of two
 		}
 	case "gptq", "awq":
-		out.block = max(0, q.Group) // -1: one scale for all
+		out.block = max(0, q.Group) // -1: one scale for the whole matrix
 	}
 	if out.block < 0 || out.block > maxBlock {
-		return stored{}, fmt.Errorf("%s has blocks of %d: there are 1 to %d numbers in one", name, out.block, maxBlock)
+		return storage{}, fmt.Errorf("%s has blocks of %d numbers; 1 to %d are allowed", name, out.block, maxBlock)
 	}
 	return out, nil
 }

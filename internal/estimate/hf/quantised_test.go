@@ -8,20 +8,20 @@ import (
 func TestQuantisation(t *testing.T) {
 	tests := map[string]struct {
 		config string
-		want   stored
+		want   storage
 		wrong  string
 	}{
-		"none":         {`{}`, stored{}, ""},
-		"gptq":         {`{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`, stored{"gptq", 4, 128}, ""},
-		"one scale":    {`{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":-1}}`, stored{"gptq", 4, 0}, ""},
-		"awq":          {`{"quantization_config":{"quant_method":"awq","bits":4,"group_size":64}}`, stored{"awq", 4, 64}, ""},
-		"fp8":          {`{"quantization_config":{"quant_method":"FP8"}}`, stored{"fp8", 0, 0}, ""},
-		"fp8 blocks":   {`{"quantization_config":{"quant_method":"fp8","weight_block_size":[64,128]}}`, stored{"fp8", 0, 128}, ""},
-		"bitsandbytes": {`{"quantization_config":{"load_in_4bit":true}}`, stored{"bitsandbytes", 4, 0}, ""},
-		"inside":       {`{"text_config":{"quantization_config":{"quant_method":"mxfp4"}}}`, stored{"mxfp4", 0, 0}, ""},
-		"not said":     {`{"quantization_config":{}}`, stored{}, "does not say quant_method"},
-		"no blocks":    {`{"quantization_config":{"quant_method":"fp8","weight_block_size":[-1]}}`, stored{}, "blocks of -1"},
-		"text":         {`{"quantization_config":{"quant_method":"gptq","group_size":"x"}}`, stored{}, "quantization_config"},
+		"none":             {`{}`, storage{}, ""},
+		"gptq":             {`{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`, storage{"gptq", 4, 128}, ""},
+		"one scale":        {`{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":-1}}`, storage{"gptq", 4, 0}, ""},
+		"awq":              {`{"quantization_config":{"quant_method":"awq","bits":4,"group_size":64}}`, storage{"awq", 4, 64}, ""},
+		"fp8":              {`{"quantization_config":{"quant_method":"FP8"}}`, storage{"fp8", 0, 0}, ""},
+		"fp8 blocks":       {`{"quantization_config":{"quant_method":"fp8","weight_block_size":[64,128]}}`, storage{"fp8", 0, 128}, ""},
+		"bitsandbytes":     {`{"quantization_config":{"load_in_4bit":true}}`, storage{"bitsandbytes", 4, 0}, ""},
+		"in the text part": {`{"text_config":{"quantization_config":{"quant_method":"mxfp4"}}}`, storage{"mxfp4", 0, 0}, ""},
+		"no method":        {`{"quantization_config":{}}`, storage{}, "does not have quant_method"},
+		"negative block":   {`{"quantization_config":{"quant_method":"fp8","weight_block_size":[-1]}}`, storage{}, "blocks of -1"},
+		"text":             {`{"quantization_config":{"quant_method":"gptq","group_size":"x"}}`, storage{}, "quantization_config"},
 	}
 	for name, test := range tests {
 		c, err := decodeConfig([]byte(test.config))

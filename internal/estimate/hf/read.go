@@ -1,6 +1,6 @@
 // Package hf reads models as they are published for PyTorch: a directory with
-// config.json and safetensors files. It reads headers and never tensor data.
-// What a model needs in which form is worked out by package estimate.
+// config.json and safetensors files. It reads the headers of the files and never the
+// data of tensors. Package estimate computes the memory that a model needs.
 package hf
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/berth-project/berth/internal/printable"
 )
 
-// Read is the model in the directory. Its weights are exact to the byte where the
-// files are there; an index alone gives their sum. An architecture that is not
-// understood leaves Model.Architecture nil and says why in Assumed.
+// Read returns the model in the directory. The size of its weights is exact if the files
+// exist; an index without files gives only the total. If the architecture is not known,
+// Model.Architecture is nil and Assumed says why.
 func Read(dir string) (*estimate.Model, error) {
 	c, err := readConfig(dir)
 	if err != nil {
 		return nil, err
 	}
-	m := &estimate.Model{Name: base(dir), Format: "safetensors", Assumed: c.fill()}
+	m := &estimate.Model{Name: base(dir), Format: "safetensors", Assumed: c.setDefaults()}
 	a, assumed, err := c.architecture()
 	var unknown errUnknown
 	switch {
@@ -38,9 +38,9 @@ func Read(dir string) (*estimate.Model, error) {
 	}
 	if total > 0 {
 		m.Weights, err = divideTotal(cluster.Bytes(total), c, a)
-		assumed = []string{fmt.Sprintf("No shard is there yet; the index says that all of them take %d bytes.", total)}
+		assumed = []string{fmt.Sprintf("No shard is downloaded yet; the index says that all of them take %d bytes.", total)}
 	} else {
-		m.Weights, assumed, err = count(paths, c, a)
+		m.Weights, assumed, err = sumTensors(paths, c, a)
 	}
 	if err != nil {
 		return nil, err
@@ -49,19 +49,19 @@ func Read(dir string) (*estimate.Model, error) {
 	return m, nil
 }
 
-// ReadAdapter is what the weights of a LoRA adapter take.
+// ReadAdapter returns the size of the weights of a LoRA adapter.
 func ReadAdapter(dir string) (cluster.Bytes, error) {
 	if _, err := os.Stat(filepath.Join(dir, "adapter_config.json")); err != nil {
-		return 0, fmt.Errorf("%w: an adapter's directory has an adapter_config.json", err)
+		return 0, fmt.Errorf("%w; the directory of an adapter must have an adapter_config.json", err)
 	}
 	path := filepath.Join(dir, "adapter_model.safetensors")
 	list, _, err := tensors(path)
 	if err != nil {
-		return 0, fmt.Errorf("%w: an adapter is sized by its adapter_model.safetensors", err)
+		return 0, fmt.Errorf("%w; the directory of an adapter must have an adapter_model.safetensors", err)
 	}
 	var sum cluster.Bytes
 	for _, t := range list {
-		sum += cluster.Bytes(t.bytes) // they do not overlap and end below a pebibyte
+		sum += cluster.Bytes(t.bytes) // no overflow: tensors do not overlap and end below a pebibyte
 	}
 	if sum == 0 {
 		return 0, fmt.Errorf("%s has no tensors", path)

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/hf/sample"
 )
 
-// Parts worked out by hand from the published shapes.
+// The parts are computed from the published shapes.
 func TestWeightsOfKnownModels(t *testing.T) {
 	tests := map[string]estimate.Weights{
 		"llama-3.1-8b": {
@@ -51,7 +51,7 @@ func TestWeightsOfKnownModels(t *testing.T) {
 	}
 }
 
-// A file of full size, though a sparse one: nothing but the header is read.
+// The file has its full size, as a sparse file. Only the header is read.
 func TestFullSizeNeedsNoAssumption(t *testing.T) {
 	dir := t.TempDir()
 	if err := sample.Write(dir, "llama-3.1-8b"); err != nil {
@@ -91,14 +91,14 @@ func TestLatentMixtureInFP8(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := m.Weights
-	// 671.0 billion parameters of one byte but for embedding and head, and a scale for 16,384.
+	// 671.0 billion parameters of one byte, except embedding and head, and a scale for each 16,384 parameters.
 	if w.Parameters != 671_026_419_200 || w.Quantised != "fp8" || w.Bits < 800 || w.Bits > 810 {
 		t.Errorf("weights are %+v", w)
 	}
 	if w.Embedding != 2*129280*7168 || w.Head != w.Embedding {
 		t.Errorf("embedding %d, head %d", w.Embedding, w.Head)
 	}
-	// What leads into the latent is whole on every device.
+	// The projections into the latent are whole on every device.
 	if low := cluster.Bytes(61 * 7168 * (1536 + 576)); w.Replicated < low || w.Replicated > low+low/2 {
 		t.Errorf("replicated %d", w.Replicated)
 	}
@@ -117,7 +117,7 @@ func TestMXFP4CountsWhatIsStored(t *testing.T) {
 		bytes      cluster.Bytes
 		parameters int64
 	}{
-		// The sums that the published indexes give, and 20.9 and 116.8 billion parameters.
+		// The total sizes of the published indexes, and 20.9 and 116.8 billion parameters.
 		"gpt-oss-20b":  {13_761_264_768, 20_914_757_184},
 		"gpt-oss-120b": {65_248_815_744, 116_829_156_672},
 	} {
@@ -144,7 +144,7 @@ func TestVisionTowerIsOnEveryDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 27 layers of 15.2 million parameters and 4.7 million of patches and positions.
+	// 27 layers of 15.2 million parameters each, and 4.7 million parameters of patches and positions.
 	if r := m.Weights.Replicated; r < 2*412_000_000 || r > 2*425_000_000 {
 		t.Errorf("replicated %d", r)
 	}
@@ -152,7 +152,7 @@ func TestVisionTowerIsOnEveryDevice(t *testing.T) {
 		t.Errorf("weights are %+v, tied %v", m.Weights, m.Architecture.Tied)
 	}
 	if len(m.Assumed) < 5 {
-		t.Errorf("what the configuration leaves to the library is not said: %q", m.Assumed)
+		t.Errorf("the defaults of the library are not reported: %q", m.Assumed)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestEveryIndexSampleAgreesWithItsHeaders(t *testing.T) {
 		if a.Weights.Total() != b.Weights.Total() || b.Weights.Embedding != a.Weights.Embedding || b.Weights.Head != a.Weights.Head {
 			t.Errorf("%s: headers give %+v, the index %+v", name, a.Weights, b.Weights)
 		}
-		if last := b.Assumed[len(b.Assumed)-1]; !strings.Contains(last, "No shard is there yet") {
+		if last := b.Assumed[len(b.Assumed)-1]; !strings.Contains(last, "No shard is downloaded yet") {
 			t.Errorf("%s: assumed %q", name, b.Assumed)
 		}
 	}

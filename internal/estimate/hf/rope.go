@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// maxStretch is far above any factor that a context is stretched by.
-const maxStretch = 1024
+// maxFactor is far above any factor by which a context is extended.
+const maxFactor = 1024
 
-// rope is one way to stretch positions beyond those a model was trained on.
-type rope struct {
+// ropeScaling is a method to extend positions beyond those on which a model was trained.
+type ropeScaling struct {
 	Type     string   `json:"type"`
 	RopeType string   `json:"rope_type"`
 	Factor   *float64 `json:"factor"`
 	Original *float64 `json:"original_max_position_embeddings"`
 }
 
-// stretched is how many tokens a model takes once its positions are stretched, as
-// vLLM works it out: yarn multiplies what it was trained on, linear and dynamic
-// what the configuration says. Others name the long context themselves.
-func (c config) stretched(context int) (int, []string, error) {
-	if strings.HasPrefix(c.kind(), "gemma3") {
-		return context, nil, nil // says the long one, and a factor beside it
+// scaledContext returns the longest context with rope scaling, computed as in vLLM: yarn
+// multiplies the original length, linear and dynamic multiply the length in the
+// configuration. For other methods the configuration already has the extended length.
+func (c config) scaledContext(context int) (int, []string, error) {
+	if strings.HasPrefix(c.modelType(), "gemma3") {
+		return context, nil, nil // the configuration has the extended length and also a factor
 	}
 	name, raw := c.field("rope_scaling", "rope_parameters")
 	if raw == nil || context == 0 {
 		return context, nil, nil
 	}
-	ways, err := ropes(raw)
+	scalings, err := ropeScalings(raw)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	for _, w := range ways {
+	for _, w := range scalings {
 		kind := w.RopeType
 		if kind == "" {
 			kind = w.Type
@@ -49,8 +49,8 @@ func (c config) stretched(context int) (int, []string, error) {
 		if kind == "yarn" && w.Original != nil {
 			from = int(*w.Original)
 		}
-		if factor < 1 || factor > maxStretch || from < 1 || from > 1<<30 {
-			return 0, nil, fmt.Errorf("%s stretches %d tokens by %g: the factor must be from 1 to %d", name, from, factor, maxStretch)
+		if factor < 1 || factor > maxFactor || from < 1 || from > 1<<30 {
+			return 0, nil, fmt.Errorf("%s stretches %d tokens by %g: the factor must be from 1 to %d", name, from, factor, maxFactor)
 		}
 		long := int(float64(from) * factor)
 		if long == context {
@@ -61,16 +61,16 @@ func (c config) stretched(context int) (int, []string, error) {
 	return context, nil, nil
 }
 
-// ropes are the ways of a model: one, or one for each kind of layer.
-func ropes(raw json.RawMessage) ([]rope, error) {
-	var one rope
+// ropeScalings returns the scalings of a model: one, or one for each type of layer.
+func ropeScalings(raw json.RawMessage) ([]ropeScaling, error) {
+	var one ropeScaling
 	if err := json.Unmarshal(raw, &one); err != nil {
 		return nil, err
 	}
 	if one.Type != "" || one.RopeType != "" || one.Factor != nil {
-		return []rope{one}, nil
+		return []ropeScaling{one}, nil
 	}
-	var all []rope
+	var all []ropeScaling
 	for _, kind := range []string{"full_attention", "sliding_attention", "chunked_attention"} {
 		var each map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &each); err != nil {
@@ -79,7 +79,7 @@ func ropes(raw json.RawMessage) ([]rope, error) {
 		if isNull(each[kind]) {
 			continue
 		}
-		var w rope
+		var w ropeScaling
 		if err := json.Unmarshal(each[kind], &w); err != nil {
 			return nil, fmt.Errorf("%s: %w", kind, err)
 		}

@@ -15,17 +15,18 @@ import (
 // maxHeader is the longest header that readers of the format accept.
 const maxHeader = 100_000_000
 
-// maxWeights is a pebibyte: far beyond any model, and sums stay far from overflow.
+// maxWeights is a pebibyte, which is far beyond any model and keeps sums from
+// overflowing.
 const maxWeights = 1 << 50
 
-// maxTensors and maxEntry bound what a header can make us keep: the largest models
+// maxTensors and maxEntry bound the memory that a header can take. The largest models
 // have 91,000 tensors in all their files, and an entry takes a few hundred bytes.
 const (
 	maxTensors = 120_000
 	maxEntry   = 8 << 20
 )
 
-// maxDims is far above what any tensor has; a longer shape is an attack.
+// maxDims is far above any real tensor; a longer shape is an attack.
 const maxDims = 32
 
 // tensor is one entry of a header.
@@ -34,10 +35,10 @@ type tensor struct {
 	dtype string
 	shape []int64
 	bytes int64
-	count int64 // elements, as stored: packed ones count once
+	count int64 // elements as stored; several numbers packed into one element count once
 }
 
-// bitsOf is what one element takes.
+// bitsOf is the size of one element in bits.
 var bitsOf = map[string]int64{
 	"BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64,
 	"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8,
@@ -45,8 +46,8 @@ var bitsOf = map[string]int64{
 	"F16": 16, "BF16": 16, "F32": 32, "F64": 64, "C64": 64,
 }
 
-// tensors are those of one file. Only its header is read; short says that the data
-// behind it is not all there.
+// tensors returns the tensors of one file. Only the header is read. short reports that
+// the file is shorter than its data.
 func tensors(path string) (out []tensor, short bool, err error) {
 	f, size, err := open(path)
 	if err != nil {
@@ -60,7 +61,8 @@ func tensors(path string) (out []tensor, short bool, err error) {
 	return out, size < end, nil
 }
 
-// open refuses what is not a plain file: reading a pipe would wait for ever.
+// open returns an error for anything but a regular file, because reading a pipe would
+// block.
 func open(path string) (*os.File, int64, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -73,24 +75,25 @@ func open(path string) (*os.File, int64, error) {
 	return f, st.Size(), err
 }
 
-// decodeHeader reads the tensors of a safetensors file of the given size, and
-// where its data ends. It takes memory for what is there, never for what a length says.
+// decodeHeader reads the tensors of a safetensors file of the given size, and returns
+// where its data ends. It allocates memory for what it reads, and never according to a
+// length in the file.
 func decodeHeader(r io.Reader, size int64) (out []tensor, end int64, err error) {
 	var prefix [8]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
-		return nil, 0, fmt.Errorf("it has %d bytes and is no safetensors file: download it again", size)
+		return nil, 0, fmt.Errorf("it has %d bytes and is not a safetensors file; download it again", size)
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
 	if length > maxHeader {
-		return nil, 0, fmt.Errorf("its header says it is %d bytes long; %d is the most: it is no safetensors file, or it is damaged", length, maxHeader)
+		return nil, 0, fmt.Errorf("its header claims to be %d bytes long; at most %d are allowed, so it is not a safetensors file or is damaged", length, maxHeader)
 	}
 	if int64(length) > size-8 {
-		return nil, 0, fmt.Errorf("its header is %d bytes long, but only %d are there: download it again", length, max(0, size-8))
+		return nil, 0, fmt.Errorf("its header is %d bytes long, but only %d are there; download it again", length, max(0, size-8))
 	}
 	in := &io.LimitedReader{R: io.LimitReader(r, int64(length)), N: maxEntry}
 	d := json.NewDecoder(in)
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, 0, errors.New("its header is not a JSON object: it is no safetensors file, or it is damaged")
+		return nil, 0, errors.New("its header is not a JSON object; it is not a safetensors file or is damaged")
 	}
 	spans := []span{}
 	seen := map[string]bool{}
@@ -100,7 +103,7 @@ func decodeHeader(r io.Reader, size int64) (out []tensor, end int64, err error) 
 			return nil, 0, fmt.Errorf("its header is damaged: %w", err)
 		}
 		if len(out) == maxTensors {
-			return nil, 0, fmt.Errorf("it has more than %d tensors: that is no model", maxTensors)
+			return nil, 0, fmt.Errorf("it has more than %d tensors, which no model has", maxTensors)
 		}
 		name, _ := key.(string)
 		if seen[name] {
@@ -154,7 +157,7 @@ func (e entry) tensor(name string) (tensor, span, error) {
 	case !known:
 		return tensor{}, span{}, fmt.Errorf("dtype %q is not known", e.Dtype)
 	case len(e.Shape) > maxDims:
-		return tensor{}, span{}, fmt.Errorf("it has %d dimensions; %d is the most", len(e.Shape), maxDims)
+		return tensor{}, span{}, fmt.Errorf("it has %d dimensions; at most %d are allowed", len(e.Shape), maxDims)
 	case len(e.Offsets) != 2:
 		return tensor{}, span{}, fmt.Errorf("data_offsets has %d numbers instead of 2", len(e.Offsets))
 	}
@@ -181,8 +184,8 @@ func (e entry) tensor(name string) (tensor, span, error) {
 		span{begin, end, name}, nil
 }
 
-// checkSpans says where the last tensor ends. Tensors that overlap would be
-// counted twice.
+// checkSpans returns where the last tensor ends. It returns an error if tensors overlap,
+// because they would be counted twice.
 func checkSpans(spans []span) (int64, error) {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))

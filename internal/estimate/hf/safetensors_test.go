@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// file is a header of the given text; its data is not there.
+// file returns a file with this header and without data.
 func file(header string) []byte {
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 }
@@ -32,14 +32,14 @@ func TestDamagedAndHostileHeaders(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"empty":              {nil, "no safetensors file"},
-		"cut in the length":  {[]byte{1, 2, 3}, "no safetensors file"},
+		"empty":              {nil, "not a safetensors file"},
+		"cut in the length":  {[]byte{1, 2, 3}, "not a safetensors file"},
 		"length 2^63":        {length(1 << 63), "9223372036854775808 bytes long"},
 		"length 2^64 - 1":    {length(1<<64 - 1), "bytes long"},
 		"length 100 MB":      {length(maxHeader), "only 2 are there"},
 		"cut in the header":  {file(tensorText("a", "F32", "[1]", "[0,4]"))[:30], "are there"},
-		"no object":          {file(`[1]`), "not a JSON object"},
-		"no JSON":            {file(`hello`), "not a JSON object"},
+		"not an object":      {file(`[1]`), "not a JSON object"},
+		"not JSON":           {file(`hello`), "not a JSON object"},
 		"deep JSON":          {file(`{"__metadata__":` + strings.Repeat("[", 1<<20) + `}`), "damaged"},
 		"object not closed":  {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}`), "damaged"},
 		"unknown dtype":      {file(tensorText("a", "Q9", "[1]", "[0,4]")), `dtype "Q9" is not known`},
@@ -71,7 +71,7 @@ func TestDamagedAndHostileHeaders(t *testing.T) {
 func TestHeaderOfFewBytesTakesLittleMemory(t *testing.T) {
 	liar := append(binary.LittleEndian.AppendUint64(nil, maxHeader), `{"a":{"dtype":"F32","shape":[1099511627776]`...)
 	n := testing.AllocsPerRun(10, func() {
-		// The size is a lie as well: a sparse file would say so.
+		// The size is wrong too, as that of a sparse file would be.
 		if _, _, err := decodeHeader(bytes.NewReader(liar), 1<<40); err == nil {
 			t.Fatal("no error")
 		}
@@ -96,7 +96,7 @@ func FuzzHeader(f *testing.F) {
 				t.Fatalf("%+v", x)
 			}
 			sum += x.bytes
-			divide(x.name)
+			placeOf(x.name)
 			if x.parameters(4) < 0 {
 				t.Fatalf("%+v", x)
 			}

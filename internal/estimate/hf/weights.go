@@ -11,23 +11,23 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// The words of a tensor's name, between its dots, that say what it is.
+// The parts of a tensor's name, between its dots, by which it is classified.
 var (
 	repeated   = []string{"layers", "h", "blocks", "block", "layer"}
 	embeddings = []string{"embed_tokens", "wte", "word_embeddings", "tok_embeddings", "embed_in"}
 	heads      = []string{"lm_head", "embed_out", "output_layer"}
-	// towers begin the words of what sees or hears; servers may keep all of it on each device.
+	// towers are prefixes of vision and audio parts. Servers may keep all of them on each device.
 	towers = []string{"vision", "visual", "audio", "image", "speech", "multi_modal", "mm_", "modality", "img"}
-	// undivided is in the words of what tensor parallelism leaves whole in a layer:
-	// norms, and what leads into a latent. Routers are a word of their own.
+	// undivided are substrings of tensors of a layer that tensor parallelism does not divide:
+	// norms, and projections into a latent. routers match a whole part of the name.
 	undivided = []string{"norm", "ln_", "_a_proj", "rotary", "sinks", "shared_expert_gate"}
 	routers   = []string{"router", "gate"}
-	// beside end the names of what quantised weights bring with them: no parameters of the model.
-	beside = []string{"_scale", "scales", "scale_inv", "zero_point", "qzeros", "g_idx", "weight_shape", "absmax", "quant_map", "SCB", "weight_format"}
+	// auxiliary are suffixes of tensors that quantisation adds. They are not parameters of the model.
+	auxiliary = []string{"_scale", "scales", "scale_inv", "zero_point", "qzeros", "g_idx", "weight_shape", "absmax", "quant_map", "SCB", "weight_format"}
 )
 
-// count adds up the tensors of all files by how they divide.
-func count(paths []string, c config, a *estimate.Architecture) (w estimate.Weights, assumed []string, err error) {
+// sumTensors adds up the tensors of all files by how they are divided over devices.
+func sumTensors(paths []string, c config, a *estimate.Architecture) (w estimate.Weights, assumed []string, err error) {
 	how, err := c.quantised()
 	if err != nil {
 		return w, nil, err
@@ -49,7 +49,7 @@ func count(paths []string, c config, a *estimate.Architecture) (w estimate.Weigh
 			return w, nil, err
 		}
 		if cut {
-			assumed = append(assumed, fmt.Sprintf("%s holds less data than its header says; the header is believed.", filepath.Base(path)))
+			assumed = append(assumed, fmt.Sprintf("%s holds less data than its header says; the sizes of the header are used.", filepath.Base(path)))
 		}
 		for _, t := range list {
 			if before, twice := seen[t.name]; twice {
@@ -57,15 +57,15 @@ func count(paths []string, c config, a *estimate.Architecture) (w estimate.Weigh
 			}
 			seen[t.name] = path
 			n := cluster.Bytes(t.bytes)
-			kind, layer := divide(t.name)
-			if kind == atHead {
+			place, layer := placeOf(t.name)
+			if place == atHead {
 				hasHead = true
 				if tied {
 					copied += n
 					continue
 				}
 			}
-			switch kind {
+			switch place {
 			case inLayers:
 				w.Layers += n
 				beyond = beyond || layer >= layers
@@ -78,12 +78,12 @@ func count(paths []string, c config, a *estimate.Architecture) (w estimate.Weigh
 			}
 			w.Parameters += t.parameters(how.bits)
 			if w.Total() > maxWeights {
-				return w, nil, fmt.Errorf("%s: the tensors so far take more than %d bytes: that is no model", path, int64(maxWeights))
+				return w, nil, fmt.Errorf("%s: the tensors so far take more than %d bytes, which no model has", path, int64(maxWeights))
 			}
 		}
 	}
 	if w.Total() == 0 {
-		return w, nil, fmt.Errorf("%s has no tensors: download it again", paths[0])
+		return w, nil, fmt.Errorf("%s has no tensors; download it again", paths[0])
 	}
 	if copied > 0 {
 		assumed = append(assumed, fmt.Sprintf("The head is tied to the embedding, so its copy of %d bytes in the files is not counted.", copied))
@@ -100,17 +100,19 @@ func count(paths []string, c config, a *estimate.Architecture) (w estimate.Weigh
 	return w, assumed, nil
 }
 
-type place int
+// tensorPlace is the part of a model to which a tensor belongs.
+type tensorPlace int
 
 const (
-	everywhere place = iota
+	everywhere tensorPlace = iota
 	inLayers
 	atEmbedding
 	atHead
 )
 
-// divide says how servers divide the tensor of this name, and its layer.
-func divide(name string) (place, int) {
+// placeOf returns how servers divide the tensor with this name, and the number of its
+// layer.
+func placeOf(name string) (tensorPlace, int) {
 	words := strings.Split(name, ".")
 	layer, whole := -1, false
 	for i, w := range words {
@@ -137,10 +139,10 @@ func divide(name string) (place, int) {
 	return everywhere, 0
 }
 
-// parameters is how many numbers of the model the tensor holds; width is what
-// one takes where several are packed into an integer.
+// parameters returns how many parameters of the model the tensor holds. width is the
+// size of a parameter in bits if several are packed into an integer.
 func (t tensor) parameters(width int) int64 {
-	if strings.Contains(t.name, ".quant_state.") || slices.ContainsFunc(beside, func(end string) bool { return strings.HasSuffix(t.name, end) }) {
+	if strings.Contains(t.name, ".quant_state.") || slices.ContainsFunc(auxiliary, func(end string) bool { return strings.HasSuffix(t.name, end) }) {
 		return 0
 	}
 	switch t.dtype {
@@ -150,13 +152,13 @@ func (t tensor) parameters(width int) int64 {
 		}
 		return 0
 	case "U8":
-		return cluster.MulDiv(t.count, 2, 1) // two of four bits: mxfp4, nf4
+		return cluster.MulDiv(t.count, 2, 1) // two parameters of four bits each: mxfp4, nf4
 	}
 	return t.count
 }
 
-// divideTotal splits a total as configuration and customs have it: embeddings
-// are kept in 16 bits whatever the layers are stored in.
+// divideTotal divides a total size into layers, embedding and head. Embeddings usually
+// have 16 bits even if the layers are quantised.
 func divideTotal(total cluster.Bytes, c config, a *estimate.Architecture) (estimate.Weights, error) {
 	how, err := c.quantised()
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package instance holds, as data, the instance types of clouds with the devices
-// they have, and devices that many people have. It is asked only where nothing
-// is running yet that would say so itself.
+// Package instance holds data about the instance types of clouds and about widely used
+// devices. It is used only if no running node reports its devices.
 package instance
 
 import (
@@ -19,11 +18,11 @@ type Type struct {
 	Name    string
 	Cloud   string
 	GPUs    int
-	Product string        // the family; a running node says more
-	Memory  cluster.Bytes // of all devices
+	Product string        // the family; a running node reports the exact product
+	Memory  cluster.Bytes // of all devices together
 }
 
-// Device is a product and what one of it has.
+// Device is a product and the memory of one device.
 type Device struct {
 	Product string
 	Memory  cluster.Bytes
@@ -60,10 +59,10 @@ var types = sync.OnceValue(func() []Type {
 	return out
 })
 
-// All are the instance types in the order of the file.
+// All returns the instance types in the order of the file.
 func All() []Type { return append([]Type(nil), types()...) }
 
-// Devices are those that many people have, the smaller ones first.
+// Devices returns widely used devices, the smaller ones first.
 func Devices() []Device {
 	var out []Device
 	for _, e := range table.Read[deviceFile]("devices.yaml", devices).Devices {
@@ -72,24 +71,23 @@ func Devices() []Device {
 	return out
 }
 
-const prefix = "standard_" // Azure writes it before every size, people often do not
+const prefix = "standard_" // Azure puts it before every size; it is often omitted
 
-// Find returns the instance type of that name. Case does not count, nor does
-// the prefix Standard_.
+// Find returns the instance type with this name, ignoring case and the prefix Standard_.
 func Find(name string) (Type, error) {
 	var names []string
 	for _, t := range types() {
-		if bare(t.Name) == bare(name) {
+		if shortName(t.Name) == shortName(name) {
 			return t, nil
 		}
 		names = append(names, t.Name)
 	}
 	short := make([]string, len(names))
 	for i, n := range names {
-		short[i] = bare(n)
+		short[i] = shortName(n)
 	}
 	hint := ""
-	if near, ok := nearest.Of(bare(name), short); ok {
+	if near, ok := nearest.Of(shortName(name), short); ok {
 		for i := range short {
 			if short[i] == near {
 				hint = fmt.Sprintf("; did you mean %q?", names[i])
@@ -99,11 +97,9 @@ func Find(name string) (Type, error) {
 	return Type{}, fmt.Errorf("no instance type is called %q%s", name, hint)
 }
 
-func bare(name string) string { return strings.TrimPrefix(strings.ToLower(name), prefix) }
+func shortName(name string) string { return strings.TrimPrefix(strings.ToLower(name), prefix) }
 
-// FindDevice returns the device of that product, by its whole name or by the
-// part of it that only one has: "l4" for NVIDIA-L4, "h100" for
-// NVIDIA-H100-80GB-HBM3.
+// FindDevice returns the device with this product name, or the only device that has these words in its product name: "l4" for NVIDIA-L4, "h100" for NVIDIA-H100-80GB-HBM3.
 func FindDevice(product string) (Device, error) {
 	var names []string
 	var found []Device
@@ -111,7 +107,7 @@ func FindDevice(product string) (Device, error) {
 		if strings.EqualFold(d.Product, product) {
 			return d, nil
 		}
-		if named(d.Product, product) {
+		if containsWords(d.Product, product) {
 			found = append(found, d)
 		}
 		names = append(names, d.Product)
@@ -122,20 +118,21 @@ func FindDevice(product string) (Device, error) {
 	case 0:
 		return Device{}, fmt.Errorf("no device is called %q%s", product, nearest.Hint(product, names))
 	}
-	var both []string
+	var products []string
 	for _, d := range found {
-		both = append(both, d.Product)
+		products = append(products, d.Product)
 	}
-	return Device{}, fmt.Errorf("%q may be %s: write which", product, strings.Join(both, " or "))
+	return Device{}, fmt.Errorf("%q may be %s; write the full name", product, strings.Join(products, " or "))
 }
 
-// named says whether the words of a short name stand together in the product's.
-func named(product, short string) bool {
+// containsWords reports whether the words of a short name occur next to each other in
+// the product name.
+func containsWords(product, short string) bool {
 	return short != "" && strings.Contains("-"+strings.ToLower(product)+"-", "-"+strings.ToLower(short)+"-")
 }
 
-// Group is the key of the group that nodes of this type form, as far as it is
-// known before one runs: GiB taken as 1,024 MiB exactly.
+// Group returns the key of the node group that nodes of this type form. The memory is
+// that of the table; a running node usually reports a little less.
 func (t Type) Group() cluster.Key {
 	return cluster.Key{
 		Product: t.Product, Count: t.GPUs, Resource: cluster.DefaultDeviceResource,

@@ -44,7 +44,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-func TestTypesMakeSense(t *testing.T) {
+func TestTypesArePlausible(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range All() {
 		each := e.Memory >> 30 / cluster.Bytes(max(1, e.GPUs))
@@ -52,7 +52,7 @@ func TestTypesMakeSense(t *testing.T) {
 			t.Errorf("%+v has %d GiB a device", e, each)
 		}
 		if n := strings.ToLower(e.Name); seen[n] {
-			t.Errorf("%s is there twice", e.Name)
+			t.Errorf("%s is listed twice", e.Name)
 		} else {
 			seen[n] = true
 		}
@@ -73,7 +73,7 @@ func TestFindDevice(t *testing.T) {
 		}
 	}
 	refused := map[string]string{
-		"A100":    `"A100" may be NVIDIA-A100-SXM4-40GB or NVIDIA-A100-SXM4-80GB: write which`,
+		"A100":    `"A100" may be NVIDIA-A100-SXM4-40GB or NVIDIA-A100-SXM4-80GB; write the full name`,
 		"NVIDIA":  "may be NVIDIA-A10 or NVIDIA-L4",
 		"H10":     `no device is called "H10"`,
 		"":        `no device is called ""`,
@@ -86,7 +86,7 @@ func TestFindDevice(t *testing.T) {
 	}
 }
 
-func TestDevicesComeSmallestFirst(t *testing.T) {
+func TestDevicesAreSortedBySize(t *testing.T) {
 	if all := Devices(); len(all) < 8 || !slices.IsSortedFunc(all, func(a, b Device) int { return int(a.Memory>>20 - b.Memory>>20) }) {
 		t.Errorf("%+v", all)
 	}

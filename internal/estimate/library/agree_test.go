@@ -9,18 +9,18 @@ import (
 	"github.com/berth-project/berth/internal/estimate/preset"
 )
 
-// heavier is how much more a preset's table counts than a server loads, in
-// thousandths; the preset says why.
+// heavier is by how many thousandths the weights of a preset exceed what a server loads.
+// The assumptions of the preset say why.
 var heavier = map[string]int64{"falcon-7b": 42, "falcon-40b": 12, "deepseek-v3": 23, "gpt-oss-20b": 1000, "gpt-oss-120b": 1000}
 
-// TestPresetsAgreeWithTheirFiles reads models as they are published, and finds in
-// the presets of the same name the same architecture and the same weights.
+// TestPresetsAgreeWithTheirFiles reads models as they are published, and compares the
+// architecture and the weights with those of the preset of the same name.
 func TestPresetsAgreeWithTheirFiles(t *testing.T) {
 	compared := 0
 	for _, name := range hf.Names() {
 		p, err := preset.Find(name)
 		if err != nil {
-			continue // not all samples are presets
+			continue // some samples are not presets
 		}
 		dir := t.TempDir()
 		if err := hf.WriteIndex(dir, name); err != nil {
@@ -40,6 +40,6 @@ func TestPresetsAgreeWithTheirFiles(t *testing.T) {
 		}
 	}
 	if compared < 12 {
-		t.Errorf("only %d were compared", compared)
+		t.Errorf("only %d presets were compared", compared)
 	}
 }

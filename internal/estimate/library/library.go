@@ -1,6 +1,6 @@
-// Package library opens a model by what somebody wrote: the name of a preset or
-// of a speech model, a GGUF file, or a directory as Hugging Face publishes them.
-// Files are read once; they are read again when they change.
+// Package library opens a model by its name or path: a preset, a speech model, a GGUF
+// file, or a directory as published on Hugging Face. Files are read once, and again
+// after they change.
 package library
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/berth-project/berth/internal/estimate/preset"
 )
 
-// Open returns the model. A name that is known is never taken for a file, so
-// that the answer does not depend on where one stands; ./name is the file, and
-// never looked up in a table.
-// Callers share what they get and must not change it.
+// Open returns the model with this name or path. A known name is never taken for a file,
+// so the result does not depend on the working directory. A name such as ./name is
+// always a path and is not looked up in the tables. Callers share the result and must
+// not change it.
 func Open(name string) (*estimate.Model, error) {
 	if name == "" {
 		return nil, errors.New("the model's name is empty")
@@ -38,9 +38,9 @@ func Open(name string) (*estimate.Model, error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && isPath(name):
-		return nil, fmt.Errorf("%s is not there", name)
+		return nil, fmt.Errorf("%s does not exist", name)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is no file or directory, and %w", name, unknown)
+		return nil, fmt.Errorf("%s is not a file or directory, and %w", name, unknown)
 	case err != nil:
 		return nil, err
 	}
@@ -52,30 +52,30 @@ func Open(name string) (*estimate.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return remember(path, stamp, read)
+	return readCached(path, stamp, read)
 }
 
-// Known returns the model that tables have under this name. No file is looked for.
+// Known returns the preset or speech model with this name. It does not read files.
 func Known(name string) (*estimate.Model, error) {
 	p, unknown := preset.Find(name)
 	if unknown == nil {
 		return p.Model(), nil
 	}
 	if s, err := backend.FindSpeech(name); err == nil {
-		return speech(s), nil
+		return speechModel(s), nil
 	}
 	return nil, unknown
 }
 
-// isPath says whether a name can only be meant as a path.
+// isPath reports whether a name can only be a path.
 func isPath(name string) bool {
 	return filepath.IsAbs(name) || strings.HasPrefix(name, ".") || isGGUF(name) || strings.HasSuffix(name, "/")
 }
 
 func isGGUF(name string) bool { return strings.EqualFold(filepath.Ext(name), ".gguf") }
 
-// speech is a model of which a table says what it takes in all.
-func speech(s backend.Speech) *estimate.Model {
+// speechModel returns a model with a total memory that is listed in a table.
+func speechModel(s backend.Speech) *estimate.Model {
 	return &estimate.Model{
 		Name: s.Name, Format: "table",
 		Weights: estimate.Weights{Layers: s.Memory, Parameters: s.Parameters},
@@ -83,34 +83,35 @@ func speech(s backend.Speech) *estimate.Model {
 	}
 }
 
-// reader says what reads the file or directory, and which file it is in the end.
+// reader returns the function that reads the file or directory, and the path to read.
 func reader(name string, info fs.FileInfo) (path string, read func(string) (*estimate.Model, error), err error) {
 	switch {
 	case isGGUF(name) && !info.IsDir():
 		return name, gguf.Read, nil
 	case !info.IsDir():
-		return "", nil, fmt.Errorf("%s is no model: a .gguf file is one, and a directory with config.json and safetensors files", name)
+		return "", nil, fmt.Errorf("%s is not a model; name a .gguf file, or a directory with config.json and safetensors files", name)
 	}
 	switch _, err := os.Stat(filepath.Join(name, "config.json")); {
 	case err == nil:
 		return name, hf.Read, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return "", nil, err // it is there: a link to itself, say
+		return "", nil, err // config.json exists but cannot be read, for example because it is a link to itself
 	}
-	files, err := ggufs(name)
+	files, err := ggufFiles(name)
 	switch {
 	case err != nil:
 		return "", nil, err
 	case len(files) == 0:
 		return "", nil, fmt.Errorf("%s has neither a config.json nor a .gguf file", name)
 	case len(files) > 1:
-		return "", nil, fmt.Errorf("%s has several models: name one, such as %s", name, files[0])
+		return "", nil, fmt.Errorf("%s has several models; name one, such as %s", name, files[0])
 	}
 	return files[0], gguf.Read, nil
 }
 
-// ggufs are the GGUF models of a directory; of one in parts only the first counts.
-func ggufs(dir string) ([]string, error) {
+// ggufFiles returns the GGUF models of a directory. Of a model in several parts only the
+// first part is returned.
+func ggufFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -125,40 +126,41 @@ func ggufs(dir string) ([]string, error) {
 	return out, nil
 }
 
-var memory struct {
+var cache struct {
 	sync.Mutex
-	models map[string]remembered
+	models map[string]cacheEntry
 }
 
-type remembered struct {
+type cacheEntry struct {
 	stamp string
 	model *estimate.Model
 }
 
-// remember keeps models, never errors: what was wrong may be mended without a
-// trace in size or time.
-func remember(path, stamp string, read func(string) (*estimate.Model, error)) (*estimate.Model, error) {
+// readCached returns the cached model if the stamp is unchanged, and else reads it.
+// Errors are not cached, because their cause may be removed without a change of size or
+// time.
+func readCached(path, stamp string, read func(string) (*estimate.Model, error)) (*estimate.Model, error) {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	memory.Lock()
-	defer memory.Unlock()
-	if r, ok := memory.models[path]; ok && r.stamp == stamp {
+	cache.Lock()
+	defer cache.Unlock()
+	if r, ok := cache.models[path]; ok && r.stamp == stamp {
 		return r.model, nil
 	}
 	m, err := read(path)
 	if err != nil {
 		return nil, err
 	}
-	if memory.models == nil {
-		memory.models = map[string]remembered{}
+	if cache.models == nil {
+		cache.models = map[string]cacheEntry{}
 	}
-	memory.models[path] = remembered{stamp, m}
+	cache.models[path] = cacheEntry{stamp, m}
 	return m, nil
 }
 
-// stampOf tells apart what is on disk from what was: sizes and times of the file
-// and of all beside it, since a model may be in parts.
+// stampOf returns the sizes and modification times of the file and of its neighbours,
+// because a model may consist of several files.
 func stampOf(path string) (string, error) {
 	dir := path
 	if isGGUF(path) {
@@ -171,9 +173,9 @@ func stampOf(path string) (string, error) {
 	var b strings.Builder
 	for _, e := range entries {
 		if dir != path && !isGGUF(e.Name()) {
-			continue // neighbours that cannot be a part of it
+			continue // such a neighbour cannot be a part of the model
 		}
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil { // follows links, as caches of models have them
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil { // Stat follows links, which caches of models use
 			fmt.Fprintf(&b, "%s %d %d\n", e.Name(), info.Size(), info.ModTime().UnixNano())
 		}
 	}

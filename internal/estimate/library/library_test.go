@@ -45,7 +45,7 @@ func TestOpen(t *testing.T) {
 		"a preset by its repository":     {"Qwen/Qwen2.5-Coder-7B-Instruct", "preset", "qwen2.5-coder-7b"},
 		"a directory of a preset's name": {"./phi-4", "safetensors", "phi-4"},
 		"a directory":                    {"llama-3.1-8b-hf", "safetensors", "llama-3.1-8b-hf"},
-		"an absolute one":                {filepath.Join(dir, "llama-3.1-8b-hf"), "safetensors", "llama-3.1-8b-hf"},
+		"an absolute path":               {filepath.Join(dir, "llama-3.1-8b-hf"), "safetensors", "llama-3.1-8b-hf"},
 		"a file":                         {"two/a.gguf", "gguf", "a"},
 		"a directory with one GGUF file": {"one", "gguf", "Model.GGUF"},
 		"a speech model":                 {"Systran/faster-whisper-small", "table", "whisper-small"},
@@ -59,13 +59,13 @@ func TestOpen(t *testing.T) {
 	}
 	refused := map[string]string{
 		"":             "the model's name is empty",
-		"two":          "two has several models: name one, such as two/a.gguf",
+		"two":          "two has several models; name one, such as two/a.gguf",
 		"none":         "none has neither a config.json nor a .gguf file",
-		"./nothing":    "./nothing is not there",
-		"./whisper-no": "./whisper-no is not there",
+		"./nothing":    "./nothing does not exist",
+		"./whisper-no": "./whisper-no does not exist",
 		"loop":         "too many levels of symbolic links",
-		"missing.gguf": "missing.gguf is not there",
-		"phi-5":        `phi-5 is no file or directory, and no preset is called "phi-5"; did you mean "phi-4"?`,
+		"missing.gguf": "missing.gguf does not exist",
+		"phi-5":        `phi-5 is not a file or directory, and no preset is called "phi-5"; did you mean "phi-4"?`,
 		"one/x\x00y":   "invalid argument",
 	}
 	for name, want := range refused {
@@ -75,8 +75,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A file is read once, and again when it has changed.
-func TestFilesAreRemembered(t *testing.T) {
+// A file is read once, and again after it has changed.
+func TestFilesAreCached(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	writeGGUF(t, path, "llama-3.1-8b-q8_0")
 	first, err := Open(path)
@@ -106,7 +106,7 @@ func TestPartsCountAsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := ggufs(dir)
+	files, err := ggufFiles(dir)
 	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "m-00001-of-00002.gguf" {
 		t.Errorf("%v, %v", files, err)
 	}

@@ -35,19 +35,19 @@ func TestNodesNeeded(t *testing.T) {
 		group cluster.Key
 		want  int
 	}{
-		"phi-4 on A10":                  {"phi-4", group("A10", 1, 24), 2},
-		"phi-4 on A100-80":              {"phi-4", group("A100", 1, 80), 1},
-		"qwen 32b on A10":               {"qwen2.5-coder-32b", group("A10", 1, 24), 4},
-		"qwen 32b on 2 A10":             {"qwen2.5-coder-32b", group("A10", 2, 24), 2},
-		"qwen 32b on A100-80":           {"qwen2.5-coder-32b", group("A100", 1, 80), 2},
-		"llama 70b on A10":              {"llama-3.3-70b", group("A10", 1, 24), 9},
-		"llama 70b on A100-80":          {"llama-3.3-70b", group("A100", 1, 80), 3},
-		"llama 70b on 4 A100-80":        {"llama-3.3-70b", group("A100", 4, 80), 1},
-		"deepseek on 8 A100-40":         {"deepseek-r1-0528", group("A100", 8, 40), 3},
-		"deepseek on 8 H100-80":         {"deepseek-r1-0528", group("H100", 8, 80), 2},
-		"deepseek on 8 H200-141":        {"deepseek-r1-0528", group("H200", 8, 141), 1},
-		"qwen 32b on an A10 as it is":   {"qwen2.5-coder-32b", cluster.Key{Product: "A10", Count: 1, Memory: 23028}, 5},
-		"qwen 32b on 2 A10 as they are": {"qwen2.5-coder-32b", cluster.Key{Product: "A10", Count: 2, Memory: 23028}, 3},
+		"phi-4 on A10":                   {"phi-4", group("A10", 1, 24), 2},
+		"phi-4 on A100-80":               {"phi-4", group("A100", 1, 80), 1},
+		"qwen 32b on A10":                {"qwen2.5-coder-32b", group("A10", 1, 24), 4},
+		"qwen 32b on 2 A10":              {"qwen2.5-coder-32b", group("A10", 2, 24), 2},
+		"qwen 32b on A100-80":            {"qwen2.5-coder-32b", group("A100", 1, 80), 2},
+		"llama 70b on A10":               {"llama-3.3-70b", group("A10", 1, 24), 9},
+		"llama 70b on A100-80":           {"llama-3.3-70b", group("A100", 1, 80), 3},
+		"llama 70b on 4 A100-80":         {"llama-3.3-70b", group("A100", 4, 80), 1},
+		"deepseek on 8 A100-40":          {"deepseek-r1-0528", group("A100", 8, 40), 3},
+		"deepseek on 8 H100-80":          {"deepseek-r1-0528", group("H100", 8, 80), 2},
+		"deepseek on 8 H200-141":         {"deepseek-r1-0528", group("H200", 8, 141), 1},
+		"qwen 32b on an A10 as reported": {"qwen2.5-coder-32b", cluster.Key{Product: "A10", Count: 1, Memory: 23028}, 5},
+		"qwen 32b on 2 A10 as reported":  {"qwen2.5-coder-32b", cluster.Key{Product: "A10", Count: 2, Memory: 23028}, 3},
 	}
 	for name, tt := range tests {
 		plan, err := replica(t, tt.model).On(tt.group)
@@ -68,17 +68,17 @@ func TestPlans(t *testing.T) {
 			nodes.Replica{Weights: 14431090115, BytesPerToken: 8192}, group("A10", 1, 24),
 			nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: 17942080925, Usable: 21646635171},
 		},
-		// 1.071 × 62.5 = 66.9375 GiB; 67.2 − 2.3 − 0.3125 = 64.5875 GiB of room: two.
+		// 1.071 × 62.5 = 66.9375 GiB; a device has 67.2 − 2.3 − 0.3125 = 64.5875 GiB: two are needed.
 		"62.5 GiB on one A100-80 a node": {
 			nodes.Replica{Weights: 62*gi + gi/2, BytesPerToken: 163840}, group("A100", 1, 80),
 			nodes.Plan{GPUs: 2, Nodes: 2, Tensor: 1, Pipeline: 2, Need: 77483894375, Usable: 72155450572},
 		},
-		// 64 heads: 4 of a node's devices. The fixed part counts on the 3 that are needed.
+		// 64 heads divide over the 4 devices of a node. The fixed part is counted for the 3 devices that are needed.
 		"a node of 4": {
 			nodes.Replica{Weights: 131 * gi, BytesPerToken: 0, Heads: 64}, group("A100", 4, 80),
 			nodes.Plan{GPUs: 3, Nodes: 1, Tensor: 4, Pipeline: 1, Need: 158055870235, Usable: 288621802291},
 		},
-		// 40 heads do not divide by 6 or 7 but by 5.
+		// 40 heads are divisible by 5, but not by 6 or 7.
 		"heads that do not divide": {
 			nodes.Replica{Weights: 61 * gi, BytesPerToken: 0, Heads: 40}, group("L4", 7, 24),
 			nodes.Plan{GPUs: 4, Nodes: 1, Tensor: 5, Pipeline: 1, Need: 80027051885, Usable: 151526446202},
@@ -106,12 +106,12 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 	}{
 		"slice":         {nodes.Replica{Weights: 8 * gi}, group("A100-MIG-1g.10gb", 7, 10), "one replica needs 10.87 GiB, and A100-MIG-1g.10gb gives 8.4 GiB: MIG slices cannot be combined"},
 		"shared":        {nodes.Replica{Weights: 20 * gi}, shared, "one replica needs 23.72 GiB, and A10-SHARED gives 20.16 GiB: shared replicas cannot be combined"},
-		"no room":       {nodes.Replica{Weights: gi, BytesPerToken: 1 << 20, Tokens: 8192}, group("T4", 1, 8), "a T4 gives a model 6.72 GiB, but 8192 tokens and the runtime take 10.3 GiB of each: give fewer tokens, or devices with more memory"},
-		"weights":       {nodes.Replica{}, group("A10", 1, 24), "the size of the weights is not known: give the memory explicitly"},
+		"no room":       {nodes.Replica{Weights: gi, BytesPerToken: 1 << 20, Tokens: 8192}, group("T4", 1, 8), "a T4 gives a model 6.72 GiB, but 8192 tokens and the runtime take 10.3 GiB of each; set a shorter context, or use devices with more memory"},
+		"weights":       {nodes.Replica{}, group("A10", 1, 24), "the size of the weights is not known; set the memory explicitly"},
 		"negative":      {nodes.Replica{Weights: gi, Tokens: -1}, group("A10", 1, 24), "bytes per token 0, tokens -1 and heads 0 cannot be negative"},
 		"empty group":   {nodes.Replica{Weights: gi}, cluster.Key{Product: "A10"}, "group A10 × 0 has no device with memory"},
 		"no memory":     {nodes.Replica{Weights: gi}, group("unknown", 2, 0), "the memory of the devices of group unknown × 2 is not known"},
-		"absurd weight": {nodes.Replica{Weights: 1 << 62}, group("T4", 1, 3), "more than 1000000 devices"},
+		"absurd weight": {nodes.Replica{Weights: 1 << 62}, group("T4", 1, 3), "at most 1000000 are allowed"},
 	}
 	for name, tt := range tests {
 		_, err := tt.replica.On(tt.group)
@@ -121,8 +121,8 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 	}
 }
 
-// What a plan says is needed is there, one device fewer would not do, and more
-// tokens never need fewer nodes.
+// The nodes of a plan have what it needs, one device less is not enough, and more tokens
+// never need fewer nodes.
 func TestPlansHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := nodes.Replica{
@@ -140,10 +140,10 @@ func TestPlansHold(t *testing.T) {
 			t.Fatalf("%+v needs more than it has", plan)
 		}
 		if plan.GPUs > plan.Nodes*g.Count || plan.GPUs <= (plan.Nodes-1)*g.Count || r.Heads%plan.Tensor != 0 || plan.Tensor > g.Count {
-			t.Fatalf("%+v does not hold together", plan)
+			t.Fatalf("%+v is inconsistent", plan)
 		}
 		if each := plan.Usable / cluster.Bytes(g.Count); plan.GPUs > 1 && plan.Need < each*cluster.Bytes(plan.GPUs-1) {
-			t.Fatalf("%+v: fewer would do", plan)
+			t.Fatalf("%+v: fewer devices would be enough", plan)
 		}
 		r.Tokens *= 2
 		if more, err := r.On(g); err == nil && more.Nodes < plan.Nodes {
@@ -152,7 +152,7 @@ func TestPlansHold(t *testing.T) {
 	})
 }
 
-// TestTableOfNodes keeps the table of docs/models.md fresh.
+// TestTableOfNodes checks the table of docs/models.md.
 func TestTableOfNodes(t *testing.T) {
 	groups := []cluster.Key{
 		group("A10, 24 GiB", 1, 24), group("A10, 24 GiB", 2, 24), {Product: "A10, 23,028 MiB", Count: 1, Memory: 23028}, group("A100, 80 GiB", 1, 80),

@@ -1,5 +1,5 @@
-// Package preset holds models that are known by name, as data: how much they
-// weigh and what a token costs. It knows nothing of where they run.
+// Package preset holds data about models that are known by name: the size of their
+// weights, what a token takes in the cache, and their architecture.
 package preset
 
 import (
@@ -15,26 +15,26 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Preset is one such model.
+// Preset is a model that is known by name.
 type Preset struct {
 	Name       string
 	Aliases    []string
-	Repository string // on Hugging Face; it is a name for the preset as well
+	Repository string // on Hugging Face; the preset can be found by it
 	Weights    cluster.Bytes
-	// Loaded is what of the weights a server loads, where the files hold them more
+	// Loaded is the part of Weights that a server loads if the files hold the weights more
 	// than once; 0: all of it.
 	Loaded    cluster.Bytes
 	Quantised string
-	Block     int // numbers that have one scale; 0: none that matter
-	// BytesPerToken are the keys and values of one token, every layer looking at everything.
+	Block     int // see estimate.Weights
+	// BytesPerToken is the size of the keys and values of one token if no layer has a window.
 	BytesPerToken int64
 	MaxTokens     int
-	// Asked is the memory of all devices that its publisher's preset asks for; 0:
-	// it names none. It decides nothing.
+	// Asked is the memory of all devices that KAITO's preset requests; 0: it requests no
+	// amount. It is for information only.
 	Asked        cluster.Bytes
 	Parameters   int64
 	Architecture estimate.Architecture
-	// Assumed are whole sentences on how to take the figures.
+	// Assumed lists assumptions behind the figures, as whole sentences.
 	Assumed []string
 }
 
@@ -85,20 +85,20 @@ type architecture struct {
 	Tied    bool `yaml:"tied"`
 }
 
-var read = sync.OnceValue(func() []Preset {
+var presets = sync.OnceValue(func() []Preset {
 	entries := table.Read[document]("presets.yaml", file).Presets
 	out := make([]Preset, len(entries))
 	for i, e := range entries {
 		out[i] = Preset{
 			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Loaded: cluster.Bytes(e.Loaded), Quantised: e.Quantised, Block: e.Block,
 			BytesPerToken: e.BytesPerToken, MaxTokens: e.MaxTokens, Asked: e.Asked.Bytes, Parameters: e.Parameters,
-			Architecture: e.Architecture.known(e.MaxTokens), Assumed: e.Assumed,
+			Architecture: e.Architecture.toEstimate(e.MaxTokens), Assumed: e.Assumed,
 		}
 	}
 	return out
 })
 
-func (a architecture) known(context int) estimate.Architecture {
+func (a architecture) toEstimate(context int) estimate.Architecture {
 	out := estimate.Architecture{
 		Name: a.Name, Layers: a.Layers, Hidden: a.Hidden, Intermediate: a.Intermediate,
 		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim,
@@ -121,19 +121,18 @@ func (a architecture) known(context int) estimate.Architecture {
 	return out
 }
 
-// All are the presets in the order of the file.
+// All returns the presets in the order of the file.
 func All() []*Preset {
-	known := read()
+	known := presets()
 	out := make([]*Preset, len(known))
 	for i := range known {
-		p := known[i] // callers get their own
+		p := known[i] // a copy, which the caller may change
 		out[i] = &p
 	}
 	return out
 }
 
-// Find returns the preset of that name, by its own name, an alias or its
-// repository. Case does not count.
+// Find returns the preset with this name, alias or repository, ignoring case.
 func Find(name string) (*Preset, error) {
 	var names []string
 	for _, p := range All() {
@@ -146,11 +145,11 @@ func Find(name string) (*Preset, error) {
 	return nil, fmt.Errorf("no preset is called %q%s", name, nearest.Hint(name, names))
 }
 
-// Model is what the preset says of the model.
+// Model returns the preset as a model.
 func (p *Preset) Model() *estimate.Model {
 	a := p.Architecture
 	a.Windows = slices.Clone(a.Windows)
-	const number = 2 // bytes: embeddings are left at 16 bits, whatever the layers are stored as
+	const number = 2 // bytes: embeddings have 16 bits even if the layers are quantised
 	w := estimate.Weights{
 		Embedding:  cluster.Bytes(a.Vocab) * cluster.Bytes(a.Hidden) * number,
 		Quantised:  p.Quantised,

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// perToken is what one token costs by the architecture alone: the layers that
-// look back without limit, or all of them.
+// perToken returns what one token takes in the cache according to the architecture: in
+// the layers without a window, or in all layers.
 func perToken(p *Preset, all bool) int64 {
 	a := p.Architecture
 	layers := a.Layers
@@ -36,7 +36,7 @@ func TestBytesPerTokenFollowFromTheArchitecture(t *testing.T) {
 	}
 }
 
-// Once the windows are full, a token more costs only what the other layers keep of it.
+// Once the windows are full, another token takes memory only in layers without a window.
 func TestWindowsBoundTheCache(t *testing.T) {
 	want := map[string]int64{
 		"gpt-oss-20b":  24576, // 12 of 24 layers
@@ -58,8 +58,8 @@ func TestWindowsBoundTheCache(t *testing.T) {
 	}
 }
 
-// What the matrices of the architecture add up to is what the weights are said
-// to be, for those that are stored at 16 bits and have no experts.
+// The matrices of the architecture add up to the weights of the table, for models with
+// 16 bits per number and without experts.
 func TestWeightsFollowFromTheArchitecture(t *testing.T) {
 	checked := 0
 	for _, p := range All() {
@@ -70,14 +70,14 @@ func TestWeightsFollowFromTheArchitecture(t *testing.T) {
 		checked++
 		mlp, embeddings := 3, 2
 		if strings.HasPrefix(p.Name, "falcon") {
-			mlp = 2 // no gate; the files hold the tied head twice
+			mlp = 2 // there is no gate; the files hold the tied head twice
 		}
 		if a.Tied && mlp == 3 {
 			embeddings = 1
 		}
 		numbers := a.Layers*(2*a.Hidden*a.Heads*a.HeadDim+2*a.Hidden*a.KVHeads*a.HeadDim+mlp*a.Hidden*a.Intermediate) + embeddings*a.Vocab*a.Hidden
 		if strings.HasPrefix(p.Name, "gemma-3") {
-			numbers += 417_000_000 // its eyes: a vision encoder of that size
+			numbers += 417_000_000 // the vision encoder
 		}
 		if off := 1000 * (2*int64(numbers) - int64(p.Weights)) / int64(p.Weights); off < -2 || off > 2 {
 			t.Errorf("%s: the architecture weighs %d bytes, the table says %d", p.Name, 2*numbers, p.Weights)
@@ -106,7 +106,7 @@ func TestModelKeepsItsWeights(t *testing.T) {
 	}
 }
 
-// A repository that holds its weights twice fills a device with one copy.
+// If a repository holds its weights twice, a device holds one copy.
 func TestOneCopyIsLoaded(t *testing.T) {
 	for name, loaded := range map[string]cluster.Bytes{"gpt-oss-20b": 13_761_264_768, "gpt-oss-120b": 65_248_815_744} {
 		p, err := Find(name)
@@ -123,7 +123,8 @@ func TestOneCopyIsLoaded(t *testing.T) {
 	}
 }
 
-// Tensor parallelism divides each expert, and keeps the blocks of its weights whole.
+// Tensor parallelism divides each expert, and each device holds whole blocks of its
+// weights.
 func TestExpertsDivide(t *testing.T) {
 	p, err := Find("deepseek-v3")
 	if err != nil {
@@ -176,12 +177,12 @@ func TestAskedIsInformation(t *testing.T) {
 	want := map[string]cluster.Bytes{"mistral-7b": 14 << 30, "mistral-7b-instruct": 16 << 30, "deepseek-r1-distill-llama-8b": 33 << 29, "gpt-oss-20b": 0}
 	for name, asked := range want {
 		if p, err := Find(name); err != nil || p.Asked != asked {
-			t.Errorf("%s asks for %d, want %d (%v)", name, p.Asked, asked, err)
+			t.Errorf("%s requests %d, want %d (%v)", name, p.Asked, asked, err)
 		}
 	}
 }
 
-// A caller that changes what it was given changes nothing for others.
+// A caller that changes a preset does not change it for other callers.
 func TestAllGivesCopies(t *testing.T) {
 	All()[0].Weights = 1
 	if All()[0].Weights == 1 {
@@ -189,7 +190,7 @@ func TestAllGivesCopies(t *testing.T) {
 	}
 }
 
-// The arithmetic that serves all models agrees with the table.
+// The estimate gives the same bytes per token as the table.
 func TestEstimatesAgreeWithTheTable(t *testing.T) {
 	for _, p := range All() {
 		m := p.Model()

@@ -6,8 +6,8 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// DeepSeekV3 is DeepSeek V3 and R1: latent attention and 256 experts, all
-// matrices in Q4_K but those whose rows are too short for it.
+// DeepSeekV3 returns DeepSeek V3, which has the shape of R1: latent attention and 256
+// experts. All matrices are in Q4_K, except those with rows that are too short for it.
 func DeepSeekV3() File {
 	const (
 		arch                              = "deepseek2"

@@ -1,5 +1,5 @@
-// Package sample writes GGUF files with true headers and no data, for tests and
-// scenarios: tensors as published models have them, in a few kilobytes.
+// Package sample writes GGUF files with the headers of published models and without
+// data, for tests and scenarios. Such a file has a few kilobytes.
 package sample
 
 import (
@@ -11,10 +11,10 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// File is a GGUF file in the order in which it is written.
+// File is a GGUF file. Its fields are in the order in which they are written.
 type File struct {
-	Order   binary.ByteOrder // little endian unless given
-	Version uint32           // 3 unless given
+	Order   binary.ByteOrder // nil: little endian
+	Version uint32           // 0: 3
 	Keys    []Key
 	Tensors []Tensor
 }
@@ -26,7 +26,7 @@ type Key struct {
 	Value any
 }
 
-// Tensor is one tensor; the first dimension is the one that lies together.
+// Tensor is one tensor. The first dimension is contiguous.
 type Tensor struct {
 	Name string
 	Type parser.GGMLType
@@ -35,7 +35,7 @@ type Tensor struct {
 
 const alignment = 32
 
-// Elements are how many numbers it has.
+// Elements returns how many numbers the tensor has.
 func (t Tensor) Elements() uint64 {
 	n := uint64(1)
 	for _, d := range t.Dims {
@@ -44,13 +44,13 @@ func (t Tensor) Elements() uint64 {
 	return n
 }
 
-// Bytes are those of its data.
+// Bytes returns the size of the tensor's data.
 func (t Tensor) Bytes() uint64 {
 	trait, _ := t.Type.Trait()
 	return t.Elements() / trait.BlockSize * trait.TypeSize
 }
 
-// Header is the file without its data.
+// Header returns the file without its data.
 func (f File) Header() []byte {
 	w := &writer{order: f.Order}
 	if w.order == nil {
@@ -83,7 +83,7 @@ func (f File) Header() []byte {
 	return w.out.Bytes()
 }
 
-// Size is that of the whole file, with the data that Write leaves out.
+// Size returns the size of the whole file, including the data that Write omits.
 func (f File) Size() int64 {
 	n := uint64(len(f.Header()))
 	for _, t := range f.Tensors {
@@ -92,8 +92,8 @@ func (f File) Size() int64 {
 	return int64(n)
 }
 
-// Write writes the header. With whole it gives the file its true size, as a
-// hole that takes no room on the disk.
+// Write writes the header. If whole is set, the file gets its true size as a sparse
+// file, which takes no space on the disk.
 func (f File) Write(path string, whole bool) error {
 	if err := os.WriteFile(path, f.Header(), 0o644); err != nil || !whole {
 		return err
@@ -108,7 +108,7 @@ type writer struct {
 	order binary.ByteOrder
 }
 
-// put writes a number, which a buffer always takes.
+// put writes a number. It panics on an error, because writing to a buffer cannot fail.
 func (w *writer) put(v any) {
 	if err := binary.Write(&w.out, w.order, v); err != nil {
 		panic(err)

@@ -6,10 +6,10 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-// llama is the shape of a dense model with grouped heads.
+// llama is the sizes of a dense model with grouped heads.
 type llama struct {
 	layers, hidden, wide, heads, kvHeads, vocab uint64
-	// of is the type of a matrix.
+	// of returns the type of a matrix.
 	of func(name string, layer uint64) parser.GGMLType
 }
 
@@ -53,14 +53,14 @@ func (l llama) file(name string, fileType uint32) File {
 	return f
 }
 
-// Llama8B is Llama 3.1 8B in Q8_0.
+// Llama8B returns Llama 3.1 8B in Q8_0.
 func Llama8B() File {
 	all := func(string, uint64) parser.GGMLType { return parser.GGMLTypeQ8_0 }
 	return llama{layers: 32, hidden: 4096, wide: 14336, heads: 32, kvHeads: 8, vocab: 128256, of: all}.file("Llama 3.1 8B", 7)
 }
 
-// Llama70B is Llama 3.3 70B in Q4_K_M, which keeps more bits of some matrices
-// in the first, the last and every third layer.
+// Llama70B returns Llama 3.3 70B in Q4_K_M, which has more bits for some matrices in the
+// first, the last and every third layer.
 func Llama70B() File {
 	const layers = 80
 	of := func(name string, i uint64) parser.GGMLType {

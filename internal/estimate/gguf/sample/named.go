@@ -2,10 +2,10 @@ package sample
 
 import "fmt"
 
-// Names are those that Named knows.
+// Names lists the names that Named accepts.
 var Names = []string{"deepseek-v3-q4_k_m", "llama-3.1-8b-q8_0", "llama-3.3-70b-q4_k_m"}
 
-// Named is the file of a published model.
+// Named returns the file of a published model.
 func Named(name string) (File, error) {
 	switch name {
 	case "deepseek-v3-q4_k_m":

@@ -1,6 +1,6 @@
-// Package sample writes directories that look like published models and take a
-// few kilobytes: the configuration and the headers of the weights, without the
-// weights. It is for tests and scenarios.
+// Package sample writes directories like those of published models that take a few
+// kilobytes: the configuration and the headers of the weights, without the weights. It
+// is for tests and scenarios.
 package sample
 
 import (
@@ -23,11 +23,11 @@ type Tensor struct {
 	Shape []int64
 }
 
-// Names are the models there are.
+// Names returns the names of all samples.
 func Names() []string {
 	entries, err := configs.ReadDir("configs")
 	if err != nil {
-		panic(err) // it is part of the binary
+		panic(err) // the files are embedded in the binary
 	}
 	var out []string
 	for _, e := range entries {
@@ -36,17 +36,18 @@ func Names() []string {
 	return out
 }
 
-// Config is the configuration of the model.
+// Config returns the config.json of the sample.
 func Config(name string) ([]byte, error) {
 	text, err := configs.ReadFile("configs/" + name + ".json")
 	if err != nil {
-		return nil, fmt.Errorf("there is no sample %q: there are %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("there is no sample %q; the samples are %s", name, strings.Join(Names(), ", "))
 	}
 	return text, nil
 }
 
-// Write puts config.json and model.safetensors into the directory, the latter
-// without its data. A model of very many tensors takes megabytes; WriteIndex never does.
+// Write writes config.json and model.safetensors without its data into the directory.
+// For a model with many tensors this takes megabytes; WriteIndex takes little in any
+// case.
 func Write(dir, name string) error {
 	text, err := Config(name)
 	if err != nil {
@@ -62,8 +63,7 @@ func Write(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "model.safetensors"), Header(list), 0o644)
 }
 
-// WriteIndex puts config.json and an index into the directory: the model as it is
-// before its shards are downloaded.
+// WriteIndex writes config.json and an index into the directory, like a model before its shards are downloaded.
 func WriteIndex(dir, name string) error {
 	text, err := Config(name)
 	if err != nil {
@@ -90,7 +90,7 @@ func WriteIndex(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "model.safetensors.index.json"), append(index, '\n'), 0o644)
 }
 
-// Header is a safetensors file up to where the data begins.
+// Header returns a safetensors file without its data.
 func Header(list []Tensor) []byte {
 	var b strings.Builder
 	b.WriteString(`{"__metadata__":{"format":"pt"}`)
@@ -110,7 +110,7 @@ func Header(list []Tensor) []byte {
 
 var widths = map[string]int64{"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1, "U8": 1, "I32": 4}
 
-// Bytes is what the tensor takes.
+// Bytes returns the size of the tensor's data.
 func (t Tensor) Bytes() int64 {
 	n := widths[t.Dtype]
 	for _, d := range t.Shape {

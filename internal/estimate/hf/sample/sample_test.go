@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/hf/sample"
 )
 
-// folder is how many bytes the files of a directory take.
+// folder returns the total size of the files of a directory.
 func folder(t *testing.T, dir string) (sum int64) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -26,7 +26,7 @@ func folder(t *testing.T, dir string) (sum int64) {
 	return sum
 }
 
-// They are committed where scenarios need them, so they must stay small.
+// Samples are committed with the scenarios that need them, so they must stay small.
 func TestSamplesAreSmall(t *testing.T) {
 	for _, name := range sample.Names() {
 		index := t.TempDir()
@@ -36,7 +36,7 @@ func TestSamplesAreSmall(t *testing.T) {
 		if n := folder(t, index); n > 4<<10 {
 			t.Errorf("%s with an index takes %d bytes", name, n)
 		}
-		if name == "deepseek-v3" || name == "gemma-3-27b" { // many tensors: for these there is the index
+		if name == "deepseek-v3" || name == "gemma-3-27b" { // these have many tensors, and only their index is committed
 			continue
 		}
 		whole := t.TempDir()

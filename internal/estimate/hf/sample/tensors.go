@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// shape is what the tensors follow from; the names are those of config.json.
+// shape is the fields of config.json that determine the tensors.
 type shape struct {
 	Kind       string `json:"model_type"`
 	Layers     int    `json:"num_hidden_layers"`
@@ -44,13 +44,13 @@ func (l *list) add(dtype, name string, dims ...int64) {
 
 func (l *list) bf16(name string, dims ...int64) { l.add("BF16", name, dims...) }
 
-// fp8 is a matrix in blocks of 128 × 128 with a scale each.
+// fp8 adds a matrix in blocks of 128 × 128, each with a scale.
 func (l *list) fp8(name string, rows, columns int64) {
 	l.add("F8_E4M3", name+".weight", rows, columns)
 	l.add("F32", name+".weight_scale_inv", (rows+127)/128, (columns+127)/128)
 }
 
-// Tensors are those of the model, as its published files have them.
+// Tensors returns the tensors of the sample as in the published files.
 func Tensors(name string) ([]Tensor, error) {
 	text, err := Config(name)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l *list) mlp(s shape) {
 	}
 }
 
-// mxfp4 is four bits a number, and a scale for 32 of them.
+// mxfp4 adds a tensor with four bits per number and a scale for each 32 numbers.
 func (l *list) mxfp4(name string, experts, rows, columns int64) {
 	l.add("U8", name+"_blocks", experts, rows, columns/32, 16)
 	l.add("U8", name+"_scales", experts, rows, columns/32)
@@ -206,7 +206,7 @@ func (l *list) falcon(s shape) {
 }
 
 func (l *list) gemma(s, vision shape) {
-	if s.Heads == 0 { // the smaller ones leave these to the library
+	if s.Heads == 0 { // the smaller models omit these fields
 		s.Heads, s.KV, s.HeadDim = 8, 4, 256
 	}
 	s.Vocab = 262208

@@ -1,5 +1,5 @@
-// Package table reads the data files that ship with the program. They are
-// decoded strictly; a mistake in one is found by its package's test.
+// Package table reads the data files that are embedded in the program. It rejects
+// unknown fields; the test of each package that has a file finds such mistakes.
 package table
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Read decodes one document. The files are part of the program, so one that
-// does not decode is a mistake of ours.
+// Read decodes one YAML document. It panics if the document does not decode, because the
+// files are part of the program.
 func Read[T any](name string, text []byte) T {
 	var out T
 	if err := decode(text, &out); err != nil {
@@ -37,20 +37,20 @@ func decode(text []byte, out any) error {
 	return nil
 }
 
-// GiB is memory written as a decimal number of GiB. It is kept as it was
-// written, to the byte: a float would differ from machine to machine.
+// GiB is memory that is written as a decimal number of GiB. It is converted to bytes
+// without a float, so the result is the same on every machine.
 type GiB struct{ Bytes cluster.Bytes }
 
 var decimal = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,6})?$`)
 
-// UnmarshalYAML reads the number from its digits.
+// UnmarshalYAML converts the digits of the number, rounded to the nearest byte.
 func (g *GiB) UnmarshalYAML(n *yaml.Node) error {
 	if !decimal.MatchString(n.Value) {
-		return fmt.Errorf("line %d: %q is no decimal number of GiB", n.Line, n.Value)
+		return fmt.Errorf("line %d: %q is not a decimal number of GiB", n.Line, n.Value)
 	}
 	r, _ := new(big.Rat).SetString(n.Value)
 	r.Mul(r, big.NewRat(1<<30, 1))
-	r.Add(r, big.NewRat(1, 2)) // to the nearest byte
+	r.Add(r, big.NewRat(1, 2)) // rounds to the nearest byte
 	g.Bytes = cluster.Bytes(new(big.Int).Quo(r.Num(), r.Denom()).Int64())
 	return nil
 }

@@ -27,8 +27,8 @@ func TestGiBIsExact(t *testing.T) {
 
 func TestMistakesAreFound(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"no number":     {"memory: 1e3", "line 1: \"1e3\" is no decimal number of GiB"},
-		"negative":      {"memory: -1", "no decimal number"},
+		"not a number":  {"memory: 1e3", "line 1: \"1e3\" is not a decimal number of GiB"},
+		"negative":      {"memory: -1", "not a decimal number"},
 		"unknown field": {"memory: 1\nmemroy: 2", "field memroy not found"},
 		"two documents": {"memory: 1\n---\nmemory: 2", "more than one document"},
 		"nothing":       {"", "EOF"},

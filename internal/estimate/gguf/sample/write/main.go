@@ -1,4 +1,4 @@
-// Write writes headers of published models, for scenarios:
+// Write writes the headers of published models, for scenarios:
 //
 //	go run ./internal/estimate/gguf/sample/write FOLDER NAME...
 package main

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// gib writes an amount of memory in GiB, or in MiB where it is small.
+// gib formats an amount of memory in GiB, or in MiB if it is below 1 GiB.
 func gib(b cluster.Bytes) string {
 	if b < 1<<30 {
 		return strconv.FormatInt(int64(b)>>20, 10) + " MiB"

@@ -12,7 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// Nodes of a group may differ in what is reserved; what they are called does not matter.
+// Nodes of one group may differ in how much memory is reserved. The order of their names
+// does not matter.
 func TestReserved(t *testing.T) {
 	node := func(name string, reserved cluster.Bytes) enginetest.Part {
 		return enginetest.Node(name).GPUs(2, "A100", "80Gi").With(func(n *cluster.Node) {
@@ -34,7 +35,7 @@ func TestReserved(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	// Over several nodes, those count that have most.
+	// For several nodes, the nodes with the most memory count.
 	s := spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Memory.Total = 250 * gi })
 	names := alternatives(plan(t, s, groups(node("a", 60*gi), node("b", 0), node("c", 0))).Jobs[0])
 	if diff := cmp.Diff([]string{"2 nodes of A100 × 2 (tp 2, pp 2)"}, names); diff != "" {
@@ -42,7 +43,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// The estimate and the forms divide a model alike on devices of one node.
+// The forms and the estimate divide a model in the same way over devices of one node.
 func TestFormsAgreeWithTheEstimate(t *testing.T) {
 	tried := 0
 	for _, server := range []string{"vllm", "mindie"} {
@@ -78,6 +79,6 @@ func TestFormsAgreeWithTheEstimate(t *testing.T) {
 		}
 	}
 	if tried != 2*5*8*8 {
-		t.Errorf("%d were compared", tried)
+		t.Errorf("only %d forms were compared", tried)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/estimate/instance"
 )
 
-// Labels, annotations and the taint of nodes that a provisioner makes for a model.
+// The labels, the annotation and the taint of nodes that a provisioner creates for a
+// model.
 const (
 	instanceTypeLabel = "node.kubernetes.io/instance-type"
 	osLabel           = "kubernetes.io/os"
@@ -22,24 +23,25 @@ const (
 	taintValue        = "gpu"
 )
 
-// Provision is what a provisioner is to do for a model with an instance type: so
-// many NodeClaims to create, and those of these nodes to remove.
+// Provision is what a provisioner must do for a model with an instance type: how many
+// NodeClaims to create, and which nodes to remove.
 type Provision struct {
 	Model        string `json:"model"`
 	InstanceType string `json:"instanceType"`
 	PerReplica   int    `json:"nodesPerReplica"`
-	Wanted       int    `json:"wanted"` // nodes in all
-	Ready        int    `json:"ready"`  // of these, how many are there for it
+	Wanted       int    `json:"wanted"` // nodes for all replicas
+	Ready        int    `json:"ready"`  // the nodes of Wanted that exist and are available to the model
 	Create       int    `json:"create,omitempty"`
-	// Remove are nodes that were made for this model and hold nothing of it.
+	// Remove lists nodes that were created for this model, that no task uses and that
+	// the model does not need.
 	Remove []string `json:"remove,omitempty"`
-	// NodeClaim is what each that is created looks like.
+	// NodeClaim describes each node to create; nil if Create is 0.
 	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
 }
 
-// String says it in a sentence.
+// String returns a sentence with the figures of the provision.
 func (v Provision) String() string {
-	nodes := fmt.Sprintf("%s wants %s of %s, %d for each replica; %d ready", v.Model, english.Count(v.Wanted, "node"), v.InstanceType, v.PerReplica, v.Ready)
+	nodes := fmt.Sprintf("%s needs %s of %s, %d for each replica; %d ready", v.Model, english.Count(v.Wanted, "node"), v.InstanceType, v.PerReplica, v.Ready)
 	switch {
 	case v.Create > 0:
 		return fmt.Sprintf("%s: %s to create.", nodes, english.Count(v.Create, "NodeClaim"))
@@ -49,27 +51,31 @@ func (v Provision) String() string {
 	return nodes + "."
 }
 
-// NodeClaim is what is said of a node that is to be made.
+// NodeClaim describes a node that a provisioner must create.
 type NodeClaim struct {
 	Labels       map[string]string `json:"labels"`
 	Annotations  map[string]string `json:"annotations"`
 	Taints       []string          `json:"taints"`
-	Requirements map[string]string `json:"requirements"` // label and the value it must have
+	Requirements map[string]string `json:"requirements"` // from a label to the value that it must have
 }
 
-// NodeRequest is what a model requests of a provisioner, as a plain value.
+// NodeRequest is what a model requests from a provisioner. It has no pointers to a Plan,
+// so it can be stored.
 type NodeRequest struct {
 	Model        string `json:"model"`
-	InstanceType string `json:"instanceType,omitempty"` // "": it requests nothing, and its replicas are on nodes
+	InstanceType string `json:"instanceType,omitempty"` // "": it requests no nodes; its replicas occupy some
 	Replicas     int    `json:"replicas,omitempty"`
-	// NodesPerReplica holds until a replica has a form, or for good where Fixed.
+	// NodesPerReplica is used until a replica is placed; if Fixed is set, it is always
+	// used.
 	NodesPerReplica int               `json:"nodesPerReplica,omitempty"`
 	Fixed           bool              `json:"fixed,omitempty"`
 	Selector        map[string]string `json:"selector,omitempty"`
-	Jobs            []string          `json:"jobs,omitempty"` // its replicas, by ID
+	Jobs            []string          `json:"jobs,omitempty"` // the IDs of its replicas
 }
 
-// NodeRequests are those of all models, where at least one has an instance type.
+// NodeRequests returns one request for each plan, or nil if no model has an instance
+// type. Models without an instance type are included because their replicas occupy
+// nodes.
 func NodeRequests(plans []*Plan) []NodeRequest {
 	if !slices.ContainsFunc(plans, func(p *Plan) bool { return p.Spec.Place.InstanceType != "" }) {
 		return nil
@@ -90,9 +96,9 @@ func NodeRequests(plans []*Plan) []NodeRequest {
 	return out
 }
 
-// Provisions says what a provisioner is to do, once the session has placed what
-// it could. A node is ready for one model only: for the one that is on it, or
-// for the first that could use it.
+// Provisions returns what a provisioner must do after a session. A node is counted as
+// ready for one model only: for the model of the replica that runs on it, or else for the first
+// model that can use it.
 func Provisions(requests []NodeRequest, s *cluster.State) []Provision {
 	var out []Provision
 	taken := map[*cluster.Node]bool{}
@@ -109,7 +115,7 @@ func Provisions(requests []NodeRequest, s *cluster.State) []Provision {
 	return out
 }
 
-// Create is how many nodes are to be made for each model, by its ID.
+// Create returns how many nodes must be created for each model, by the model's ID.
 func Create(provisions []Provision) map[string]int {
 	out := map[string]int{}
 	for i := range provisions {
@@ -128,7 +134,7 @@ func (r *NodeRequest) provision(s *cluster.State, taken map[*cluster.Node]bool) 
 	own := r.nodes(s)
 	v.Ready = len(own)
 	for _, n := range s.Nodes() {
-		if own[n] || taken[n] || n.Labels[instanceTypeLabel] != name || n.Closed() || !matches(r.Selector, n) || !idle(n) {
+		if own[n] || taken[n] || n.Labels[instanceTypeLabel] != name || n.Closed() || !matchesSelector(r.Selector, n) || !hasIdleDevices(n) {
 			continue
 		}
 		switch {
@@ -145,7 +151,7 @@ func (r *NodeRequest) provision(s *cluster.State, taken map[*cluster.Node]bool) 
 	return v
 }
 
-// nodes that replicas are on.
+// nodes returns the nodes on which tasks of the model's replicas are placed.
 func (r *NodeRequest) nodes(s *cluster.State) map[*cluster.Node]bool {
 	out := map[*cluster.Node]bool{}
 	for _, id := range r.Jobs {
@@ -160,8 +166,8 @@ func (r *NodeRequest) nodes(s *cluster.State) map[*cluster.Node]bool {
 	return out
 }
 
-// perReplica is how many nodes a replica takes: in the form that one runs in, or
-// in the first.
+// perReplica returns how many nodes a replica takes: as many as the first replica that
+// is placed has tasks, or NodesPerReplica if none is placed.
 func (r *NodeRequest) perReplica(s *cluster.State) int {
 	if r.Fixed {
 		return r.NodesPerReplica
@@ -174,7 +180,7 @@ func (r *NodeRequest) perReplica(s *cluster.State) int {
 	return r.NodesPerReplica
 }
 
-func matches(selector map[string]string, n *cluster.Node) bool {
+func matchesSelector(selector map[string]string, n *cluster.Node) bool {
 	for k, v := range selector {
 		if have, ok := n.Labels[k]; !ok || have != v {
 			return false
@@ -183,17 +189,18 @@ func matches(selector map[string]string, n *cluster.Node) bool {
 	return true
 }
 
-// idle reports whether the node has devices, and no task holds any of them.
-func idle(n *cluster.Node) bool {
+// hasIdleDevices reports whether the node has devices and no task holds any of them.
+func hasIdleDevices(n *cluster.Node) bool {
 	return len(n.Devices) > 0 && !slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return !d.Idle() })
 }
 
-// labelValue is the model's ID as a label can say it.
+// labelValue returns the model's ID without its kind, in the characters that a label
+// value may have.
 func labelValue(id string) string {
 	out := []byte(strings.TrimPrefix(id, "model/"))
 	for i, c := range out {
 		if c == '/' {
-			out[i] = '_' // no name has one, so it stays unique
+			out[i] = '_' // names contain no underscore, so the value stays unique
 		}
 	}
 	return string(out)

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// A backend makes room for as many rows of logits as it may ever sample: with a
-// vocabulary of 262,208 that is more than any layer takes.
+// A backend allocates as many rows of logits as it may ever sample. With a vocabulary of
+// 262,208 they take more than any layer.
 func TestRowsOfLogits(t *testing.T) {
 	m := eight()
 	m.Architecture.Vocab = 262208
@@ -18,10 +18,10 @@ func TestRowsOfLogits(t *testing.T) {
 		form estimate.Form
 		want cluster.Bytes
 	}{
-		"one sequence":             {estimate.Form{Context: 8192}, 264*mib + rest},
-		"256 rows for one":         {estimate.Form{Context: 8192, Rows: 256}, stream + 256*262208*10 + rest},
-		"more sequences than rows": {estimate.Form{Context: 8192, Sequences: 300, Rows: 256}, stream + 300*262208*10 + rest},
-		"no more than go through":  {estimate.Form{Context: 8192, Rows: 5000}, stream + 2048*262208*10 + rest},
+		"one sequence":                       {estimate.Form{Context: 8192}, 264*mib + rest},
+		"256 rows for one":                   {estimate.Form{Context: 8192, Rows: 256}, stream + 256*262208*10 + rest},
+		"more sequences than rows":           {estimate.Form{Context: 8192, Sequences: 300, Rows: 256}, stream + 300*262208*10 + rest},
+		"no more rows than tokens in a step": {estimate.Form{Context: 8192, Rows: 5000}, stream + 2048*262208*10 + rest},
 	} {
 		if got := device(t, m, tt.form).Activations; got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
@@ -29,8 +29,8 @@ func TestRowsOfLogits(t *testing.T) {
 	}
 }
 
-// Not every backend gives back what a window does not need.
-func TestWindowsThatAreNotCredited(t *testing.T) {
+// Some backends keep more tokens than the window of a layer.
+func TestWindowFloor(t *testing.T) {
 	m := eight()
 	m.Architecture.Windows = make([]int, 32)
 	for i := range 16 {

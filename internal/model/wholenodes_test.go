@@ -15,12 +15,12 @@ func key(product string, count int, gib int64) *cluster.Key {
 	return &cluster.Key{Product: product, Count: count, Memory: gib << 10, Resource: cluster.DefaultDeviceResource}
 }
 
-// eight is a model of which nothing is known but its 8 GiB.
+// eight returns a model of which only the 8 GiB of weights are known.
 func eight() *estimate.Model {
 	return &estimate.Model{Name: "eight", Weights: estimate.Weights{Layers: 8 * gi}}
 }
 
-// unlabelled is a node whose devices are counted and not described.
+// unlabelled returns a node with devices that are counted but not described.
 func unlabelled(name string, count int) enginetest.Part {
 	return enginetest.Node(name).GPUs(count, "unknown", "0")
 }
@@ -42,45 +42,45 @@ func TestWholeNodes(t *testing.T) {
 				{Replicas: 3, NodesPerReplica: 1, Memory: 11669426144, Only: key("A10", 4, 24), Usable: 86586540687},
 			},
 		},
-		// 8.4 GiB of a slice are too little for 10.87. It is refused with both.
+		// A slice gives 8.4 GiB, and 10.87 GiB are needed. The refusal has both figures.
 		"a slice that is too small": {
 			spec(t, "vllm", "", use(eight()), wholeNodes), groups(mig()), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 1, Memory: 11669426144, Only: key("A100-MIG-1g.10gb", 7, 10), Usable: 9019431321},
 			},
 		},
-		"a slice is not asked where others will do": {
+		"a slice that is too small is left out if another group is large enough": {
 			spec(t, "vllm", "", use(eight()), wholeNodes), groups(mig(), a10s("b", 1)), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 1, Memory: 11669426144, Only: key("A10", 1, 24), Usable: 21646635171},
 			},
 		},
-		"memory in all": {
+		"total memory": {
 			spec(t, "vllm", "", total(60), wholeNodes), groups(a10s("a", 2), a10s("b", 1)), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 3, Memory: 60 * gi, Only: key("A10", 1, 24)},
 				{Replicas: 1, NodesPerReplica: 2, Memory: 60 * gi, Only: key("A10", 2, 24)},
 			},
 		},
-		"memory in all, on slices": {
+		"total memory, on slices": {
 			spec(t, "vllm", "", total(60), wholeNodes), groups(mig()), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 1, Memory: 60 * gi, Only: key("A100-MIG-1g.10gb", 7, 10), Usable: 10 * gi},
 			},
 		},
-		"memory of each": {
+		"memory of each device": {
 			spec(t, "vllm", "", device(20, 3), wholeNodes), groups(a10s("a", 2), enginetest.Node("t").GPUs(4, "T4", "16Gi")), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 2, Memory: 60 * gi, Only: key("A10", 2, 24)},
 			},
 		},
-		"memory of each, on nothing like it": {
+		"memory of each device, on smaller devices": {
 			spec(t, "vllm", "", device(20, 0), wholeNodes), groups(enginetest.Node("t").GPUs(4, "T4", "16Gi")), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 1, Memory: 20 * gi, Only: key("T4", 4, 16), Usable: 16 * gi},
 			},
 		},
-		// A dump may count devices and say nothing else about them.
-		"memory in all, on devices of unknown memory": {
+		// A dump of a cluster may count devices without describing them.
+		"total memory, on devices of unknown memory": {
 			spec(t, "vllm", "", total(8), wholeNodes), groups(unlabelled("u", 2)), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 1, Memory: 8 * gi, Only: key("unknown", 2, 0)},
 			},
 		},
-		"memory of each, on devices of unknown memory": {
+		"memory of each device, on devices of unknown memory": {
 			spec(t, "vllm", "", device(8, 2), wholeNodes), groups(unlabelled("u", 2)), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 1, Memory: 8 * gi, Only: key("unknown", 2, 0)},
 			},
@@ -91,7 +91,7 @@ func TestWholeNodes(t *testing.T) {
 				{Replicas: 1, NodesPerReplica: 1, Memory: 14139032339, Only: key("unknown", 2, 0)},
 			},
 		},
-		"devices of unknown memory are not asked where others will do": {
+		"devices of unknown memory are left out if another group is large enough": {
 			spec(t, "vllm", "", total(8), wholeNodes), groups(unlabelled("u", 2), a10s("b", 1)), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 1, Memory: 8 * gi, Only: key("A10", 1, 24)},
 			},
@@ -101,7 +101,7 @@ func TestWholeNodes(t *testing.T) {
 				{Replicas: 1, NodesPerReplica: 1, Memory: 8000 * gi, Only: key("A10", 1, 24), Usable: 24 * gi},
 			},
 		},
-		"chosen before": {
+		"the group is chosen already": {
 			spec(t, "vllm", "", total(60), wholeNodes, kept("T4", 1, 5), replicas(2)), groups(a10s("a", 2)), []cluster.WholeNodes{
 				{Replicas: 2, NodesPerReplica: 5, Only: key("T4", 1, 16)},
 			},
@@ -127,7 +127,8 @@ func TestWholeNodes(t *testing.T) {
 	}
 }
 
-// The name of a form says how the model lies on the nodes: all their devices are used.
+// The name of a form says how the model is divided over the nodes. All their devices are
+// used.
 func TestWholeNodesAreNamed(t *testing.T) {
 	mig := enginetest.Node("m").GPUs(7, "A100-MIG-1g.10gb", "10Gi")
 	tests := map[string]struct {
@@ -140,7 +141,7 @@ func TestWholeNodesAreNamed(t *testing.T) {
 		"heads":        {spec(t, "vllm", "", use(toy()), wholeNodes), a10s("a", 6), "1 whole node of A10 × 6 (tp 2, pp 3)"},
 		"powers":       {spec(t, "mindie", "", total(8), wholeNodes), npus("a", 6), "1 whole node of 910B × 6 (tp 2, pp 3)"},
 		"several":      {spec(t, "vllm", "", total(60), wholeNodes), a10s("a", 2), "2 whole nodes of A10 × 2 (tp 2, pp 2)"},
-		"as it was":    {spec(t, "vllm", "", use(toy()), wholeNodes, kept("T4", 2, 3)), a10s("a", 2), "3 whole nodes of T4 × 2 (tp 2, pp 3)"},
+		"chosen":       {spec(t, "vllm", "", use(toy()), wholeNodes, kept("T4", 2, 3)), a10s("a", 2), "3 whole nodes of T4 × 2 (tp 2, pp 3)"},
 		"slices alone": {spec(t, "vllm", "", total(8), wholeNodes), mig, "1 whole node of A100-MIG-1g.10gb × 7"},
 	}
 	for name, tt := range tests {
@@ -150,19 +151,19 @@ func TestWholeNodesAreNamed(t *testing.T) {
 	}
 }
 
-// What was left out, and what is needed, is told to whoever asks.
+// Remarks say what is needed and which forms are not tried.
 func TestRemarks(t *testing.T) {
 	tests := map[string]struct {
 		spec *model.Spec
 		want []string
 	}{
-		"as given": {spec(t, "custom", "", each(30)), []string{
+		"memory is set": {spec(t, "custom", "", each(30)), []string{
 			"As 1 device it needs 30 GiB of each, as its spec says.",
 			"As 1 device it would not fit even if all were free: each device must give 30 GiB, and the largest, A10, has 24 GiB.",
 		}},
 		"whole nodes": {spec(t, "vllm", "", use(eight()), wholeNodes), []string{"It needs 10.87 GiB on 1 whole node of A10 × 1."}},
-		"crude": {spec(t, "custom", "", use(&estimate.Model{Name: "raw", Weights: estimate.Weights{Layers: gi / 2}, Assumed: []string{"So be it."}})), []string{
-			"On 1 device it needs 2.6 GiB: weights 512 MiB, overhead 2.1 GiB.", "Assumed: So be it.",
+		"crude": {spec(t, "custom", "", use(&estimate.Model{Name: "raw", Weights: estimate.Weights{Layers: gi / 2}, Assumed: []string{"The layers are equal."}})), []string{
+			"On 1 device it needs 2.6 GiB: weights 512 MiB, overhead 2.1 GiB.", "Assumed: The layers are equal.",
 		}},
 		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serve.Sequences = 16 }), []string{
 			"On 1 device it needs 5.85 GiB: weights 4 GiB, KV cache for 16 × 4,096 tokens 512 MiB, activations 150 MiB, graphs 614 MiB, overhead 614 MiB.",

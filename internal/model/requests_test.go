@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// needs are what the tasks of each alternative ask for, one of each role.
+// needs returns what the tasks of each alternative request, one task of each role.
 func needs(j *cluster.Job) map[string]cluster.Need {
 	out := map[string]cluster.Need{}
 	for _, a := range j.Alternatives {
@@ -27,7 +27,7 @@ func each(gib cluster.Bytes) func(*model.Spec) {
 	return func(s *model.Spec) { s.Memory.Device = gib * gi }
 }
 
-func TestClaims(t *testing.T) {
+func TestRequestedDevices(t *testing.T) {
 	cuda := []string{"cann", "corex", "cuda", "dtk", "maca", "musa", "neuware", "rocm"}
 	sglang := []string{"cann", "cuda", "rocm"}
 	utilization := func(s *model.Spec) { s.Utilization = 500 }
@@ -42,19 +42,19 @@ func TestClaims(t *testing.T) {
 				"2 devices (tp 2) server": {Devices: 2, Share: 900, SumAtLeast: 20 * gi, Types: cuda, SameProduct: true},
 			},
 		},
-		"or what it is told": {
+		"vllm with gpuMemoryUtilization": {
 			spec(t, "vllm", "", each(10), utilization), groups(a10s("a", 1)), map[string]cluster.Need{
 				"1 device server": {Devices: 1, Share: 500, SumAtLeast: 10 * gi, Types: cuda},
 			},
 		},
-		// 880 for weights and cache and 120 beside them: 10 GiB × 1000 ÷ 880, and for four
-		// 850 and 120: × 970 ÷ 850. Two bytes more, since it rounds down twice.
-		"sglang keeps some beside its share": {
+		// On one device, 880 ‰ are for weights and cache and 120 ‰ for the rest: 10 GiB × 1000 ÷ 880.
+		// On four devices they are 850 ‰ and 120 ‰: × 970 ÷ 850. Two bytes are added for two roundings.
+		"sglang reserves memory in addition to its share": {
 			spec(t, "sglang", "", each(10), func(s *model.Spec) { s.Place.Devices = 4 }), groups(a10s("a", 4)), map[string]cluster.Need{
 				"4 devices (tp 4) server": {Devices: 4, Share: 970, SumAtLeast: 4 * (10*gi*970/850 + 2), Types: sglang, SameProduct: true},
 			},
 		},
-		"sglang on one": {
+		"sglang on one device": {
 			spec(t, "sglang", "", each(10)), groups(a10s("a", 1)), map[string]cluster.Need{
 				"1 device server": {Devices: 1, Share: 1000, SumAtLeast: 10*gi*1000/880 + 2, Types: sglang},
 			},
@@ -92,7 +92,7 @@ func TestClaims(t *testing.T) {
 				"1 device server": {Devices: 1, Memory: 9 * gi, Selected: []cluster.DeviceID{{Node: "a", Type: "cuda", Index: 1}}},
 			},
 		},
-		"several nodes give the same part of all": {
+		"all devices of several nodes give the same share": {
 			spec(t, "vllm", "", total(60), distributed), groups(a10s("a", 2)), map[string]cluster.Need{
 				"2 nodes of A10 × 2 (tp 2, pp 2) leader": {WholeNode: true, Share: 900, SumAtLeast: 30 * gi, Types: cuda},
 				"2 nodes of A10 × 2 (tp 2, pp 2) worker": {WholeNode: true, Share: 900, SumAtLeast: 30 * gi, Types: cuda},
@@ -111,7 +111,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Weights and cache must fit into SGLang's share, and the rest beside it.
+// Weights and cache must fit into SGLang's static share, and everything else into the
+// memory outside it.
 func TestStaticShareHoldsBoth(t *testing.T) {
 	s := spec(t, "sglang", "", use(toy()))
 	p := plan(t, s, groups(a10s("a", 1)))
@@ -119,14 +120,14 @@ func TestStaticShareHoldsBoth(t *testing.T) {
 	static, dynamic := f.Parts.Weights+f.Parts.KVCache, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead
 	claimed := p.Jobs[0].Alternatives[0].Tasks[0].Shape.Need.SumAtLeast
 	if static+dynamic != f.Each || claimed*880/1000 < static || claimed*120/1000 < dynamic {
-		t.Errorf("%d static and %d beside it do not fit into %d", static, dynamic, claimed)
+		t.Errorf("%d static and %d other bytes do not fit into %d", static, dynamic, claimed)
 	}
 	if smaller := claimed - 8; smaller*880/1000 >= static && smaller*120/1000 >= dynamic {
 		t.Errorf("%d would have been enough, not %d", smaller, claimed)
 	}
 }
 
-// What lies beside a model counts on each of its devices.
+// The draft and the adapters are counted on each device of the model.
 func TestDraftsAndAdaptersAreAdded(t *testing.T) {
 	g := groups(a10s("a", 2))
 	alone := plan(t, spec(t, "vllm", "", use(toy())), g)
@@ -145,13 +146,13 @@ func TestDraftsAndAdaptersAreAdded(t *testing.T) {
 			t.Errorf("a draft that cannot be divided is %d on %d devices", got, i+1)
 		}
 	}
-	if drafted.Forms[0].Parts.KVCache != 3*alone.Forms[0].Parts.KVCache { // it has twice as many key heads
+	if drafted.Forms[0].Parts.KVCache != 3*alone.Forms[0].Parts.KVCache { // the draft has twice as many key heads
 		t.Errorf("the draft's cache: %+v", drafted.Forms[0].Parts)
 	}
 }
 
-// Tasks ask for the node's memory too: what the backend takes, what is asked for
-// if that is more, and what somebody said before all.
+// Tasks request memory of the node: what the backend takes, or more if the spec requests
+// more. Memory.Host takes precedence over both.
 func TestHostMemory(t *testing.T) {
 	memory := func(gib int64) func(*model.Spec) {
 		return func(s *model.Spec) {
@@ -162,12 +163,12 @@ func TestHostMemory(t *testing.T) {
 		spec *model.Spec
 		want cluster.Bytes
 	}{
-		"the backend's":       {spec(t, "vllm", "", each(1)), 2 * gi},
-		"less was asked for":  {spec(t, "vllm", "", each(1), memory(1)), 2 * gi},
-		"more was asked for":  {spec(t, "vllm", "", each(1), memory(8)), 8 * gi},
-		"somebody knows":      {spec(t, "vllm", "", each(1), memory(8), func(s *model.Spec) { s.Memory.Host = gi }), gi},
-		"without any device":  {spec(t, "voxbox", "", use(table(10)), offload, noDevice), 10 * gi},
-		"somebody knows more": {spec(t, "voxbox", "", use(table(10)), offload, noDevice, func(s *model.Spec) { s.Memory.Host = 12 * gi }), 12 * gi},
+		"the backend's":      {spec(t, "vllm", "", each(1)), 2 * gi},
+		"less is requested":  {spec(t, "vllm", "", each(1), memory(1)), 2 * gi},
+		"more is requested":  {spec(t, "vllm", "", each(1), memory(8)), 8 * gi},
+		"the spec sets it":   {spec(t, "vllm", "", each(1), memory(8), func(s *model.Spec) { s.Memory.Host = gi }), gi},
+		"without any device": {spec(t, "voxbox", "", use(table(10)), offload, noDevice), 10 * gi},
+		"the spec sets more": {spec(t, "voxbox", "", use(table(10)), offload, noDevice, func(s *model.Spec) { s.Memory.Host = 12 * gi }), 12 * gi},
 	}
 	for name, tt := range tests {
 		j := plan(t, tt.spec, groups(a10s("a", 1))).Jobs[0]
@@ -177,10 +178,10 @@ func TestHostMemory(t *testing.T) {
 	}
 }
 
-// noDevice leaves the form without devices alone.
+// noDevice makes all forms but the one without devices impossible.
 func noDevice(s *model.Spec) { s.Serve.Tensor = 2 }
 
-// Without a device the node's memory holds the model, even where less was given for beside one.
+// Without a device the node's memory holds the model, even if Memory.Host is less.
 func TestMemoryWithoutDevice(t *testing.T) {
 	for host, want := range map[cluster.Bytes]cluster.Bytes{0: 20, 13: 20, 30: 30} {
 		j := plan(t, spec(t, "custom", "", each(20), offload, func(s *model.Spec) { s.Memory.Host = host * gi }), groups(a10s("a", 1))).Jobs[0]

@@ -18,23 +18,23 @@ func TestForm(t *testing.T) {
 	}
 	for name, want := range map[string]cluster.Milli{"vllm": 0, "sglang": 800, "mindie": 1000, "llamacpp": 0} {
 		if got := find(t, name).Form(estimate.Form{}).WindowFloor; got != want {
-			t.Errorf("%s keeps %d of the context beside windows, want %d", name, got, want)
+			t.Errorf("%s keeps %d of the context in layers with a window, want %d", name, got, want)
 		}
 	}
 }
 
-// An odd vocabulary is no obstacle where it is filled up to a multiple of 64.
-func TestVocabulariesAreFilledUp(t *testing.T) {
+// An odd vocabulary can be divided by backends that pad it to a multiple of 64.
+func TestVocabulariesArePadded(t *testing.T) {
 	odd := &estimate.Model{Name: "odd", Weights: estimate.Weights{Layers: 1 << 30}, Architecture: &estimate.Architecture{
 		Layers: 2, Hidden: 64, Intermediate: 240, Width: 240, Heads: 12, KVHeads: 12, HeadDim: 16, Vocab: 50257, MaxContext: 1024,
 	}}
-	all := []int{1, 2, 3, 4, 6, 12} // divide 50,304
+	all := []int{1, 2, 3, 4, 6, 12} // all of these divide 50,304
 	for name, want := range map[string][]int{"vllm": all, "sglang": all, "mindie": {1}, "custom": {1}} {
 		if diff := cmp.Diff(want, find(t, name).Sizes(odd, 12)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
-	odd.Architecture.Vocab = 50177 // filled up to 50,240, which 3 does not divide
+	odd.Architecture.Vocab = 50177 // padded to 50,240, which 3 does not divide
 	if diff := cmp.Diff([]int{1, 2, 4}, find(t, "vllm").Sizes(odd, 12)); diff != "" {
 		t.Error(diff)
 	}

@@ -11,44 +11,44 @@ import (
 	"github.com/berth-project/berth/internal/estimate/nodes"
 )
 
-// wholeNodes lays replicas out on all devices of as many nodes of one group as each
-// takes.
+// wholeNodes lists the forms of replicas that have whole nodes of one group to
+// themselves.
 type wholeNodes struct {
-	spec *Spec
-	par  parallelism
-	have *hardware
+	spec     *Spec
+	par      parallelism
+	hardware *hardware
 }
 
-// forms has one for each group. A group on which no number of nodes would do has its
-// form too, to be refused with its numbers.
+// forms returns one form for each group. A group on which no number of nodes is enough
+// has a form too, so that its refusal has figures.
 func (w *wholeNodes) forms() ([]Form, error) {
-	s, groups := w.spec, w.have.groups
+	s, groups := w.spec, w.hardware.groups
 	if s.Place.InstanceType != "" {
 		t, err := instance.Find(s.Place.InstanceType)
 		if err != nil {
 			return nil, &Problem{[]any{"spec", "placement", "instanceType"}, err.Error()}
 		}
-		s.Place.InstanceType = t.Name // as the table writes it, which is as nodes are labelled
+		s.Place.InstanceType = t.Name // the table's spelling is that of the node label
 		if s.Group == nil {
 			plan, err := w.plan(t.Group())
 			if err != nil {
 				return nil, &Problem{[]any{"spec", "placement", "instanceType"}, fmt.Sprintf("%s is too small for the model: %s", t.Name, err)}
 			}
-			if groups = w.have.ofType(t.Name); len(groups) == 0 {
-				return []Form{w.anywhere(t.Group(), &plan)}, nil // there are no such nodes yet: the provisioner is to make them
+			if groups = w.hardware.ofType(t.Name); len(groups) == 0 {
+				return []Form{w.onMissingGroup(t.Group(), &plan)}, nil // no such node exists yet; the provisioner must create them
 			}
 		}
 	}
 	if s.Group != nil {
-		return []Form{w.on(*s.Group, s.NodesPerReplica, nil)}, nil
+		return []Form{w.onNodes(*s.Group, s.NodesPerReplica, nil)}, nil
 	}
 	var out []Form
 	for _, g := range groups {
 		out = append(out, w.onGroup(g))
 	}
-	uniform := slices.ContainsFunc(groups, func(g *cluster.Group) bool { return !mixed(g.Key) })
-	if !uniform && (s.Source != nil || w.explicit() > 0) {
-		f := w.anywhere(cluster.Key{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: w.explicit()})
+	uniform := slices.ContainsFunc(groups, func(g *cluster.Group) bool { return !isMixed(g.Key) })
+	if !uniform && (s.Source != nil || w.memoryGiven() > 0) {
+		f := w.onMissingGroup(cluster.Key{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: w.memoryGiven()})
 		f.Name = "whole nodes"
 		if len(groups) > 0 {
 			f.Problem, f.tasks[0].shape.Need.Products = notUniform, []string{noOneProduct}
@@ -58,35 +58,36 @@ func (w *wholeNodes) forms() ([]Form, error) {
 	return out, nil
 }
 
-// notUniform is why nodes that mix products are left out, and noOneProduct the
-// product that is requested where there are no others: no device has it.
+// notUniform is the problem of nodes with several products. noOneProduct is a product
+// that no device has; it is requested if all nodes are of that kind.
 const (
 	notUniform   = "its devices are not of one product"
 	noOneProduct = "one product on the whole node"
 )
 
-// onGroup is the form on nodes of the group.
+// onGroup returns the form on nodes of the group.
 func (w *wholeNodes) onGroup(g *cluster.Group) Form {
 	key, f := g.Key, Form{Name: "whole nodes of " + g.Key.String(), Group: g.Key.String()}
-	if mixed(key) {
-		return left(f, notUniform)
+	if isMixed(key) {
+		return withProblem(f, notUniform)
 	}
-	gives := w.giving(g)
+	gives := w.usableKey(g)
 	plan, err := w.plan(gives)
 	if err == nil {
-		return w.on(key, plan.Nodes, &plan)
+		return w.onNodes(key, plan.Nodes, &plan)
 	}
-	if need, usable := w.least(gives); need > usable {
-		f = w.on(key, 1, &nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: need, Usable: usable})
+	if need, usable := w.leastNeed(gives); need > usable {
+		f = w.onNodes(key, 1, &nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: need, Usable: usable})
 	}
-	return left(f, "%s", err)
+	return withProblem(f, "%s", err)
 }
 
-// giving is the group's key with the memory that each device of the node that has
-// most can give: some may be reserved, and unified memory may be less.
-func (w *wholeNodes) giving(g *cluster.Group) cluster.Key {
+// usableKey returns the group's key with the memory that each device can give, on the
+// node where that is most. It can be less than the device has, because memory may be
+// reserved or unified with the node's.
+func (w *wholeNodes) usableKey(g *cluster.Group) cluster.Key {
 	key, shape := g.Key, w.spec.shape(w.spec.Backend.Host)
-	if !key.Combines() { // a replica has one device
+	if !key.Combines() { // a replica uses one device
 		return key
 	}
 	var most cluster.Bytes
@@ -97,25 +98,26 @@ func (w *wholeNodes) giving(g *cluster.Group) cluster.Key {
 	return key
 }
 
-// anywhere is the form on nodes like those of a group that is not there.
-func (w *wholeNodes) anywhere(key cluster.Key, plan *nodes.Plan) Form {
-	f := w.on(key, plan.Nodes, plan)
+// onMissingGroup returns the form on nodes like those of a group that does not exist
+// yet. The form is not restricted to a group.
+func (w *wholeNodes) onMissingGroup(key cluster.Key, plan *nodes.Plan) Form {
+	f := w.onNodes(key, plan.Nodes, plan)
 	f.Group, f.whole.Only = "", nil
 	return f
 }
 
-// errMemoryUnknown is why no number of nodes is planned: a dump may count devices
-// and say nothing else about them.
+// errMemoryUnknown is returned if a group has devices of unknown memory. A dump of a
+// cluster may count devices without describing them.
 var errMemoryUnknown = errors.New("the memory of its devices is not known: its nodes lack device labels such as " + cluster.LabelMemory)
 
-// plan is how a replica lies on nodes of the group.
+// plan returns how a replica is divided over nodes of the group.
 func (w *wholeNodes) plan(key cluster.Key) (nodes.Plan, error) {
 	var plan nodes.Plan
 	if key.Memory <= 0 {
 		return plan, errMemoryUnknown
 	}
-	if total := w.explicit(); total > 0 {
-		plan = w.known(key, total)
+	if total := w.memoryGiven(); total > 0 {
+		plan = w.planForMemory(key, total)
 		if each := cluster.Bytes(key.Memory << 20); w.spec.Memory.Device > each {
 			return plan, fmt.Errorf("%s of each device are needed, and %s has %s", gib(w.spec.Memory.Device), key.Product, gib(each))
 		}
@@ -137,10 +139,11 @@ func (w *wholeNodes) plan(key cluster.Key) (nodes.Plan, error) {
 	return plan, nil
 }
 
-// known is how a replica lies on such nodes where the spec says its memory.
-func (w *wholeNodes) known(key cluster.Key, total cluster.Bytes) nodes.Plan {
+// planForMemory returns how a replica is divided over such nodes if the spec sets its
+// memory.
+func (w *wholeNodes) planForMemory(key cluster.Key, total cluster.Bytes) nodes.Plan {
 	each := cluster.Bytes(key.Memory << 20)
-	plan := nodes.Plan{GPUs: w.devices(), Need: total}
+	plan := nodes.Plan{GPUs: w.devicesGiven(), Need: total}
 	if w.spec.Memory.Device == 0 {
 		plan.GPUs = int((total + each - 1) / each)
 	}
@@ -149,23 +152,23 @@ func (w *wholeNodes) known(key cluster.Key, total cluster.Bytes) nodes.Plan {
 	return plan
 }
 
-// explicit is the memory of a replica as the spec says; 0: it does not.
-func (w *wholeNodes) explicit() cluster.Bytes {
+// memoryGiven returns the memory of a replica that the spec sets; 0: it sets none.
+func (w *wholeNodes) memoryGiven() cluster.Bytes {
 	if w.spec.Memory.Total > 0 {
 		return w.spec.Memory.Total
 	}
-	return w.spec.Memory.Device * cluster.Bytes(w.devices())
+	return w.spec.Memory.Device * cluster.Bytes(w.devicesGiven())
 }
 
-// devices of a replica, as far as the spec says.
-func (w *wholeNodes) devices() int {
+// devicesGiven returns the devices of a replica that the spec sets; 1 if it sets none.
+func (w *wholeNodes) devicesGiven() int {
 	return max(1, w.spec.Place.Devices, max(1, w.spec.Serve.Tensor)*max(1, w.spec.Serve.Pipeline))
 }
 
-// replica is what the rule for whole nodes looks at.
+// replica returns the figures of a replica that the rule for whole nodes uses.
 func (w *wholeNodes) replica() (nodes.Replica, error) {
 	if w.spec.Source == nil {
-		return nodes.Replica{}, fmt.Errorf("how much memory it needs is not known: give memory.total, or a source that can be read")
+		return nodes.Replica{}, fmt.Errorf("the memory that it needs is not known; set memory.total, or a source that can be read")
 	}
 	r := nodes.Replica{Weights: w.spec.Source.Published() + w.spec.Adapters, Tokens: w.spec.Serve.Context}
 	if w.spec.Draft != nil {
@@ -186,9 +189,9 @@ func (w *wholeNodes) replica() (nodes.Replica, error) {
 	return r, nil
 }
 
-// least is what a replica needs of one node at the least and what that gives; 0
-// where it is not known.
-func (w *wholeNodes) least(key cluster.Key) (need, usable cluster.Bytes) {
+// leastNeed returns the least that a replica needs of one node, and what the node can
+// give; 0 if it is not known.
+func (w *wholeNodes) leastNeed(key cluster.Key) (need, usable cluster.Bytes) {
 	usable = cluster.Bytes(key.Memory << 20)
 	switch {
 	case w.spec.Memory.Device > 0:
@@ -206,21 +209,22 @@ func (w *wholeNodes) least(key cluster.Key) (need, usable cluster.Bytes) {
 	return r.Least(key)
 }
 
-// on is the form on so many nodes of the group.
-func (w *wholeNodes) on(key cluster.Key, perReplica int, plan *nodes.Plan) Form {
-	f := Form{Group: key.String(), Tensor: w.par.within(key), Devices: key.Count, Nodes: perReplica}
+// onNodes returns the form on this many nodes of the group. plan is nil if the group was
+// chosen earlier.
+func (w *wholeNodes) onNodes(key cluster.Key, perReplica int, plan *nodes.Plan) Form {
+	f := Form{Group: key.String(), Tensor: w.par.withinNode(key), Devices: key.Count, Nodes: perReplica}
 	f.Pipeline = perReplica
 	if key.Combines() {
 		f.Pipeline = perReplica * key.Count / f.Tensor
 	}
-	f.Name = fmt.Sprintf("%s of %s%s", english.Count(perReplica, "whole node"), key, division(f.Tensor, f.Pipeline))
+	f.Name = fmt.Sprintf("%s of %s%s", english.Count(perReplica, "whole node"), key, parallelismSuffix(f.Tensor, f.Pipeline))
 	f.whole = &cluster.WholeNodes{Replicas: max(1, w.spec.Replicas), NodesPerReplica: perReplica, Only: &key}
 	if plan != nil {
 		f.Each = plan.Need / cluster.Bytes(max(1, plan.GPUs))
 		f.whole.Memory, f.whole.Usable = plan.Need, plan.Usable
 	}
 	shape := w.spec.shape(w.spec.Backend.Host)
-	shape.Need = cluster.Need{WholeNode: true, Types: w.have.types, Selected: w.spec.Place.Selected}
-	f.tasks = []piece{{"node", perReplica, shape}}
+	shape.Need = cluster.Need{WholeNode: true, Types: w.hardware.types, Selected: w.spec.Place.Selected}
+	f.tasks = []roleTasks{{"node", perReplica, shape}}
 	return f
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// Form fills in what the backend decides of a form, where it was left open.
+// Form returns f with its zero fields set to the values of the backend.
 func (b *Backend) Form(f estimate.Form) estimate.Form {
 	if f.BatchTokens == 0 {
 		f.BatchTokens = b.BatchTokens
@@ -29,8 +29,8 @@ func (b *Backend) Form(f estimate.Form) estimate.Form {
 	return f
 }
 
-// Divides says why it cannot serve the model at that size of tensor parallelism;
-// nil: it can.
+// Divides returns an error that says why the backend cannot serve the model at this
+// tensor parallelism; nil: it can.
 func (b *Backend) Divides(m *estimate.Model, tensor int) error {
 	if b.PowersOfTwo && tensor&(tensor-1) != 0 {
 		return fmt.Errorf("%s divides over 1, 2, 4, 8, … devices, not over %d", b.Name, tensor)
@@ -41,8 +41,8 @@ func (b *Backend) Divides(m *estimate.Model, tensor int) error {
 	return m.Splits(b.Form(estimate.Form{Tensor: tensor}))
 }
 
-// Sizes are the sizes of tensor parallelism up to the most at which it can serve
-// the model. Of an unknown architecture that is 1 alone.
+// Sizes returns the sizes of tensor parallelism, up to most, at which the backend can
+// serve the model. If the architecture is not known, only 1 is returned.
 func (b *Backend) Sizes(m *estimate.Model, most int) []int {
 	out := []int{1}
 	for n := 2; n <= most; n++ {

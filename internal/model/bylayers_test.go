@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-// stack is a model of 10 layers of 4 GiB; 1 GiB lies beside them on each device.
-// On one device it is 38 GiB, and in the node's memory 40.
+// stack returns a model of 10 layers of 4 GiB each, with 1 GiB in addition on each
+// device. On one device it takes 38 GiB, and in the node's memory 40 GiB.
 func stack() *estimate.Model {
 	return &estimate.Model{
 		Name: "stack", Format: "gguf", Weights: estimate.Weights{Layers: 36 * gi},
@@ -43,7 +43,7 @@ several devices: 1 × 1, nodes 1, devices 0
 - several nodes: placement.distributed is not set
 - partial offload: placement.cpuOffload is not set
 `},
-		"as far as it goes": {spec(t, "llamacpp", "", use(stack()), distributed, offload), groups(a10s("a", 2), a10s("b", 2), a10s("c", 1), a10s("d", 1), enginetest.Node("e").GPUs(1, "T4", "4Gi")), `
+		"every form is allowed": {spec(t, "llamacpp", "", use(stack()), distributed, offload), groups(a10s("a", 2), a10s("b", 2), a10s("c", 1), a10s("d", 1), enginetest.Node("e").GPUs(1, "T4", "4Gi")), `
 - 1 device: one device must give 38 GiB, and none has so much
 several devices: 1 × 1, nodes 1, devices 0
 2 nodes of A10: 1 × 2, nodes 2, devices 0
@@ -60,23 +60,23 @@ CPU: 1 × 1, nodes 1, devices 0
 - 10 nodes of T4: it takes 10 nodes with T4, and there are 1
 - partial offload: placement.cpuOffload is not set
 `},
-		"devices given": {spec(t, "llamacpp", "", use(stack()), offload, devices(2)), groups(l40("a", 4)), `
+		"fixed number of devices": {spec(t, "llamacpp", "", use(stack()), offload, devices(2)), groups(l40("a", 4)), `
 2 devices: 1 × 1, nodes 1, devices 2
 - several nodes: placement.distributed is not set
 partial offload: 1 × 1, nodes 1, devices 2
 - CPU: placement.devicesPerReplica asks for devices
 `},
-		"one device given": {spec(t, "llamacpp", "", use(stack()), devices(1)), groups(l40("a", 4)), `
+		"one device is fixed": {spec(t, "llamacpp", "", use(stack()), devices(1)), groups(l40("a", 4)), `
 1 device: 1 × 1, nodes 1, devices 1
 - several nodes: placement.distributed is not set
 - partial offload: placement.cpuOffload is not set
 `},
-		"more than there are": {spec(t, "llamacpp", "", use(stack()), devices(8)), groups(l40("a", 4)), `
+		"more devices than a node has": {spec(t, "llamacpp", "", use(stack()), devices(8)), groups(l40("a", 4)), `
 - 8 devices: no node has 8 devices that it runs on
 - several nodes: placement.distributed is not set
 - partial offload: placement.cpuOffload is not set
 `},
-		"devices over nodes": {spec(t, "llamacpp", "", use(stack()), devices(8), distributed), groups(l40("a", 4), l40("b", 2), l40("c", 2), l40("d", 2)), `
+		"fixed number of devices over nodes": {spec(t, "llamacpp", "", use(stack()), devices(8), distributed), groups(l40("a", 4), l40("b", 2), l40("c", 2), l40("d", 2)), `
 - 8 devices: no node has 8 devices that it runs on
 2 nodes of L40: 1 × 2, nodes 2, devices 4
 4 nodes of L40: 1 × 4, nodes 4, devices 2
@@ -87,7 +87,7 @@ partial offload: 1 × 1, nodes 1, devices 2
 - several nodes: 1 device of one product cannot be divided evenly over several nodes so that they hold it
 - partial offload: placement.cpuOffload is not set
 `},
-		"nothing there": {spec(t, "llamacpp", "", use(stack()), offload, distributed), nil, `
+		"no nodes": {spec(t, "llamacpp", "", use(stack()), offload, distributed), nil, `
 - 1 device: no node has 1 device that it runs on
 - several devices: no node has 1 device that it runs on
 - several nodes: no device holds a single layer of 5 GiB
@@ -101,7 +101,7 @@ CPU: 1 × 1, nodes 1, devices 0
 - partial offload: 1 layer must be on devices, and at most 0 fit, on 1 × T4
 CPU: 1 × 1, nodes 1, devices 0
 `},
-		"slices count alone": {spec(t, "llamacpp", "", use(stack()), offload), groups(enginetest.Node("m").GPUs(7, "A100-MIG-1g.10gb", "10Gi")), `
+		"slices are not combined": {spec(t, "llamacpp", "", use(stack()), offload), groups(enginetest.Node("m").GPUs(7, "A100-MIG-1g.10gb", "10Gi")), `
 - 1 device: one device must give 38 GiB, and none has so much
 - several devices: 10 layers must be on devices, and at most 2 fit, on A100-MIG-1g.10gb
 - several nodes: placement.distributed is not set
@@ -123,14 +123,14 @@ partial offload: 1 × 1, nodes 1, devices 0
 	}
 }
 
-func TestLayersAsked(t *testing.T) {
+func TestLayersRequested(t *testing.T) {
 	s := spec(t, "llamacpp", "", use(stack()), offload, distributed, draft(8), func(s *model.Spec) { s.Adapters = 2 * gi })
 	s.Draft = &estimate.Model{Name: "draft", Format: "gguf", Layered: &estimate.Layered{Of: func(estimate.Form) (estimate.LayeredNeed, error) {
 		return estimate.LayeredNeed{Whole: estimate.Breakdown{Weights: gi, KVCache: gi, Activations: gi, Graph: 9 * gi}}, nil
 	}}}
 	l40 := func(name string) enginetest.Part { return enginetest.Node(name).GPUs(2, "L40", "48Gi") }
 	j := plan(t, s, groups(l40("a"), l40("b"), l40("c"), l40("d"))).Jobs[0]
-	// The draft's 3 GiB and the adapters' 2 lie beside the layers of each device.
+	// The draft's 3 GiB and the adapters' 2 GiB are added to what is fixed on each device.
 	want := map[string]cluster.Need{
 		"1 device server":        {Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 37 * gi, Fixed: 6 * gi}},
 		"several devices server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi}},
@@ -155,20 +155,21 @@ func TestLayersAsked(t *testing.T) {
 	}
 }
 
-func TestLayersThatAreWrong(t *testing.T) {
+func TestLayersErrors(t *testing.T) {
 	g := groups(a10s("a", 1))
 	if _, err := model.New(spec(t, "llamacpp", "", use(stack()), tokens(1)), g); err == nil || err.Error() != "one token is too few" {
 		t.Errorf("the model: %v", err)
 	}
-	// A draft of another kind is divided by no layers, so its weights must be known.
+	// The draft is not a GGUF file and has no layers, so its weights must be known.
 	raw := &estimate.Model{Name: "raw", Format: "safetensors"}
 	_, err := model.New(spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Draft = raw }), g)
-	if want := "draft: the weights of model raw are not known: give its memory in figures"; err == nil || err.Error() != want {
+	if want := "draft: the weights of model raw are not known; set its memory"; err == nil || err.Error() != want {
 		t.Errorf("the draft: %v", err)
 	}
 }
 
-// Several nodes are several: a replica keeps away from itself, and from nobody else.
+// The tasks of a form over several nodes are on different nodes. Other jobs are not
+// affected.
 func TestNodesAreDifferent(t *testing.T) {
 	jobs := plan(t, spec(t, "llamacpp", "", use(stack()), distributed, replicas(2)), groups(a10s("a", 1), a10s("b", 1))).Jobs
 	for i, j := range jobs {

@@ -1,0 +1,91 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate/backend"
+)
+
+// deviceClass is the devices of one product and one size that nodes of a group have.
+type deviceClass struct {
+	product  string
+	profile  string        // the MIG profile by which the devices are requested; "": none
+	memory   cluster.Bytes // of one device, without what is reserved
+	total    cluster.Bytes // of one device, with what is reserved; shares are fractions of this
+	count    int           // the most devices on one node that have at least this memory
+	combines bool          // several can serve one replica
+	group    *cluster.Group
+}
+
+// shareBytes returns what a share of a device comes to in bytes; 0 if the device cannot
+// give that share.
+func (k *deviceClass) shareBytes(of cluster.Milli) cluster.Bytes {
+	return backend.Claim{Share: of}.Of(k.total, k.total-k.memory)
+}
+
+// maxPerReplica returns how many devices of one node one replica can use.
+func (k *deviceClass) maxPerReplica() int {
+	if k.combines {
+		return k.count
+	}
+	return min(1, k.count)
+}
+
+// deviceClassesOf returns the devices of the group that are of these types, or all
+// devices if types is empty. Nodes of one group may differ in how much memory is
+// reserved, so every node is examined.
+func deviceClassesOf(g *cluster.Group, types []string) []deviceClass {
+	var out []deviceClass
+	fits := g.Key.Combines()
+	for _, n := range g.Nodes {
+		from := len(out)
+		for i := range n.Devices {
+			d := &n.Devices[i]
+			if d.Lost || len(types) > 0 && !slices.Contains(types, d.Type) {
+				continue
+			}
+			k := deviceClass{product: d.Product, profile: d.Profile, memory: d.Memory - d.Reserved, total: d.Memory, combines: fits && d.Profile == "", group: g}
+			if !slices.ContainsFunc(out[from:], k.sameClass) {
+				out = append(out, k)
+			}
+		}
+		for i := from; i < len(out); i++ {
+			for x := range n.Devices {
+				if d := &n.Devices[x]; !d.Lost && d.Product == out[i].product && d.Profile == out[i].profile && d.Memory-d.Reserved >= out[i].memory {
+					out[i].count++
+				}
+			}
+		}
+		out = slices.Concat(out[:from:from], mergeClasses(out[:from], out[from:]))
+	}
+	return out
+}
+
+// mergeClasses raises the counts in known to those of equal classes in more, and returns
+// the classes of more that are not in known.
+func mergeClasses(known, more []deviceClass) []deviceClass {
+	var out []deviceClass
+	for _, k := range more {
+		if at := slices.IndexFunc(known, k.sameClass); at >= 0 {
+			known[at].count = max(known[at].count, k.count)
+		} else {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// sameClass reports whether the classes differ in nothing but their count.
+func (k deviceClass) sameClass(o deviceClass) bool {
+	return k.product == o.product && k.profile == o.profile && k.memory == o.memory && k.total == o.total
+}
+
+// canGive reports whether one node has n devices that can give the claim.
+func (k *deviceClass) canGive(n int, c backend.Claim) bool {
+	return k.maxPerReplica() >= n && k.shareBytes(c.Share) >= c.Enough
+}
+
+// isMixed reports whether the nodes of the group have devices of several products.
+func isMixed(k cluster.Key) bool { return strings.Contains(k.Product, "+") }
