@@ -84,7 +84,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
 	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events}
 	s.order = &order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
-	s.promises = promises{clerk: s.clerk, hold: o.Hold}
+	s.reservations = reservations{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
 	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &nodeHeaps{}

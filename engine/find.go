@@ -34,7 +34,7 @@ func (f *finder) best(t *cluster.Task, in *scope) *cluster.Node {
 		return f.scan(t, in)
 	case Twin:
 		fast, slow := f.walkRanking(t, in), f.scan(t, in)
-		if fast != slow && f.fault.err == nil && !f.blame(t.Shape) {
+		if fast != slow && f.fault.err == nil && !f.findUnstableHook(t.Shape) {
 			f.fault.fail("engine", "the index chose %s for task %s, the scan %s", nameOf(fast), t.ID, nameOf(slow))
 		}
 		return fast

@@ -23,16 +23,16 @@ type Session struct {
 	denied   denied
 	fault    *fault
 
-	order      *order     // decides which job has the next turn
-	finder     *finder    // finds nodes for tasks
-	explainer  *explainer // finds out why jobs are refused
-	accounts   *accounts  // adds up what tasks request
-	clerk      *clerk     // opens statements and keeps what they commit
-	victims    *victims   // decides which tasks may be evicted or moved for a job
-	heaps      *nodeHeaps // nodes, ordered by the cost of making room on them
-	promises   promises   // reservations of earlier sessions
-	retirement retirement // retires jobs of sets that have too many
-	sweeping   sweeping   // calls the Sweep hooks after all turns
+	order        *order       // decides which job has the next turn
+	finder       *finder      // finds nodes for tasks
+	explainer    *explainer   // finds out why jobs are refused
+	accounts     *accounts    // adds up what tasks request
+	clerk        *clerk       // opens statements and keeps what they commit
+	victims      *victims     // decides which tasks may be evicted or moved for a job
+	heaps        *nodeHeaps   // nodes, ordered by the cost of making room on them
+	reservations reservations // reservations of earlier sessions
+	retirement   retirement   // retires jobs of sets that have too many
+	sweeping     sweeping     // calls the Sweep hooks after all turns
 }
 
 // Outcome is what a session decided.
@@ -80,15 +80,15 @@ func (s *Session) run(out *Outcome) {
 	// 1. Set the clock of the State to the time of the session.
 	s.advanceClock()
 	// 2. Withdraw reservations that their nodes cannot keep.
-	s.promises.withdrawLost()
+	s.reservations.withdrawLost()
 	// 3. Retire jobs of sets that have more jobs than desired.
 	if s.retirement.run(out); s.fault.err != nil {
 		return
 	}
 	// 4. Bind nominated tasks if their reserved room is free now, and withdraw reservations
 	// that have been held for too long.
-	out.Decisions = append(out.Decisions, s.promises.bindReady()...)
-	s.promises.withdrawExpired()
+	out.Decisions = append(out.Decisions, s.reservations.bindReady()...)
+	s.reservations.withdrawExpired()
 	// 5. Give the pending jobs their turns: see decide.
 	if s.options.Patient {
 		s.tryWoken(out)
@@ -101,7 +101,7 @@ func (s *Session) run(out *Outcome) {
 	// 6. Call the Sweep hooks.
 	out.Decisions = append(out.Decisions, s.sweeping.run()...)
 	// 7. Withdraw reservations for surplus tasks of jobs that this session evicted.
-	s.promises.withdrawLost()
+	s.reservations.withdrawLost()
 	if b := s.engine.backlog; b != nil {
 		b.alarm = s.wake
 	}
@@ -164,7 +164,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	if job.Stands() {
 		stmt.aim.growing, stmt.aim.target = job, placed+1
 	}
-	refusal := s.denied.told(job, s.clerk.decided)
+	refusal := s.denied.refusalFor(job, s.clerk.decided)
 	if refusal == nil {
 		place := s.placer(stmt)
 		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom, the only adapter, does not read the nearest misses
