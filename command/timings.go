@@ -33,7 +33,7 @@ func short(nanoseconds int64) string {
 // profile: their author or operator may expect otherwise.
 func (p *program) noteUnasked(e *engine.Engine) {
 	known := standard.Profile()
-	for _, u := range e.Unasked() {
+	for _, u := range e.UncalledHooks() {
 		if !slices.ContainsFunc(known, func(c engine.PluginConfig) bool { return c.Name == u.Plugin }) {
 			fmt.Fprintf(p.stderr, "note: plugin %s: its hook %s is never asked: %s\n", u.Plugin, u.Hook, u.Why)
 		}

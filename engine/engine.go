@@ -15,8 +15,8 @@ type Engine struct {
 	swept    swept
 	events   int // how many events the last session with any had
 	// observers holds the hooks that the last session registered.
-	observers []hook[Observer]
-	unasked   []Unasked
+	observers     []hook[Observer]
+	uncalledHooks []UncalledHook
 }
 
 // swept says up to which version of jobs the gangs that run below their minimum were marked.
@@ -35,8 +35,9 @@ func New(r *Registry, p Profile) (*Engine, error) {
 	return &Engine{registry: r, profile: p, plugins: plugins, index: newIndex()}, nil
 }
 
-// Unasked returns the hooks of the last session that are never called; see Hooks.Unasked.
-func (e *Engine) Unasked() []Unasked { return e.unasked }
+// UncalledHooks returns the hooks of the last session that are never called; see
+// Hooks.UncalledHooks.
+func (e *Engine) UncalledHooks() []UncalledHook { return e.uncalledHooks }
 
 // Another builds a new engine of the same profile, for use with another State. It remembers
 // nothing.
@@ -94,7 +95,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 		o.Timings.measure(s.Hooks)
 	}
 	e.index.open(view, s.Hooks, s.fault, o.Search == Twin)
-	e.observers, e.unasked = s.Hooks.observers, s.Hooks.Unasked()
+	e.observers, e.uncalledHooks = s.Hooks.observers, s.Hooks.UncalledHooks()
 	return s
 }
 

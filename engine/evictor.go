@@ -171,13 +171,13 @@ func (l *evictor) noteProtected(p Purpose, s *Spared, v *Victim) {
 
 // prepare calls the VictimRule hooks of each purpose. If evictions cannot cure the refusal, it
 // prepares no purpose.
-func (l *evictor) prepare(means []Means, refusal *Refusal) {
+func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 	w := l.want
 	tried := refusal.of(w.alternative)
 	if tried == nil || tried.Never || !slices.ContainsFunc(tried.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 }) {
-		means = nil // the room of other tasks does not help
+		allowed = nil // the room of other tasks does not help
 	}
-	for _, m := range means {
+	for _, m := range allowed {
 		l.reasons[m.Purpose] = m.Reason
 		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
 			l.mightClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)

@@ -390,7 +390,7 @@ func (g *gang) miss() *Attempt {
 			g.releasing = g.alt.Tasks[0] // the attempt needs a task, and no task is pending or failed
 		}
 		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.releasing), Placed: g.placed, Min: g.least,
-			Nodes: len(g.placer.finder.view.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
+			Nodes: len(g.placer.finder.view.Nodes()), Before: &Rejection{Reason: StillReleasing, Cure: Wait}}
 	}
 	if sub := a.Task.Subgroup; a.Level == "" && sub > 0 && g.lacks(sub-1) > 0 {
 		a.Subgroup, a.Placed, a.Min = g.alt.Subgroups[sub-1].Name, g.members[sub-1], g.alt.Subgroups[sub-1].Min

@@ -292,7 +292,7 @@ func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *heapNode) {
 		o := Option{Task: t.Name, Node: w.view.At(e.slot).Name, Chosen: e == chosen, Cost: reportedCost(w.view, e.plan, e.cost)}
 		for _, v := range e.plan {
 			for _, t := range v.Tasks {
-				o.Go = append(o.Go, t.ID)
+				o.Victims = append(o.Victims, t.ID)
 			}
 		}
 		w.weighed = append(w.weighed, o)

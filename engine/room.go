@@ -31,8 +31,8 @@ const (
 
 // MakeRoom frees room for the minimum of the job by evicting or moving other tasks. It
 // searches for the cheapest plan (see Cost). The victims of a plan may be evicted for any
-// purpose that a plugin registered with AddMeans, if the hooks of that purpose allow it.
-// Place decides whether the plan works; a plan that does not is rolled back. If there is no
+// purpose that a plugin registered with AddEvictionPurpose, if the hooks of that purpose
+// allow it. Place decides whether the plan works; a plan that does not is rolled back. If there is no
 // plan, the last resorts of the plugins are tried (see AddLastResort).
 //
 // It returns what Place returned, or the given refusal if no plan was found.
@@ -43,7 +43,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	place := s.placer(stmt)
 	place.aim.quiet = true // the refusal already has the explanation
 	if s.View.Classes().Preemptible() == 0 {
-		for _, m := range s.Hooks.means {
+		for _, m := range s.Hooks.evictionPurposes {
 			if m.Purpose != Move || place.shortage.freeFor(job) {
 				refusal.addProtected(m.Purpose, false, nil)
 			}
@@ -103,7 +103,7 @@ type room struct {
 // newRoom prepares a search. It calls the VictimRules of each purpose.
 func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	evictor := &evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
-	evictor.prepare(s.Hooks.means, refusal)
+	evictor.prepare(s.Hooks.evictionPurposes, refusal)
 	return &room{planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
 		trial: &trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault},
 		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}}
@@ -131,7 +131,7 @@ func (r *room) noteProtected(refusal *Refusal) {
 	if r.want.last {
 		return // the refusal has the victims that were protected in the first search
 	}
-	for _, m := range r.finder.hooks.means {
+	for _, m := range r.finder.hooks.evictionPurposes {
 		if p := m.Purpose; r.evictor.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
 			refusal.addProtected(p, false, r.evictor.spared[p])
 		}

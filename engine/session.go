@@ -55,7 +55,7 @@ type Outcome struct {
 	// nanoseconds since 1970. 0 means that time alone changes nothing.
 	NextWake int64
 	// Rankings has one entry for each set that had more jobs than desired.
-	Rankings []Ranking
+	Rankings []RetirementOrder
 }
 
 // Run makes one pass over the pending jobs. Each turn tries to place the minimum of a job
@@ -143,7 +143,7 @@ func (s *Session) tryWoken(out *Outcome) {
 		before := len(out.Decisions)
 		s.decide(job, out)
 		if made := out.Decisions[before:]; len(made) > 0 {
-			b.afterCommit(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
+			b.afterCommit(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictTask }))
 		}
 	}
 	b.close()
@@ -167,7 +167,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	refusal := s.denied.refusalFor(job, s.clerk.decided)
 	if refusal == nil {
 		place := s.placer(stmt)
-		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom, the only adapter, does not read the nearest misses
+		if len(s.Hooks.evictionPurposes) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom, the only adapter, does not read the nearest misses
 			place.aim.deferMissesAt = s.View.Version()
 		}
 		refusal = place.place(job)

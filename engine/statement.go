@@ -305,7 +305,7 @@ func (st *Statement) recordDisplaced() {
 // setLanding sets the node to which an evicted task moves in the decision that evicts it.
 func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	for i := range decisions {
-		if d := &decisions[i]; d.Action == EvictIt && d.Task == landing.Task {
+		if d := &decisions[i]; d.Action == EvictTask && d.Task == landing.Task {
 			d.Landing = landing.Node
 		}
 	}
@@ -314,7 +314,7 @@ func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 // evictionDecision returns the decision for an eviction of the log.
 func (st *Statement) evictionDecision(op *operation) Decision {
 	t := op.task
-	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
+	d := Decision{Action: EvictTask, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
 	if op.worth != nil {
 		d.Score = *op.worth
 	}

@@ -128,9 +128,9 @@ func NotYet(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained
 // unexplained replaces an empty reason of a plugin. It fails the session.
 const unexplained Reason = "?"
 
-// NobodyConsents is the reason for which a victim is not evicted if no hook protects it, but
+// NoPluginAllows is the reason for which a victim is not evicted if no hook protects it, but
 // none allows it either.
-const NobodyConsents Reason = "NobodyConsents"
+const NoPluginAllows Reason = "NobodyConsents"
 
 // answer is the combined verdict of the hooks of a purpose.
 type answer struct {
@@ -169,11 +169,11 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 	}
 	return func(x *Victim) answer {
 		var out answer
-		consent := false
+		allowed := false
 		for _, a := range all {
 			switch got := a.may(x); {
 			case got.allow:
-				consent = true
+				allowed = true
 			case got.reason == "":
 			case got.reason == unexplained:
 				v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
@@ -184,8 +184,8 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 				out = answer{&Spared{a.plugin, got.reason}, true}
 			}
 		}
-		if out.spared == nil && !consent {
-			return answer{spared: &Spared{"engine", NobodyConsents}}
+		if out.spared == nil && !allowed {
+			return answer{spared: &Spared{"engine", NoPluginAllows}}
 		}
 		return out
 	}

@@ -34,11 +34,11 @@ type Weighing struct {
 
 // Option is a node on which room could have been made for a task.
 type Option struct {
-	Task   string   // the name of the task
-	Node   string   // the name of the node
-	Go     []string // the IDs of the tasks that would have been evicted or moved
-	Chosen bool     // the plan uses this node
-	Cost   Cost     // what making room on this node costs
+	Task    string   // the name of the task
+	Node    string   // the name of the node
+	Victims []string // the IDs of the tasks that would have been evicted or moved
+	Chosen  bool     // the plan uses this node
+	Cost    Cost     // what making room on this node costs
 }
 
 // Cost is what a plan takes from other jobs. Plans are compared by the strongest tier that
@@ -145,7 +145,7 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 	}
 	for i := range w.Options { // the plan may have been found by another search than the options
 		o := &w.Options[i]
-		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Go, func(id string) bool { return !leaves[id] })
+		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Victims, func(id string) bool { return !leaves[id] })
 	}
 	for _, q := range queues {
 		for _, s := range r.placer.explainer.standings(q) {

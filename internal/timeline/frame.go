@@ -102,7 +102,7 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 			x.Devices = append(x.Devices, c.Device)
 		}
 		f.Decisions = append(f.Decisions, x)
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			delete(r.told, x.Workload) // why it waits is news again
 		}
 	}

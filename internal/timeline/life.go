@@ -204,7 +204,7 @@ func (r *runner) arrive(f *Frame) error {
 func (r *runner) observe(out *engine.Outcome) {
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
-		if d.Action != engine.EvictIt {
+		if d.Action != engine.EvictTask {
 			continue
 		}
 		// A task that was evicted is in the State until it has left its node.

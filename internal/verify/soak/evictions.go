@@ -28,7 +28,7 @@ func (w *World) checkEvictions(before *moment, out *engine.Outcome) error {
 		switch d := &out.Decisions[i]; d.Action {
 		case engine.Nominate:
 			promised[d.Task] = true
-		case engine.EvictIt:
+		case engine.EvictTask:
 			fallen[d.Task.Job] = true
 		}
 	}
@@ -37,7 +37,7 @@ func (w *World) checkEvictions(before *moment, out *engine.Outcome) error {
 	var gone []*engine.Decision
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
-		if d.Action != engine.EvictIt {
+		if d.Action != engine.EvictTask {
 			continue
 		}
 		w.Evictions++
