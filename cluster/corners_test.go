@@ -326,7 +326,7 @@ func TestTornEnds(t *testing.T) {
 	h.session(e, 90000)
 	h.do(cluster.TaskSeen{Task: w1.Ref()}) // it stopped and is pending again
 	for _, d := range h.session(e, 90001).Decisions {
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			t.Errorf("%v was evicted before its grace ended", d.Task)
 		}
 	}

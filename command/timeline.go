@@ -129,7 +129,7 @@ func frameEvents(f *timeline.Frame) []event {
 	addTasks(left, f.Left)
 	addWorkloads(arrived, f.Arrivals)
 	addTasks(string(engine.Withdrawn), f.Withdrawn)
-	kinds := map[string]engine.EventKind{string(engine.Bind): engine.BoundTo, string(engine.Nominate): engine.NominatedTo, string(engine.EvictIt): engine.Evicted}
+	kinds := map[string]engine.EventKind{string(engine.Bind): engine.BoundTo, string(engine.Nominate): engine.NominatedTo, string(engine.EvictTask): engine.Evicted}
 	for _, d := range f.Decisions {
 		out = append(out, event{Kind: string(kinds[d.Action]), Workload: d.Workload, Task: d.Task, Node: d.Node, For: d.For, Landing: d.Landing, Reason: d.Reason, Message: makesRoom(d.For)})
 	}

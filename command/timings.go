@@ -35,7 +35,7 @@ func threeDigits(nanoseconds int64) string {
 // Plugins of the default profile are left out.
 func (p *program) noteUncalledHooks(e *engine.Engine) {
 	known := standard.Profile()
-	for _, u := range e.Unasked() {
+	for _, u := range e.UncalledHooks() {
 		if !slices.ContainsFunc(known, func(c engine.PluginConfig) bool { return c.Name == u.Plugin }) {
 			fmt.Fprintf(p.stderr, "note: plugin %s: its hook %s is never called: %s\n", u.Plugin, u.Hook, u.Why)
 		}

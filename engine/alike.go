@@ -20,11 +20,11 @@ type setRefusal struct {
 	refusal *Refusal
 }
 
-// told returns the refusal of another replica of the job's set, rewritten for the job.
+// refusalFor returns the refusal of another replica of the job's set, rewritten for the job.
 // It returns nil if the job must be tried.
-func (d *denied) told(job *cluster.Job, decided int) *Refusal {
-	known, told := d.bySet[job.Set.Name]
-	if !told || d.decided != decided || !interchangeable(known.job, job) {
+func (d *denied) refusalFor(job *cluster.Job, decided int) *Refusal {
+	known, found := d.bySet[job.Set.Name]
+	if !found || d.decided != decided || !interchangeable(known.job, job) {
 		return nil
 	}
 	return known.refusal.about(job)

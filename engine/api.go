@@ -44,8 +44,8 @@ func (s *Session) ChargeOf(q *cluster.Queue, tasks []*cluster.Task, resource str
 	return s.accounts.chargeOf(q, tasks, resource)
 }
 
-// ChargeStill is like ChargeOf, and counts only those of the tasks that are not placed.
-func (s *Session) ChargeStill(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
+// ChargeUnplaced is like ChargeOf, and counts only those of the tasks that are not placed.
+func (s *Session) ChargeUnplaced(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	return s.accounts.chargeUnplaced(q, tasks, resource)
 }
 
@@ -90,7 +90,7 @@ func (s *Session) Standings(queue string) []Standing { return s.explainer.standi
 func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Census {
 	may := s.victims.may(p, job, lacks, false)
 	if may == nil {
-		return Census{Barred: true}
+		return Census{NoneAllowed: true}
 	}
 	var out Census
 	seen := map[*cluster.Job]bool{}
@@ -100,9 +100,9 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 		}
 		v := VictimOf(c.task)
 		if a := may(v); a.spared != nil {
-			out.Spared = protect(out.Spared, a.spared, v.Job.ID)
+			out.Protected = protect(out.Protected, a.spared, v.Job.ID)
 		} else {
-			out.May = append(out.May, v)
+			out.Allowed = append(out.Allowed, v)
 		}
 		seen[c.task.Job] = true
 	}
@@ -112,9 +112,9 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 // Census says which victims may be evicted for a job. Each is judged while all others
 // still run, so that a plan of several victims may be judged otherwise.
 type Census struct {
-	Barred bool         // no victim may be evicted for this job
-	May    []*Victim    // at most one for each job, in the order in which they would be evicted
-	Spared []Protection // the jobs that are protected, by plugin and reason
+	NoneAllowed bool         // no victim may be evicted for this job
+	Allowed     []*Victim    // at most one for each job, in the order in which they would be evicted
+	Protected   []Protection // the jobs that are protected, by plugin and reason
 }
 
 // Spares returns which plugin protects the victim, and why. It returns nil if the victim may

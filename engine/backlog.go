@@ -31,28 +31,28 @@ type backlog struct {
 	replica  map[string][]*bucket // by set
 	kinds    []cluster.Device
 
-	shapeIDs    map[*cluster.Shape]uint64
-	lastShapeID uint64
-	keyBuffer   []byte
-	saying      uint64 // the number of refusals so far
+	shapeIDs      map[*cluster.Shape]uint64
+	lastShapeID   uint64
+	keyBuffer     []byte
+	refusalNumber uint64 // the number of refusals so far
 
 	sessions uint64 // the number of sessions so far
 	alarm    int64  // the time for which plugins requested a session; 0 if they requested none
 	alarmDue bool   // that time has come
 
 	// The fields below are used while a session runs.
-	turns       *turns
-	waiting     int      // how many of the lanes in sure have not ended their turn
-	sure        []*lane  // lanes that are in line for another cause than a fresh shape
-	inLine      []*lane  // all lanes that have been in line in this session
-	joining     []*lane  // the lanes that are in line at the beginning; kept to reuse its memory
-	fresh       []*asked // shapes for which a node has got room since the last session
-	since       bitset   // the IDs of the shapes in fresh
-	guardShapes bitset   // a copy of since that the guards of several lanes share; it is never modified
-	marks       bitset   // the IDs of the fresh shapes for which a node still has room
-	live        int      // how many fresh shapes are in marks
-	evicts      bool     // tasks may be evicted in this session
-	seen        uint64   // the version of State as of which fresh was last updated
+	turns           *turns
+	waiting         int      // how many of the lanes in joined have not ended their turn
+	joined          []*lane  // lanes that are in line for another cause than a fresh shape
+	inLine          []*lane  // all lanes that have been in line in this session
+	joining         []*lane  // the lanes that are in line at the beginning; kept to reuse its memory
+	freshShapes     []*asked // shapes for which a node has got room since the last session
+	freshIDs        bitset   // the IDs of the shapes in freshShapes
+	guardShapes     bitset   // a copy of freshIDs that the guards of several lanes share; it is never modified
+	stillFreshIDs   bitset   // the IDs of the fresh shapes for which a node still has room
+	stillFreshCount int      // how many IDs are in stillFreshIDs
+	evicts          bool     // tasks may be evicted in this session
+	seen            uint64   // the version of State as of which freshShapes was last updated
 }
 
 func newBacklog(s cluster.View) *backlog {
@@ -127,7 +127,7 @@ func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 				e.parked = *job.Parked
 			}
 			b.addArrival(e)
-		case e.bucket == nil || e.stand != standOf(job) || e.turn != turnOf(job) || job.SpecVersion() > b.jobs:
+		case e.bucket == nil || e.taskCounts != taskCountsOf(job) || e.turn != turnOf(job) || job.SpecVersion() > b.jobs:
 			b.remove(e)
 			e.turn = turnOf(job)
 			b.addArrival(e)
@@ -141,7 +141,7 @@ func (b *backlog) addArrival(e *waiter) {
 	b.waiters[e.job.Slot()] = e
 	e.lane = b.lane(e.job)
 	e.lane.arrivals, e.inArrivals = append(e.lane.arrivals, e), true
-	b.assure(e.lane)
+	b.joinLine(e.lane)
 }
 
 // again gives the job another turn in this session, for one surplus task.
@@ -165,7 +165,7 @@ func (b *backlog) lane(j *cluster.Job) *lane {
 	l := b.lanes[q.Slot()]
 	if l == nil {
 		l = &lane{backlog: b, buckets: map[string]*bucket{}, byShape: map[*asked][]*bucket{}}
-		l.called.Before = func(x, y *bucket) bool { return b.compareWaiters(x.toTry, y.toTry) < 0 }
+		l.inLine.Before = func(x, y *bucket) bool { return b.compareWaiters(x.toTry, y.toTry) < 0 }
 		l.parked.lane = l
 		l.parked.buckets.Before = func(x, y *bucket) bool { return b.compareWaiters(x.ahead, y.ahead) < 0 }
 		b.lanes[q.Slot()] = l
@@ -174,11 +174,11 @@ func (b *backlog) lane(j *cluster.Job) *lane {
 	return l
 }
 
-// assure puts the lane in line for this session, even if no shape is fresh.
-func (b *backlog) assure(l *lane) {
-	if !l.sure {
-		l.sure = true
-		b.sure = append(b.sure, l)
+// joinLine puts the lane in line for this session, even if no shape is fresh.
+func (b *backlog) joinLine(l *lane) {
+	if !l.joined {
+		l.joined = true
+		b.joined = append(b.joined, l)
 		b.waiting++
 	}
 }
@@ -248,9 +248,9 @@ func (b *backlog) ask(t *cluster.Task) *asked {
 func (b *backlog) dropShape(a *asked) {
 	b.freeIDs = append(b.freeIDs, a.id)
 	delete(b.asked, a.task.Shape)
-	if len(a.fresh) > 0 {
-		a.fresh = nil
-		b.live--
+	if len(a.freshNodes) > 0 {
+		a.freshNodes = nil
+		b.stillFreshCount--
 	}
 }
 
@@ -261,16 +261,16 @@ func (b *backlog) close() {
 	}
 	clear(b.inLine)
 	b.inLine = b.inLine[:0]
-	for _, l := range b.sure {
+	for _, l := range b.joined {
 		l.endSession()
 	}
-	clear(b.sure)
-	b.sure = b.sure[:0]
-	for _, a := range b.fresh {
-		a.fresh = a.fresh[:0]
+	clear(b.joined)
+	b.joined = b.joined[:0]
+	for _, a := range b.freshShapes {
+		a.freshNodes = a.freshNodes[:0]
 	}
-	b.fresh, b.live = b.fresh[:0], 0
-	clear(b.marks)
-	clear(b.since)
-	b.turns.disperse()
+	b.freshShapes, b.stillFreshCount = b.freshShapes[:0], 0
+	clear(b.stillFreshIDs)
+	clear(b.freshIDs)
+	b.turns.clear()
 }

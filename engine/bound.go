@@ -9,10 +9,10 @@ import (
 
 // bound returns a lower bound of the cost of making room for the shape on the node. It
 // returns nil if the shape would not fit even if every possible victim were evicted.
-func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
+func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *heapNode {
 	all, prices := w.scratch[:0], w.prices[:0]
 	for _, t := range n.Tasks {
-		if w.leaver.victims.mayLeave(t, w.want.job) && (w.exits.might == nil || w.exits.might.class(t.Job.Class())) {
+		if w.evictor.victims.mayBeVictim(t, w.want.job) && (w.ways.might == nil || w.ways.might.class(t.Job.Class())) {
 			all = append(all, t)
 		}
 	}
@@ -30,15 +30,15 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 			continue
 		}
 		p := price{here: 1, all: 1}
-		if w.exits.way&moving != 0 && w.leaver.mightMove(t) {
+		if w.ways.way&moving != 0 && w.evictor.mightMove(t) {
 			moves = true
-		} else if v := VictimOf(t); w.exits.way&evicting != 0 && w.leaver.mightBeEvicted(v) {
+		} else if v := VictimOf(t); w.ways.way&evicting != 0 && w.evictor.mightBeEvicted(v) {
 			if p.all, p.freed = len(v.Tasks), freed(v.Tasks); v.Whole {
 				p.whole = v.Job
 			}
-			if w.leaver.victims.priced() {
-				if p.cost = w.leaver.victims.costOfTask(t); v.Whole {
-					p.cost = w.leaver.victims.costOfTasks(v.Tasks)
+			if w.evictor.victims.priced() {
+				if p.cost = w.evictor.victims.costOfTask(t); v.Whole {
+					p.cost = w.evictor.victims.costOfTasks(v.Tasks)
 				}
 			}
 		} else {
@@ -55,16 +55,16 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 			return nil
 		}
 	}
-	e := &entryPlan{slot: n.Slot()}
+	e := &heapNode{slot: n.Slot()}
 	if moves { // a plan may consist of moves alone
 		e.cost = noCost()
-		if e.cost.moved.tasks = 1; w.exits.way == moving {
+		if e.cost.moved.tasks = 1; w.ways.way == moving {
 			e.cost.moved.tasks = int32(count)
 		}
 		return e
 	}
 	e.cost = w.cheapestOf(leaving, count)
-	if w.leaver.victims.priced() {
+	if w.evictor.victims.priced() {
 		e.cost.victims = leastTotal(prices, count, func(p *price) int64 { return p.cost })
 	}
 	e.cost.tasks = int32(leastTotal(prices, count, func(p *price) int64 { return int64(p.all) }))

@@ -14,10 +14,10 @@ import (
 // in the same session, and may be evicted in the next.
 func TestBoundTaskIsNoVictimInItsSession(t *testing.T) {
 	evicts := &policy{name: "Evicts", open: func(s *engine.Session) {
-		s.Hooks.AddMeans(engine.Preempt, "Preempted")
+		s.Hooks.AddEvictionPurpose(engine.Preempt, "Preempted")
 	}}
 	state := enginetest.State(enginetest.Node("n").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("first").Devices(1).Preemptible(), enginetest.Job("second").Devices(1))
-	e := enginetest.Engine(fit(), enginetest.Consent(), evicts)
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), evicts)
 	for _, want := range [][]string{{"Bind job/first/worker-0"}, {"Evict job/first/worker-0", "Nominate job/second/worker-0"}} {
 		var got []string
 		for _, d := range run(t, e, state).Decisions {

@@ -11,24 +11,24 @@ import (
 // waiter is a pending job in the backlog.
 type waiter struct {
 	turn
-	lane       *lane
-	bucket     *bucket        // nil if the job is not parked and is to be tried
-	inArrivals bool           // it is among the arrivals of its lane
-	stand      stand          // of the job's tasks, when it was refused
-	parked     cluster.Parked // its back-off while it is in no bucket; a bucket has its own
-	refusal    *Refusal
-	said       uint64 // the number of the refusal, by backlog.saying
+	lane          *lane
+	bucket        *bucket        // nil if the job is not parked and is to be tried
+	inArrivals    bool           // it is among the arrivals of its lane
+	taskCounts    taskCounts     // of the job's tasks, when it was refused
+	parked        cluster.Parked // its back-off while it is in no bucket; a bucket has its own
+	refusal       *Refusal
+	refusalNumber uint64 // the number of the refusal, by backlog.refusalNumber
 }
 
-// stand counts the tasks of a job by what has become of them. If it changes, the job must be
+// taskCounts counts the tasks of a job by what has become of them. If it changes, the job must be
 // tried again: it may now take other alternatives or domains.
-type stand struct {
+type taskCounts struct {
 	chosen, placed, pending, ended int
 	which                          uint64 // a hash of which tasks are pending, since they may request other shapes
 }
 
-func standOf(j *cluster.Job) stand {
-	out := stand{chosen: j.Chosen, placed: j.Placed(), ended: j.Ended()}
+func taskCountsOf(j *cluster.Job) taskCounts {
+	out := taskCounts{chosen: j.Chosen, placed: j.Placed(), ended: j.Ended()}
 	for i, t := range j.Tasks() {
 		if t.Status == cluster.Pending {
 			out.pending++
@@ -48,21 +48,21 @@ type bucket struct {
 	parked cluster.Parked
 	timer  int // its index among the timers; -1 if it has none
 
-	refusal   *Refusal // of the job that was last tried because something changed
-	said      uint64
-	version   uint64        // the version of State when a job was last refused
-	home      cluster.Key   // the node group of the jobs' set; zero if it has none
-	asks      []*asked      // the shapes of its tasks
-	blockers  []string      // queues that prevented the placement, by their limit or share
-	permanent bool          // the refusal is permanent
-	before    bool          // a PreFilter rejected the job before any node was considered
-	loose     bool          // any change of a node may help
-	wakes     Wake          // what else may help, by the hints of plugins
-	known     knownVersions // when a job was last refused
-	recheck   bool          // a PreFilter rejected the job since, so that nodes that changed meanwhile must be checked as well
+	refusal       *Refusal // of the job that was last tried because something changed
+	refusalNumber uint64
+	version       uint64        // the version of State when a job was last refused
+	home          cluster.Key   // the node group of the jobs' set; zero if it has none
+	asks          []*asked      // the shapes of its tasks
+	blockers      []string      // queues that prevented the placement, by their limit or share
+	permanent     bool          // the refusal is permanent
+	before        bool          // a PreFilter rejected the job before any node was considered
+	examineAlways bool          // any change of a node may help
+	wakes         Wake          // what else may help, by the hints of plugins
+	known         knownVersions // when a job was last refused
+	recheck       bool          // a PreFilter rejected the job since, so that nodes that changed meanwhile must be checked as well
 
 	toTry  *waiter // the job to be tried, while inLine is set
-	inLine bool    // it is in the heap lane.called
+	inLine bool    // it is in the heap lane.inLine
 	forced bool    // toTry is tried even if no node has room for it
 	ahead  *waiter // while it is in the parkedHeap: its first job that has not had its turn
 	passed moment  // when one of its jobs last had its turn
@@ -91,17 +91,17 @@ func (k *bucket) wokenByHint(b *backlog) bool {
 
 // asked is a shape that parked jobs request.
 type asked struct {
-	id        int           // the shape's index in bitsets
-	task      *cluster.Task // a copy of one task of the shape
-	buckets   int           // how many buckets request the shape
-	permanent int           // how many of these were refused permanently; they also wake for a node that may have room later
-	fresh     []int         // the slots of nodes that have got room for the shape since the last session
+	id         int           // the shape's index in bitsets
+	task       *cluster.Task // a copy of one task of the shape
+	buckets    int           // how many buckets request the shape
+	permanent  int           // how many of these were refused permanently; they also wake for a node that may have room later
+	freshNodes []int         // the slots of nodes that have got room for the shape since the last session
 }
 
-// kinship encodes everything that a decision about the job depends on. Jobs with equal
+// bucketKey encodes everything that a decision about the job depends on. Jobs with equal
 // results are interchangeable. A job that cannot be interchangeable with another gets a
 // result of its own, made of its ID.
-func (b *backlog) kinship(j *cluster.Job) string {
+func (b *backlog) bucketKey(j *cluster.Job) string {
 	k := b.keyBuffer[:0]
 	if j.Chosen >= 0 || j.PreemptionDelay > 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, hasSubgroupsOrTopology) {
 		return "=" + j.ID

@@ -95,7 +95,7 @@ func TestChoiceRefusedAsOne(t *testing.T) {
 			[]enginetest.Part{enginetest.Job("x").Devices(1).On("big-1")}, []form{{mid, 1}, {big, 1}},
 			engine.GroupInUse, false, map[cluster.Key]engine.Reason{mid: "TooFew", big: ""},
 		},
-		"one is gone": {nil, []form{{mid, 1}, {lost, 1}}, engine.GroupGone, false, map[cluster.Key]engine.Reason{mid: "TooFew", lost: engine.GroupGone}},
+		"one is gone": {nil, []form{{mid, 1}, {lost, 1}}, engine.GroupMissing, false, map[cluster.Key]engine.Reason{mid: "TooFew", lost: engine.GroupMissing}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestReplicasOfARemovedGroup(t *testing.T) {
 		return out
 	}
 	r := ask().Refusals[0]
-	if r.Reason != engine.GroupGone || r.Permanent || len(r.Attempts[0].Groups) != 1 {
+	if r.Reason != engine.GroupMissing || r.Permanent || len(r.Attempts[0].Groups) != 1 {
 		t.Errorf("%+v", r)
 	}
 	apply(t, s, nodePut(enginetest.Node("old").GPUs(8, "V100", "16Gi")))
@@ -186,11 +186,11 @@ func TestRoomIsMadeForAllReplicas(t *testing.T) {
 	for _, name := range []string{"m-0", "m-1"} {
 		replica(s, name, set, 2, form{big, 1}, form{mid, 1}, form{lost, 1})
 	}
-	e := enginetest.Engine(fit(), nodesEnough(), roomMaker(engine.Preempt), enginetest.Consent())
+	e := enginetest.Engine(fit(), nodesEnough(), roomMaker(engine.Preempt), enginetest.AllowAllVictims())
 	out := run(t, e, s)
 	gone := map[string]string{}
 	for _, d := range out.Decisions {
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			gone[d.Task.ID()] = d.For
 		}
 	}

@@ -16,13 +16,13 @@ const maxOpened = 64
 // with moves, or if the scope is limited, all nodes are added at once.
 func (h *nodeHeap) enter(w *nodewise) {
 	var classes []cluster.Class
-	w.exits.might.visit(w.view.Classes(), func(c cluster.Class) bool {
+	w.ways.might.visit(w.view.Classes(), func(c cluster.Class) bool {
 		classes = append(classes, c)
 		return true
 	})
-	entries := make([]entryPlan, len(classes))
+	entries := make([]heapNode, len(classes))
 	for i := range classes {
-		if w.exits.way&moving != 0 || h.in != nil {
+		if w.ways.way&moving != 0 || h.in != nil {
 			h.addAllNodes(w, classes[i])
 		} else if e := &entries[i]; h.representRest(w, e, &classes[i]) {
 			h.entries.Append(e)
@@ -33,7 +33,7 @@ func (h *nodeHeap) enter(w *nodewise) {
 
 // open adds the next node of the entry's class to the heap, with a bound that is computed
 // from the tasks on the node.
-func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *entryPlan, ask verdict) {
+func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) {
 	if e.opened++; e.opened > maxOpened {
 		h.addAllNodes(w, *e.class)
 		return
@@ -48,7 +48,7 @@ func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *entryPlan, ask verdict)
 
 // representRest makes the entry represent the nodes of the class that are not in the heap.
 // It reports whether there are any.
-func (h *nodeHeap) representRest(w *nodewise, e *entryPlan, c *cluster.Class) bool {
+func (h *nodeHeap) representRest(w *nodewise, e *heapNode, c *cluster.Class) bool {
 	slot, least, found := w.view.Classes().Newest(*c, h.seen)
 	if found {
 		e.slot, e.class, e.cost = slot, c, h.leastCost(w, *c, &least)
@@ -74,13 +74,13 @@ func (h *nodeHeap) leastCost(w *nodewise, c cluster.Class, k *cluster.OnNode) co
 
 // addAllNodes adds all nodes of the class to the heap.
 func (h *nodeHeap) addAllNodes(w *nodewise, c cluster.Class) {
-	var fresh []entryPlan
+	var fresh []heapNode
 	w.view.Classes().Nodes(c, func(slot int, k cluster.OnNode) {
 		if n := w.view.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
 			return
 		}
 		bound := noCost() // a plan may consist of moves alone
-		if bound.moved.tasks = 1; w.exits.way&moving == 0 {
+		if bound.moved.tasks = 1; w.ways.way&moving == 0 {
 			bound = h.leastCost(w, c, &k)
 		}
 		if e, seen := h.current[slot]; seen {
@@ -89,7 +89,7 @@ func (h *nodeHeap) addAllNodes(w *nodewise, c cluster.Class) {
 			}
 			bound.lower(&e.cost)
 		}
-		fresh = append(fresh, entryPlan{slot: slot, rough: true, cost: bound})
+		fresh = append(fresh, heapNode{slot: slot, rough: true, cost: bound})
 	})
 	for i := range fresh {
 		h.current[fresh[i].slot] = &fresh[i]
@@ -116,10 +116,10 @@ func (c *cost) lower(o *cost) {
 // check fails the session if a node has victims and is neither in the heap nor represented
 // by a class. Twin sessions use it to check the NarrowVictims and NarrowQueues hooks.
 func (h *nodeHeap) check(w *nodewise, t *cluster.Task, ask verdict) {
-	every, any := *w, *w.exits
-	every.exits, any.might = &any, nil // the hooks are called for every task
+	every, any := *w, *w.ways
+	every.ways, any.might = &any, nil // the hooks are called for every task
 	w.view.Recent().Nodes(0, func(slot int) {
-		if h.bound(&every, t, slot, ask) != nil && !slices.ContainsFunc(h.entries.Items, func(e *entryPlan) bool {
+		if h.bound(&every, t, slot, ask) != nil && !slices.ContainsFunc(h.entries.Items, func(e *heapNode) bool {
 			return e.slot == slot || e.class != nil && w.view.Classes().RunOn(*e.class, slot)
 		}) {
 			w.fault.fail("engine", "node %s has room for task %s if other tasks are evicted, and NarrowVictims or NarrowQueues excluded the classes of all of them", w.view.At(slot).Name, t.ID)

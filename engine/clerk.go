@@ -47,9 +47,9 @@ func (c *clerk) record(r Record) {
 	*c.lastEvents = len(c.events)
 }
 
-// tell updates the accounts and calls the Reservers and event handlers, after the task was
+// announce updates the accounts and calls the Reservers and event handlers, after the task was
 // allocated or deallocated on the node. Undo says that the change undoes an earlier one.
-func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
+func (c *clerk) announce(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
 	if kind == Allocated {
 		c.accounts.adjustUnplaced(t, -1)
 	} else {
@@ -77,8 +77,8 @@ func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool
 	}
 }
 
-// settleIn records that the task was bound in this session, so that it is not evicted in it.
-func (c *clerk) settleIn(t *cluster.Task) {
+// noteBound records that the task was bound in this session, so that it is not evicted in it.
+func (c *clerk) noteBound(t *cluster.Task) {
 	if c.bound == nil {
 		c.bound = map[*cluster.Task]bool{}
 	}

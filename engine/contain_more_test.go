@@ -132,7 +132,7 @@ func TestPanicInUnreserve(t *testing.T) {
 		}})
 	}}
 	state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("low").Devices(1).Gang(2).Preemptible().On("a", "a"), enginetest.Job("high").Devices(1).Gang(2).Priority(9))
-	e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), preempting(), p)
+	e := enginetest.Engine(enginetest.Fit(), enginetest.AllowAllVictims(), preempting(), p)
 	if out, err := e.Open(state, engine.Options{Now: 1, Hold: 10}).Run(); err != nil || len(out.Decisions) != 4 {
 		t.Fatalf("%v %+v", err, out.Decisions)
 	}

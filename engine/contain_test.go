@@ -139,7 +139,7 @@ func TestRejectionsHaveReasons(t *testing.T) {
 			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 				return func(*engine.Victim) engine.Verdict { return engine.Protect("") }
 			})
-			s.Hooks.AddMeans(engine.Preempt, "Preempted")
+			s.Hooks.AddEvictionPurpose(engine.Preempt, "Preempted")
 		},
 	}
 	for name, open := range tests {

@@ -41,10 +41,10 @@ func (c *contender) elected() *contender {
 // bid returns the bid of a leaf: its queue with the first job of its line.
 func (c *contender) bid() Bid { return Bid{c.queue, c.first} }
 
-// stand compares the contender with the best of its siblings so far, and replaces that one
+// compareWithSiblings compares the contender with the best of its siblings so far, and replaces that one
 // if the contender comes first. If it is the first of its siblings, its parent is added to
 // inner, which lists queues by their depth.
-func (t *turns) stand(c *contender, inner [][]*contender) [][]*contender {
+func (t *turns) compareWithSiblings(c *contender, inner [][]*contender) [][]*contender {
 	up := c.above
 	if up.best == nil && up.depth >= 0 {
 		inner[up.depth] = append(inner[up.depth], up)

@@ -127,10 +127,10 @@ func TestTwinNamesTheFilter(t *testing.T) {
 // are the same as without timings.
 func TestTimings(t *testing.T) {
 	run := func(m *engine.Timings) []engine.Decision {
-		e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), &policy{name: "Odd", open: func(s *engine.Session) {
+		e := enginetest.Engine(enginetest.Fit(), enginetest.AllowAllVictims(), &policy{name: "Odd", open: func(s *engine.Session) {
 			s.Hooks.AddTaskScore(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) float64 { return 7 })
 			s.Hooks.AddSweep(func(*engine.Statement) {})
-			s.Hooks.AddMeans(engine.Preempt, "Preempted")
+			s.Hooks.AddEvictionPurpose(engine.Preempt, "Preempted")
 			s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) {}})
 		}})
 		state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("low").Devices(2).Preemptible().On("a"), enginetest.Job("high").Devices(2).Priority(9))
@@ -152,15 +152,15 @@ func TestTimings(t *testing.T) {
 			t.Errorf("%+v: each call takes at least 5 ns of that clock", x)
 		}
 	}
-	for _, want := range []string{"Fit OnSessionOpen", "Fit AddShapeFilter", "Consent AddPreemptable", "Odd AddTaskScore", "Odd AddSweep", "Odd AddEventHandler"} {
+	for _, want := range []string{"Fit OnSessionOpen", "Fit AddShapeFilter", "AllowAllVictims AddPreemptable", "Odd AddTaskScore", "Odd AddSweep", "Odd AddEventHandler"} {
 		if got[want].Calls == 0 {
 			t.Errorf("%s is not measured: %v", want, got)
 		}
 	}
 }
 
-// TestUnasked: hooks about victims are listed if no plugin of the profile evicts any.
-func TestUnasked(t *testing.T) {
+// TestUncalledHooks: hooks about victims are listed if no plugin of the profile evicts any.
+func TestUncalledHooks(t *testing.T) {
 	say := &policy{name: "Say", open: func(s *engine.Session) {
 		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
 		s.Hooks.AddSurplus(func(*cluster.Job, []*cluster.Task) bool { return true })
@@ -168,7 +168,7 @@ func TestUnasked(t *testing.T) {
 	hooks := func(plugins ...engine.Plugin) (out []string) {
 		e := enginetest.Engine(plugins...)
 		e.Open(enginetest.State(), engine.Options{})
-		for _, u := range e.Unasked() {
+		for _, u := range e.UncalledHooks() {
 			out = append(out, u.Plugin+" "+u.Hook)
 		}
 		return out
@@ -176,9 +176,13 @@ func TestUnasked(t *testing.T) {
 	if got := hooks(say); !slices.Equal(got, []string{"Say AddReclaimable", "Say AddSurplus"}) {
 		t.Errorf("alone: %q", got)
 	}
-	means := &policy{name: "Means", open: func(s *engine.Session) { s.Hooks.AddMeans(engine.Reclaim, "Reclaimed") }}
-	if got := hooks(say, means); got != nil {
+	reclaims := &policy{name: "Reclaims", open: func(s *engine.Session) { s.Hooks.AddEvictionPurpose(engine.Reclaim, "Reclaimed") }}
+	if got := hooks(say, reclaims); got != nil {
 		t.Errorf("beside a plugin that reclaims: %q", got)
+	}
+	formerName := &policy{name: "FormerName", open: func(s *engine.Session) { s.Hooks.AddMeans(engine.Reclaim, "Reclaimed") }}
+	if got := hooks(say, formerName); got != nil {
+		t.Errorf("beside a plugin that reclaims by the former name of the hook: %q", got)
 	}
 	adapter := &policy{name: "Adapter", open: func(s *engine.Session) {
 		s.Hooks.AddAdapter(func(_ *engine.Statement, _ *cluster.Job, r *engine.Refusal) *engine.Refusal { return r })
@@ -202,7 +206,7 @@ func TestMisuse(t *testing.T) {
 		"plugin Wrong: AddFrozenOrder: the last comparison of queues is not an AddSiblingOrder of this plugin; ": func(s *engine.Session) { s.Hooks.AddFrozenOrder(nil) },
 		"plugin Wrong: AddQueueOrder: the function is nil; register a function":                                  func(s *engine.Session) { s.Hooks.AddQueueOrder(nil) },
 		"plugin Wrong: AddLastResort: the field Victims is nil; ":                                                func(s *engine.Session) { s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{}) },
-		"plugin Wrong: AddMeans: there is no purpose 9":                                                          func(s *engine.Session) { s.Hooks.AddMeans(engine.Purpose(9), "X") },
+		"plugin Wrong: AddEvictionPurpose: there is no purpose 9":                                                func(s *engine.Session) { s.Hooks.AddEvictionPurpose(engine.Purpose(9), "X") },
 	}
 	for want, open := range tests {
 		_, err := enginetest.Engine(&policy{name: "Wrong", open: open}).Open(enginetest.State(), engine.Options{}).Run()

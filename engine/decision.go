@@ -7,15 +7,15 @@ type Action string
 
 // The actions.
 const (
-	Bind     Action = "Bind"     // start the task on the node
-	Nominate Action = "Nominate" // reserve room for the task, which other tasks are still releasing
-	EvictIt  Action = "Evict"    // stop the task, so that it releases its room
+	Bind      Action = "Bind"     // start the task on the node
+	Nominate  Action = "Nominate" // reserve room for the task, which other tasks are still releasing
+	EvictTask Action = "Evict"    // stop the task, so that it releases its room
 )
 
 // Decision is one decision about a task. It holds names and copies and no pointers into
 // State, so that it does not change when State does.
 type Decision struct {
-	Action      Action          // Bind, Nominate or EvictIt
+	Action      Action          // Bind, Nominate or EvictTask
 	Task        cluster.TaskRef // the task
 	Node        string          // the node on which it is placed, or from which it is evicted
 	Claims      []cluster.Claim // what the task holds of the node's devices
@@ -40,7 +40,7 @@ type Decision struct {
 type Score struct {
 	Total  int64 // the weighted sum in thousandths of a point
 	Weight int64 // the sum of the weights in Total
-	Parts  []Part
+	Parts  []ScorePart
 }
 
 // Mean is the weighted mean of the parts, 0 to 100.
@@ -52,8 +52,8 @@ func (s Score) Mean() float64 {
 	return float64((s.Total+s.Weight/2)/s.Weight) / 1000
 }
 
-// Part is the score of one plugin.
-type Part struct {
+// ScorePart is the score of one plugin.
+type ScorePart struct {
 	Plugin string
 	Score  float64 // 0 to 100, before it is multiplied with the weight
 	Weight int64   // the plugin's weight in the profile

@@ -20,7 +20,7 @@ const maxElections = 16
 
 // elects reports whether the next job is found by an election. A single queue needs none.
 func (t *turns) elects() bool {
-	return t.flat && !t.piled && t.elections < maxElections && len(t.leaves) > 1
+	return t.flat && !t.inHeaps && t.elections < maxElections && len(t.leaves) > 1
 }
 
 // mayElect reports whether elections may be used: the hooks must be able to compare frozen
@@ -81,7 +81,7 @@ func (t *turns) findElected() (first *contender, highest *cluster.Job) {
 // if the lane has no goal, or if one of its bids is above the lowest that another queue has.
 // All jobs of a bucket have equal bids, so only the first of each is compared.
 func (l *lane) highestBid(least func(Bid) int) *waiter {
-	l.callFresh()
+	l.putFreshInLine()
 	goal := l.firstToTry()
 	if goal == nil {
 		return nil
@@ -113,9 +113,9 @@ func (l *lane) highestBid(least func(Bid) int) *waiter {
 // too high in a later election, that election skips the lane without computing its highest
 // bid.
 func (l *lane) setGuard(e *waiter) {
-	if b := l.backlog; l.cursor.job == nil && !l.sure && (b.evicts || slices.Equal(b.marks, b.since)) {
-		if !slices.Equal(b.guardShapes, b.since) {
-			b.guardShapes = slices.Clone(b.since)
+	if b := l.backlog; l.cursor.job == nil && !l.joined && (b.evicts || slices.Equal(b.stillFreshIDs, b.freshIDs)) {
+		if !slices.Equal(b.guardShapes, b.freshIDs) {
+			b.guardShapes = slices.Clone(b.freshIDs)
 		}
 		l.guard, l.guardShapes = e.job, b.guardShapes // most lanes share one copy
 	}
@@ -124,7 +124,7 @@ func (l *lane) setGuard(e *waiter) {
 // guardHolds reports whether the guard is still the goal of the lane or comes before it.
 // That is so while the same shapes are fresh and the first jobs of the buckets are the same.
 func (l *lane) guardHolds() bool {
-	return l.guard != nil && l.cursor.job == nil && !l.sure && slices.Equal(l.guardShapes, l.backlog.since)
+	return l.guard != nil && l.cursor.job == nil && !l.joined && slices.Equal(l.guardShapes, l.backlog.freshIDs)
 }
 
 // firstBefore returns the first job of the bucket that has not had its turn, if its turn is
@@ -163,11 +163,11 @@ func (t *turns) hadTurn(c *contender, job *cluster.Job) bool {
 
 // advance gives their turns to the jobs of the lane that come before an elected lane.
 func (l *lane) advance(t *turns, c *contender) {
-	l.callFresh()
+	l.putFreshInLine()
 	goal := l.firstToTry()
 	if goal == nil {
 		l.endTurn()
-		t.leave(c)
+		t.removeQueue(c)
 		return
 	}
 	next := goal

@@ -15,8 +15,8 @@ type Engine struct {
 	swept    swept
 	events   int // how many events the last session with any had
 	// observers holds the hooks that the last session registered.
-	observers []hook[Observer]
-	unasked   []Unasked
+	observers     []hook[Observer]
+	uncalledHooks []UncalledHook
 }
 
 // swept says up to which version of jobs the gangs that run below their minimum were marked.
@@ -35,8 +35,9 @@ func New(r *Registry, p Profile) (*Engine, error) {
 	return &Engine{registry: r, profile: p, plugins: plugins, index: newIndex()}, nil
 }
 
-// Unasked returns the hooks of the last session that are never called; see Hooks.Unasked.
-func (e *Engine) Unasked() []Unasked { return e.unasked }
+// UncalledHooks returns the hooks of the last session that are never called; see
+// Hooks.UncalledHooks.
+func (e *Engine) UncalledHooks() []UncalledHook { return e.uncalledHooks }
 
 // Another builds a new engine of the same profile, for use with another State. It remembers
 // nothing.
@@ -84,7 +85,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
 	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events}
 	s.order = &order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
-	s.promises = promises{clerk: s.clerk, hold: o.Hold}
+	s.reservations = reservations{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
 	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &nodeHeaps{}
@@ -94,7 +95,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 		o.Timings.measure(s.Hooks)
 	}
 	e.index.open(view, s.Hooks, s.fault, o.Search == Twin)
-	e.observers, e.unasked = s.Hooks.observers, s.Hooks.Unasked()
+	e.observers, e.uncalledHooks = s.Hooks.observers, s.Hooks.UncalledHooks()
 	return s
 }
 

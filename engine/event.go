@@ -44,7 +44,7 @@ func (a Action) event() EventKind {
 	switch a {
 	case Nominate:
 		return NominatedTo
-	case EvictIt:
+	case EvictTask:
 		return Evicted
 	}
 	return BoundTo

@@ -10,7 +10,7 @@ import (
 // everyPlan compares all possible plans, if the cluster is small enough for that.
 type everyPlan struct {
 	planning
-	exits *exits
+	ways *evictionWays
 }
 
 // few returns the possible victims, if they and the nodes are so few that all plans can be
@@ -21,17 +21,17 @@ func (a *everyPlan) few() []rival {
 	if !small(a.view) {
 		return nil
 	}
-	line := a.leaver.victims.rivals(a.want.job, maxUnsure, nil)
+	line := a.evictor.victims.rivals(a.want.job, maxUnsure, nil)
 	if line == nil {
-		line = a.leaver.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.isRelevant(t.Job) && a.exits.leavable(t) })
+		line = a.evictor.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.isRelevant(t.Job) && a.ways.isRemovable(t) })
 	}
 	if len(line) == 0 {
 		return nil
 	}
 	for i := range line {
 		c := &line[i]
-		c.evicts = a.exits.way&evicting != 0 && (a.leaver.allows(VictimOf(c.task), Reclaim) || a.leaver.mightLeave(c.task)) // allows is called first because it records which plugin protects the victim now
-		c.moves = a.exits.way&moving != 0 && a.leaver.mightMove(c.task)
+		c.evicts = a.ways.way&evicting != 0 && (a.evictor.allows(VictimOf(c.task), Reclaim) || a.evictor.taskMightBeEvicted(c.task)) // allows is called first because it records which plugin protects the victim now
+		c.moves = a.ways.way&moving != 0 && a.evictor.mightMove(c.task)
 	}
 	return line
 }
@@ -96,12 +96,12 @@ func (a *everyPlan) rivalSets(all []rival, p Purpose) []rivalSet {
 	lacks := a.accounts.devicesLacking(a.want.lacks)
 	near := a.nearMask(all)
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
-		if mask&^may != 0 || a.exits.way == moving && mask&near == 0 {
+		if mask&^may != 0 || a.ways.way == moving && mask&near == 0 {
 			continue
 		}
 		s := rivalSet{mask, noCost()}
 		for m := mask; m != 0; m &= m - 1 {
-			a.leaver.victims.add(&s.cost, all[bits.TrailingZeros32(m)].task, p)
+			a.evictor.victims.add(&s.cost, all[bits.TrailingZeros32(m)].task, p)
 		}
 		for _, job := range whole {
 			if mask&job == job {
@@ -133,11 +133,11 @@ func (a *everyPlan) nearMask(all []rival) uint32 {
 // costs less than the plan that is known already, it returns that one.
 func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *room) ([]*Victim, cost) {
 	p := Reclaim
-	if a.exits.way == moving {
+	if a.ways.way == moving {
 		p = Move
 	}
 	var movers []rivalSet
-	if a.exits.way == evicting|moving {
+	if a.ways.way == evicting|moving {
 		if before.plan != nil && (known == nil || before.cost.compare(&spent) < 0) {
 			known, spent = before.plan, before.cost
 		}
@@ -158,7 +158,7 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 			continue
 		}
 		var c cost
-		if a.exits.way == evicting|moving {
+		if a.ways.way == evicting|moving {
 			plan, c = a.withMovers(plan, s, movers, all)
 		} else {
 			plan, c = a.trial.tried(plan)
@@ -202,12 +202,12 @@ func (a *everyPlan) withMovers(plan []*Victim, evicts rivalSet, sets []rivalSet,
 func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
 	mark := a.stmt.Checkpoint()
 	defer a.stmt.Rollback(mark)
-	if !a.leaver.leaveInOrder(plan) {
+	if !a.evictor.evictInOrder(plan) {
 		return false
 	}
 	for i := range all {
 		if c := &all[i]; c.moves && c.task.Runs() {
-			if err := a.stmt.evictFor(a.want.job, mover(c.task), a.leaver.reasons[Move]); err != nil {
+			if err := a.stmt.evictFor(a.want.job, mover(c.task), a.evictor.reasons[Move]); err != nil {
 				a.fault.fail("engine", "making room: %v", err)
 				return false
 			}
@@ -238,7 +238,7 @@ func (a *everyPlan) victimsInOrder(leaving []*cluster.Task, p Purpose) []*Victim
 			if slices.ContainsFunc(v.Tasks, func(o *cluster.Task) bool { return !slices.Contains(leaving, o) }) {
 				return nil
 			}
-			if a.leaver.leave(v) {
+			if a.evictor.evict(v) {
 				plan = append(plan, v)
 				progress = true
 			}

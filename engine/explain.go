@@ -51,7 +51,7 @@ func (e *explainer) summarize(t *cluster.Task, in *scope, byScan bool, later uin
 
 // compareTwin fails the session if index and scan explain a refusal differently.
 func (e *explainer) compareTwin(index, scan *Attempt) {
-	if (!slices.Equal(index.Counts, scan.Counts) || !index.untold && !slices.Equal(index.Nearest, scan.Nearest)) && !e.finder.blame(index.Task.Shape) {
+	if (!slices.Equal(index.Counts, scan.Counts) || !index.nearestDeferred && !slices.Equal(index.Nearest, scan.Nearest)) && !e.finder.findUnstableHook(index.Task.Shape) {
 		e.finder.fault.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
 			index.Task.ID(), index.Counts, index.Nearest, scan.Counts, scan.Nearest)
 	}
@@ -71,7 +71,7 @@ type misses struct {
 func (e *explainer) explainIndex(a *Attempt, t *cluster.Task, later uint64) {
 	m := e.missesOf(t.Shape)
 	if a.Counts = m.counts; later > 0 && later == m.version {
-		a.untold = true
+		a.nearestDeferred = true
 		return
 	}
 	a.Nearest = e.nearest(m, t.Shape)
@@ -82,11 +82,11 @@ func (e *explainer) explainIndex(a *Attempt, t *cluster.Task, later uint64) {
 func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
-		if !a.untold {
+		if !a.nearestDeferred {
 			continue
 		}
 		shape := a.Task.Shape
-		a.untold, a.Nearest = false, e.nearest(e.missesOf(shape), shape)
+		a.nearestDeferred, a.Nearest = false, e.nearest(e.missesOf(shape), shape)
 		if e.finder.search == Twin {
 			e.compareTwin(a, e.summarize(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
 		}

@@ -34,7 +34,7 @@ func (f *finder) best(t *cluster.Task, in *scope) *cluster.Node {
 		return f.scan(t, in)
 	case Twin:
 		fast, slow := f.walkRanking(t, in), f.scan(t, in)
-		if fast != slow && f.fault.err == nil && !f.blame(t.Shape) {
+		if fast != slow && f.fault.err == nil && !f.findUnstableHook(t.Shape) {
 			f.fault.fail("engine", "the index chose %s for task %s, the scan %s", nameOf(fast), t.ID, nameOf(slow))
 		}
 		return fast
@@ -156,7 +156,7 @@ func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluste
 
 // score computes the score of the node again with all its parts, for the decision.
 func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
-	out := Score{Parts: make([]Part, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
+	out := Score{Parts: make([]ScorePart, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
 	for _, h := range f.hooks.shapeScores {
 		if !h.isBound && (h.shapes == nil || h.shapes(t.Shape)) {
 			out.add(f.fault, h.plugin, h.weight, h.fn(t.Shape, n))

@@ -25,8 +25,8 @@ type gang struct {
 	wanted, excluded []bool // subgroups that make up the minimum, and subgroups that must not; nil means all, and none
 	free             bool   // any choice of subgroups may make up the minimum
 
-	job  part
-	subs []part // by subgroup; only those with a topology of their own are used
+	job  placementPart
+	subs []placementPart // by subgroup; only those with a topology of their own are used
 
 	failed []*Attempt
 	alone  *Attempt // the attempt that only tasks of the gang itself prevented; nil if there is none
@@ -35,22 +35,22 @@ type gang struct {
 	unsure bool     // the exact search did not cover all arrangements
 }
 
-// part is the tasks of a job or subgroup that share a topology.
-type part struct {
-	trail []*scope // the scopes in which its tasks are placed, tried in order; nil if they are not chosen yet
-	full  []exhausted
+// placementPart is the tasks of a job or subgroup that share a topology.
+type placementPart struct {
+	scopeList []*scope // the scopes in which its tasks are placed, tried in order; nil if they are not chosen yet
+	full      []exhausted
 }
 
-// exhausted says how many scopes at the beginning of a trail have no room for the shape, so
+// exhausted says how many scopes at the beginning of a scopeList have no room for the shape, so
 // that further tasks of the shape are not tried there.
 type exhausted struct {
 	shape  *cluster.Shape
 	scopes int
 }
 
-// firstOpen returns the index of the first scope of the trail that may have room for the
+// firstOpen returns the index of the first scope of the list that may have room for the
 // shape.
-func (p *part) firstOpen(shape *cluster.Shape) int {
+func (p *placementPart) firstOpen(shape *cluster.Shape) int {
 	for i := range p.full {
 		if p.full[i].shape == shape {
 			return p.full[i].scopes
@@ -59,8 +59,8 @@ func (p *part) firstOpen(shape *cluster.Shape) int {
 	return 0
 }
 
-// markExhausted records that the first scopes of the trail have no room for the shape.
-func (p *part) markExhausted(shape *cluster.Shape, scopes int) {
+// markExhausted records that the first scopes of the list have no room for the shape.
+func (p *placementPart) markExhausted(shape *cluster.Shape, scopes int) {
 	for i := range p.full {
 		if p.full[i].shape == shape {
 			p.full[i].scopes = scopes
@@ -75,7 +75,7 @@ func (p *part) markExhausted(shape *cluster.Shape, scopes int) {
 func (p *placer) gang(alt *cluster.Alternative, in *scope) *gang {
 	g := &gang{placer: p, stmt: p.stmt, alt: alt, in: in, least: alt.Min, steps: trialSteps}
 	if len(alt.Subgroups) > 0 {
-		g.members, g.subs = make([]int, len(alt.Subgroups)), make([]part, len(alt.Subgroups))
+		g.members, g.subs = make([]int, len(alt.Subgroups)), make([]placementPart, len(alt.Subgroups))
 	}
 	g.left = g.taskBuffer[:0]
 	for _, t := range alt.Tasks {
@@ -138,9 +138,9 @@ func (g *gang) needs() int {
 	return n
 }
 
-// part returns the part with the topology that holds for the task: that of its subgroup, of the
+// partFor returns the part with the topology that holds for the task: that of its subgroup, of the
 // nearest enclosing subgroup that has a topology, or else of the job.
-func (g *gang) part(t *cluster.Task) *part {
+func (g *gang) partFor(t *cluster.Task) *placementPart {
 	switch {
 	case t.Subgroup == 0:
 		return &g.job
@@ -151,7 +151,7 @@ func (g *gang) part(t *cluster.Task) *part {
 }
 
 // partOf returns the part of the subgroup, or of the job if sub is 0.
-func (g *gang) partOf(sub int) *part {
+func (g *gang) partOf(sub int) *placementPart {
 	if sub == 0 {
 		return &g.job
 	}
@@ -163,12 +163,12 @@ func (g *gang) hopeful(t *cluster.Task) bool {
 	if !g.wants(t.Subgroup) {
 		return false
 	}
-	p := g.part(t)
-	if p.trail != nil {
-		return p.firstOpen(t.Shape) < len(p.trail)
+	p := g.partFor(t)
+	if p.scopeList != nil {
+		return p.firstOpen(t.Shape) < len(p.scopeList)
 	}
 	outer := g.outermost(t.Subgroup)
-	return outer > 0 && len(g.around(outer).trail) > 0 // its domain is chosen within the scopes of what encloses it
+	return outer > 0 && len(g.around(outer).scopeList) > 0 // its domain is chosen within the scopes of what encloses it
 }
 
 // next returns the index of the task to be placed next towards the minimum, or -1 if no task
@@ -240,18 +240,18 @@ func (g *gang) surplus(tasks int) *Attempt {
 // are dropped.
 func (g *gang) take(i int) bool {
 	t := g.left[i]
-	p := g.part(t)
+	p := g.partFor(t)
 	if outer := g.outermost(t.Subgroup); outer > 0 {
-		if a := g.settle(outer); a != nil {
-			g.subs[outer-1].trail = []*scope{}
+		if a := g.chooseSubgroupDomain(outer); a != nil {
+			g.subs[outer-1].scopeList = []*scope{}
 			g.fail(a)
 			g.dropIfHopeless()
 			return false
 		}
 		return true
 	}
-	for at := p.firstOpen(t.Shape); at < len(p.trail); at++ {
-		if g.steps--; g.placer.placeTask(g.alt, t, p.trail[at]) {
+	for at := p.firstOpen(t.Shape); at < len(p.scopeList); at++ {
+		if g.steps--; g.placer.placeTask(g.alt, t, p.scopeList[at]) {
 			g.count(t, +1)
 			if i == 0 {
 				g.left = g.left[1:]
@@ -274,13 +274,13 @@ func (g *gang) take(i int) bool {
 	return false
 }
 
-// explain returns why the task was not placed. It explains the last scope of the trail, which
+// explain returns why the task was not placed. It explains the last scope of the list, which
 // is the widest, since scopes that were only preferred are no reason for a refusal.
-func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
+func (g *gang) explain(t *cluster.Task, p *placementPart) *Attempt {
 	if a := g.placer.finder.before(t); a != nil {
 		return a
 	}
-	a := g.placer.explain(g.alt, t, p.trail[len(p.trail)-1])
+	a := g.placer.explain(g.alt, t, p.scopeList[len(p.scopeList)-1])
 	if !a.Never && a.transient() && g.onlyItselfInTheWay() {
 		a.Never, g.alone = true, a
 	}
@@ -390,7 +390,7 @@ func (g *gang) miss() *Attempt {
 			g.releasing = g.alt.Tasks[0] // the attempt needs a task, and no task is pending or failed
 		}
 		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.releasing), Placed: g.placed, Min: g.least,
-			Nodes: len(g.placer.finder.view.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
+			Nodes: len(g.placer.finder.view.Nodes()), Before: &Rejection{Reason: StillReleasing, Cure: Wait}}
 	}
 	if sub := a.Task.Subgroup; a.Level == "" && sub > 0 && g.lacks(sub-1) > 0 {
 		a.Subgroup, a.Placed, a.Min = g.alt.Subgroups[sub-1].Name, g.members[sub-1], g.alt.Subgroups[sub-1].Min

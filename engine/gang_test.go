@@ -118,7 +118,7 @@ func TestReleasingTasksDoNotCountForTheMinimum(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("gang").Gang(3).Devices(1).On("a", "a"))
 	apply(t, s, evicts(s, "job/gang"))
 	out := run(t, enginetest.Engine(fit()), s)
-	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillLeaving || out.Refusals[0].Permanent {
+	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillReleasing || out.Refusals[0].Permanent {
 		t.Errorf("%v %+v", out.Decisions, out.Refusals[0])
 	}
 }
@@ -258,7 +258,7 @@ func TestWholeNodesWaitForReleasingTasks(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("w").WholeNodes(2, "8Gi").On("a"))
 	apply(t, s, evicts(s, "job/w"))
 	out := run(t, enginetest.Engine(fit(), groups()), s)
-	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillLeaving {
+	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillReleasing {
 		t.Errorf("%v %+v", out.Decisions, out.Refusals[0])
 	}
 }

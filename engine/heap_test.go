@@ -29,7 +29,7 @@ func (a above) OnSessionOpen(s *engine.Session) {
 	s.Hooks.NarrowVictims(engine.Reclaim, func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
 		return func(c cluster.Class) bool { return may(c.Queue) }
 	})
-	s.Hooks.AddMeans(engine.Reclaim, "Reclaimed")
+	s.Hooks.AddEvictionPurpose(engine.Reclaim, "Reclaimed")
 	s.Hooks.AddQueueOrder(func(l, r *cluster.Queue) int { // the first turn is that of queue a, and the next that of another queue
 		turn := func(q *cluster.Queue) int {
 			switch _, bounded := a[q.Name]; {
@@ -68,7 +68,7 @@ func TestHeapsFollowQueues(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, d := range out.Decisions {
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			got[d.For] = d.Task.Job
 		}
 	}

@@ -29,17 +29,17 @@ func (k *bucket) changedFor(b *backlog, t *cluster.Task) bool {
 		if k.recheck = true; before.Before.Queue == "" {
 			was := k.waits()
 			if k.heed(b.finder.hooks.hints.wakes(before.Before.Plugin)); k.waits() && !was {
-				k.lane.loose++
+				k.lane.alwaysExamined++
 			}
 		} else {
 			b.block(k, before.Before.Queue)
 		}
 		return false
 	}
-	if k.before || k.loose {
+	if k.before || k.examineAlways {
 		return true
 	}
-	slots := b.asked[t.Shape].fresh
+	slots := b.asked[t.Shape].freshNodes
 	if k.recheck {
 		slots = slots[:0:0]
 		b.view.Recent().Nodes(k.version, func(slot int) { slots = append(slots, slot) })

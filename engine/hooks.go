@@ -150,31 +150,31 @@ type Hooks struct {
 	publish  func(plugin string, parameters uint64)
 	makeRoom Adapter
 
-	queueOrders    []hook[SiblingOrder]
-	jobPriorities  []hook[JobOrder]
-	jobOrders      []hook[JobOrder]
-	surpluses      []hook[SurplusRule]
-	taskOrders     []hook[TaskOrder]
-	preFilters     []hook[PreFilter]
-	shapeFilters   []hook[ShapeFilter]
-	taskFilters    []hook[TaskFilter]
-	shapeScores    []hook[ShapeScore]
-	taskScores     []hook[TaskScore]
-	deviceScores   []hook[DeviceScore]
-	groupFilters   []hook[GroupFilter]
-	groupScores    []hook[GroupScore]
-	exclusions     []hook[ExclusionRule]
-	instanceScores []hook[InstanceScore]
-	victims        [purposes][]hook[VictimRule]
-	victimCosts    []hook[VictimCost]
-	means          []Means
-	adapters       []hook[Adapter]
-	sweeps         []hook[Sweep]
-	standings      []hook[StandingRule]
-	handlers       []hook[EventHandler]
-	reservers      reservers
-	observers      []hook[Observer]
-	hints          hints
+	queueOrders      []hook[SiblingOrder]
+	jobPriorities    []hook[JobOrder]
+	jobOrders        []hook[JobOrder]
+	surpluses        []hook[SurplusRule]
+	taskOrders       []hook[TaskOrder]
+	preFilters       []hook[PreFilter]
+	shapeFilters     []hook[ShapeFilter]
+	taskFilters      []hook[TaskFilter]
+	shapeScores      []hook[ShapeScore]
+	taskScores       []hook[TaskScore]
+	deviceScores     []hook[DeviceScore]
+	groupFilters     []hook[GroupFilter]
+	groupScores      []hook[GroupScore]
+	exclusions       []hook[ExclusionRule]
+	instanceScores   []hook[InstanceScore]
+	victims          [purposes][]hook[VictimRule]
+	victimCosts      []hook[VictimCost]
+	evictionPurposes []EvictionPurpose
+	adapters         []hook[Adapter]
+	sweeps           []hook[Sweep]
+	standings        []hook[StandingRule]
+	handlers         []hook[EventHandler]
+	reservers        reservers
+	observers        []hook[Observer]
+	hints            hints
 }
 
 // staticFirst moves static filters before all others, and keeps the profile order otherwise.

@@ -6,7 +6,7 @@ import "github.com/berth-project/berth/cluster"
 
 // AddReclaimable registers a rule for victims that are evicted with the purpose Reclaim: the
 // queue of the waiting job takes back its share from queues that hold more than theirs. It
-// is called only if a plugin of the profile evicts for this purpose (see AddMeans).
+// is called only if a plugin of the profile evicts for this purpose (see AddEvictionPurpose).
 //
 // Combining: a victim may be evicted if at least one hook answers Allow and none answers
 // Protect or NotYet. If several protect it, the first Protect in profile order gives the
@@ -15,14 +15,14 @@ func (h *Hooks) AddReclaimable(fn VictimRule) { add(h, &h.victims[Reclaim], fn) 
 
 // AddPreemptable registers a rule for victims that are evicted with the purpose Preempt: the
 // waiting job has a higher priority or a stronger tier. It is called only if a plugin of the
-// profile evicts for this purpose (see AddMeans).
+// profile evicts for this purpose (see AddEvictionPurpose).
 //
 // Combining: as AddReclaimable.
 func (h *Hooks) AddPreemptable(fn VictimRule) { add(h, &h.victims[Preempt], fn) }
 
 // AddMovable registers a rule for victims that are moved: they are evicted, and room is
 // reserved for them on another node. It is called only if a plugin of the profile moves
-// tasks (see AddMeans).
+// tasks (see AddEvictionPurpose).
 //
 // Combining: as AddReclaimable.
 func (h *Hooks) AddMovable(fn VictimRule) { add(h, &h.victims[Move], fn) }
@@ -96,27 +96,27 @@ func (h *Hooks) AddLastResort(p Purpose, last LastResort) {
 	visitOwn(h, p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
 }
 
-// Means is a purpose for which victims may be evicted, and the reason of these evictions.
-type Means struct {
+// EvictionPurpose is a purpose for which victims may be evicted, and the reason of these evictions.
+type EvictionPurpose struct {
 	Purpose Purpose
 	Reason  Reason
 }
 
-// AddMeans allows evictions for the purpose. When a job is refused, the engine searches for
+// AddEvictionPurpose allows evictions for the purpose. When a job is refused, the engine searches for
 // the plan that costs other jobs least, with the victims that the hooks of the purpose
 // allow. The decisions to evict them have the given reason.
 //
 // Combining: one search considers all purposes that plugins registered; the victims of one
 // plan may have different purposes.
-func (h *Hooks) AddMeans(p Purpose, why Reason) {
+func (h *Hooks) AddEvictionPurpose(p Purpose, why Reason) {
 	if p >= purposes {
-		h.misused("AddMeans", "there is no purpose %d", p)
+		h.misused("AddEvictionPurpose", "there is no purpose %d", p)
 		return
 	}
-	if len(h.means) == 0 {
+	if len(h.evictionPurposes) == 0 {
 		h.AddAdapter(h.makeRoom)
 	}
-	h.means = append(h.means, Means{p, why})
+	h.evictionPurposes = append(h.evictionPurposes, EvictionPurpose{p, why})
 }
 
 // NoClass is the ClassRule for hooks that only protect victims and never answer Allow.

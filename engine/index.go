@@ -55,14 +55,14 @@ type ranking struct {
 	shape      *cluster.Shape
 	version    uint64 // the version of State that it is up to date with
 	epoch      uint64
-	session    uint64   // the number of the session that its hooks are of
-	lastUsed   uint64   // the value of index.clock at its last use
-	staticKeys []int64  // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
-	codes      []uint16 // by slot: why the node is rejected; 0 if it is feasible or absent
-	counts     []int32  // by code: how many nodes are rejected
-	feasible   int      // how many nodes are feasible
-	nodes      int      // how many nodes there are
-	said       said     // the answers of hooks, in twin sessions
+	session    uint64      // the number of the session that its hooks are of
+	lastUsed   uint64      // the value of index.clock at its last use
+	staticKeys []int64     // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
+	codes      []uint16    // by slot: why the node is rejected; 0 if it is feasible or absent
+	counts     []int32     // by code: how many nodes are rejected
+	feasible   int         // how many nodes are feasible
+	nodes      int         // how many nodes there are
+	answers    hookAnswers // the answers of hooks, in twin sessions
 
 	// The hooks that are called for the shape.
 	filters, staticFilters []compiledFilter

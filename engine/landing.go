@@ -6,9 +6,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// land reserves room on other nodes for all victims of the plan that move, the largest job
+// reserveMoves reserves room on other nodes for all victims of the plan that move, the largest job
 // first. It returns false if there is no room for one of them.
-func (x *trial) land(plan []*Victim) bool {
+func (x *trial) reserveMoves(plan []*Victim) bool {
 	moving := shadows(plan)
 	if moving == nil {
 		return false
@@ -17,7 +17,7 @@ func (x *trial) land(plan []*Victim) bool {
 		if left := x.placer.place(shadow); left != nil || x.fault.err != nil {
 			return false
 		}
-		x.stmt.land(shadow)
+		x.stmt.reserveMove(shadow)
 	}
 	return true
 }
@@ -86,9 +86,9 @@ func (x *trial) together(plan []*Victim) (*Refusal, bool) {
 	mark := x.stmt.Checkpoint()
 	if x.seat(moving) {
 		for _, j := range moving {
-			x.stmt.land(j)
+			x.stmt.reserveMove(j)
 		}
-	} else if x.stmt.Rollback(mark); x.fault.err != nil || !x.land(plan) {
+	} else if x.stmt.Rollback(mark); x.fault.err != nil || !x.reserveMoves(plan) {
 		return &Refusal{}, false
 	}
 	left := x.place() // the tasks of the job that are not placed yet, if there is room
@@ -125,17 +125,17 @@ func (x *trial) seat(moving []*cluster.Job) bool {
 			return false
 		}
 	}
-	if !startable(x.want.alt()) {
+	if !canStart(x.want.alt()) {
 		x.stmt.hold(x.want.job, mark)
 	}
 	return x.fault.err == nil
 }
 
-// landed reports whether there is room for all victims of the plan that move. It changes
+// canReserveMoves reports whether there is room for all victims of the plan that move. It changes
 // nothing.
-func (x *trial) landed(plan []*Victim) bool {
+func (x *trial) canReserveMoves(plan []*Victim) bool {
 	mark := x.stmt.Checkpoint()
-	ok := x.land(plan)
+	ok := x.reserveMoves(plan)
 	x.stmt.Rollback(mark)
 	return ok
 }

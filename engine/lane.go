@@ -10,11 +10,11 @@ type lane struct {
 	backlog *backlog
 	queue   *cluster.Queue
 
-	arrivals []*waiter            // jobs that are not parked and are tried in any case
-	buckets  map[string]*bucket   // the parked jobs, by the result of kinship
-	byShape  map[*asked][]*bucket // the buckets that request a shape
-	shapes   bitset               // the IDs of the shapes in byShape
-	loose    int                  // how many buckets are examined in every session
+	arrivals       []*waiter            // jobs that are not parked and are tried in any case
+	buckets        map[string]*bucket   // the parked jobs, by the result of bucketKey
+	byShape        map[*asked][]*bucket // the buckets that request a shape
+	shapes         bitset               // the IDs of the shapes in byShape
+	alwaysExamined int                  // how many buckets are examined in every session
 
 	// The first parked job in the order of turns, kept from session to session while
 	// parkedFirstKnown is set.
@@ -22,26 +22,26 @@ type lane struct {
 	parkedFirstJob   *cluster.Job
 	parkedFirstKnown bool
 	guard            *cluster.Job // see setGuard; nil if there is none
-	guardShapes      bitset       // the value of backlog.since when the guard was set; it is never modified
+	guardShapes      bitset       // the value of backlog.freshIDs when the guard was set; it is never modified
 
 	// The fields below are used while a session runs.
-	called     heap.Heap[*bucket] // the buckets that a change may have helped, by their jobs to be tried
-	cursor     turn               // the turn up to which jobs have had their turns; its job is nil at the beginning
-	cursorDone bool               // the job of the cursor has had its turn as well
-	parked     parkedHeap         // the buckets with jobs that have not had their turn; made when the lane has its first turn
-	gathered   int                // how many entries of backlog.fresh were examined
-	sure       bool               // it is in line for another cause than a fresh shape
-	passed     bool               // its turn is over
+	inLine        heap.Heap[*bucket] // the buckets that a change may have helped, by their jobs to be tried
+	cursor        turn               // the turn up to which jobs have had their turns; its job is nil at the beginning
+	cursorDone    bool               // the job of the cursor has had its turn as well
+	parked        parkedHeap         // the buckets with jobs that have not had their turn; made when the lane has its first turn
+	freshExamined int                // how many entries of backlog.freshShapes were examined
+	joined        bool               // it is in line for another cause than a fresh shape
+	passed        bool               // its turn is over
 }
 
-// call puts the bucket in line, with its first job that has not had its turn.
-func (l *lane) call(k *bucket) {
+// putInLine puts the bucket in line, with its first job that has not had its turn.
+func (l *lane) putInLine(k *bucket) {
 	if k.inLine {
 		return
 	}
 	if e := l.after(k); e != nil {
 		k.toTry, k.inLine = e, true
-		l.called.Push(k)
+		l.inLine.Push(k)
 	}
 }
 
@@ -60,14 +60,14 @@ func (l *lane) after(k *bucket) *waiter {
 	return k.jobs[at]
 }
 
-// callFresh puts in line the buckets that request a fresh shape. If evictions are possible, it
+// putFreshInLine puts in line the buckets that request a fresh shape. If evictions are possible, it
 // includes shapes for which no room is left by now, because evictions may free it again: decisions
 // must not depend on when the lane is examined.
-func (l *lane) callFresh() {
-	for ; l.gathered < len(l.backlog.fresh); l.gathered++ {
-		if a := l.backlog.fresh[l.gathered]; len(a.fresh) > 0 || l.backlog.evicts {
+func (l *lane) putFreshInLine() {
+	for ; l.freshExamined < len(l.backlog.freshShapes); l.freshExamined++ {
+		if a := l.backlog.freshShapes[l.freshExamined]; len(a.freshNodes) > 0 || l.backlog.evicts {
 			for _, k := range l.byShape[a] {
-				l.call(k)
+				l.putInLine(k)
 			}
 		}
 	}
@@ -94,8 +94,8 @@ func (l *lane) firstToTry() *waiter {
 	if len(l.arrivals) > 0 {
 		goal = l.arrivals[0]
 	}
-	if len(l.called.Items) > 0 && (goal == nil || l.backlog.compareWaiters(l.called.Items[0].toTry, goal) < 0) {
-		goal = l.called.Items[0].toTry
+	if len(l.inLine.Items) > 0 && (goal == nil || l.backlog.compareWaiters(l.inLine.Items[0].toTry, goal) < 0) {
+		goal = l.inLine.Items[0].toTry
 	}
 	return goal
 }
@@ -141,8 +141,8 @@ func (l *lane) firstParked() *waiter {
 // parked, or a change may have helped it. If alone is set, no other queue is in line, and
 // jobs that are not to be tried are skipped.
 func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
-	l.callFresh()
-	if len(l.arrivals)+len(l.called.Items) == 0 {
+	l.putFreshInLine()
+	if len(l.arrivals)+len(l.inLine.Items) == 0 {
 		if l.endTurn(); alone || l.backlog.turns.contender(l.queue).depth == 0 {
 			return nil, false
 		}
@@ -157,8 +157,8 @@ func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 		return e.job, true
 	}
 	k := e.bucket
-	if len(l.called.Items) > 0 && l.called.Items[0] == k && k.toTry == e {
-		l.called.Pop()
+	if len(l.inLine.Items) > 0 && l.inLine.Items[0] == k && k.toTry == e {
+		l.inLine.Pop()
 		k.inLine = false
 		try = k.forced || k.helped(l.backlog)
 	}
@@ -168,7 +168,7 @@ func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 
 // endTurn records that the lane's turn is over.
 func (l *lane) endTurn() {
-	if !l.passed && l.sure {
+	if !l.passed && l.joined {
 		l.backlog.waiting--
 	}
 	l.passed = true
@@ -176,15 +176,16 @@ func (l *lane) endTurn() {
 
 // endSession resets the fields that are used while a session runs.
 func (l *lane) endSession() {
-	for _, k := range l.called.Items {
+	for _, k := range l.inLine.Items {
 		k.inLine, k.forced = false, false
 	}
-	l.called.Clear()
+	l.inLine.Clear()
 	l.parked.rest()
-	l.cursor, l.cursorDone, l.gathered, l.sure, l.passed = turn{}, false, 0, false, false
+	l.cursor, l.cursorDone, l.freshExamined, l.joined, l.passed = turn{}, false, 0, false, false
 }
 
-// list adds the bucket to the indexes of the lane: by its shapes, and as loose.
+// list adds the bucket to the indexes of the lane: by its shapes, and by whether it is examined in
+// every session.
 func (l *lane) list(k *bucket) {
 	l.guard = nil
 	for _, a := range k.asks {
@@ -196,7 +197,7 @@ func (l *lane) list(k *bucket) {
 		l.shapes.set(a.id)
 	}
 	if k.waits() {
-		l.loose++
+		l.alwaysExamined++
 	}
 }
 
@@ -218,7 +219,7 @@ func (l *lane) unlist(k *bucket) {
 	}
 	k.asks = k.asks[:0]
 	if k.waits() {
-		l.loose--
+		l.alwaysExamined--
 	}
 }
 

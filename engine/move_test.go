@@ -17,7 +17,7 @@ import (
 func TestElasticJobMoves(t *testing.T) {
 	mover := &policy{name: "Mover"}
 	mover.open = func(s *engine.Session) {
-		s.Hooks.AddMeans(engine.Move, "Moved")
+		s.Hooks.AddEvictionPurpose(engine.Move, "Moved")
 	}
 	node := func(name, rack string, gpus int) *enginetest.NodeBuilder {
 		return enginetest.Node(name).CPU(8, "32Gi").GPUs(gpus, "L4", "24Gi").Label("rack", rack)
@@ -26,7 +26,7 @@ func TestElasticJobMoves(t *testing.T) {
 		node("a", "r1", 2), node("b", "r2", 1), enginetest.Job("big").Devices(2),
 		enginetest.Job("elastic").Gang(2).Min(1).Devices(1).Preemptible().Topology(cluster.Topology{Required: "rack"}).On("a"),
 	)
-	e := enginetest.Engine(fit(), enginetest.Consent(), mover)
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), mover)
 	session := func() map[string]string {
 		got := map[string]string{}
 		for _, d := range run(t, e, state).Decisions {
@@ -54,7 +54,7 @@ func TestElasticJobMoves(t *testing.T) {
 func TestRunningForm(t *testing.T) {
 	mover := &policy{name: "Mover"}
 	mover.open = func(s *engine.Session) {
-		s.Hooks.AddMeans(engine.Move, "Moved")
+		s.Hooks.AddEvictionPurpose(engine.Move, "Moved")
 	}
 	state := enginetest.State(
 		enginetest.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), enginetest.Node("b").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("big").Devices(2),
@@ -66,7 +66,7 @@ func TestRunningForm(t *testing.T) {
 	apply(t, state, cluster.JobPut{Job: *j})
 	old := state.Job("job/old").Alternatives[1].Tasks[0]
 	apply(t, state, runsOn(old, state.Node("a")))
-	e := enginetest.Engine(fit(), enginetest.Consent(), mover)
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), mover)
 	if got := run(t, e, state).Decisions; len(got) > 0 {
 		t.Errorf("no move can help, got %v", got)
 	}

@@ -2,8 +2,8 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// These methods register hooks under the names that other schedulers use for them. Each
-// calls the method of Hooks that its comment names.
+// These methods register hooks under the names that other schedulers use for them, or under
+// former names. Each calls the method of Hooks that its comment names.
 
 // AddQueueOrderFn calls Hooks.AddQueueOrder.
 func (s *Session) AddQueueOrderFn(fn QueueOrder) { s.Hooks.AddQueueOrder(fn) }
@@ -38,3 +38,8 @@ func (s *Session) AddPreemptableFn(fn VictimRule) { s.Hooks.AddPreemptable(fn) }
 
 // AddEventHandler calls Hooks.AddEventHandler.
 func (s *Session) AddEventHandler(h EventHandler) { s.Hooks.AddEventHandler(h) }
+
+// AddMeans calls AddEvictionPurpose.
+//
+// Deprecated: call AddEvictionPurpose.
+func (h *Hooks) AddMeans(p Purpose, why Reason) { h.AddEvictionPurpose(p, why) }

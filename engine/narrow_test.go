@@ -17,7 +17,7 @@ func TestClassRuleMissesAVictim(t *testing.T) {
 			return func(*engine.Victim) engine.Verdict { return engine.Allow }
 		})
 		s.Hooks.NarrowVictims(engine.Preempt, engine.NoClass)
-		s.Hooks.AddMeans(engine.Preempt, "Narrow")
+		s.Hooks.AddEvictionPurpose(engine.Preempt, "Narrow")
 	}}
 	parts := []enginetest.Part{enginetest.Job("new").Devices(1)}
 	for i := range 20 {
@@ -55,7 +55,7 @@ func TestNarrowQueues(t *testing.T) {
 			s.Hooks.NarrowQueues(engine.Preempt, func(*cluster.Job, []*cluster.Task) ([]string, bool) {
 				return []string{queue, "gone"}, queue == ""
 			})
-			s.Hooks.AddMeans(engine.Preempt, "Narrow")
+			s.Hooks.AddEvictionPurpose(engine.Preempt, "Narrow")
 		}}
 		parts := []enginetest.Part{enginetest.Queue("mine"), enginetest.Job("new").Devices(1).Queue("mine")}
 		for i := range 20 {
@@ -67,7 +67,7 @@ func TestNarrowQueues(t *testing.T) {
 		defer s.Close()
 		out, err := s.Run()
 		for i := range out.Decisions {
-			if out.Decisions[i].Action == engine.EvictIt {
+			if out.Decisions[i].Action == engine.EvictTask {
 				evicted++
 			}
 		}

@@ -14,7 +14,7 @@ import (
 func (g *gang) outermost(sub int) int {
 	out := 0
 	for ; sub > 0; sub = g.alt.Subgroups[sub-1].Parent {
-		if !g.alt.Subgroups[sub-1].Topology.None() && g.subs[sub-1].trail == nil {
+		if !g.alt.Subgroups[sub-1].Topology.None() && g.subs[sub-1].scopeList == nil {
 			out = sub
 		}
 	}
@@ -23,7 +23,7 @@ func (g *gang) outermost(sub int) int {
 
 // around returns the placement of the innermost subgroup that contains the subgroup and has
 // a topology, or that of the job.
-func (g *gang) around(sub int) *part {
+func (g *gang) around(sub int) *placementPart {
 	for sub = g.alt.Subgroups[sub-1].Parent; sub > 0; sub = g.alt.Subgroups[sub-1].Parent {
 		if !g.alt.Subgroups[sub-1].Topology.None() {
 			return &g.subs[sub-1]

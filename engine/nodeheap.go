@@ -14,16 +14,16 @@ import (
 // plan for it is searched for, which gives its cost. A plan is kept until the node changes,
 // and the hooks are called for its victims again before it is used.
 type nodeHeap struct {
-	entries heap.Heap[*entryPlan]
-	current map[int]*entryPlan // by slot of the node: its valid entry; nil: no room can be made there
-	known   uint64             // the version of the State that the heap reflects
+	entries heap.Heap[*heapNode]
+	current map[int]*heapNode // by slot of the node: its valid entry; nil: no room can be made there
+	known   uint64            // the version of the State that the heap reflects
 	in      *scope
 	need    int64 // the least amount of devices that the shape requests, in thousandths
 }
 
-// entryPlan is an entry of a nodeHeap: a node, or all nodes of a class that have no entry
+// heapNode is an entry of a nodeHeap: a node, or all nodes of a class that have no entry
 // of their own.
-type entryPlan struct {
+type heapNode struct {
 	slot      int
 	cost      cost
 	class     *cluster.Class // of an entry that represents a class; slot is then the first node without an entry; nil: the entry is a node
@@ -71,7 +71,7 @@ func (h *nodeHeaps) heapFor(key heapKey, decided int, make func() *nodeHeap) *no
 }
 
 func newNodeHeap(view cluster.View, in *scope) *nodeHeap {
-	return &nodeHeap{in: in, current: map[int]*entryPlan{}, entries: heap.Heap[*entryPlan]{Before: func(a, b *entryPlan) bool {
+	return &nodeHeap{in: in, current: map[int]*heapNode{}, entries: heap.Heap[*heapNode]{Before: func(a, b *heapNode) bool {
 		ranks := view.Recent().Ranks()
 		return cmp.Or(a.cost.compare(&b.cost), cmp.Compare(ranks[a.slot], ranks[b.slot])) < 0
 	}}}
@@ -106,7 +106,7 @@ func (h *nodeHeap) refine(w *nodewise, t *cluster.Task, slot int, ask verdict) {
 
 // bound returns an entry with a lower bound of the cost of room on the node in the slot. It
 // returns nil if no room can be made there.
-func (h *nodeHeap) bound(w *nodewise, t *cluster.Task, slot int, ask verdict) *entryPlan {
+func (h *nodeHeap) bound(w *nodewise, t *cluster.Task, slot int, ask verdict) *heapNode {
 	n := w.view.At(slot)
 	if n == nil || !h.in.has(n) || !h.enough(n) {
 		return nil
@@ -119,7 +119,7 @@ func (h *nodeHeap) bound(w *nodewise, t *cluster.Task, slot int, ask verdict) *e
 
 // cheapest returns the node on which making room costs least, with its plan. It returns nil
 // if there is none, or if too many nodes were looked at and had no plan.
-func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
+func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *heapNode {
 	ask := w.finder.verdicts(t)
 	h.refresh(w, t, ask)
 	for len(h.entries.Items) > 0 && w.looks < w.mostLooks() && w.fault.err == nil {
@@ -145,7 +145,7 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
 
 // look searches for a plan for the node. If there is one, the entry is pushed again with
 // the cost of the plan.
-func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
+func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *heapNode) {
 	e.plan, e.cost = w.look(t, w.view.At(e.slot))
 	h.known = w.view.Version() // the search raises versions, but rolls back all its changes
 	e.checkedAt = h.known
@@ -160,14 +160,14 @@ func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
 
 // stillAllowed reports whether the hooks still allow the victims of the plan, one after the
 // other. Other victims may have been evicted since the plan was found.
-func (h *nodeHeap) stillAllowed(w *nodewise, e *entryPlan) bool {
+func (h *nodeHeap) stillAllowed(w *nodewise, e *heapNode) bool {
 	if e.checkedAt == w.view.Version() {
 		return true
 	}
 	mark := w.stmt.Checkpoint()
 	ok := true
 	for _, v := range e.plan {
-		ok = ok && w.leaver.victims.mayLeave(v.Tasks[0], w.want.job) && w.leaver.leave(v)
+		ok = ok && w.evictor.victims.mayBeVictim(v.Tasks[0], w.want.job) && w.evictor.evict(v)
 	}
 	w.stmt.Rollback(mark)
 	h.known, e.checkedAt = w.view.Version(), w.view.Version()
@@ -175,9 +175,9 @@ func (h *nodeHeap) stillAllowed(w *nodewise, e *entryPlan) bool {
 }
 
 // otherNodes returns up to so many nodes with plans after the cheapest one, cheapest first.
-func (h *nodeHeap) otherNodes(w *nodewise, t *cluster.Task, most int) []*entryPlan {
-	var out []*entryPlan
-	var aside []*entryPlan
+func (h *nodeHeap) otherNodes(w *nodewise, t *cluster.Task, most int) []*heapNode {
+	var out []*heapNode
+	var aside []*heapNode
 	for len(out) < most {
 		e := h.cheapest(w, t)
 		if e == nil {

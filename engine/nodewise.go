@@ -12,7 +12,7 @@ import (
 // each on the node where that costs least.
 type nodewise struct {
 	planning
-	exits *exits
+	ways *evictionWays
 
 	looks   int // nodes for which a plan was searched for and not found
 	weighed []Option
@@ -34,7 +34,7 @@ func (w *nodewise) greedy() []*Victim {
 		}
 		mark := w.stmt.Checkpoint()
 		plan := w.planWithin(in)
-		spent := w.leaver.victims.costOf(plan)
+		spent := w.evictor.victims.costOf(plan)
 		spent.beyond = w.stmt.beyond(mark)
 		w.stmt.Rollback(mark)
 		if plan == nil {
@@ -89,7 +89,7 @@ func (w *nodewise) planWithin(in *scope) []*Victim {
 				return nil
 			}
 			w.noteOptions(h, t, e)
-			if !w.leaver.leaveInOrder(e.plan) {
+			if !w.evictor.evictInOrder(e.plan) {
 				return nil
 			}
 			plan = append(plan, e.plan...)
@@ -97,7 +97,7 @@ func (w *nodewise) planWithin(in *scope) []*Victim {
 		if !w.placer.placeTask(w.want.alt(), t, in) {
 			return nil
 		}
-		if hasMoves(plan) && !w.trial.landed(plan) {
+		if hasMoves(plan) && !w.trial.canReserveMoves(plan) {
 			return nil
 		}
 	}
@@ -109,14 +109,14 @@ func (w *nodewise) planWithin(in *scope) []*Victim {
 // smallest first, which frees less room beyond what is needed. If plugins give costs to
 // victims, two orders by cost are tried after the first.
 func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
-	line := w.exits.rivalsOn(n)
+	line := w.ways.rivalsOn(n)
 	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
 	best := w.lookIn(t, n, line, false)
-	if best == nil && w.exits.way&moving != 0 {
+	if best == nil && w.ways.way&moving != 0 {
 		best = w.lookIn(t, n, line, true) // some gangs can move only as a whole
 	}
 	spent := w.planCost(t, n, best)
-	if best != nil && w.leaver.victims.priced() {
+	if best != nil && w.evictor.victims.priced() {
 		best, spent = w.lookByCost(t, n, line, best, spent)
 	}
 	if best == nil || !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) }) {
@@ -137,7 +137,7 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 
 // planCost returns what the plan for one task on one node costs.
 func (w *nodewise) planCost(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
-	c := w.leaver.victims.costOf(plan)
+	c := w.evictor.victims.costOf(plan)
 	here := int64(0)
 	for _, v := range plan {
 		if v.Purpose == Move {
@@ -180,7 +180,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 	fits := false
 	add := func(v *Victim) bool {
 		before := w.stmt.Checkpoint()
-		if !w.leaver.leave(v) {
+		if !w.evictor.evict(v) {
 			return false
 		}
 		rejection := w.rejection(filters, t, n)
@@ -217,15 +217,15 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 	}
 	again := func(rest []*Victim) bool {
 		w.stmt.Rollback(mark)
-		if !w.leaver.leaveInOrder(rest) {
+		if !w.evictor.evictInOrder(rest) {
 			return false
 		}
 		return w.rejection(filters, t, n) == nil
 	}
 	if len(plan) > 1 && leavingFrom(n, plan) > least {
-		plan = dropUnneeded(plan, w.leaver.victims.droppable(plan, false), again)
+		plan = dropUnneeded(plan, w.evictor.victims.droppable(plan, false), again)
 	}
-	if hasMoves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.land(plan)) {
+	if hasMoves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.reserveMoves(plan)) {
 		return nil
 	}
 	return plan
@@ -284,15 +284,15 @@ func (w *nodewise) placeOn(t *cluster.Task, n *cluster.Node) bool {
 
 // noteOptions keeps the chosen node for explanations and, if the session explains, up to
 // three other nodes on which room could have been made.
-func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
+func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *heapNode) {
 	if len(w.weighed) >= maxNamed {
 		return
 	}
-	add := func(e *entryPlan) {
+	add := func(e *heapNode) {
 		o := Option{Task: t.Name, Node: w.view.At(e.slot).Name, Chosen: e == chosen, Cost: reportedCost(w.view, e.plan, e.cost)}
 		for _, v := range e.plan {
 			for _, t := range v.Tasks {
-				o.Go = append(o.Go, t.ID)
+				o.Victims = append(o.Victims, t.ID)
 			}
 		}
 		w.weighed = append(w.weighed, o)
@@ -309,7 +309,7 @@ func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *entryPlan) 
 // heap returns the nodes ordered by the cost of room for the task. Jobs with equal requests
 // share a heap until the next decision.
 func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
-	key := heapKey{way: w.exits.way, lastResort: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
+	key := heapKey{way: w.ways.way, lastResort: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
 		devices: w.requested(w.accounts.devicesOf(t.Shape).Name), cores: w.requested(cluster.CPU)}
 	filters, _, _ := w.finder.taskHooks(t)
 	if len(filters) > 0 {
@@ -318,7 +318,7 @@ func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
 		key.job = w.want.job
 	}
-	return w.heaps.heapFor(key, w.leaver.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
+	return w.heaps.heapFor(key, w.evictor.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
 }
 
 // requested returns how much of the resource all lacking tasks of the job request.
@@ -336,7 +336,7 @@ func (w *nodewise) requested(resource string) int64 {
 
 // mostLooks returns how many nodes without a plan may be looked at before the search ends.
 func (w *nodewise) mostLooks() int {
-	if w.exits.way == evicting|moving {
+	if w.ways.way == evicting|moving {
 		return maxLooksMixed
 	}
 	return maxLooks

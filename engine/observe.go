@@ -52,10 +52,10 @@ func (e *Engine) Committed(out *Outcome) error {
 	return errors.Join(errs...)
 }
 
-// Watch notes the tasks that a fact may change. Call it before the fact is applied to the
+// ObserveFact notes the tasks that a fact may change. Call it before the fact is applied to the
 // State, and call the function that it returns afterwards: that function calls the observers
 // of the last session for each of these tasks that was bound, failed to bind or was evicted.
-func (e *Engine) Watch(s *cluster.State, fact cluster.Change) (report func() error) {
+func (e *Engine) ObserveFact(s *cluster.State, fact cluster.Change) (report func() error) {
 	if len(e.observers) == 0 {
 		return func() error { return nil }
 	}

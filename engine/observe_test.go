@@ -50,7 +50,7 @@ func TestObserverCalls(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var calls []string
-			e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), preempting(), &policy{name: "Ear", open: observed(&calls)})
+			e := enginetest.Engine(enginetest.Fit(), enginetest.AllowAllVictims(), preempting(), &policy{name: "Ear", open: observed(&calls)})
 			state := enginetest.State(tt.parts...)
 			for _, s := range tt.steps {
 				if now, ok := s.(int64); ok {
@@ -66,7 +66,7 @@ func TestObserverCalls(t *testing.T) {
 				if make, ok := s.(func(*cluster.State) cluster.Change); ok {
 					s = make(state)
 				}
-				notify := e.Watch(state, s.(cluster.Change))
+				notify := e.ObserveFact(state, s.(cluster.Change))
 				if err := state.Apply(s.(cluster.Change)); err != nil {
 					t.Fatal(err)
 				}

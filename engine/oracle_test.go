@@ -81,7 +81,7 @@ func (o *oracle) place(i int) bool {
 	return o.place(i + 1)
 }
 
-func part(s *cluster.Shape) cluster.Milli {
+func placementPart(s *cluster.Shape) cluster.Milli {
 	if s.Need.Share > 0 && !s.Isolation.Exclusive() {
 		return s.Need.Share
 	}
@@ -93,7 +93,7 @@ func (n *oracleNode) book(s *cluster.Shape, devices ...int) bool {
 		return false
 	}
 	for _, d := range devices {
-		if d >= 0 && (n.milli[d] < part(s) || n.alone[d] || s.Isolation.Exclusive() && n.held[d] > 0) {
+		if d >= 0 && (n.milli[d] < placementPart(s) || n.alone[d] || s.Isolation.Exclusive() && n.held[d] > 0) {
 			return false
 		}
 	}
@@ -107,7 +107,7 @@ func (n *oracleNode) change(s *cluster.Shape, by int64, devices []int) {
 	n.cpu += by * s.Resources.Of(cluster.CPU)
 	for _, d := range devices {
 		if d >= 0 {
-			n.milli[d] += cluster.Milli(by) * part(s)
+			n.milli[d] += cluster.Milli(by) * placementPart(s)
 			n.held[d] -= int(by)
 			n.alone[d] = s.Isolation.Exclusive() && by < 0
 		}

@@ -81,7 +81,7 @@ func TestOutcomesAreValues(t *testing.T) {
 // the State: of a placement, of a binding of a nominated task, and of an eviction.
 func TestDecisionsHaveTheirOwnClaims(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("old").Devices(2).Preemptible().On("a"), enginetest.Job("other").Devices(1).On("b"), enginetest.Job("new").Devices(2).Priority(1))
-	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt))
 	var actions []engine.Action
 	for range 2 {
 		for _, d := range run(t, e, s).Decisions {
@@ -96,7 +96,7 @@ func TestDecisionsHaveTheirOwnClaims(t *testing.T) {
 		}
 		apply(t, s, left(s.Job("job/old").Tasks()[0]))
 	}
-	if diff := cmp.Diff([]engine.Action{engine.EvictIt, engine.Nominate, engine.Bind}, actions); diff != "" {
+	if diff := cmp.Diff([]engine.Action{engine.EvictTask, engine.Nominate, engine.Bind}, actions); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 }

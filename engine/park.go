@@ -19,38 +19,38 @@ func (b *backlog) fileAfterTurn(job *cluster.Job, r *Refusal) (news bool) {
 			b.again(job)
 		}
 		if tried != nil && len(tried.jobs) > 0 {
-			e.lane.call(tried) // there may be room for the next job of the bucket as well
+			e.lane.putInLine(tried) // there may be room for the next job of the bucket as well
 		}
 		return false
 	}
-	if tried != nil && (e.stand != standOf(job) || b.lane(job) != e.lane) {
+	if tried != nil && (e.taskCounts != taskCountsOf(job) || b.lane(job) != e.lane) {
 		b.remove(e)
 		tried = nil
 	}
 	same := tried != nil && r.Reason == tried.refusal.Reason && r.Permanent == tried.refusal.Permanent
 	k := b.park(e, r)
 	if tried != nil {
-		k.refusal, k.said = r, b.saying
+		k.refusal, k.refusalNumber = r, b.refusalNumber
 		if !same && len(k.jobs) > 1 { // the other jobs of the bucket get the new refusal when they are tried
 			k.forced = true
-			k.lane.call(k)
+			k.lane.putInLine(k)
 		}
 	}
 	news = e.refusal == nil || !e.refusal.saysSame(r)
-	e.refusal, e.said = r, b.saying
+	e.refusal, e.refusalNumber = r, b.refusalNumber
 	return news
 }
 
 // park puts the refused job into its bucket, and records the refusal, the versions of the
 // State and the back-off for all jobs of the bucket.
 func (b *backlog) park(e *waiter, r *Refusal) *bucket {
-	b.saying++
+	b.refusalNumber++
 	k := e.bucket
 	if k == nil {
 		e.lane, e.turn = b.lane(e.job), turnOf(e.job)
-		key := b.kinship(e.job)
+		key := b.bucketKey(e.job)
 		if k = e.lane.buckets[key]; k == nil {
-			k = &bucket{key: key, lane: e.lane, timer: -1, refusal: r, said: b.saying, parked: e.parked}
+			k = &bucket{key: key, lane: e.lane, timer: -1, refusal: r, refusalNumber: b.refusalNumber, parked: e.parked}
 			e.lane.buckets[key] = k
 			if name := e.job.Set.Name; name != "" {
 				b.replica[name] = append(b.replica[name], k)
@@ -65,7 +65,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 		}
 		e.bucket = k
 	}
-	e.stand = standOf(e.job)
+	e.taskCounts = taskCountsOf(e.job)
 	k.forced, k.recheck = false, false
 	k.version, k.known, k.home = b.view.Version(), knownOf(b.view), homeOf(b.view, e.job)
 	b.listForWaking(k, e.job, r)
@@ -83,7 +83,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 func (b *backlog) listForWaking(k *bucket, job *cluster.Job, r *Refusal) {
 	k.lane.unlist(k)
 	b.unblock(k)
-	k.permanent, k.before, k.loose, k.wakes = r.Permanent, false, false, 0
+	k.permanent, k.before, k.examineAlways, k.wakes = r.Permanent, false, false, 0
 	for i := range r.Attempts {
 		for _, g := range r.Attempts[i].Groups {
 			if g.Rejection != nil && g.Rejection.Queue != "" {
@@ -119,11 +119,11 @@ func (b *backlog) listForWaking(k *bucket, job *cluster.Job, r *Refusal) {
 
 // waits reports whether the bucket is checked in every session, because what may help it is
 // not listed anywhere. At its turn, the session finds out whether something changed.
-func (k *bucket) waits() bool { return k.loose || k.wakes != 0 }
+func (k *bucket) waits() bool { return k.examineAlways || k.wakes != 0 }
 
 // heed adds the kinds of changes after which the bucket is tried again.
 func (k *bucket) heed(w Wake) {
-	k.loose = k.loose || w&WakeNodes != 0
+	k.examineAlways = k.examineAlways || w&WakeNodes != 0
 	k.wakes |= w &^ WakeNodes
 }
 

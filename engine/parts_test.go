@@ -19,10 +19,10 @@ var parts = []struct {
 }{
 	{"session", "Engine Session"},
 	{"turns", "backlog lane bucket parkedHeap turns contender order"},
-	{"making room", "room want nodewise nodeHeap nodeHeaps everyPlan trial leaver exits hosts"},
+	{"making room", "room want nodewise nodeHeap nodeHeaps everyPlan trial evictor evictionWays hosts"},
 	{"victims", "victims"},
 	{"placing", "placer gang demand search whole"},
-	{"keeping", "promises retirement sweeping"},
+	{"keeping", "reservations retirement sweeping"},
 	{"explaining", "explainer"},
 	{"finding", "finder index ranking tree"},
 	{"deciding", "Statement clerk"},

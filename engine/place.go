@@ -64,7 +64,7 @@ func (p *placer) placeChoices(job *cluster.Job, may func(from int) bool) *Refusa
 			missing, surplus = p.placeAlternative(alt)
 		}
 		if missing == nil {
-			if !startable(alt) {
+			if !canStart(alt) {
 				p.stmt.hold(job, mark)
 			}
 			if surplus != nil {
@@ -108,8 +108,8 @@ func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
 
 func namesGroup(alt *cluster.Alternative) bool { return alt.Whole != nil && alt.Whole.Only != nil }
 
-// startable reports whether the tasks that run, or can start at once, make up the minimum.
-func startable(alt *cluster.Alternative) bool {
+// canStart reports whether the tasks that run, or can start at once, make up the minimum.
+func canStart(alt *cluster.Alternative) bool {
 	return alt.Enough(func(t *cluster.Task) bool { return t.Runs() })
 }
 

@@ -77,7 +77,7 @@ func run(t *testing.T, e *engine.Engine, s *cluster.State) engine.Outcome {
 func where(out engine.Outcome) map[string]string {
 	m := map[string]string{}
 	for _, d := range out.Decisions {
-		if d.Action != engine.EvictIt {
+		if d.Action != engine.EvictTask {
 			m[d.Task.ID()] = d.Node
 		}
 	}

@@ -17,10 +17,10 @@ const (
 	NoNodes         Reason = "NoNodes"         // the cluster, or the part of it that the request allows, has no node
 	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passes the group filters, or there is no node group
 	GroupInUse      Reason = "GroupInUse"      // a node group is suitable once enough of its nodes are free
-	GroupGone       Reason = "GroupGone"       // the node group that the job must be placed on does not exist any more
+	GroupMissing    Reason = "GroupGone"       // the node group that the job must be placed on does not exist any more
 	NoDomainFits    Reason = "NoDomainFits"    // no domain of the required topology level has room for the minimum
 	TasksFailed     Reason = "TasksFailed"     // so many tasks failed that the rest do not make up the minimum
-	StillLeaving    Reason = "StillLeaving"    // tasks of the gang were evicted and still hold their room
+	StillReleasing  Reason = "StillLeaving"    // tasks of the gang were evicted and still hold their room
 	ScaledDown      Reason = "ScaledDown"      // the set has more replicas than desired, and this one is worth least
 )
 
@@ -69,12 +69,12 @@ var Reasons = []ReasonDoc{
 	{Reason: NoNodes, Cure: Grow, Phrase: "there is no node at all", Meaning: "There is no node at all."},
 	{Reason: NoSuitableGroup, Cure: Grow, Phrase: "no node group is suitable", Meaning: "No node group passes the group filters, even with every node free, or there is no node group because no node has devices."},
 	{Reason: GroupInUse, Cure: Wait | Evict, Phrase: "the node group is suitable once enough of its nodes are free", Meaning: "A node group is suitable once enough of its nodes are free."},
-	{Reason: GroupGone, Cure: Wait | Grow, Phrase: "its group is gone", Meaning: "The node group that the replicas of its set were placed on, or that this alternative of the job names, does not exist, or the job has no alternative for it. The job is placed once the group exists again. The subject is the group."},
+	{Reason: GroupMissing, Cure: Wait | Grow, Phrase: "its group is gone", Meaning: "The node group that the replicas of its set were placed on, or that this alternative of the job names, does not exist, or the job has no alternative for it. The job is placed once the group exists again. The subject is the group."},
 	{Reason: ScaledDown, Phrase: "its set has enough replicas without it", Meaning: "Why a task is evicted: its set has more replicas than desired, and the other replicas are worth more. The task is not placed again."},
-	{Reason: NobodyConsents, Phrase: "no plugin allows its eviction", Spared: "that no plugin allows to be evicted", Meaning: "Why a victim is not evicted: no plugin of the profile allows its eviction."},
+	{Reason: NoPluginAllows, Phrase: "no plugin allows its eviction", Spared: "that no plugin allows to be evicted", Meaning: "Why a victim is not evicted: no plugin of the profile allows its eviction."},
 	{Reason: NoDomainFits, Cure: Wait | Evict | Grow, Phrase: "no domain that it must be in has room for its minimum", Meaning: "The job, or a subgroup of it, must be in one domain of a topology level (such as one rack), and no domain has room for its minimum. Waiting helps if some domain would have room if it were empty; otherwise more nodes are needed."},
 	{Reason: TasksFailed, Phrase: "too many of its tasks failed", Meaning: "So many tasks of the job failed that the rest do not make up its minimum. The job waits until failed tasks are created again."},
-	{Reason: StillLeaving, Cure: Wait, Phrase: "its evicted tasks still hold their room", Meaning: "Tasks of the gang were evicted and still hold their room. The gang is placed again when they have released it."},
+	{Reason: StillReleasing, Cure: Wait, Phrase: "its evicted tasks still hold their room", Meaning: "Tasks of the gang were evicted and still hold their room. The gang is placed again when they have released it."},
 }
 
 // Cure is a bit set of what would make a rejection go away. An empty Cure means that only

@@ -57,7 +57,7 @@ func (e *Engine) Refusal(job *cluster.Job) *Refusal {
 		return nil
 	}
 	r := *n.refusal
-	if n.bucket.said > n.said {
+	if n.bucket.refusalNumber > n.refusalNumber {
 		r = *n.bucket.refusal.about(job) // an equivalent job was tried later, and its refusal holds for this one
 	}
 	r.Retry = n.bucket.parked.RetryAt
@@ -86,8 +86,8 @@ type Attempt struct {
 	// anything.
 	Never bool
 
-	from, to int  // the alternatives that the attempt covers: from is included, to is not
-	untold   bool // Nearest is not collected yet: that is done if the job stays refused
+	from, to        int  // the alternatives that the attempt covers: from is included, to is not
+	nearestDeferred bool // Nearest is not collected yet: that is done if the job stays refused
 }
 
 // Unplaced is a task that could not be placed, and what it requests.

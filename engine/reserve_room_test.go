@@ -37,7 +37,7 @@ func licensing(each int, reserve bool, only string) *policy {
 }
 
 func preempting() *policy {
-	return &policy{name: "Preempting", open: func(s *engine.Session) { s.Hooks.AddMeans(engine.Preempt, "Preempted") }}
+	return &policy{name: "Preempting", open: func(s *engine.Session) { s.Hooks.AddEvictionPurpose(engine.Preempt, "Preempted") }}
 }
 
 // TestReserveDecidesAsAFilter checks that a Reserver leads to the same decisions as a filter that
@@ -76,12 +76,12 @@ func TestReserveDecidesAsAFilter(t *testing.T) {
 			"Bind job/gang worker-0 b, Bind job/gang worker-1 a, ",
 		},
 		"a victim has the license": {
-			func(reserve bool) *policy { return licensing(1, reserve, "") }, []engine.Plugin{enginetest.Consent(), preempting()},
+			func(reserve bool) *policy { return licensing(1, reserve, "") }, []engine.Plugin{enginetest.AllowAllVictims(), preempting()},
 			[]enginetest.Part{gpus("a", 2), low("low", "a"), high}, nil,
 			"Evict job/low worker-0 a, Nominate job/high worker-0 a, ",
 		},
 		"the cheapest node has no license": {
-			func(reserve bool) *policy { return licensing(0, reserve, "n00") }, []engine.Plugin{enginetest.Consent(), preempting()},
+			func(reserve bool) *policy { return licensing(0, reserve, "n00") }, []engine.Plugin{enginetest.AllowAllVictims(), preempting()},
 			append(full, high), nil,
 			"Evict job/low01 worker-0 n01, Nominate job/high worker-0 n01, ",
 		},
@@ -149,9 +149,9 @@ func TestReserveWithVictims(t *testing.T) {
 			parts = append(parts, j)
 		}
 		l := &licenses{each: rapid.IntRange(1, 5).Draw(t, "each")}
-		m := &policy{name: "Means", open: func(s *engine.Session) {
-			s.Hooks.AddMeans(engine.Preempt, "Preempted")
-			s.Hooks.AddMeans(engine.Move, "Moved")
+		m := &policy{name: "Evicts", open: func(s *engine.Session) {
+			s.Hooks.AddEvictionPurpose(engine.Preempt, "Preempted")
+			s.Hooks.AddEvictionPurpose(engine.Move, "Moved")
 		}}
 		by := &policy{name: "By", open: func(s *engine.Session) {
 			rule := func(j *cluster.Job, _ []*cluster.Task) func(*engine.Victim) engine.Verdict {
@@ -177,7 +177,7 @@ func TestReserveWithVictims(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range out.Decisions {
-				if d.Action == engine.EvictIt {
+				if d.Action == engine.EvictTask {
 					evicted++
 				}
 			}

@@ -94,7 +94,7 @@ func TestReserveIsUndone(t *testing.T) {
 			parts = append(parts, j)
 		}
 		l := &licenses{each: rapid.IntRange(1, 3).Draw(t, "each")}
-		e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), l)
+		e := enginetest.Engine(enginetest.Fit(), enginetest.AllowAllVictims(), l)
 		state := enginetest.State(parts...)
 		for now := range int64(3) {
 			s := e.Open(state, engine.Options{Now: now, Search: engine.Twin, Patient: rapid.Bool().Draw(t, "patient")})
@@ -136,7 +136,7 @@ func observed(calls *[]string) func(*engine.Session) {
 }
 
 // TestObserver checks that facts lead to calls of observers for the tasks that they change, and only
-// of observers of the engine on which Watch is called.
+// of observers of the engine on which ObserveFact is called.
 func TestObserver(t *testing.T) {
 	var calls []string
 	e := enginetest.Engine(enginetest.Fit(), &policy{name: "Ear", open: observed(&calls)})
@@ -151,7 +151,7 @@ func TestObserver(t *testing.T) {
 	}
 	apply := func(c cluster.Change) {
 		t.Helper()
-		notify := e.Watch(state, c)
+		notify := e.ObserveFact(state, c)
 		if err := state.Apply(c); err != nil {
 			t.Fatal(err)
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Ranking is a set that had more jobs than desired, with all its jobs: those that were retired
-// and those that were kept.
-type Ranking struct {
+// RetirementOrder is a set that had more jobs than desired, with all its jobs: those that were
+// retired and those that were kept.
+type RetirementOrder struct {
 	Set     string   // the name of the set
 	Desired int      // how many jobs the set should have
 	Jobs    []Ranked // the job that is most worth keeping first
 }
 
-// Ranked is one job of a ranking.
+// Ranked is one job of a RetirementOrder.
 type Ranked struct {
 	Job     string // the ID of the job
 	Score   Score  // how much it is worth keeping, when it was last compared
@@ -49,8 +49,8 @@ func (r *retirement) run(out *Outcome) {
 // shrink retires jobs of the set one by one. The score of a job may depend on the jobs that
 // are left, so the jobs are ranked again after each. The ranking has each job with its score
 // when it was last compared.
-func (r *retirement) shrink(stmt *Statement, name string) Ranking {
-	ranking := Ranking{Set: name, Desired: r.clerk.view.Sets().Desired(name)}
+func (r *retirement) shrink(stmt *Statement, name string) RetirementOrder {
+	ranking := RetirementOrder{Set: name, Desired: r.clerk.view.Sets().Desired(name)}
 	for jobs := slices.Clone(r.clerk.view.Sets().Jobs(name)); len(jobs) > ranking.Desired; {
 		line := r.rank(jobs)
 		if r.clerk.fault.err != nil {
@@ -111,7 +111,7 @@ func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 func (c *Score) add(x *fault, plugin string, weight int64, score float64) {
 	c.Total += x.points(plugin, weight, score)
 	c.Weight += weight
-	c.Parts = append(c.Parts, Part{Plugin: plugin, Score: score, Weight: weight})
+	c.Parts = append(c.Parts, ScorePart{Plugin: plugin, Score: score, Weight: weight})
 }
 
 // retire removes the job from its set permanently and evicts its running tasks.

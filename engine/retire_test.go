@@ -25,7 +25,7 @@ type fate struct {
 	Retired bool
 }
 
-func fates(r engine.Ranking) []fate {
+func fates(r engine.RetirementOrder) []fate {
 	var out []fate
 	for _, x := range r.Jobs {
 		out = append(out, fate{x.Job, x.Score.Total, x.Retired})
@@ -70,7 +70,7 @@ func TestSetsShrink(t *testing.T) {
 			}
 			var gone []string
 			for _, d := range out.Decisions {
-				if d.Action != engine.EvictIt || d.Reason != engine.ScaledDown || d.For != "" || len(d.Score.Parts) != 1 {
+				if d.Action != engine.EvictTask || d.Reason != engine.ScaledDown || d.For != "" || len(d.Score.Parts) != 1 {
 					t.Errorf("%+v", d)
 				}
 				gone = append(gone, d.Task.ID())

@@ -45,7 +45,7 @@ func (v *victims) rivals(job *cluster.Job, most int, may func(*cluster.Task) boo
 	var line []rival
 	for _, n := range v.view.Nodes() {
 		for _, t := range n.Tasks {
-			if v.mayLeave(t, job) && (may == nil || may(t)) {
+			if v.mayBeVictim(t, job) && (may == nil || may(t)) {
 				if len(line) == most {
 					return nil
 				}

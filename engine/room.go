@@ -31,8 +31,8 @@ const (
 
 // MakeRoom frees room for the minimum of the job by evicting or moving other tasks. It
 // searches for the cheapest plan (see Cost). The victims of a plan may be evicted for any
-// purpose that a plugin registered with AddMeans, if the hooks of that purpose allow it.
-// Place decides whether the plan works; a plan that does not is rolled back. If there is no
+// purpose that a plugin registered with AddEvictionPurpose, if the hooks of that purpose
+// allow it. Place decides whether the plan works; a plan that does not is rolled back. If there is no
 // plan, the last resorts of the plugins are tried (see AddLastResort).
 //
 // It returns what Place returned, or the given refusal if no plan was found.
@@ -43,9 +43,9 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	place := s.placer(stmt)
 	place.aim.quiet = true // the refusal already has the explanation
 	if s.View.Classes().Preemptible() == 0 {
-		for _, m := range s.Hooks.means {
+		for _, m := range s.Hooks.evictionPurposes {
 			if m.Purpose != Move || place.shortage.freeFor(job) {
-				refusal.spare(m.Purpose, false, nil)
+				refusal.addProtected(m.Purpose, false, nil)
 			}
 		}
 		return refusal
@@ -82,7 +82,7 @@ type planning struct {
 	finder   *finder
 	accounts *accounts
 	heaps    *nodeHeaps
-	leaver   *leaver
+	evictor  *evictor
 	trial    *trial
 	view     cluster.View
 	stmt     *Statement
@@ -102,17 +102,17 @@ type room struct {
 
 // newRoom prepares a search. It calls the VictimRules of each purpose.
 func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
-	leaver := &leaver{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
-	leaver.prepare(s.Hooks.means, refusal)
-	return &room{planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, leaver: leaver,
-		trial: &trial{want: w, leaver: leaver, placer: place, stmt: place.stmt, fault: s.fault},
+	evictor := &evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
+	evictor.prepare(s.Hooks.evictionPurposes, refusal)
+	return &room{planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
+		trial: &trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault},
 		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}}
 }
 
 // cheaper searches for a plan and returns the cheaper of this room and the best so far. If
 // it finds none, it notes in the refusal which victims were protected.
 func (r *room) cheaper(best *room, refusal *Refusal) *room {
-	if !r.leaver.can(evicting | moving) {
+	if !r.evictor.can(evicting | moving) {
 		return best
 	}
 	if r.findPlan(); r.fault.err != nil {
@@ -131,9 +131,9 @@ func (r *room) noteProtected(refusal *Refusal) {
 	if r.want.last {
 		return // the refusal has the victims that were protected in the first search
 	}
-	for _, m := range r.finder.hooks.means {
-		if p := m.Purpose; r.leaver.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
-			refusal.spare(p, false, r.leaver.spared[p])
+	for _, m := range r.finder.hooks.evictionPurposes {
+		if p := m.Purpose; r.evictor.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
+			refusal.addProtected(p, false, r.evictor.spared[p])
 		}
 	}
 }
@@ -142,17 +142,17 @@ func (r *room) noteProtected(refusal *Refusal) {
 // eviction, so plans that only move tasks are tried first, then plans that only evict, then
 // plans that do both.
 func (r *room) findPlan() {
-	if r.leaver.can(moving) && !r.want.last && !r.want.limited && r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks) {
+	if r.evictor.can(moving) && !r.want.last && !r.want.limited && r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks) {
 		r.search(moving)
 	}
-	if r.plan != nil || !r.leaver.can(evicting) {
+	if r.plan != nil || !r.evictor.can(evicting) {
 		return
 	}
 	r.search(evicting)
 	if r.plan != nil && !small(r.view) {
 		return // on a large cluster, searching for a plan that also moves tasks would take too long
 	}
-	if r.leaver.can(moving) && r.leaver.anyOf(evicting) {
+	if r.evictor.can(moving) && r.evictor.anyOf(evicting) {
 		r.search(evicting | moving)
 	}
 }
@@ -162,8 +162,8 @@ func (r *room) search(w way) {
 	if r.fault.err != nil {
 		return
 	}
-	exits := &exits{leaver: r.leaver, way: w, might: r.leaver.mights(w)}
-	every := &everyPlan{r.planning, exits}
+	ways := &evictionWays{evictor: r.evictor, way: w, might: r.evictor.mights(w)}
+	every := &everyPlan{r.planning, ways}
 	all := every.few()
 	if r.trial.limit = r.trial.tries + maxTries; all != nil {
 		r.trial.limit = r.trial.tries + maxTriesAll
@@ -171,12 +171,12 @@ func (r *room) search(w way) {
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // there are too many possible victims to compare all plans
 	}
-	nodes := &nodewise{planning: r.planning, exits: exits, weighed: r.weighed}
+	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed}
 	plan, spent := r.trial.tried(nodes.greedy())
 	if all != nil {
 		plan, spent = every.cheapest(all, plan, spent, r)
 	} else if plan == nil && r.mayHaveMissed() {
-		plan, spent = r.trial.tried(r.oneByOne(exits))
+		plan, spent = r.trial.tried(r.oneByOne(ways))
 	}
 	if plan != nil && r.fault.err == nil {
 		if plan, spent = r.thinOut(plan, spent); r.plan == nil || spent.compare(&r.cost) < 0 {
@@ -205,7 +205,7 @@ func (r *room) thinOut(plan []*Victim, spent cost) ([]*Victim, cost) {
 	if len(plan) <= maxUnsure && hasMoves(plan) {
 		return r.cheapestSubset(plan, spent)
 	}
-	rest := dropUnneeded(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
+	rest := dropUnneeded(plan, r.evictor.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 	if len(rest) == len(plan) {
 		return plan, spent
 	}
@@ -217,23 +217,23 @@ func (r *room) thinOut(plan []*Victim, spent cost) ([]*Victim, cost) {
 // that move need room themselves: the plan may work without two victims, but not without
 // only one of them.
 func (r *room) cheapestSubset(plan []*Victim, spent cost) ([]*Victim, cost) {
-	type part struct {
+	type subset struct {
 		victims []*Victim
 		cost    cost
 	}
-	var parts []part
+	var subsets []subset
 	for mask := 1; mask < 1<<len(plan)-1; mask++ {
-		var p part
+		var p subset
 		for i, v := range plan {
 			if mask>>i&1 == 1 {
 				p.victims = append(p.victims, v)
 			}
 		}
-		p.cost = r.leaver.victims.costOf(p.victims)
-		parts = append(parts, p)
+		p.cost = r.evictor.victims.costOf(p.victims)
+		subsets = append(subsets, p)
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { return a.cost.compare(&b.cost) })
-	for _, p := range parts {
+	slices.SortStableFunc(subsets, func(a, b subset) int { return a.cost.compare(&b.cost) })
+	for _, p := range subsets {
 		if r.trial.over() {
 			break
 		}
@@ -269,17 +269,17 @@ func dropUnneeded(plan, order []*Victim, enough func([]*Victim) bool) []*Victim 
 // oneByOne evicts or moves rivals of the whole cluster, in their order, until the job can be
 // placed, and then drops the victims that are not needed. It is for obstacles that do not
 // belong to one node, such as the limit of a queue.
-func (r *room) oneByOne(exits *exits) []*Victim {
-	line := r.leaver.victims.rivals(r.want.job, maxOneByOne, exits.leavable)
+func (r *room) oneByOne(ways *evictionWays) []*Victim {
+	line := r.evictor.victims.rivals(r.want.job, maxOneByOne, ways.isRemovable)
 	if line == nil { // too many: consider only tasks that the job must be kept apart from
-		line = r.leaver.victims.rivals(r.want.job, maxOneByOne, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
+		line = r.evictor.victims.rivals(r.want.job, maxOneByOne, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && ways.isRemovable(t) })
 	}
 	if len(line) == 0 {
 		return nil
 	}
 	var plan []*Victim
 	for size := 1; ; size *= 2 {
-		plan = exits.first(line, min(size, len(line)))
+		plan = ways.first(line, min(size, len(line)))
 		if len(plan) > 0 && r.trial.works(plan) {
 			break
 		}
@@ -287,5 +287,5 @@ func (r *room) oneByOne(exits *exits) []*Victim {
 			return nil
 		}
 	}
-	return dropUnneeded(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
+	return dropUnneeded(plan, r.evictor.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 }

@@ -16,7 +16,7 @@ import (
 // roomMaker is a plugin that registers means for the purpose.
 func roomMaker(p engine.Purpose) *policy {
 	return &policy{name: "Maker", open: func(s *engine.Session) {
-		s.Hooks.AddMeans(p, "MadeRoom")
+		s.Hooks.AddEvictionPurpose(p, "MadeRoom")
 	}}
 }
 
@@ -24,7 +24,7 @@ func roomMaker(p engine.Purpose) *policy {
 func evicted(out engine.Outcome) []string {
 	var ids []string
 	for _, d := range out.Decisions {
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			ids = append(ids, d.Task.ID()[len("job/"):])
 		}
 	}
@@ -68,7 +68,7 @@ func TestMakeRoomTakesLeast(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := enginetest.State(tt.parts...)
-			out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt)), s)
+			out := run(t, enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt)), s)
 			if d := cmp.Diff(tt.want, evicted(out)); d != "" {
 				t.Errorf("evicted (-want +got):\n%s", d)
 			}
@@ -89,7 +89,7 @@ func TestMakeRoomOnLargeClusters(t *testing.T) {
 	}
 	parts = append(parts, enginetest.Job("new").Gang(10).Devices(4))
 	s := enginetest.State(parts...)
-	out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt)), s)
+	out := run(t, enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt)), s)
 	if got := len(evicted(out)); got != 20 || !s.Job("job/new").Stands() {
 		t.Errorf("%d were evicted, want 20; the minimum is placed: %t", got, s.Job("job/new").Stands())
 	}
@@ -101,7 +101,7 @@ func TestMakeRoomOnLargeClusters(t *testing.T) {
 }
 
 func TestMovedTasksLand(t *testing.T) {
-	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move))
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Move))
 	s := enginetest.State(four("a"), four("b"), low("x").Devices(1).On("a"), low("y").Devices(2).On("b"), enginetest.Job("new").Devices(4))
 	out := run(t, e, s)
 	if d := cmp.Diff([]string{"x/worker-0"}, evicted(out)); d != "" {
@@ -129,7 +129,7 @@ func TestMovedTasksLand(t *testing.T) {
 }
 
 func TestNothingMovesUnlessAllLand(t *testing.T) {
-	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move))
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Move))
 	// Two tasks of x would have to move from a, and b has room for one of them.
 	s := enginetest.State(four("a"), four("b"), low("x").On("a"), low("z").On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Devices(4))
 	if out := run(t, e, s); len(out.Decisions) != 0 {
@@ -140,7 +140,7 @@ func TestNothingMovesUnlessAllLand(t *testing.T) {
 // TestLostReservationOfAMove checks that a task that moves is pending after it has released its room
 // if the node that it moves to is lost.
 func TestLostReservationOfAMove(t *testing.T) {
-	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move))
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Move))
 	s := enginetest.State(four("a"), four("b"), low("x").On("a"), low("y").Devices(2).On("b"), enginetest.Job("new").Devices(4))
 	run(t, e, s)
 	x := s.Job("job/x").Tasks()[0]
@@ -157,7 +157,7 @@ func TestLostReservationOfAMove(t *testing.T) {
 }
 
 func TestNoJobIsEvictedTwiceForTheSameJob(t *testing.T) {
-	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt))
 	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4).Preemptible())
 	run(t, e, s)
 	if d := cmp.Diff([]string{"job/x"}, s.Job("job/new").Displaced); d != "" {
@@ -183,7 +183,7 @@ func TestRefusalListsProtectedJobs(t *testing.T) {
 		})
 	}}
 	s := enginetest.State(four("a"), low("dear").Devices(3).On("a"), low("x").On("a"), enginetest.Job("new").Devices(2))
-	out := run(t, enginetest.Engine(fit(), enginetest.Consent(), never, roomMaker(engine.Preempt)), s)
+	out := run(t, enginetest.Engine(fit(), enginetest.AllowAllVictims(), never, roomMaker(engine.Preempt)), s)
 	want := []engine.Sparing{{Purpose: engine.Preempt, Protection: []engine.Protection{{Spared: engine.Spared{Plugin: "Never", Reason: "TooDear"}, Count: 1, Jobs: []string{"job/dear"}}}}}
 	if len(out.Refusals) != 1 {
 		t.Fatalf("refusals %v", out.Refusals)
@@ -199,7 +199,7 @@ func TestRefusalListsProtectedJobs(t *testing.T) {
 // TestReservationsExpire checks that reservations are withdrawn after the time that Options.Hold
 // gives. A victim that still holds its room then is overdue, and nothing is reserved on its room.
 func TestReservationsExpire(t *testing.T) {
-	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt))
 	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4))
 	at := func(now int64) {
 		ssn := e.Open(s, engine.Options{Now: now, Hold: 60})
@@ -226,7 +226,7 @@ func TestReservationsExpire(t *testing.T) {
 // TestOverdueIsOneDecision checks that a task is marked as overdue and the reservations on its room
 // are withdrawn in one record of the log, so that the room is never in use and reserved at once.
 func TestOverdueIsOneDecision(t *testing.T) {
-	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt))
 	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4))
 	at := func(now int64) []cluster.Change {
 		ssn := e.Open(s, engine.Options{Now: now, Hold: 60, Record: true})

@@ -23,16 +23,16 @@ type Session struct {
 	denied   denied
 	fault    *fault
 
-	order      *order     // decides which job has the next turn
-	finder     *finder    // finds nodes for tasks
-	explainer  *explainer // finds out why jobs are refused
-	accounts   *accounts  // adds up what tasks request
-	clerk      *clerk     // opens statements and keeps what they commit
-	victims    *victims   // decides which tasks may be evicted or moved for a job
-	heaps      *nodeHeaps // nodes, ordered by the cost of making room on them
-	promises   promises   // reservations of earlier sessions
-	retirement retirement // retires jobs of sets that have too many
-	sweeping   sweeping   // calls the Sweep hooks after all turns
+	order        *order       // decides which job has the next turn
+	finder       *finder      // finds nodes for tasks
+	explainer    *explainer   // finds out why jobs are refused
+	accounts     *accounts    // adds up what tasks request
+	clerk        *clerk       // opens statements and keeps what they commit
+	victims      *victims     // decides which tasks may be evicted or moved for a job
+	heaps        *nodeHeaps   // nodes, ordered by the cost of making room on them
+	reservations reservations // reservations of earlier sessions
+	retirement   retirement   // retires jobs of sets that have too many
+	sweeping     sweeping     // calls the Sweep hooks after all turns
 }
 
 // Outcome is what a session decided.
@@ -55,7 +55,7 @@ type Outcome struct {
 	// nanoseconds since 1970. 0 means that time alone changes nothing.
 	NextWake int64
 	// Rankings has one entry for each set that had more jobs than desired.
-	Rankings []Ranking
+	Rankings []RetirementOrder
 }
 
 // Run makes one pass over the pending jobs. Each turn tries to place the minimum of a job
@@ -80,15 +80,15 @@ func (s *Session) run(out *Outcome) {
 	// 1. Set the clock of the State to the time of the session.
 	s.advanceClock()
 	// 2. Withdraw reservations that their nodes cannot keep.
-	s.promises.withdrawLost()
+	s.reservations.withdrawLost()
 	// 3. Retire jobs of sets that have more jobs than desired.
 	if s.retirement.run(out); s.fault.err != nil {
 		return
 	}
 	// 4. Bind nominated tasks if their reserved room is free now, and withdraw reservations
 	// that have been held for too long.
-	out.Decisions = append(out.Decisions, s.promises.bindReady()...)
-	s.promises.withdrawExpired()
+	out.Decisions = append(out.Decisions, s.reservations.bindReady()...)
+	s.reservations.withdrawExpired()
 	// 5. Give the pending jobs their turns: see decide.
 	if s.options.Patient {
 		s.tryWoken(out)
@@ -101,7 +101,7 @@ func (s *Session) run(out *Outcome) {
 	// 6. Call the Sweep hooks.
 	out.Decisions = append(out.Decisions, s.sweeping.run()...)
 	// 7. Withdraw reservations for surplus tasks of jobs that this session evicted.
-	s.promises.withdrawLost()
+	s.reservations.withdrawLost()
 	if b := s.engine.backlog; b != nil {
 		b.alarm = s.wake
 	}
@@ -143,7 +143,7 @@ func (s *Session) tryWoken(out *Outcome) {
 		before := len(out.Decisions)
 		s.decide(job, out)
 		if made := out.Decisions[before:]; len(made) > 0 {
-			b.afterCommit(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
+			b.afterCommit(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictTask }))
 		}
 	}
 	b.close()
@@ -164,10 +164,10 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	if job.Stands() {
 		stmt.aim.growing, stmt.aim.target = job, placed+1
 	}
-	refusal := s.denied.told(job, s.clerk.decided)
+	refusal := s.denied.refusalFor(job, s.clerk.decided)
 	if refusal == nil {
 		place := s.placer(stmt)
-		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom, the only adapter, does not read the nearest misses
+		if len(s.Hooks.evictionPurposes) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom, the only adapter, does not read the nearest misses
 			place.aim.deferMissesAt = s.View.Version()
 		}
 		refusal = place.place(job)

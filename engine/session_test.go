@@ -64,8 +64,8 @@ func TestScoresAreWeightedAndAdded(t *testing.T) {
 	}
 	d := out.Decisions[0]
 	want := []engine.Candidate{
-		{Node: "b", Score: engine.Score{Total: 121500, Weight: 4, Parts: []engine.Part{{Plugin: "One", Score: 0, Weight: 1}, {Plugin: "Two", Score: 40.5, Weight: 3}}}},
-		{Node: "a", Score: engine.Score{Total: 100000, Weight: 4, Parts: []engine.Part{{Plugin: "One", Score: 100, Weight: 1}, {Plugin: "Two", Score: 0, Weight: 3}}}},
+		{Node: "b", Score: engine.Score{Total: 121500, Weight: 4, Parts: []engine.ScorePart{{Plugin: "One", Score: 0, Weight: 1}, {Plugin: "Two", Score: 40.5, Weight: 3}}}},
+		{Node: "a", Score: engine.Score{Total: 100000, Weight: 4, Parts: []engine.ScorePart{{Plugin: "One", Score: 100, Weight: 1}, {Plugin: "Two", Score: 0, Weight: 3}}}},
 	}
 	if diff := cmp.Diff(want, d.Candidates); diff != "" {
 		t.Error(diff)

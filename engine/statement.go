@@ -140,7 +140,7 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 		d.Action = Nominate
 	}
 	st.logDecision(placed, at, t, &d)
-	st.clerk.tell(Allocated, t, n, false)
+	st.clerk.announce(Allocated, t, n, false)
 	return nil
 }
 
@@ -157,7 +157,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 		return err
 	}
 	st.logOperation(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
-	st.clerk.tell(Deallocated, t, n, false)
+	st.clerk.announce(Deallocated, t, n, false)
 	return nil
 }
 
@@ -200,7 +200,7 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 				return
 			}
 			st.logOperation(operation{kind: withdrawn, at: at, task: holder, node: n})
-			st.clerk.tell(Deallocated, holder, n, false)
+			st.clerk.announce(Deallocated, holder, n, false)
 		}
 	}
 }
@@ -211,12 +211,12 @@ func (st *Statement) markOverdue(t *cluster.Task) {
 	st.logOperation(operation{kind: unannounced, at: st.position()})
 	st.tx.Overdue(t)
 	st.clerk.hooks.reservers.again(t, t.Node)
-	st.clerk.tell(Allocated, t, t.Node, false)
+	st.clerk.announce(Allocated, t, t.Node, false)
 }
 
-// land turns the placed tasks of a shadow job into reservations for the tasks that move: each
+// reserveMove turns the placed tasks of a shadow job into reservations for the tasks that move: each
 // task of the shadow is a copy of one of these.
-func (st *Statement) land(shadow *cluster.Job) {
+func (st *Statement) reserveMove(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {
 		if t.Shadows() != nil {
 			st.logOperation(operation{kind: unannounced, at: st.position()})
@@ -254,9 +254,9 @@ func (st *Statement) Rollback(checkpoint int) {
 		st.stamp++
 		switch op.kind {
 		case placed:
-			st.clerk.tell(Deallocated, op.task, n, true)
+			st.clerk.announce(Deallocated, op.task, n, true)
 		case evicted, withdrawn:
-			st.clerk.tell(Allocated, op.task, n, true)
+			st.clerk.announce(Allocated, op.task, n, true)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func (st *Statement) recordDisplaced() {
 // setLanding sets the node to which an evicted task moves in the decision that evicts it.
 func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	for i := range decisions {
-		if d := &decisions[i]; d.Action == EvictIt && d.Task == landing.Task {
+		if d := &decisions[i]; d.Action == EvictTask && d.Task == landing.Task {
 			d.Landing = landing.Node
 		}
 	}
@@ -314,7 +314,7 @@ func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 // evictionDecision returns the decision for an eviction of the log.
 func (st *Statement) evictionDecision(op *operation) Decision {
 	t := op.task
-	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
+	d := Decision{Action: EvictTask, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
 	if op.worth != nil {
 		d.Score = *op.worth
 	}
@@ -353,7 +353,7 @@ func (st *Statement) Commit() []Decision {
 				st.tx.Keep(op.task.Job)
 			}
 			if d.Action == Bind && op.task.Job.Preemptible {
-				st.clerk.settleIn(op.task)
+				st.clerk.noteBound(op.task)
 			}
 			if op.kind != evicted && op.task.Job.Stands() {
 				st.tx.SetTorn(op.task.Job, 0)

@@ -12,10 +12,10 @@ import (
 // is a number of steps and not a time, so that decisions are the same on every machine.
 const trialSteps = 5_000
 
-// maxTrails is how many domains of a preferred level are tried. The first is nearly always
+// maxScopeLists is how many domains of a preferred level are tried. The first is nearly always
 // right: the sums by which domains are chosen leave out only task-form filters and the way in
 // which parts of devices are divided.
-const maxTrails = 16
+const maxScopeLists = 16
 
 // domainMisses is how many domains a refusal lists.
 const domainMisses = 10
@@ -24,27 +24,27 @@ const domainMisses = 10
 // failed, or nil.
 func (g *gang) arrange() *Attempt {
 	if g.alt.Topology.None() || len(g.left) == 0 {
-		g.job.trail = everywhere
+		g.job.scopeList = everywhere
 		if g.in != nil {
-			g.job.trail = []*scope{g.in}
+			g.job.scopeList = []*scope{g.in}
 		}
 		return g.minimum()
 	}
 	stands := g.needs() == 0
 	a := g.chooseDomain(g.demand(0), &g.alt.Topology, []*scope{g.in}, (*gang).minimum)
 	if a != nil && stands { // the minimum is placed already, and only surplus has no room
-		g.job.trail = []*scope{}
+		g.job.scopeList = []*scope{}
 		g.fail(a)
 		return nil
 	}
 	return a
 }
 
-// settle chooses a domain for a subgroup that has a topology of its own, inside the domain of
+// chooseSubgroupDomain chooses a domain for a subgroup that has a topology of its own, inside the domain of
 // the subgroup or job that contains it, and places there what its minimum needs.
-func (g *gang) settle(sub int) *Attempt {
+func (g *gang) chooseSubgroupDomain(sub int) *Attempt {
 	d := g.demand(sub)
-	return g.chooseDomain(d, &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, func(g *gang) *Attempt {
+	return g.chooseDomain(d, &g.alt.Subgroups[sub-1].Topology, g.around(sub).scopeList, func(g *gang) *Attempt {
 		if g.alt.Nested() {
 			return g.fillGroup(sub)
 		}
@@ -65,10 +65,10 @@ func (g *gang) settle(sub int) *Attempt {
 // which that works. Each attempt is made with a copy of the gang. It returns why no domain
 // works, or nil.
 func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*scope, try func(*gang) *Attempt) *Attempt {
-	attempt := func(trail []*scope, quiet bool) *Attempt {
+	attempt := func(scopeList []*scope, quiet bool) *Attempt {
 		mark, next := g.stmt.Checkpoint(), g.copy()
 		next.quiet = quiet
-		next.partOf(d.sub).trail = trail
+		next.partOf(d.sub).scopeList = scopeList
 		a := try(next)
 		if a != nil && quiet && g.placer.fault.err == nil {
 			g.stmt.Rollback(mark)
@@ -80,17 +80,17 @@ func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*sco
 		return a
 	}
 	if topology.Required == "" {
-		trails := g.trails(within, topology.Preferred, d)
-		last := len(trails) - 1
-		for _, trail := range trails[:last] {
+		scopeLists := g.scopeLists(within, topology.Preferred, d)
+		last := len(scopeLists) - 1
+		for _, scopeList := range scopeLists[:last] {
 			if g.steps <= 0 || g.placer.fault.err != nil {
 				break
 			}
-			if attempt(trail, true) == nil {
+			if attempt(scopeList, true) == nil {
 				return nil
 			}
 		}
-		return attempt(trails[last], g.quiet)
+		return attempt(scopeLists[last], g.quiet)
 	}
 	domains := g.required(within, topology.Required, d)
 	for i := range domains {
@@ -98,11 +98,11 @@ func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*sco
 		if c.fits < d.need {
 			continue
 		}
-		for _, trail := range g.trails([]*scope{c.scope}, topology.Preferred, d) {
+		for _, scopeList := range g.scopeLists([]*scope{c.scope}, topology.Preferred, d) {
 			if g.steps <= 0 || g.placer.fault.err != nil {
 				break
 			}
-			if attempt(trail, true) == nil {
+			if attempt(scopeList, true) == nil {
 				return nil
 			}
 		}
@@ -111,7 +111,7 @@ func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*sco
 	if g.quiet || g.placer.fault.err != nil {
 		return &Attempt{Task: unplaced(d.shapes[0])}
 	}
-	return g.explainNoDomain(topology.Required, domains, d, func(trail []*scope) *Attempt { return attempt(trail, false) })
+	return g.explainNoDomain(topology.Required, domains, d, func(scopeList []*scope) *Attempt { return attempt(scopeList, false) })
 }
 
 // required returns the domains of the required level in which the demand may be placed, best
@@ -135,11 +135,11 @@ func (g *gang) required(within []*scope, level string, d *demand) []candidate {
 	return out
 }
 
-// trails returns lists of scopes to be tried one after the other. Tasks are placed in the
+// scopeLists returns lists of scopes to be tried one after the other. Tasks are placed in the
 // first scope of a list that has room. The lists use as few domains of the preferred levels as
 // possible: first one domain, of the narrowest level that has one with enough room, then
 // several domains, and at last the scopes without any preference.
-func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope {
+func (g *gang) scopeLists(within []*scope, preferred []string, d *demand) [][]*scope {
 	if len(preferred) == 0 {
 		return [][]*scope{within}
 	}
@@ -149,7 +149,7 @@ func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope
 		for i, level := range preferred {
 			one := slices.DeleteFunc(g.candidates(in, level, d), func(c candidate) bool { return !c.all || !c.here })
 			slices.SortStableFunc(one, func(a, b candidate) int { return cmp.Compare(a.spare, b.spare) })
-			for _, c := range one[:min(len(one), maxTrails)] {
+			for _, c := range one[:min(len(one), maxScopeLists)] {
 				out = append(out, g.fillOrder(c.scope, preferred[:i], d, len(d.tasks)))
 			}
 		}

@@ -6,13 +6,13 @@ import (
 
 // trial tries plans: it carries a plan out, checks the result, and rolls it back.
 type trial struct {
-	want   *want
-	leaver *leaver
-	placer *placer
-	stmt   *Statement
-	fault  *fault
-	tries  int // how many plans were carried out so far
-	limit  int // how many tries end the present search
+	want    *want
+	evictor *evictor
+	placer  *placer
+	stmt    *Statement
+	fault   *fault
+	tries   int // how many plans were carried out so far
+	limit   int // how many tries end the present search
 }
 
 // tried returns the plan with its cost, or nil if the plan does not work.
@@ -40,7 +40,7 @@ func (x *trial) try(plan []*Victim) (cost, bool) {
 	mark := x.stmt.Checkpoint()
 	_, ok := x.carryOut(plan)
 	ok = ok && !slices.ContainsFunc(plan, landsBack)
-	spent := x.leaver.victims.costOf(plan)
+	spent := x.evictor.victims.costOf(plan)
 	if ok {
 		spent.beyond = x.stmt.beyond(mark)
 	}
@@ -57,7 +57,7 @@ func (x *trial) try(plan []*Victim) (cost, bool) {
 // The changes stay in the statement in both cases; the caller rolls them back.
 func (x *trial) carryOut(plan []*Victim) (*Refusal, bool) {
 	x.tries++
-	if !x.leaver.leaveAll(plan) {
+	if !x.evictor.evictAll(plan) {
 		return &Refusal{}, false
 	}
 	mark := x.stmt.Checkpoint()
@@ -66,7 +66,7 @@ func (x *trial) carryOut(plan []*Victim) (*Refusal, bool) {
 	}
 	left := x.place()
 	fits := x.placer.aim.met(x.want.job, left) && x.fault.err == nil
-	if fits && hasMoves(plan) && !x.land(plan) {
+	if fits && hasMoves(plan) && !x.reserveMoves(plan) {
 		x.stmt.Rollback(mark)
 		return x.together(plan)
 	}

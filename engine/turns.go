@@ -55,7 +55,7 @@ type turns struct {
 	bySlot       []*contender // by slot of the queue; nil: the queue was not in line yet
 	leaves       []*contender // the leaf queues in line, as long as heaps are not in use
 	scans        int          // how often all leaves were compared one by one in this session
-	piled        bool         // heaps are in use
+	inHeaps      bool         // heaps are in use
 	last         *contender   // the queue of which a job was taken last: it has another head now
 	changed      []*contender // queues that may compare differently than before
 	known        uint64       // the version of the queues that the heaps reflect
@@ -84,8 +84,8 @@ func (t *turns) reopen(o *order) {
 	*t = turns{order: o, root: t.root, bySlot: t.bySlot, leaves: t.leaves, changed: t.changed, siblingsOnly: o.branched(), flat: o.mayElect(), levels: t.levels[:0]}
 }
 
-// disperse removes all queues from the line.
-func (t *turns) disperse() {
+// clear removes all queues from the line.
+func (t *turns) clear() {
 	for _, c := range t.leaves {
 		c.place = -1
 	}
@@ -93,7 +93,7 @@ func (t *turns) disperse() {
 		c.marked, c.above.moved = false, 0
 	}
 	clear(t.levels)
-	t.leaves, t.changed, t.levels, t.scans, t.piled, t.last = t.leaves[:0], t.changed[:0], t.levels[:0], 0, false, nil
+	t.leaves, t.changed, t.levels, t.scans, t.inHeaps, t.last = t.leaves[:0], t.changed[:0], t.levels[:0], 0, false, nil
 	t.root.clear()
 	t.known = t.order.view.Recent().QueuesVersion()
 }
@@ -140,7 +140,7 @@ func (t *turns) addQueue(q *cluster.Queue, l line) {
 	switch {
 	case c.place >= 0:
 		t.markChanged(c)
-	case t.piled:
+	case t.inHeaps:
 		t.pushToHeaps(c)
 	default:
 		c.place = len(t.leaves)
@@ -151,7 +151,7 @@ func (t *turns) addQueue(q *cluster.Queue, l line) {
 // buildHeaps puts the leaves into heaps.
 func (t *turns) buildHeaps() {
 	leaves := t.leaves
-	t.leaves, t.piled, t.known = nil, true, t.order.view.Recent().QueuesVersion()
+	t.leaves, t.inHeaps, t.known = nil, true, t.order.view.Recent().QueuesVersion()
 	for _, c := range leaves {
 		c.place = -1
 		t.pushToHeaps(c)
@@ -168,10 +168,10 @@ func (t *turns) pushToHeaps(c *contender) {
 	t.markChanged(c)
 }
 
-// leave removes a queue from the line, and the queues above it that have no other queue in
+// removeQueue removes a queue from the line, and the queues above it that have no other queue in
 // line. Apart from the queue itself, the heaps must be in order.
-func (t *turns) leave(c *contender) {
-	if !t.piled {
+func (t *turns) removeQueue(c *contender) {
+	if !t.inHeaps {
 		last := len(t.leaves) - 1
 		t.leaves[c.place] = t.leaves[last]
 		t.leaves[c.place].place = c.place
@@ -208,7 +208,7 @@ func (t *turns) take(c *contender) *cluster.Job {
 		was := c.first
 		job, try := c.line.next(t.alone())
 		if job == nil {
-			t.leave(c)
+			t.removeQueue(c)
 			return nil
 		}
 		if try {
@@ -238,7 +238,7 @@ func (t *turns) mustCompareAgain(c *contender, was *cluster.Job) bool {
 
 // alone reports whether exactly one queue is in line.
 func (t *turns) alone() bool {
-	if !t.piled {
+	if !t.inHeaps {
 		return len(t.leaves) == 1
 	}
 	c := &t.root
@@ -258,12 +258,12 @@ func (t *turns) front() *contender {
 	switch {
 	case !t.siblingsOnly:
 		front = t.scan()
-	case !t.piled && t.scans < maxScans:
+	case !t.inHeaps && t.scans < maxScans:
 		t.scans++
 		t.known = t.order.view.Recent().QueuesVersion()
 		front = t.firstLeaf(t.leaves)
 	default:
-		if !t.piled {
+		if !t.inHeaps {
 			t.buildHeaps()
 		}
 		front = t.top()
@@ -325,11 +325,11 @@ func (t *turns) firstLeaf(leaves []*contender) *contender {
 	for depth := deepest; depth >= 0; depth-- {
 		for _, c := range leaves {
 			if c.depth == depth {
-				inner = t.stand(c, inner)
+				inner = t.compareWithSiblings(c, inner)
 			}
 		}
 		for _, c := range inner[depth] {
-			inner = t.stand(c, inner)
+			inner = t.compareWithSiblings(c, inner)
 		}
 	}
 	front := t.root.elected()
@@ -359,7 +359,7 @@ func (t *turns) leavesInLine(c *contender, out []*contender) []*contender {
 // markChanged notes that comparisons of the queue, and of the queues above it, may give another
 // result than before.
 func (t *turns) markChanged(c *contender) {
-	if !t.piled {
+	if !t.inHeaps {
 		return
 	}
 	for ; c != &t.root && !c.marked; c = c.above {

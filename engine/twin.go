@@ -6,9 +6,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// said is what shape-form hooks returned: the code of a rejection, or a score in thousandths.
+// hookAnswers is what shape-form hooks returned: the code of a rejection, or a score in thousandths.
 // Twin sessions keep it to find hooks that later return something else.
-type said map[answerKey]int64
+type hookAnswers map[answerKey]int64
 
 // answerKey identifies a call of a hook: the node, the hook's place among the filters or
 // scores, and whether it is a filter.
@@ -19,16 +19,16 @@ type answerKey struct {
 
 // note keeps what a hook returned for the node.
 func (r *ranking) note(n *cluster.Node, order int, filter bool, answer int64) {
-	if r.said == nil {
-		r.said = said{}
+	if r.answers == nil {
+		r.answers = hookAnswers{}
 	}
-	r.said[answerKey{n.Slot(), order, filter}] = answer
+	r.answers[answerKey{n.Slot(), order, filter}] = answer
 }
 
-// blame looks for a shape-form hook that returns something else than it returned before for the
+// findUnstableHook looks for a shape-form hook that returns something else than it returned before for the
 // same node, although the node did not change. If it finds one, it fails the session with the
 // name of its plugin and reports true.
-func (f *finder) blame(shape *cluster.Shape) bool {
+func (f *finder) findUnstableHook(shape *cluster.Shape) bool {
 	r := f.index.rankings[shape]
 	if r == nil {
 		return false
@@ -38,16 +38,16 @@ func (f *finder) blame(shape *cluster.Shape) bool {
 		if slot >= len(r.codes) {
 			continue
 		}
-		if f.blameFilter(r, n) || r.codes[slot] == 0 && f.blameScore(r, n) {
+		if f.findUnstableFilter(r, n) || r.codes[slot] == 0 && f.findUnstableScore(r, n) {
 			return true
 		}
 	}
 	return false
 }
 
-// blameFilter calls the filters for the node again and compares the results with those that
+// findUnstableFilter calls the filters for the node again and compares the results with those that
 // were kept.
-func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
+func (f *finder) findUnstableFilter(r *ranking, n *cluster.Node) bool {
 	spell := func(c code) string {
 		if c.plugin == "" {
 			return "no rejection"
@@ -56,7 +56,7 @@ func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 	}
 	for i := range f.hooks.shapeFilters {
 		h := &f.hooks.shapeFilters[i]
-		answer, kept := r.said[answerKey{n.Slot(), h.order, true}]
+		answer, kept := r.answers[answerKey{n.Slot(), h.order, true}]
 		if !kept || h.shapes != nil && !h.shapes(r.shape) {
 			continue
 		}
@@ -72,12 +72,12 @@ func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 	return false
 }
 
-// blameScore calls the scores for the node again and compares the results with those that were
+// findUnstableScore calls the scores for the node again and compares the results with those that were
 // kept.
-func (f *finder) blameScore(r *ranking, n *cluster.Node) bool {
+func (f *finder) findUnstableScore(r *ranking, n *cluster.Node) bool {
 	for i := range f.hooks.shapeScores {
 		h := &f.hooks.shapeScores[i]
-		was, kept := r.said[answerKey{n.Slot(), h.order, false}]
+		was, kept := r.answers[answerKey{n.Slot(), h.order, false}]
 		if !kept || h.shapes != nil && !h.shapes(r.shape) {
 			continue
 		}

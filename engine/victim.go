@@ -57,9 +57,9 @@ func mover(t *cluster.Task) *Victim {
 	return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}, Purpose: Move}
 }
 
-// stillOne reports whether the victim is still valid: its tasks are bound, and without them the
+// isValid reports whether the victim is still valid: its tasks are bound, and without them the
 // job either keeps its minimum or has no bound task left.
-func (v *Victim) stillOne() bool {
+func (v *Victim) isValid() bool {
 	if slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !t.Runs() }) {
 		return false
 	}
@@ -128,9 +128,9 @@ func NotYet(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained
 // unexplained replaces an empty reason of a plugin. It fails the session.
 const unexplained Reason = "?"
 
-// NobodyConsents is the reason for which a victim is not evicted if no hook protects it, but
+// NoPluginAllows is the reason for which a victim is not evicted if no hook protects it, but
 // none allows it either.
-const NobodyConsents Reason = "NobodyConsents"
+const NoPluginAllows Reason = "NobodyConsents"
 
 // answer is the combined verdict of the hooks of a purpose.
 type answer struct {
@@ -169,23 +169,23 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 	}
 	return func(x *Victim) answer {
 		var out answer
-		consent := false
+		allowed := false
 		for _, a := range all {
-			switch said := a.may(x); {
-			case said.allow:
-				consent = true
-			case said.reason == "":
-			case said.reason == unexplained:
+			switch got := a.may(x); {
+			case got.allow:
+				allowed = true
+			case got.reason == "":
+			case got.reason == unexplained:
 				v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
 				return answer{spared: &Spared{a.plugin, unexplained}}
-			case !said.notYet:
-				return answer{spared: &Spared{a.plugin, said.reason}}
+			case !got.notYet:
+				return answer{spared: &Spared{a.plugin, got.reason}}
 			case out.spared == nil:
-				out = answer{&Spared{a.plugin, said.reason}, true}
+				out = answer{&Spared{a.plugin, got.reason}, true}
 			}
 		}
-		if out.spared == nil && !consent {
-			return answer{spared: &Spared{"engine", NobodyConsents}}
+		if out.spared == nil && !allowed {
+			return answer{spared: &Spared{"engine", NoPluginAllows}}
 		}
 		return out
 	}
@@ -261,11 +261,11 @@ func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool
 	}
 }
 
-// mayLeave reports whether the task may be a victim for the job at all, whatever the hooks
+// mayBeVictim reports whether the task may be a victim for the job at all, whatever the hooks
 // return. Tasks that were bound in this session may not, nor jobs for which others were evicted
 // in this session, nor jobs that were evicted for this job before, nor tasks for a while after
 // their eviction was refused.
-func (v *victims) mayLeave(t *cluster.Task, job *cluster.Job) bool {
+func (v *victims) mayBeVictim(t *cluster.Task, job *cluster.Job) bool {
 	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.Spared > v.clerk.now {
 		return false
 	}

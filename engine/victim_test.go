@@ -39,7 +39,7 @@ func TestVictimsNeedConsentOfAllPlugins(t *testing.T) {
 		"the second plugin protects it": {engine.Preempt, "job/y", &engine.Spared{Plugin: "Two", Reason: "ByTwo"}},
 		"no plugin protects it":         {engine.Preempt, "job/z", nil},
 		"a rule protects all victims":   {engine.Reclaim, "job/z", &engine.Spared{}},
-		"no plugin allows it":           {engine.Move, "job/x", &engine.Spared{Plugin: "engine", Reason: engine.NobodyConsents}},
+		"no plugin allows it":           {engine.Move, "job/x", &engine.Spared{Plugin: "engine", Reason: engine.NoPluginAllows}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestVictimAllowedAfterAnother(t *testing.T) {
 				return engine.Allow
 			}
 		})
-		s.Hooks.AddMeans(engine.Preempt, "InTurn")
+		s.Hooks.AddEvictionPurpose(engine.Preempt, "InTurn")
 	}
 	state := enginetest.State(
 		enginetest.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), enginetest.Job("new").Devices(2),

@@ -46,12 +46,12 @@ func (v *victims) costOfTask(t *cluster.Task) int64 {
 	}
 	for i := range v.hooks.victimCosts {
 		h := &v.hooks.victimCosts[i]
-		said := h.fn(t)
-		if said < 0 || said > MaxVictimCost {
-			v.clerk.fault.fail(h.plugin, "a cost of %d for task %s is not between 0 and %d", said, t.ID, MaxVictimCost)
-			said = 0
+		returned := h.fn(t)
+		if returned < 0 || returned > MaxVictimCost {
+			v.clerk.fault.fail(h.plugin, "a cost of %d for task %s is not between 0 and %d", returned, t.ID, MaxVictimCost)
+			returned = 0
 		}
-		sum += h.weight * said
+		sum += h.weight * returned
 	}
 	if v.costs == nil {
 		v.costs = map[*cluster.Task]int64{}

@@ -74,7 +74,7 @@ func TestVictimCost(t *testing.T) {
 				if large {
 					parts = append(crowd(), parts...)
 				}
-				out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt), prices("Prices", tt.costs)), enginetest.State(parts...))
+				out := run(t, enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt), prices("Prices", tt.costs)), enginetest.State(parts...))
 				if d := cmp.Diff(tt.want, evicted(out)); d != "" {
 					t.Errorf("evicted (-want +got):\n%s", d)
 				}
@@ -101,7 +101,7 @@ func TestVictimCostOfMoves(t *testing.T) {
 					parts = append(crowd(), parts...)
 				}
 				s := enginetest.State(parts...)
-				out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move), prices("Prices", map[string]int64{"x": 5, "y": 4})), s)
+				out := run(t, enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Move), prices("Prices", map[string]int64{"x": 5, "y": 4})), s)
 				if d := cmp.Diff(tt.want, evicted(out)); d != "" {
 					t.Errorf("moved (-want +got):\n%s", d)
 				}
@@ -119,7 +119,7 @@ func TestVictimCostsAreWeighedAndAdded(t *testing.T) {
 		plugin engine.Plugin
 		weight int64
 	}{
-		{fit(), 1}, {enginetest.Consent(), 1}, {roomMaker(engine.Preempt), 1},
+		{fit(), 1}, {enginetest.AllowAllVictims(), 1}, {roomMaker(engine.Preempt), 1},
 		{prices("First", map[string]int64{"x": 10, "y": 1}), 1}, {prices("Second", map[string]int64{"x": 1, "y": 5}), 3},
 	} {
 		if err := registry.RegisterPluginBuilder(p.plugin.Name(), func(engine.Arguments) (engine.Plugin, error) { return p.plugin, nil }); err != nil {
@@ -173,7 +173,7 @@ func TestVictimCostOutOfRange(t *testing.T) {
 						return tt.cost()
 					})
 				}}
-				out, err := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt), frail).Open(state, engine.Options{}).Run()
+				out, err := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt), frail).Open(state, engine.Options{}).Run()
 				if tt.error == "" {
 					if err != nil || len(evicted(out)) != 1 {
 						t.Errorf("%v, evicted %v", err, evicted(out))
@@ -231,7 +231,7 @@ func TestCheapestVictims(t *testing.T) {
 			}
 		}
 		state := enginetest.State(append(parts, enginetest.Job("new").Devices(wants))...)
-		out, err := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt), prices("Prices", costs)).Open(state, engine.Options{Search: engine.Twin}).Run()
+		out, err := enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt), prices("Prices", costs)).Open(state, engine.Options{Search: engine.Twin}).Run()
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func (b *backlog) wake(moved map[string]bool) {
 	b.wakeForQueues(b.queues)
 	b.wakeForDevices()
 	for _, l := range b.lanes {
-		if l == nil || l.loose == 0 {
+		if l == nil || l.alwaysExamined == 0 {
 			continue
 		}
 		for _, k := range l.buckets {
@@ -102,8 +102,8 @@ func (b *backlog) queueForTrial(k *bucket) {
 // queueForCheck puts the bucket in line. At its turn, bucket.helped decides whether its first
 // job is tried.
 func (b *backlog) queueForCheck(k *bucket) {
-	k.lane.call(k)
-	b.assure(k.lane)
+	k.lane.putInLine(k)
+	b.joinLine(k.lane)
 }
 
 // wakeForQueues wakes the buckets that are blocked by a queue that changed after the version.
@@ -141,13 +141,13 @@ func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 
 // addFresh notes that the node in the slot has new room and accepts the shape.
 func (b *backlog) addFresh(a *asked, slot int) {
-	if len(a.fresh) == 0 {
-		b.fresh = append(b.fresh, a)
-		b.marks.set(a.id)
-		b.since.set(a.id)
-		b.live++
+	if len(a.freshNodes) == 0 {
+		b.freshShapes = append(b.freshShapes, a)
+		b.stillFreshIDs.set(a.id)
+		b.freshIDs.set(a.id)
+		b.stillFreshCount++
 	}
-	a.fresh = append(a.fresh, slot)
+	a.freshNodes = append(a.freshNodes, slot)
 }
 
 // accepts reports whether the node accepts the shape. If jobs with this shape were refused
@@ -164,14 +164,14 @@ func (b *backlog) accepts(a *asked, n *cluster.Node) bool {
 // beginTurns puts the lanes in line that have jobs to be tried.
 func (b *backlog) beginTurns() {
 	b.evicts = len(b.order.hooks.adapters) > 0 && b.view.Classes().Preemptible() > 0
-	b.turns.disperse()
-	for _, l := range b.sure {
+	b.turns.clear()
+	for _, l := range b.joined {
 		slices.SortFunc(l.arrivals, b.compareWaiters)
 	}
-	joining := append(b.joining[:0], b.sure...)
-	if b.live > 0 {
+	joining := append(b.joining[:0], b.joined...)
+	if b.stillFreshCount > 0 {
 		for _, l := range b.lanes {
-			if l != nil && !l.sure && l.shapes.meets(b.marks) {
+			if l != nil && !l.joined && l.shapes.meets(b.stillFreshIDs) {
 				joining = append(joining, l)
 			}
 		}
@@ -227,7 +227,7 @@ func (b *backlog) putInLine(lanes []*lane) {
 // and no other job is to be tried, it returns nil without looking at the lanes that are in line
 // for new room alone.
 func (b *backlog) next() *cluster.Job {
-	if b.live == 0 && b.waiting == 0 {
+	if b.stillFreshCount == 0 && b.waiting == 0 {
 		return nil
 	}
 	return b.turns.next()
@@ -236,14 +236,14 @@ func (b *backlog) next() *cluster.Job {
 // afterCommit updates the line after a decision: new room may be taken now, and evictions may
 // have made more.
 func (b *backlog) afterCommit(evicted bool) {
-	for _, a := range b.fresh {
-		if len(a.fresh) == 0 {
+	for _, a := range b.freshShapes {
+		if len(a.freshNodes) == 0 {
 			continue
 		}
-		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.accepts(a, b.view.At(slot)) })
-		if len(a.fresh) == 0 {
-			b.marks.unset(a.id)
-			b.live--
+		a.freshNodes = slices.DeleteFunc(a.freshNodes, func(slot int) bool { return !b.accepts(a, b.view.At(slot)) })
+		if len(a.freshNodes) == 0 {
+			b.stillFreshIDs.unset(a.id)
+			b.stillFreshCount--
 		}
 	}
 	if !evicted {
@@ -258,10 +258,10 @@ func (b *backlog) afterCommit(evicted bool) {
 			continue
 		}
 		c := b.turns.contender(l.queue)
-		if c.place < 0 && !l.passed && (l.sure || l.shapes.meets(b.marks)) {
+		if c.place < 0 && !l.passed && (l.joined || l.shapes.meets(b.stillFreshIDs)) {
 			late = append(late, l)
 		}
-		l.gathered = 0
+		l.freshExamined = 0
 	}
 	b.putInLine(late)
 }

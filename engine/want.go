@@ -39,9 +39,10 @@ func (h *Hooks) isBounded(r *Refusal) bool {
 	})
 }
 
-// hasLastResort reports whether a plugin registered a LastResort for a purpose that has means.
+// hasLastResort reports whether a plugin registered a LastResort for a purpose for which
+// victims may be evicted.
 func (h *Hooks) hasLastResort() bool {
-	return slices.ContainsFunc(h.means, func(m Means) bool {
+	return slices.ContainsFunc(h.evictionPurposes, func(m EvictionPurpose) bool {
 		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimRule]) bool { return h.last != nil })
 	})
 }

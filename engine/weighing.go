@@ -34,11 +34,11 @@ type Weighing struct {
 
 // Option is a node on which room could have been made for a task.
 type Option struct {
-	Task   string   // the name of the task
-	Node   string   // the name of the node
-	Go     []string // the IDs of the tasks that would have been evicted or moved
-	Chosen bool     // the plan uses this node
-	Cost   Cost     // what making room on this node costs
+	Task    string   // the name of the task
+	Node    string   // the name of the node
+	Victims []string // the IDs of the tasks that would have been evicted or moved
+	Chosen  bool     // the plan uses this node
+	Cost    Cost     // what making room on this node costs
 }
 
 // Cost is what a plan takes from other jobs. Plans are compared by the strongest tier that
@@ -89,8 +89,8 @@ type Sparing struct {
 	Protection []Protection
 }
 
-// spare adds to the refusal which jobs were protected while room was searched for.
-func (r *Refusal) spare(p Purpose, barred bool, spared []Protection) {
+// addProtected adds to the refusal which jobs were protected while room was searched for.
+func (r *Refusal) addProtected(p Purpose, barred bool, spared []Protection) {
 	for i := range spared { // jobs are in the order in which the search met them
 		slices.Sort(spared[i].Jobs)
 	}
@@ -145,7 +145,7 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 	}
 	for i := range w.Options { // the plan may have been found by another search than the options
 		o := &w.Options[i]
-		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Go, func(id string) bool { return !leaves[id] })
+		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Victims, func(id string) bool { return !leaves[id] })
 	}
 	for _, q := range queues {
 		for _, s := range r.placer.explainer.standings(q) {
@@ -163,7 +163,7 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 	for i := range w.Rivals {
 		could[w.Rivals[i].Job] = true
 	}
-	w.Spared = r.leaver.protectedExcept(w.Purpose, could)
+	w.Spared = r.evictor.protectedExcept(w.Purpose, could)
 	return w
 }
 
@@ -179,7 +179,7 @@ func purposeOf(plan []*Victim) Purpose {
 
 // protectedExcept returns the jobs that were protected, except those that could be victims: they
 // were protected only after other victims had been evicted.
-func (l *leaver) protectedExcept(purpose Purpose, could map[string]bool) []Protection {
+func (l *evictor) protectedExcept(purpose Purpose, could map[string]bool) []Protection {
 	var out []Protection
 	for _, p := range l.spared[purpose] {
 		p.Jobs = slices.DeleteFunc(slices.Clone(p.Jobs), func(id string) bool { return could[id] })
@@ -199,22 +199,22 @@ func (l *leaver) protectedExcept(purpose Purpose, could map[string]bool) []Prote
 // possibleVictims returns the jobs that could be victims for the purpose. It tries plans of a
 // single victim for the first of them.
 func (r *room) possibleVictims(purpose Purpose) []Rival {
-	leaver, trial := *r.leaver, *r.trial // copies, so that explanations do not change what the search noted
-	leaver.spared, leaver.counted = [purposes][]Protection{}, nil
-	trial.leaver = &leaver
+	evictor, trial := *r.evictor, *r.trial // copies, so that explanations do not change what the search noted
+	evictor.spared, evictor.counted = [purposes][]Protection{}, nil
+	trial.evictor = &evictor
 	var out []Rival
 	seen := map[*cluster.Job]bool{}
 	alone := 0
-	for _, c := range r.leaver.victims.rivals(r.want.job, maxOneByOne, nil) {
+	for _, c := range r.evictor.victims.rivals(r.want.job, maxOneByOne, nil) {
 		v := VictimOf(c.task)
 		if purpose == Move {
 			v = mover(c.task)
 		}
-		if seen[v.Job] || !leaver.allows(v, Reclaim) {
+		if seen[v.Job] || !evictor.allows(v, Reclaim) {
 			continue
 		}
 		seen[v.Job] = true
-		rival := Rival{Job: v.Job.ID, Surplus: c.surplus, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks), VictimCost: r.leaver.victims.costOfTasks(v.Tasks)}
+		rival := Rival{Job: v.Job.ID, Surplus: c.surplus, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks), VictimCost: r.evictor.victims.costOfTasks(v.Tasks)}
 		if alone < maxTriedAlone && r.fault.err == nil {
 			alone++
 			var spent cost

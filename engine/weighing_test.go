@@ -50,7 +50,7 @@ func TestWeighingOfAnEviction(t *testing.T) {
 	want := &engine.Weighing{
 		Purpose: engine.Reclaim, Looks: 0, Tries: 2,
 		Cost:    engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute},
-		Options: []engine.Option{{Task: "worker-0", Node: "a", Go: []string{"job/mid/worker-0"}, Chosen: true, Cost: engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute}}},
+		Options: []engine.Option{{Task: "worker-0", Node: "a", Victims: []string{"job/mid/worker-0"}, Chosen: true, Cost: engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute}}},
 		Spared:  []engine.Protection{{Spared: engine.Spared{Plugin: "MinRunTime", Reason: "VictimTooYoung"}, Count: 1, Jobs: []string{"job/young"}}},
 		Rivals: []engine.Rival{
 			{Job: "job/mid", Tier: cluster.TierStandard, Started: 2 * minute, Tasks: 1, Freed: 1000, Tried: true, Enough: true},
@@ -64,7 +64,7 @@ func TestWeighingOfAnEviction(t *testing.T) {
 	}
 	var got *engine.Weighing
 	for _, d := range out.Decisions {
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			got = d.Weighing
 		}
 	}
@@ -104,8 +104,8 @@ func TestCensus(t *testing.T) {
 				lacks = append(lacks, state.Job("job/y").Tasks()[0])
 			}
 			c := s.Census(tt.purpose, state.Job("job/x"), lacks)
-			got := census{Barred: c.Barred, Spared: c.Spared}
-			for _, v := range c.May {
+			got := census{Barred: c.NoneAllowed, Spared: c.Protected}
+			for _, v := range c.Allowed {
 				got.May = append(got.May, v.Job.ID)
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {

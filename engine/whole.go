@@ -185,7 +185,7 @@ func (w *whole) firstTask(form *cluster.Alternative) *cluster.Task {
 
 // groupGone is the rejection of a node group that does not exist.
 func groupGone(k cluster.Key) GroupMiss {
-	return GroupMiss{k, 0, &Rejection{Reason: GroupGone, Cure: Wait | Grow, Subject: k.String()}}
+	return GroupMiss{k, 0, &Rejection{Reason: GroupMissing, Cure: Wait | Grow, Subject: k.String()}}
 }
 
 // rejection returns the main rejection of the first task that could not be placed; nil if none is
@@ -270,7 +270,7 @@ type groupChoice struct {
 }
 
 func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
-	out := Score{Parts: make([]Part, 0, len(p.finder.hooks.groupScores))}
+	out := Score{Parts: make([]ScorePart, 0, len(p.finder.hooks.groupScores))}
 	for _, h := range p.finder.hooks.groupScores {
 		out.add(p.fault, h.plugin, h.weight, h.fn(job, want, g, nodes))
 	}

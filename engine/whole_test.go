@@ -94,7 +94,7 @@ func TestWholeNodesRefused(t *testing.T) {
 // group was chosen.
 func TestDecisionsShowTheGroup(t *testing.T) {
 	score := func(points int64) engine.Score {
-		return engine.Score{Total: points * 1000, Weight: 1, Parts: []engine.Part{{Plugin: "Groups", Score: float64(points), Weight: 1}}}
+		return engine.Score{Total: points * 1000, Weight: 1, Parts: []engine.ScorePart{{Plugin: "Groups", Score: float64(points), Weight: 1}}}
 	}
 	choice := func(k cluster.Key, points int64) engine.GroupCandidate {
 		return engine.GroupCandidate{Group: k, Score: score(points)}

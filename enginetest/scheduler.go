@@ -26,9 +26,9 @@ func (s *Scheduler) Run(now int64) (engine.Outcome, error) {
 // Apply applies a change that is reported from outside. If it confirms a binding or an
 // eviction, the observers are called.
 func (s *Scheduler) Apply(c cluster.Change) error {
-	tell := s.Engine.Watch(s.State, c)
+	report := s.Engine.ObserveFact(s.State, c)
 	if err := s.State.Apply(c); err != nil {
 		return err
 	}
-	return tell()
+	return report()
 }

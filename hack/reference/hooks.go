@@ -49,14 +49,14 @@ func describe(fset *token.FileSet, files []*ast.File) (string, error) {
 	return table.String() + "\n" + otherNames(files) + b.String(), nil
 }
 
-// registrations returns the Add methods of Hooks, in the order of the source. It is an
-// error if a comment does not say how answers are combined.
+// registrations returns the Add methods of Hooks as written, without former names. A method that
+// does not say how answers combine is an error: its users would have to guess.
 func registrations(fset *token.FileSet, files []*ast.File) ([]hook, error) {
 	var out []hook
 	for _, f := range files {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil || !strings.HasPrefix(fn.Name.Name, "Add") || !isA(fn.Recv.List[0].Type, "Hooks") {
+			if !ok || fn.Recv == nil || !strings.HasPrefix(fn.Name.Name, "Add") || !isA(fn.Recv.List[0].Type, "Hooks") || isDeprecated(fn) {
 				continue
 			}
 			text, rule, _ := strings.Cut(paragraphs(fn.Doc.Text()), "\n\n"+combining)
@@ -89,18 +89,30 @@ func isA(receiver ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-// otherNames returns a table of the methods of Session that only call a method of Hooks,
-// or "" if there are none.
+// isDeprecated reports whether the comment of the method says that it is deprecated.
+func isDeprecated(fn *ast.FuncDecl) bool {
+	return strings.Contains(fn.Doc.Text(), "\nDeprecated: ")
+}
+
+// otherNames returns a table of the methods of Session, and of the deprecated methods of Hooks,
+// that only call a method of Hooks. It returns "" if there are none.
 func otherNames(files []*ast.File) string {
 	var b strings.Builder
 	for _, f := range files {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil || !strings.HasPrefix(fn.Name.Name, "Add") || !isA(fn.Recv.List[0].Type, "Session") || len(fn.Body.List) != 1 {
+			if !ok || fn.Recv == nil || !strings.HasPrefix(fn.Name.Name, "Add") || len(fn.Body.List) != 1 {
+				continue
+			}
+			receiver := "Session"
+			if isDeprecated(fn) {
+				receiver = "Hooks"
+			}
+			if !isA(fn.Recv.List[0].Type, receiver) {
 				continue
 			}
 			if of := called(fn.Body.List[0]); of != "" {
-				fmt.Fprintf(&b, "| `Session.%s` | [`%s`](#%s) |\n", fn.Name.Name, of, strings.ToLower(of))
+				fmt.Fprintf(&b, "| `%s.%s` | [`%s`](#%s) |\n", receiver, fn.Name.Name, of, strings.ToLower(of))
 			}
 		}
 	}

@@ -47,6 +47,14 @@ func (h *Hooks) AddRightFn(matters func(*Job) bool, fn RightFn) { add(h, fn) }`,
 				"```go\nfunc (h *Hooks) AddRight(fn RightFn)\n```\n\n" +
 				"LeftFn and RightFn score.\n\n```go\ntype RightFn func(*Node) float64\n```\n\n",
 		},
+		"a former name": {
+			method: "// AddRight registers.\n//\n// Combining: added.\nfunc (h *Hooks) AddRight(fn RightFn) {}\n\n// AddOld calls AddRight.\n//\n// Deprecated: call AddRight.\nfunc (h *Hooks) AddOld(fn RightFn) { h.AddRight(fn) }",
+			want: "| hook | combining |\n|---|---|\n| [`AddRight`](#addright) | added. |\n\n" +
+				"Other names of the same hooks, which plugins may use as well:\n\n| name | hook |\n|---|---|\n| `Hooks.AddOld` | [`AddRight`](#addright) |\n\n" +
+				"## AddRight\n\nAddRight registers.\n\n**Combining:** added.\n\n" +
+				"```go\nfunc (h *Hooks) AddRight(fn RightFn)\n```\n\n" +
+				"LeftFn and RightFn score.\n\n```go\ntype RightFn func(*Node) float64\n```\n\n",
+		},
 		"no rule":          {method: "// AddRightFn registers.\nfunc (h *Hooks) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "16", 1)},
 		"no comment":       {method: "func (h *Hooks) AddRightFn(fn RightFn) {}", err: missing},
 		"an empty rule":    {method: "// AddRightFn registers.\n//\n// Combining:\nfunc (h *Hooks) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "18", 1)},

@@ -33,7 +33,7 @@ func (c *Entitlement) job() *cluster.Job { return c.State.Job(c.Workload) }
 func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
 	r.Queues = wire.Map(c.Standings, wire.NewStanding)
 	r.Refusal.Spared = wire.NewSparings(wire.Map(c.Sought, func(p engine.Purpose) engine.Sparing {
-		return engine.Sparing{Purpose: p, Barred: c.Census[p].Barred, Protection: c.Census[p].Spared}
+		return engine.Sparing{Purpose: p, Barred: c.Census[p].NoneAllowed, Protection: c.Census[p].Protected}
 	}))
 	r.Notes.Reasons = append(c.queueLines(), c.roomLines(ph)...)
 	if c.Delayed > 0 {
@@ -101,14 +101,14 @@ func (c *Entitlement) roomLines(ph Phrases) []string {
 			continue
 		}
 		x := c.Census[p]
-		protected := ph.protectedText(state, p, x.Spared)
+		protected := ph.protectedText(state, p, x.Protected)
 		switch {
-		case p == engine.Reclaim && (x.Barred || protected != "") && !shared(state, c.job().Queue):
+		case p == engine.Reclaim && (x.NoneAllowed || protected != "") && !shared(state, c.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
-		case x.Barred:
+		case x.NoneAllowed:
 			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
-		case len(x.May) > 0:
-			may := wire.Map(x.May, func(v *engine.Victim) string { return v.Job.ID })
+		case len(x.Allowed) > 0:
+			may := wire.Map(x.Allowed, func(v *engine.Victim) string { return v.Job.ID })
 			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(may, 3), verb)
 			if protected != "" {
 				text += fmt.Sprintf("; %s must not evict %s", p, protected)

@@ -26,7 +26,7 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 	var first []*engine.Decision
 	for i := range decisions {
 		d := &decisions[i]
-		if d.Action != engine.EvictIt || !about(d) {
+		if d.Action != engine.EvictTask || !about(d) {
 			continue
 		}
 		key := plan{d.Task.Job, d.Weighing, d.Reason, d.For}
@@ -69,7 +69,7 @@ func othersOf(decisions []engine.Decision, d *engine.Decision) []string {
 	}
 	for i := range decisions {
 		o := &decisions[i]
-		if id := o.Task.Job; o.Action == engine.EvictIt && o.Weighing == d.Weighing && id != d.Task.Job && !slices.Contains(out, id) {
+		if id := o.Task.Job; o.Action == engine.EvictTask && o.Weighing == d.Weighing && id != d.Task.Job && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
@@ -184,18 +184,18 @@ func options(w *engine.Weighing) []string {
 	for i := range w.Options {
 		o := &w.Options[i]
 		chosen := slices.IndexFunc(w.Options, func(c engine.Option) bool { return c.Chosen && c.Task == o.Task })
-		if o.Chosen || !slices.ContainsFunc(o.Go, func(id string) bool { return !isEvicted(w, id) }) {
+		if o.Chosen || !slices.ContainsFunc(o.Victims, func(id string) bool { return !isEvicted(w, id) }) {
 			continue
 		}
 		var taken []string
 		if chosen >= 0 {
-			taken = jobNames(w.Options[chosen].Go, nil)
+			taken = jobNames(w.Options[chosen].Victims, nil)
 		}
 		verb := "been evicted"
 		if w.Purpose == engine.Move {
 			verb = "moved"
 		}
-		text := fmt.Sprintf("On %s, %s would have %s", o.Node, List(jobNames(o.Go, taken), 3), verb)
+		text := fmt.Sprintf("On %s, %s would have %s", o.Node, List(jobNames(o.Victims, taken), 3), verb)
 		switch {
 		case chosen >= 0:
 			text += ": " + dearer(&o.Cost, &w.Options[chosen].Cost)
@@ -211,7 +211,7 @@ func options(w *engine.Weighing) []string {
 
 // isEvicted reports whether the task is a victim of the chosen plan.
 func isEvicted(w *engine.Weighing, id string) bool {
-	return slices.ContainsFunc(w.Options, func(o engine.Option) bool { return o.Chosen && slices.Contains(o.Go, id) })
+	return slices.ContainsFunc(w.Options, func(o engine.Option) bool { return o.Chosen && slices.Contains(o.Victims, id) })
 }
 
 // jobNames are the workloads of the tasks. Tasks of the workloads in apart are named one by

@@ -71,7 +71,7 @@ func (l *Leader) Apply(c cluster.Change) error {
 	if l.broken != nil {
 		return l.broken
 	}
-	observe := l.engine.Watch(l.state, c)
+	observe := l.engine.ObserveFact(l.state, c)
 	if err := l.state.Apply(c); err != nil {
 		return err
 	}

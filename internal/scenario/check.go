@@ -55,7 +55,7 @@ func (c *checker) addJob(j *cluster.Job) {
 
 func (c *checker) expectation(e *v1alpha1.Expectation) {
 	for i := range c.sim.Decisions {
-		if d := &c.sim.Decisions[i]; d.Action != engine.EvictIt && (c.decisions[d.Task.ID()] == nil || len(d.Score.Parts) > 0) {
+		if d := &c.sim.Decisions[i]; d.Action != engine.EvictTask && (c.decisions[d.Task.ID()] == nil || len(d.Score.Parts) > 0) {
 			c.decisions[d.Task.ID()] = d
 		}
 	}
@@ -250,7 +250,7 @@ func (c *checker) evictions(want []string) {
 		}
 	}
 	for i := range c.sim.Decisions {
-		if d := &c.sim.Decisions[i]; d.Action == engine.EvictIt {
+		if d := &c.sim.Decisions[i]; d.Action == engine.EvictTask {
 			got = append(got, d.Task.ID())
 		}
 	}

@@ -155,7 +155,7 @@ func (c *checker) evictedInCourse() []string {
 	var out []string
 	for _, f := range c.course.Frames {
 		for _, d := range f.Decisions {
-			if d.Action == string(engine.EvictIt) {
+			if d.Action == string(engine.EvictTask) {
 				out = append(out, d.Workload+"/"+d.Task)
 			}
 		}

@@ -45,7 +45,7 @@ func (c *checker) keep(id string, plugins map[string]float64) {
 		return
 	}
 	each(plugins, func(plugin string, want float64) {
-		at := slices.IndexFunc(score.Parts, func(p engine.Part) bool { return p.Plugin == plugin })
+		at := slices.IndexFunc(score.Parts, func(p engine.ScorePart) bool { return p.Plugin == plugin })
 		switch what := fmt.Sprintf("worth of %s by %s", id, plugin); {
 		case at < 0:
 			c.mismatch(what, number(want), "no score by this plugin")

@@ -120,7 +120,7 @@ func confirm(state *cluster.State, decisions []engine.Decision, apply func(clust
 // release reports that evicted tasks have ended on their nodes.
 func (s *Simulation) release(decisions []engine.Decision) error {
 	for i := range decisions {
-		if d := &decisions[i]; d.Action == engine.EvictIt {
+		if d := &decisions[i]; d.Action == engine.EvictTask {
 			if err := endEvicted(s.State, d.Task, s.apply); err != nil {
 				return err
 			}

@@ -106,7 +106,7 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 			x.Devices = append(x.Devices, c.Device)
 		}
 		f.Decisions = append(f.Decisions, x)
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			delete(r.reported, x.Workload) // its next refusal is recorded in any case
 		}
 	}

@@ -211,7 +211,7 @@ func (r *runner) addArrivals(f *Frame) error {
 func (r *runner) updateLives(out *engine.Outcome) {
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
-		if d.Action != engine.EvictIt {
+		if d.Action != engine.EvictTask {
 			continue
 		}
 		// A task that was evicted is in State until it has stopped.

@@ -85,14 +85,14 @@ func compare(ph explain.Phrases, before, after *ending) *wire.Difference {
 func leaving(simulation, other *sim.Simulation) []wire.Going {
 	known := map[string]bool{}
 	for i := range other.Decisions {
-		if d := &other.Decisions[i]; d.Action == engine.EvictIt {
+		if d := &other.Decisions[i]; d.Action == engine.EvictTask {
 			known[d.Task.ID()] = true
 		}
 	}
 	out := []wire.Going{}
 	for i := range simulation.Decisions {
 		d := &simulation.Decisions[i]
-		if d.Action == engine.EvictIt && !known[d.Task.ID()] {
+		if d.Action == engine.EvictTask && !known[d.Task.ID()] {
 			known[d.Task.ID()] = true // it may be evicted twice
 			out = append(out, wire.Going{Workload: d.Task.Job, Task: d.Task.Name, From: d.Node, For: d.For, Reason: string(d.Reason), Landing: d.Landing})
 		}

@@ -252,10 +252,10 @@ func TestEvictionsOfRandomClusters(t *testing.T) {
 				texts[i] = b.String()
 				evicted, displaced := 0, 0
 				for _, d := range simulation.Decisions {
-					if d.Action == engine.EvictIt && d.Task.Job == j.ID {
+					if d.Action == engine.EvictTask && d.Task.Job == j.ID {
 						evicted++
 					}
-					if d.Action == engine.EvictIt && d.For == j.ID {
+					if d.Action == engine.EvictTask && d.For == j.ID {
 						displaced++
 					}
 				}

@@ -95,7 +95,7 @@ func evictedFor(decisions []engine.Decision, id string) []string {
 	var out []string
 	for i := range decisions {
 		d := &decisions[i]
-		if job := d.Task.Job; d.Action == engine.EvictIt && d.For == id && d.Landing == "" && !slices.Contains(out, job) {
+		if job := d.Task.Job; d.Action == engine.EvictTask && d.For == id && d.Landing == "" && !slices.Contains(out, job) {
 			out = append(out, job)
 		}
 	}

@@ -42,7 +42,7 @@ func addPlacements(r *explain.Report, q Question, phrases explain.Phrases, was *
 	for i := range simulation.Decisions {
 		d := &simulation.Decisions[i]
 		touched = touched || d.Task.Job == j.ID || d.For == j.ID
-		if d.Action == engine.EvictIt && d.Task.Job == j.ID {
+		if d.Action == engine.EvictTask && d.Task.Job == j.ID {
 			was.ran[d.Task.ID()] = false // it was evicted, so it did not run before where it is now
 		}
 	}

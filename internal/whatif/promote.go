@@ -114,7 +114,7 @@ func (c *promoter) waitForTime() {
 	}
 	var all []moment
 	for _, p := range c.entitlement.Sought {
-		for _, x := range c.entitlement.Census[p].Spared {
+		for _, x := range c.entitlement.Census[p].Protected {
 			span := c.found.phrases[x.Reason].Span
 			if span == nil {
 				continue

@@ -28,7 +28,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	simulation := simulate(t, state)
-	if len(simulation.Refusals) != 1 || simulation.Refusals[0].Reason != engine.GroupGone {
+	if len(simulation.Refusals) != 1 || simulation.Refusals[0].Reason != engine.GroupMissing {
 		t.Fatalf("%+v", simulation.Refusals)
 	}
 	text := testPhrases(t).Message(simulation.Refusals[0])

@@ -22,7 +22,7 @@ type Replica struct {
 }
 
 // NewRanking is a ranking as JSON.
-func NewRanking(r *engine.Ranking) Ranking {
+func NewRanking(r *engine.RetirementOrder) Ranking {
 	out := Ranking{Set: r.Set, Desired: r.Desired, Replicas: []Replica{}}
 	for i := range r.Jobs {
 		out.Replicas = append(out.Replicas, NewReplica(&r.Jobs[i]))

@@ -98,7 +98,7 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 		g := NewGroup(d.Group)
 		out.Group = &g
 	}
-	if d.Action != engine.EvictIt {
+	if d.Action != engine.EvictTask {
 		out.Score, out.Scores = NewScore(d.Score)
 	}
 	out.GroupScore, out.GroupScores = NewScore(d.GroupScore)

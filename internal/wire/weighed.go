@@ -37,7 +37,7 @@ func NewWeighed(w *engine.Weighing) *Weighed {
 	}
 	out := &Weighed{Purpose: w.Purpose.String(), Looks: w.Looks, Tries: w.Tries, Rivals: len(w.Rivals), Spared: protections(w.Spared), VictimCosts: VictimCosts{w.Cost.VictimCost, w.Cost.MovedCost}}
 	out.Options = Map(w.Options, func(o engine.Option) Option {
-		return Option{o.Task, o.Node, o.Go, o.Chosen, VictimCosts{o.Cost.VictimCost, o.Cost.MovedCost}}
+		return Option{o.Task, o.Node, o.Victims, o.Chosen, VictimCosts{o.Cost.VictimCost, o.Cost.MovedCost}}
 	})
 	return out
 }

@@ -31,7 +31,7 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddMovable(movable)
-	s.Hooks.AddMeans(engine.Move, Consolidated)
+	s.Hooks.AddEvictionPurpose(engine.Move, Consolidated)
 }
 
 // movable allows every victim to be moved. The engine asks about preemptible jobs only.

@@ -36,7 +36,7 @@ func TestConsolidating(t *testing.T) {
 			}
 			var got []string
 			for _, d := range out.Decisions {
-				if d.Action == engine.EvictIt {
+				if d.Action == engine.EvictTask {
 					if d.Reason != Consolidated || d.For != "job/new" {
 						t.Errorf("%s: %s for %s", d.Task.ID(), d.Reason, d.For)
 					}

@@ -16,7 +16,7 @@ func open(t *testing.T, state *cluster.State) *engine.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return enginetest.Engine(p, enginetest.Consent()).Open(state, engine.Options{})
+	return enginetest.Engine(p, enginetest.AllowAllVictims()).Open(state, engine.Options{})
 }
 
 func web(name string) *enginetest.JobBuilder { return enginetest.Job(name).Label("app", "web") }

@@ -100,7 +100,7 @@ func TestCountsAgreeWithState(t *testing.T) {
 		var kept counts
 		jobs := state.Jobs()
 		for range rapid.IntRange(1, 3).Draw(t, "sessions") {
-			s := enginetest.Engine(room{}, enginetest.Consent()).Open(state, engine.Options{})
+			s := enginetest.Engine(room{}, enginetest.AllowAllVictims()).Open(state, engine.Options{})
 			stmt := s.Begin()
 			var marks []int
 			for range rapid.IntRange(1, 20).Draw(t, "steps") {

@@ -84,7 +84,7 @@ func (c *reclaimer) refresh() {
 	for i, q := range c.branch {
 		left := make(cluster.Resources, 0, len(c.asks[i]))
 		for _, a := range c.asks[i] {
-			left = append(left, cluster.Amount{Name: a.Name, Value: c.plugin.session.ChargeStill(q.Queue, c.lacks, a.Name)})
+			left = append(left, cluster.Amount{Name: a.Name, Value: c.plugin.session.ChargeUnplaced(q.Queue, c.lacks, a.Name)})
 		}
 		c.left[i] = left
 	}

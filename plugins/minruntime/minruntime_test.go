@@ -86,7 +86,7 @@ func ask(t *testing.T, state *cluster.State, v *engine.Victim, now int64) spared
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := enginetest.Engine(p, enginetest.Consent()).Open(state, engine.Options{Now: now})
+	s := enginetest.Engine(p, enginetest.AllowAllVictims()).Open(state, engine.Options{Now: now})
 	defer s.Close()
 	why := func(p engine.Purpose) engine.Reason {
 		got := s.Spares(p, state.Job("job/new"), nil, v)

@@ -42,7 +42,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddPreemptable(p.preemptable)
 	s.Hooks.NarrowVictims(engine.Preempt, p.classes)
 	s.Hooks.NarrowQueues(engine.Preempt, p.queues)
-	s.Hooks.AddMeans(engine.Preempt, Preempted)
+	s.Hooks.AddEvictionPurpose(engine.Preempt, Preempted)
 }
 
 // preemptable compares priorities within a queue, and otherwise the tiers of the two
@@ -116,6 +116,6 @@ func (p *plugin) weaker(job *cluster.Job) bool {
 func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tierOf func(*cluster.Queue) cluster.Tier) {
 	view := p.session.View
 	return view.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {
-		return tier.With(view, q, func(resource string) int64 { return p.session.ChargeStill(q, lacks, resource) })
+		return tier.With(view, q, func(resource string) int64 { return p.session.ChargeUnplaced(q, lacks, resource) })
 	}
 }

@@ -68,7 +68,7 @@ func TestPreempting(t *testing.T) {
 	}
 	var evicted []string
 	for _, d := range out.Decisions {
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			evicted = append(evicted, d.Task.Job+" "+d.For+" "+string(d.Reason))
 		}
 	}

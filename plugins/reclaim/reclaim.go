@@ -28,4 +28,6 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddMeans(engine.Reclaim, Reclaimed) }
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddEvictionPurpose(engine.Reclaim, Reclaimed)
+}

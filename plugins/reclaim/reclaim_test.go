@@ -52,7 +52,7 @@ func TestReclaiming(t *testing.T) {
 			}
 			evicted := 0
 			for _, d := range out.Decisions {
-				if d.Action == engine.EvictIt {
+				if d.Action == engine.EvictTask {
 					if evicted++; d.Reason != Reclaimed || d.For != "job/new" {
 						t.Errorf("%s: %s for %s", d.Task.ID(), d.Reason, d.For)
 					}

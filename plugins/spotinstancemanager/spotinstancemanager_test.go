@@ -21,11 +21,11 @@ func TestPlacement(t *testing.T) {
 
 	type placement struct {
 		Node      string
-		Score     []engine.Part
+		Score     []engine.ScorePart
 		Rejection *engine.Rejection
 	}
-	part := func(score float64) []engine.Part {
-		return []engine.Part{{Plugin: "spot-instance-manager", Score: score, Weight: 10}}
+	part := func(score float64) []engine.ScorePart {
+		return []engine.ScorePart{{Plugin: "spot-instance-manager", Score: score, Weight: 10}}
 	}
 	refused := &engine.Rejection{
 		Plugin:  "spot-instance-manager",

@@ -90,7 +90,7 @@ func TestGrace(t *testing.T) {
 		t.Fatalf("%d decisions", len(got))
 	}
 	for _, d := range got {
-		if d.Action != engine.EvictIt || d.Reason != GangBelowMinimum || d.Task.Job != "job/gang" || d.For != "" {
+		if d.Action != engine.EvictTask || d.Reason != GangBelowMinimum || d.Task.Job != "job/gang" || d.For != "" {
 			t.Errorf("%+v", d)
 		}
 	}

@@ -17,7 +17,7 @@ func TestPreemptionDelay(t *testing.T) {
 		enginetest.Job("high").Priority(5).Devices(1).Created(1000*sec).PreemptionDelay(delay))
 	evicted := func(out engine.Outcome) (n int) {
 		for i := range out.Decisions {
-			if out.Decisions[i].Action == engine.EvictIt {
+			if out.Decisions[i].Action == engine.EvictTask {
 				n++
 			}
 		}
@@ -50,7 +50,7 @@ func TestDelaysOfASet(t *testing.T) {
 		enginetest.Job("m-1").Set("m", 2).Priority(5).Devices(1).Created(100*sec).PreemptionDelay(100*sec))
 	var got []string
 	for _, d := range c.session(sec).Decisions {
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			got = append(got, d.Task.ID()+" for "+d.For)
 		}
 	}

@@ -194,7 +194,7 @@ func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 			for range 5 {
 				out := c.session(30 * sec) // the grace period of a gang below its minimum is a minute
 				for i := range out.Decisions {
-					if out.Decisions[i].Action == engine.EvictIt {
+					if out.Decisions[i].Action == engine.EvictTask {
 						evicted++
 					}
 				}

@@ -35,7 +35,7 @@ func TestVictimOnALostSlice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(out.Decisions) != 2 || out.Decisions[0].Action != engine.EvictIt || out.Decisions[0].Task.Job != "job/old" {
+		if len(out.Decisions) != 2 || out.Decisions[0].Action != engine.EvictTask || out.Decisions[0].Task.Job != "job/old" {
 			t.Errorf("mode %v: %d decisions, %d refusals", mode, len(out.Decisions), len(out.Refusals))
 		}
 	}

@@ -47,7 +47,7 @@ func session(t *testing.T, e *engine.Engine, s *cluster.State, o engine.Options)
 func gone(out engine.Outcome) []string {
 	var ids []string
 	for _, d := range out.Decisions {
-		if d.Action == engine.EvictIt {
+		if d.Action == engine.EvictTask {
 			ids = append(ids, d.Task.ID())
 		}
 	}

@@ -81,7 +81,7 @@ func TestVictimsReleaseTheirLicense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Decisions) != 2 || out.Decisions[0].Action != engine.EvictIt || out.Decisions[1].Task.Job != "job/high" {
+	if len(out.Decisions) != 2 || out.Decisions[0].Action != engine.EvictTask || out.Decisions[1].Task.Job != "job/high" {
 		t.Errorf("%+v %+v", out.Decisions, out.Refusals)
 	}
 }

@@ -44,7 +44,7 @@ func TestTheYoungerTasksAreEvicted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range out.Decisions {
-			if d.Action == engine.EvictIt {
+			if d.Action == engine.EvictTask {
 				jobs = append(jobs, d.Task.Job)
 			}
 		}

@@ -249,7 +249,7 @@ func (l *live) session(b *testing.B) time.Duration {
 			l.decided++
 			l.last = d.Task.Job
 			l.running = append(l.running, d.Task.Job)
-		case engine.EvictIt:
+		case engine.EvictTask:
 			l.evicted = append(l.evicted, d.Task.Job)
 		}
 	}

@@ -143,9 +143,9 @@ func (c *Course) note(out *engine.Outcome) error {
 			line = fmt.Sprintf("%s is not nominated any more", c.called(e.Task.ID()))
 		case d == nil:
 			continue
-		case d.Action == engine.EvictIt && d.Landing != "":
+		case d.Action == engine.EvictTask && d.Landing != "":
 			line = fmt.Sprintf("%s moves from %s to %s for %s", c.called(d.Task.ID()), d.Node, d.Landing, c.called(d.For))
-		case d.Action == engine.EvictIt:
+		case d.Action == engine.EvictTask:
 			line = fmt.Sprintf("%s is evicted from %s for %s (%s)", c.called(d.Task.ID()), d.Node, c.called(d.For), d.Reason)
 		case d.Action == engine.Bind:
 			line = fmt.Sprintf("%s is bound to %s", c.called(d.Task.ID()), d.Node)
@@ -157,7 +157,7 @@ func (c *Course) note(out *engine.Outcome) error {
 		case d == nil:
 		case d.Action == engine.Bind:
 			bound[d.Task] = true
-		case d.Action == engine.EvictIt:
+		case d.Action == engine.EvictTask:
 			c.Evicted++
 			pairs[[2]string{d.Task.Job, d.For}] = true
 			if bound[d.Task] {

@@ -23,7 +23,7 @@ func (f *forged) place(action engine.Action, t *cluster.Task, node string, claim
 }
 
 func (f *forged) evict(t *cluster.Task, why engine.Reason, sake string) {
-	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictIt, Task: t.Ref(), Reason: why, For: sake}})
+	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictTask, Task: t.Ref(), Reason: why, For: sake}})
 }
 
 // TestForged checks that violations are found that only a faulty engine makes. Nodes n and m

@@ -28,7 +28,7 @@ func (w *World) checkEvictions(before *prior, out *engine.Outcome) error {
 		switch d := &out.Decisions[i]; d.Action {
 		case engine.Nominate:
 			nominated[d.Task] = true
-		case engine.EvictIt:
+		case engine.EvictTask:
 			reduced[d.Task.Job] = true
 		}
 	}
@@ -37,7 +37,7 @@ func (w *World) checkEvictions(before *prior, out *engine.Outcome) error {
 	var victims []*engine.Decision
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
-		if d.Action != engine.EvictIt {
+		if d.Action != engine.EvictTask {
 			continue
 		}
 		w.Evictions++

@@ -198,5 +198,5 @@ func decisionList(out *engine.Outcome) (list []string) {
 }
 
 func evicts(out *engine.Outcome) bool {
-	return slices.ContainsFunc(out.Decisions, func(d engine.Decision) bool { return d.Action == engine.EvictIt })
+	return slices.ContainsFunc(out.Decisions, func(d engine.Decision) bool { return d.Action == engine.EvictTask })
 }

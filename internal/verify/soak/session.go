@@ -142,9 +142,9 @@ func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
 		switch {
 		case d.Action == engine.Bind && t.Status == cluster.Assumed:
 			err = w.bind(t, d)
-		case d.Action == engine.EvictIt && t.Status == cluster.Releasing && w.site.runs[t.ID] == nil && w.sent[t.ID] == nil:
+		case d.Action == engine.EvictTask && t.Status == cluster.Releasing && w.site.runs[t.ID] == nil && w.sent[t.ID] == nil:
 			err = w.apply(cluster.TaskSeen{Task: d.Task}) // it was assigned in the session that evicted it, and never started
-		case d.Action == engine.EvictIt && t.Status == cluster.Releasing:
+		case d.Action == engine.EvictTask && t.Status == cluster.Releasing:
 			err = w.evict(t)
 		}
 		if err != nil {
@@ -263,7 +263,7 @@ func staleGrace(j *cluster.Job) int64 {
 func (w *World) checkStarts(out *engine.Outcome) error {
 	evicted := map[string]bool{}
 	for i := range out.Decisions {
-		if d := &out.Decisions[i]; d.Action == engine.EvictIt {
+		if d := &out.Decisions[i]; d.Action == engine.EvictTask {
 			evicted[d.Task.Job] = true
 		}
 	}

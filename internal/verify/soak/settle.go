@@ -83,7 +83,7 @@ func summary(out *engine.Outcome) string {
 	var parts []string
 	for _, e := range out.Events {
 		switch {
-		case e.Decision != nil && e.Decision.Action == engine.EvictIt:
+		case e.Decision != nil && e.Decision.Action == engine.EvictTask:
 			parts = append(parts, fmt.Sprintf("%s %s on %s for %s (%s)", e.Kind, e.Task.ID(), e.Decision.Node, e.Decision.For, e.Decision.Reason))
 		case e.Decision != nil:
 			parts = append(parts, fmt.Sprintf("%s %s on %s", e.Kind, e.Task.ID(), e.Decision.Node))

@@ -87,7 +87,7 @@ func (s *site) stop(t *cluster.Task) error {
 }
 
 // retire stores which replicas are retired.
-func (s *site) retire(rankings []engine.Ranking) {
+func (s *site) retire(rankings []engine.RetirementOrder) {
 	for _, r := range rankings {
 		for _, x := range r.Jobs {
 			s.jobs[x.Job].Retired = x.Retired

@@ -2,15 +2,15 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// promises handles the reservations of earlier sessions. A reservation is bound once its
+// reservations handles the reservations of earlier sessions. A reservation is bound once its
 // room is free. It is withdrawn if its node cannot keep it, or if it was held for too long.
-type promises struct {
+type reservations struct {
 	clerk *clerk
 	hold  int64 // how long a reservation is held, in nanoseconds; 0: as long as its node can keep it
 }
 
 // withdrawLost is withdrawLostIn in a statement of its own.
-func (p *promises) withdrawLost() {
+func (p *reservations) withdrawLost() {
 	stmt := p.clerk.begin()
 	p.withdrawLostIn(stmt)
 	stmt.Commit()
@@ -18,7 +18,7 @@ func (p *promises) withdrawLost() {
 
 // withdrawLostIn withdraws reservations that their node cannot keep any more, and all
 // reservations of gangs that have lost some.
-func (p *promises) withdrawLostIn(stmt *Statement) {
+func (p *reservations) withdrawLostIn(stmt *Statement) {
 	for _, t := range p.clerk.view.Nominated() {
 		if t.Status == cluster.Nominated && (!p.canKeep(t) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
@@ -33,7 +33,7 @@ func (p *promises) withdrawLostIn(stmt *Statement) {
 
 // canKeep reports whether the node of the task can still provide the reserved room, and no
 // static filter rejects the node for the task.
-func (p *promises) canKeep(t *cluster.Task) bool {
+func (p *reservations) canKeep(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
 		return false
 	}
@@ -50,7 +50,7 @@ func (p *promises) canKeep(t *cluster.Task) bool {
 // its room counts as in use again, so that jobs do not wait for it. Reservations on that room
 // are withdrawn in the same statement, since the room would otherwise be in use and reserved
 // at once.
-func (p *promises) withdrawExpired() {
+func (p *reservations) withdrawExpired() {
 	if p.hold <= 0 {
 		return
 	}
@@ -81,14 +81,14 @@ func (p *promises) withdrawExpired() {
 
 // bindReady binds each nominated task if its reserved room is free now. The minimum of a gang is
 // bound together or not at all.
-func (p *promises) bindReady() []Decision {
+func (p *reservations) bindReady() []Decision {
 	stmt := p.clerk.begin()
 	for _, tasks := range byJob(p.clerk.view.Nominated()) {
 		job, mark := tasks[0].Job, stmt.Checkpoint()
 		for _, t := range tasks {
 			stmt.Bind(t)
 		}
-		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!startable(alt) || startsInPart(alt, tasks)) {
+		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!canStart(alt) || startsInPart(alt, tasks)) {
 			stmt.Rollback(mark)
 		}
 	}

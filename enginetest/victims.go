@@ -5,15 +5,15 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Consent returns a plugin that allows every victim to be evicted, so that a test sees
+// AllowAllVictims returns a plugin that allows every victim to be evicted, so that a test sees
 // only what other plugins protect.
-func Consent() engine.Plugin { return consent{} }
+func AllowAllVictims() engine.Plugin { return allowAllVictims{} }
 
-type consent struct{}
+type allowAllVictims struct{}
 
-func (consent) Name() string { return "Consent" }
+func (allowAllVictims) Name() string { return "AllowAllVictims" }
 
-func (consent) OnSessionOpen(s *engine.Session) {
+func (allowAllVictims) OnSessionOpen(s *engine.Session) {
 	yes := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 		return func(*engine.Victim) engine.Verdict { return engine.Allow }
 	}

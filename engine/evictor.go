@@ -6,9 +6,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// leaver evicts and moves victims for a job in the statement, as far as the hooks allow it,
+// evictor evicts and moves victims for a job in the statement, as far as the hooks allow it,
 // and records which victims are protected.
-type leaver struct {
+type evictor struct {
 	want         *want
 	stmt         *Statement
 	victims      *victims
@@ -20,21 +20,21 @@ type leaver struct {
 	counted      map[protected]bool
 }
 
-// exits says in which ways victims are removed in one search: evicted, moved, or both.
-type exits struct {
-	leaver *leaver
-	way    way
-	might  *narrowed // the classes that may have victims in this way; nil means any
+// evictionWays says in which ways victims are removed in one search: evicted, moved, or both.
+type evictionWays struct {
+	evictor *evictor
+	way     way
+	might   *narrowed // the classes that may have victims in this way; nil means any
 }
 
-// leaveAll evicts the victims of the plan, and reports whether all of them may be evicted. It
+// evictAll evicts the victims of the plan, and reports whether all of them may be evicted. It
 // first judges them in the order of the plan. If some victims are reclaimed and others
 // preempted, it judges all of them again with the preempted ones first: a queue may be
 // reclaimed from only as long as it keeps its share, and a later preemption could take that.
 // If a job is evicted in several victims, surplus first, all of them get the same purpose.
-func (l *leaver) leaveAll(plan []*Victim) bool {
+func (l *evictor) evictAll(plan []*Victim) bool {
 	mark := l.stmt.Checkpoint()
-	if !l.leaveInOrder(plan) {
+	if !l.evictInOrder(plan) {
 		return false
 	}
 	for preempted := 0; ; {
@@ -65,7 +65,7 @@ func (l *leaver) leaveAll(plan []*Victim) bool {
 		}
 		l.stmt.Rollback(mark)
 		for len(rest) > 0 { // a victim may become evictable after others were evicted
-			left := slices.DeleteFunc(slices.Clone(rest), func(v *Victim) bool { return l.leaveFor(v, v.Purpose) })
+			left := slices.DeleteFunc(slices.Clone(rest), func(v *Victim) bool { return l.evictFor(v, v.Purpose) })
 			if len(left) == len(rest) {
 				return false
 			}
@@ -74,19 +74,19 @@ func (l *leaver) leaveAll(plan []*Victim) bool {
 	}
 }
 
-// leaveInOrder evicts the victims in order. It stops at the first that may not be evicted, and
+// evictInOrder evicts the victims in order. It stops at the first that may not be evicted, and
 // then returns false.
-func (l *leaver) leaveInOrder(plan []*Victim) bool {
-	return !slices.ContainsFunc(plan, func(v *Victim) bool { return !l.leave(v) })
+func (l *evictor) evictInOrder(plan []*Victim) bool {
+	return !slices.ContainsFunc(plan, func(v *Victim) bool { return !l.evict(v) })
 }
 
-// leave evicts the victim if the hooks allow that now, which may depend on the evictions
+// evict evicts the victim if the hooks allow that now, which may depend on the evictions
 // before it. It returns false if they do not.
-func (l *leaver) leave(v *Victim) bool { return l.leaveFor(v, Reclaim) }
+func (l *evictor) evict(v *Victim) bool { return l.evictFor(v, Reclaim) }
 
-// leaveFor is like leave, and considers only the given purpose and those after it.
-func (l *leaver) leaveFor(v *Victim, from Purpose) bool {
-	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !l.victims.mayLeave(t, l.want.job) }) || !l.allows(v, from) {
+// evictFor is like evict, and considers only the given purpose and those after it.
+func (l *evictor) evictFor(v *Victim, from Purpose) bool {
+	if !v.isValid() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !l.victims.mayBeVictim(t, l.want.job) }) || !l.allows(v, from) {
 		return false
 	}
 	if err := l.stmt.evictFor(l.want.job, v, l.reasons[v.Purpose]); err != nil {
@@ -98,7 +98,7 @@ func (l *leaver) leaveFor(v *Victim, from Purpose) bool {
 
 // allows reports whether the hooks allow the victim now. A victim that does not move gets the
 // first purpose that the hooks allow, from the given one on.
-func (l *leaver) allows(v *Victim, from Purpose) bool {
+func (l *evictor) allows(v *Victim, from Purpose) bool {
 	if v.Purpose == Move {
 		return l.hooksAllow(v)
 	}
@@ -111,7 +111,7 @@ func (l *leaver) allows(v *Victim, from Purpose) bool {
 	return false
 }
 
-func (l *leaver) hooksAllow(v *Victim) bool {
+func (l *evictor) hooksAllow(v *Victim) bool {
 	if l.may[v.Purpose] == nil {
 		return false
 	}
@@ -123,7 +123,7 @@ func (l *leaver) hooksAllow(v *Victim) bool {
 }
 
 // mightBeEvicted reports whether the victim may be evicted now, or perhaps after others.
-func (l *leaver) mightBeEvicted(v *Victim) bool {
+func (l *evictor) mightBeEvicted(v *Victim) bool {
 	for _, p := range [...]Purpose{Reclaim, Preempt} {
 		if l.may[p] == nil {
 			continue
@@ -135,16 +135,16 @@ func (l *leaver) mightBeEvicted(v *Victim) bool {
 	return false
 }
 
-// mightLeave reports whether the task may be evicted now, or perhaps after others, alone or
+// taskMightBeEvicted reports whether the task may be evicted now, or perhaps after others, alone or
 // with its whole job. A surplus task may be protected alone, for example because it started
 // too recently, and be allowed together with the rest of its job, which runs longer.
-func (l *leaver) mightLeave(t *cluster.Task) bool {
+func (l *evictor) taskMightBeEvicted(t *cluster.Task) bool {
 	return l.mightBeEvicted(VictimOf(t)) || t.Job.Spares(t) && l.mightBeEvicted(wholeJob(t.Job, Reclaim))
 }
 
 // mightMove reports whether the task may be moved. A job that must move as a whole is not
 // moved if it has more than maxMoved tasks.
-func (l *leaver) mightMove(t *cluster.Task) bool {
+func (l *evictor) mightMove(t *cluster.Task) bool {
 	return l.may[Move] != nil && (t.Job.Spares(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).spared == nil
 }
 
@@ -157,7 +157,7 @@ type protected struct {
 
 // noteProtected adds the victim's job to the protected jobs. Each job is counted once per
 // plugin, reason and purpose.
-func (l *leaver) noteProtected(p Purpose, s *Spared, v *Victim) {
+func (l *evictor) noteProtected(p Purpose, s *Spared, v *Victim) {
 	key := protected{*s, p, v.Job}
 	if l.counted[key] {
 		return
@@ -171,18 +171,18 @@ func (l *leaver) noteProtected(p Purpose, s *Spared, v *Victim) {
 
 // prepare calls the VictimRule hooks of each purpose. If evictions cannot cure the refusal, it
 // prepares no purpose.
-func (l *leaver) prepare(means []Means, refusal *Refusal) {
+func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 	w := l.want
 	tried := refusal.of(w.alternative)
 	if tried == nil || tried.Never || !slices.ContainsFunc(tried.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 }) {
-		means = nil // the room of other tasks does not help
+		allowed = nil // the room of other tasks does not help
 	}
-	for _, m := range means {
+	for _, m := range allowed {
 		l.reasons[m.Purpose] = m.Reason
 		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
 			l.mightClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
 		} else if !w.last {
-			refusal.spare(m.Purpose, true, nil)
+			refusal.addProtected(m.Purpose, true, nil)
 		}
 	}
 	if w.limited = tried != nil && tried.Before != nil; w.limited && !l.can(evicting) {
@@ -191,13 +191,13 @@ func (l *leaver) prepare(means []Means, refusal *Refusal) {
 }
 
 // can reports whether victims may be removed in at least one of the ways.
-func (l *leaver) can(w way) bool {
+func (l *evictor) can(w way) bool {
 	return w&moving != 0 && l.may[Move] != nil || w&evicting != 0 && (l.may[Reclaim] != nil || l.may[Preempt] != nil)
 }
 
 // mights returns the classes that may have victims in the given ways. It returns nil if any
 // class may.
-func (l *leaver) mights(w way) *narrowed {
+func (l *evictor) mights(w way) *narrowed {
 	var all []*narrowed
 	for p := range purposes {
 		if l.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
@@ -212,7 +212,7 @@ func (l *leaver) mights(w way) *narrowed {
 }
 
 // anyOf reports whether tasks run of a class that may have victims in the given ways.
-func (l *leaver) anyOf(w way) bool {
+func (l *evictor) anyOf(w way) bool {
 	might := l.mights(w)
 	if might == nil {
 		return true
@@ -227,9 +227,9 @@ func (l *leaver) anyOf(w way) bool {
 
 // first returns the plan that evicts as many of the first size rivals as the hooks allow. It
 // changes nothing.
-func (e *exits) first(line []rival, size int) []*Victim {
-	mark := e.leaver.stmt.Checkpoint()
-	defer e.leaver.stmt.Rollback(mark)
+func (e *evictionWays) first(line []rival, size int) []*Victim {
+	mark := e.evictor.stmt.Checkpoint()
+	defer e.evictor.stmt.Rollback(mark)
 	var plan []*Victim
 	for progress := true; progress; {
 		progress = false
@@ -241,7 +241,7 @@ func (e *exits) first(line []rival, size int) []*Victim {
 			if e.way&evicting != 0 {
 				v = VictimOf(c.task)
 			}
-			if e.leaver.leave(v) {
+			if e.evictor.evict(v) {
 				plan = append(plan, v)
 				progress = true
 			}
@@ -250,23 +250,23 @@ func (e *exits) first(line []rival, size int) []*Victim {
 	return plan
 }
 
-// leavable reports whether the task might be removed in one of the ways.
-func (e *exits) leavable(t *cluster.Task) bool {
-	return e.way&evicting != 0 && e.leaver.mightLeave(t) || e.way&moving != 0 && e.leaver.mightMove(t)
+// isRemovable reports whether the task might be removed in one of the ways.
+func (e *evictionWays) isRemovable(t *cluster.Task) bool {
+	return e.way&evicting != 0 && e.evictor.taskMightBeEvicted(t) || e.way&moving != 0 && e.evictor.mightMove(t)
 }
 
 // rivalsOn returns the tasks on the node that might be removed in one of the ways.
-func (e *exits) rivalsOn(n *cluster.Node) []rival {
+func (e *evictionWays) rivalsOn(n *cluster.Node) []rival {
 	var line []rival
 	for _, o := range n.Tasks {
-		if !e.leaver.victims.mayLeave(o, e.leaver.want.job) {
+		if !e.evictor.victims.mayBeVictim(o, e.evictor.want.job) {
 			continue
 		}
-		c := e.leaver.victims.rival(o)
+		c := e.evictor.victims.rival(o)
 		if c.evicts = e.way&evicting != 0; !c.evicts {
-			c.cost = e.leaver.victims.costOfTask(o) // the task moves alone
+			c.cost = e.evictor.victims.costOfTask(o) // the task moves alone
 		}
-		c.moves = e.way&moving != 0 && e.leaver.mightMove(o)
+		c.moves = e.way&moving != 0 && e.evictor.mightMove(o)
 		if c.evicts || c.moves {
 			line = append(line, c)
 		}
