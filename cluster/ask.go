@@ -30,12 +30,12 @@ func (v View) DeviceAsk(shape *Shape) DeviceAsk {
 				continue
 			}
 			there[d.Resource] += len(g.Nodes)
-			count, each := set.count(has, d), set.each(has, d)
+			count, each := set.chargedDevices(has, d), set.chargePerDevice(has, d)
 			asks[d.Resource] = max(asks[d.Resource], count*int64(each))
 			if d.Fraction > 0 && d.Resource != DefaultDeviceResource {
 				parts[d.Resource] = max(parts[d.Resource], count*d.ofGPU(each))
 			}
-			least = min(least, set.least(has, d))
+			least = min(least, set.leastCharge(has, d))
 			several = several || product != "" && d.ProductResource != product
 			product = d.ProductResource
 		}

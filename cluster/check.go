@@ -139,8 +139,8 @@ func checkHoldings(list []Holding) error {
 	return nil
 }
 
-// malformed returns an error if the change has a value that no State can have.
-func malformed(c Change) error {
+// checkChange returns an error if the change has a value that no State can have.
+func checkChange(c Change) error {
 	switch c := c.(type) {
 	case NodePut:
 		return c.Node.check()

@@ -249,7 +249,7 @@ func (k *classes) list(t *Task, by int) {
 	if !t.mayBeVictim() {
 		return
 	}
-	t.Node.leavable += int64(by) * t.milli()
+	t.Node.preemptibleMilli += int64(by) * t.milli()
 	name := t.Job.Class()
 	c := k.find(name)
 	if c == nil {
@@ -332,7 +332,7 @@ func (t *Task) evictedWith() (tasks int, freed int64) {
 		return 1, freed
 	}
 	alt := &t.Job.Alternatives[t.Alternative]
-	if !t.alike {
+	if !t.sameShapes {
 		return len(alt.Tasks), freed
 	}
 	return len(alt.Tasks), freed * int64(len(alt.Tasks))
@@ -357,12 +357,12 @@ func (t *Task) milliUnlessLost() int64 {
 
 // Leavable returns how much of the node's devices running preemptible tasks hold, in
 // thousandths of devices: the most that evictions can free.
-func (n *Node) Leavable() int64 { return n.leavable }
+func (n *Node) Leavable() int64 { return n.preemptibleMilli }
 
 // elastic reports whether the job of the task may have surplus tasks, so that the task
 // may be evicted alone.
 func (t *Task) elastic() bool {
-	if t.shadows != nil || t.Job.Open {
+	if t.shadowOf != nil || t.Job.Open {
 		return true
 	}
 	alt := &t.Job.Alternatives[t.Alternative]

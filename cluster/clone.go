@@ -58,7 +58,7 @@ func (j *Job) clone(f *fleet, tasks map[*Task]*Task) *Job {
 			if t.landing != nil {
 				l := *t.landing
 				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), f.find(l.Node.Name)
-				l.shadows, u.landing = &u, &l
+				l.shadowOf, u.landing = &u, &l
 				tasks[t.landing] = &l
 			}
 		}

@@ -136,10 +136,10 @@ func TestEndedTaskOfAnOpenJob(t *testing.T) {
 	}
 	apply(cluster.TaskGone{Task: ref, Ended: cluster.Succeeded})
 	if j := s.Job("pod/g"); !j.Stands() || len(j.Tasks()) != 2 {
-		t.Errorf("it has %d tasks, and stands: %t", len(j.Tasks()), j.Stands())
+		t.Errorf("it has %d tasks, and has its minimum: %t", len(j.Tasks()), j.Stands())
 	}
 	apply(cluster.TaskGone{Task: ref})
 	if j := s.Job("pod/g"); j.Stands() || len(j.Tasks()) != 1 {
-		t.Errorf("it has %d tasks, and stands: %t", len(j.Tasks()), j.Stands())
+		t.Errorf("it has %d tasks, and has its minimum: %t", len(j.Tasks()), j.Stands())
 	}
 }

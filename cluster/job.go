@@ -64,15 +64,15 @@ type Job struct {
 	// Chosen is the index of the alternative that is placed; -1 if no task is placed.
 	Chosen int `json:"-"`
 
-	slot     int
-	spec     uint64 // the version of jobs when its spec last changed
-	revision uint64
-	absent   bool // it is not reported; only its tasks are known
-	attached int  // how many of its tasks are on a node, in any status
-	expected int  // how many of its tasks move, and have room reserved on another node
-	ended    int  // how many of its tasks have ended
-	pending  bool // it is in roster.pending
-	seat     int  // its index in roster.byQueue
+	slot         int
+	spec         uint64 // the version of jobs when its spec last changed
+	revision     uint64
+	absent       bool // it is not reported; only its tasks are known
+	tasksOnNodes int  // how many of its tasks are on a node, in any status
+	landings     int  // how many of its tasks move, and have room reserved on another node
+	ended        int  // how many of its tasks have ended
+	pending      bool // it is in roster.pending
+	queueIndex   int  // its index in roster.byQueue
 }
 
 // SpecVersion returns the version of jobs (Recent.JobsVersion) at which the spec of the
@@ -82,11 +82,11 @@ func (j *Job) SpecVersion() uint64 { return j.spec }
 // jobStatus has the fields of a job that decisions and facts change, apart from its
 // spec.
 type jobStatus struct {
-	torn      int64
-	evicted   int64
-	displaced []string
-	retired   bool
-	parked    *Parked // what it points to never changes
+	belowMinimumSince int64
+	evicted           int64
+	displaced         []string
+	retired           bool
+	parked            *Parked // what it points to never changes
 }
 
 func (j *Job) status() jobStatus {
@@ -167,7 +167,7 @@ func (t *Topology) None() bool { return t.Required == "" && len(t.Preferred) == 
 // Counts reports whether the task counts towards the minimum when it is placed. A task
 // that its job does not request any more does not count, unless all of the alternative
 // is kept only because it runs.
-func (a *Alternative) Counts(t *Task) bool { return !t.extra || a.Running }
+func (a *Alternative) Counts(t *Task) bool { return !t.notRequested || a.Running }
 
 // Enough reports whether as many tasks count as the minimum, and as many tasks of the
 // subgroups as their minima. Tasks that succeeded always count, and tasks that failed
@@ -238,18 +238,18 @@ type Task struct {
 	// was refused; 0: none.
 	Spared int64 `json:"-"`
 
-	held     *Shape    // the shape that its room is booked with; nil if it is on no node
-	eviction *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
-	sent     bool      // its binding was sent, and the outcome is not known
-	counted  bool      // which devices it holds is not known, and State has chosen as many as it requests
-	subgroup int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
-	extra    bool      // its job does not request it any more; it is removed when it is on no node
-	alike    bool      // all tasks of its alternative have the same shape
-	revision uint64
+	held           *Shape    // the shape that its room is booked with; nil if it is on no node
+	eviction       *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
+	sent           bool      // its binding was sent, and the outcome is not known
+	devicesUnknown bool      // which devices it holds is not known, and State has chosen as many as it requests
+	subgroup       int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
+	notRequested   bool      // its job does not request it any more; it is removed when it is on no node
+	sameShapes     bool      // all tasks of its alternative have the same shape
+	revision       uint64
 	// releasing is its index in roster.releasing, while it is Releasing.
 	releasing int
 	landing   *Task // the shadow for which room is reserved on another node, while the task moves
-	shadows   *Task // if the task is a shadow: the task that moves
+	shadowOf  *Task // if the task is a shadow: the task that moves
 }
 
 // TaskRef identifies a task. The alternative is part of it, because tasks of different
@@ -265,8 +265,8 @@ func (r TaskRef) ID() string { return r.Job + "/" + r.Name }
 
 // Ref returns the TaskRef of the task. For a shadow it is that of the task that moves.
 func (t *Task) Ref() TaskRef {
-	if t.shadows != nil {
-		t = t.shadows
+	if t.shadowOf != nil {
+		t = t.shadowOf
 	}
 	return TaskRef{t.Job.ID, t.Alternative, t.Name}
 }
@@ -302,10 +302,10 @@ func (t *Task) Runs() bool { return t.Status.runs() }
 
 func (s Status) runs() bool { return s == Bound || s == Assumed }
 
-// join sets Subgroup to the subgroup that the task requests, or to 0 if the alternative
-// does not have it or the job does not request the task any more.
-func (t *Task) join(a *Alternative) {
-	if t.Subgroup = t.subgroup; t.extra || t.subgroup > len(a.Subgroups) {
+// joinSubgroup sets Subgroup to the subgroup that the task requests, or to 0 if the
+// alternative does not have it or the job does not request the task any more.
+func (t *Task) joinSubgroup(a *Alternative) {
+	if t.Subgroup = t.subgroup; t.notRequested || t.subgroup > len(a.Subgroups) {
 		t.Subgroup = 0
 	}
 }

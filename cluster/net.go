@@ -46,7 +46,7 @@ type netChanges struct {
 // add takes the state before the change from the record, if the record is the first of
 // its task, job or set.
 func (n *netChanges) add(r *record) {
-	switch o := r.rare; {
+	switch o := r.other; {
 	case o == nil:
 		if n.isNew(r.task, len(n.tasks), func() bool { return slices.Contains(n.tasks, r.task) }) {
 			n.tasks, n.was = append(n.tasks, r.task), append(n.was, r.was)
@@ -88,12 +88,12 @@ func (n *netChanges) isNew(thing any, listed int, find func() bool) bool {
 
 // task adds the decisions about the task, which had the standing was.
 func (n *netChanges) task(t *Task, was *standing) {
-	if t.shadows != nil {
+	if t.shadowOf != nil {
 		n.landing(t, was)
 		return
 	}
 	ref := t.Ref()
-	kept := t.Node == was.node && slices.Equal(t.Claims, was.claims) && t.held == was.held && (t.Status != Nominated || t.Promised == was.promised)
+	kept := t.Node == was.node && slices.Equal(t.Claims, was.claims) && t.held == was.held && (t.Status != Nominated || t.Promised == was.reservedAt)
 	if was.status == Nominated && (t.Status == Pending || !kept) {
 		n.frees = append(n.frees, Withdraw{Task: ref})
 	}
@@ -117,7 +117,7 @@ func (n *netChanges) task(t *Task, was *standing) {
 
 // landing adds the decisions about the shadow of a task that moves or moved.
 func (n *netChanges) landing(shadow *Task, was *standing) {
-	t := shadow.shadows
+	t := shadow.shadowOf
 	landed := t.landing == shadow
 	if was.node != nil && !landed {
 		n.frees = append(n.frees, Withdraw{t.Ref(), true})
@@ -141,7 +141,7 @@ func (n *netChanges) job(j *Job, was *jobStatus) {
 	if len(victims) > 0 {
 		n.rest = append(n.rest, Displace{j.ID, victims})
 	}
-	if j.Torn != was.torn {
+	if j.Torn != was.belowMinimumSince {
 		n.rest = append(n.rest, Tear{j.ID, j.Torn})
 	}
 	var before, now Parked

@@ -54,17 +54,17 @@ type Node struct {
 	// Sums over the devices that are listed under DeviceResource and are not lost, in
 	// thousandths of a device.
 	deviceCapacity, deviceUsed int64
-	leavable                   int64 // thousandths of devices that running preemptible tasks hold
+	preemptibleMilli           int64 // thousandths of devices that running preemptible tasks hold
 
-	absent       bool   // the node was removed or never reported, and tasks are on it
-	countedTasks int    // number of tasks on it with unknown devices, which recount chooses
-	unreported   bool   // tasks were seen on the node, but the node itself was never reported
-	revision     uint64 // of the last NodePut, as its source numbers them
-	slot         int
-	group        *Group
-	version      uint64
-	spec         uint64 // the version at which the node changed last, other than in its ledgers
-	freed        uint64 // the version at which room was freed last
+	absent             bool   // the node was removed or never reported, and tasks are on it
+	unknownDeviceTasks int    // number of tasks on it with unknown devices, which recount chooses
+	unreported         bool   // tasks were seen on the node, but the node itself was never reported
+	revision           uint64 // of the last NodePut, as its source numbers them
+	slot               int
+	group              *Group
+	version            uint64
+	spec               uint64 // the version at which the node changed last, other than in its ledgers
+	freed              uint64 // the version at which room was freed last
 }
 
 // Ledger accounts for one resource of a node: in thousandths of a core for cpu, in
@@ -213,10 +213,10 @@ func (n *Node) Most(s *Shape) int {
 	parts := int64(0) // how many times the idle devices offer what a task takes of one device
 	for i := range n.Devices {
 		if d := &n.Devices[i]; s.Usable(d) {
-			parts += s.part().times(s, Whole, d.Memory)
+			parts += s.part().partsWithin(s, Whole, d.Memory)
 		}
 	}
-	return int(min(most, s.set().tasks(s, parts)))
+	return int(min(most, s.set().maxTasks(s, parts)))
 }
 
 // Room returns an upper bound for how many more tasks of the shape fit on the node as
@@ -244,10 +244,10 @@ func (n *Node) Room(s *Shape) int {
 	parts := int64(0) // how many times the devices still offer what a task takes of one device
 	for i := range n.Devices {
 		if d := &n.Devices[i]; s.Takes(d) {
-			parts += s.part().times(s, d.FreeMilli(), d.Free())
+			parts += s.part().partsWithin(s, d.FreeMilli(), d.Free())
 		}
 	}
-	return int(min(room, s.set().tasks(s, parts)))
+	return int(min(room, s.set().maxTasks(s, parts)))
 }
 
 // Lacks is a cheap test that no task of the shape fits on the node as it is. It looks

@@ -52,7 +52,7 @@ type Queue struct {
 	revision uint64    // of the last QueuePut, as its source numbers them
 	loose    bool      // see Loose
 	children []string  // names of the queues directly below it, sorted
-	deserved Resources // see View.Deserved
+	quotas   Resources // see View.Quotas
 }
 
 // Usage is what a queue held on average between two times, which are in nanoseconds.

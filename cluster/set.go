@@ -27,7 +27,7 @@ type sets struct {
 // scale is rescale for a Set that may not be known yet.
 func (ss *sets) scale(name string, desired int) {
 	if ss.byName[name] == nil && ss.journal.recording() {
-		ss.journal.cold(func() { delete(ss.byName, name) })
+		ss.journal.recordUndo(func() { delete(ss.byName, name) })
 	}
 	ss.rescale(ss.findOrAdd(name), desired)
 }
@@ -42,7 +42,7 @@ func (ss *sets) rescale(set *replicas, desired int) {
 	set.scaled = desired
 	ss.updateDesired(set)
 	if ss.journal.recording() {
-		ss.journal.cold(func() {
+		ss.journal.recordUndo(func() {
 			set := ss.byName[name]
 			set.scaled = was
 			ss.updateDesired(set)
@@ -92,16 +92,17 @@ func (j *Job) homeGroup() *Key {
 	return nil
 }
 
-// keep chooses the group that the job is on for its Set, unless a group is chosen already.
-func (ss *sets) keep(j *Job) {
+// keepGroup chooses the group that the job is on for its Set, unless a group is chosen
+// already.
+func (ss *sets) keepGroup(j *Job) {
 	if set := ss.byName[j.Set.Name]; set != nil && set.group == nil && j.keepsToSetGroup() {
-		ss.keepGroup(set, j.homeGroup())
+		ss.setGroup(set, j.homeGroup())
 	}
 }
 
-func (ss *sets) keepGroup(set *replicas, group *Key) {
+func (ss *sets) setGroup(set *replicas, group *Key) {
 	if was := set.group; was != group {
-		ss.journal.note(rare{set: set, group: was})
+		ss.journal.recordOther(otherChange{set: set, group: was})
 		set.group = group
 	}
 }
@@ -110,7 +111,7 @@ func (ss *sets) keepGroup(set *replicas, group *Key) {
 // the chosen group is cleared. The journal keeps it for an undo.
 func (ss *sets) forgetGroup(j *Job) {
 	if set := ss.byName[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
-		ss.keepGroup(set, nil)
+		ss.setGroup(set, nil)
 	}
 }
 

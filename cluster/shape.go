@@ -96,7 +96,7 @@ func (s *Shape) Cores() int64 {
 // GPUClass returns the class of GPU isolation that the node must support. A request for
 // less than a whole device that names no class has the class Shared.
 func (s *Shape) GPUClass() GPUClass {
-	if s.Isolation.GPU == "" && !s.Need.None() && !s.counted() {
+	if s.Isolation.GPU == "" && !s.Need.None() && !s.holdsWhole() {
 		return GPUShared
 	}
 	return s.Isolation.GPU
@@ -143,15 +143,15 @@ func (w *keyWriter) terms(list []Term) {
 	}
 }
 
-// spell returns the encoding of the shape.
-func (s *Shape) spell() string { return string(s.appendKey(nil)) }
+// encoding returns the encoding of the shape.
+func (s *Shape) encoding() string { return string(s.appendKey(nil)) }
 
 // appendKey appends the encoding of the shape to key.
 func (s *Shape) appendKey(key []byte) []byte {
 	w := keyWriter(key)
 	w.amounts(s.Resources)
 	w.amounts(s.LeftOut)
-	s.Need.spell(&w)
+	s.Need.encode(&w)
 	w.num(int64(len(s.Selector)))
 	for _, l := range s.Selector {
 		w.str(l.Key)

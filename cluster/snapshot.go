@@ -161,7 +161,7 @@ func (s *State) records(visit func(any)) {
 	}
 	for _, j := range jobs {
 		for t := range j.each {
-			if t.isPlacedOrEnded() || t.Attempt > 0 || t.extra {
+			if t.isPlacedOrEnded() || t.Attempt > 0 || t.notRequested {
 				visit(t.record())
 			}
 		}
@@ -187,7 +187,7 @@ func (n *Node) record() NodeRecord {
 
 func (j *Job) record() JobRecord {
 	r := JobRecord{Job: *j, Revision: j.revision, Absent: j.absent}
-	r.Job.Alternatives = copied(j.Alternatives)
+	r.Job.Alternatives = copyAlternatives(j.Alternatives)
 	for t := range j.each {
 		if t.revision != 0 {
 			if r.Tasks == nil {
@@ -200,11 +200,11 @@ func (j *Job) record() JobRecord {
 }
 
 func (t *Task) record() TaskRecord {
-	r := TaskRecord{Task: t.Ref(), Status: t.Status, Counted: t.counted, Extra: t.extra, Started: t.Started, Promised: t.Promised, Attempt: t.Attempt, Spared: t.Spared, Sent: t.sent}
+	r := TaskRecord{Task: t.Ref(), Status: t.Status, Counted: t.devicesUnknown, Extra: t.notRequested, Started: t.Started, Promised: t.Promised, Attempt: t.Attempt, Spared: t.Spared, Sent: t.sent}
 	if t.Node != nil {
 		r.Node, r.Devices = t.Node.Name, t.Node.holdings(t.Claims)
 	}
-	if t.held != nil && !t.held.alike(t.Shape) {
+	if t.held != nil && !t.held.sameInterned(t.Shape) {
 		r.Held = t.held
 	}
 	if e := t.eviction; e != nil {
@@ -212,7 +212,7 @@ func (t *Task) record() TaskRecord {
 	}
 	if l := t.landing; l != nil {
 		r.Landing = &Landing{Node: l.Node.Name, Devices: l.Node.holdings(l.Claims), Promised: l.Promised}
-		if !l.held.alike(t.Shape) {
+		if !l.held.sameInterned(t.Shape) {
 			r.Landing.Held = l.held
 		}
 	}

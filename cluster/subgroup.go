@@ -63,14 +63,14 @@ func (a *Alternative) In(sub, outer int) bool {
 // Standing reports for each subgroup whether it has its minimum, of its own tasks and of
 // the subgroups that it contains. members is the number of placed tasks of each subgroup.
 func (a *Alternative) Standing(members []int) []bool {
-	stands, inside := make([]bool, len(members)), make([]int, len(members)+1)
+	met, inside := make([]bool, len(members)), make([]int, len(members)+1)
 	for i := len(members) - 1; i >= 0; i-- {
 		g := &a.Subgroups[i]
-		if stands[i] = members[i] >= g.Min && inside[i+1] >= a.Needed(i+1); stands[i] {
+		if met[i] = members[i] >= g.Min && inside[i+1] >= a.Needed(i+1); met[i] {
 			inside[g.Parent]++
 		}
 	}
-	return stands
+	return met
 }
 
 // Met reports whether as many subgroups have their minimum as the job needs. members is
@@ -85,8 +85,8 @@ func (a *Alternative) Met(members []int) bool {
 		return true
 	}
 	have := 0
-	for i, stands := range a.Standing(members) {
-		if stands && a.Subgroups[i].Parent == 0 {
+	for i, met := range a.Standing(members) {
+		if met && a.Subgroups[i].Parent == 0 {
 			have++
 		}
 	}
@@ -220,9 +220,9 @@ func (a *Alternative) members(counts func(*Task) bool) []int {
 // counts, and a task that failed never does.
 func (a *Alternative) counts(t *Task, counts func(*Task) bool) bool {
 	switch {
-	case t.Status < Succeeded && !t.extra: // almost all tasks
+	case t.Status < Succeeded && !t.notRequested: // almost all tasks
 		return counts(t)
-	case t.Status == Failed || t.extra && !a.Running: // a task that is not requested any more does not count
+	case t.Status == Failed || t.notRequested && !a.Running: // a task that is not requested any more does not count
 		return false
 	}
 	return t.Status == Succeeded || counts(t)

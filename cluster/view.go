@@ -77,7 +77,7 @@ func (v View) Budgets() []*Budget { return v.state.tree.budgets }
 // resource that its quota does not name, the sum over the queues directly below it.
 func (v View) Deserved(q *Queue) Resources {
 	if known := v.Queue(q.Name); known != nil {
-		return known.deserved
+		return known.quotas
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (v View) Task(r TaskRef) *Task { return v.state.roster.Task(r) }
 
 // Torn returns the jobs that are recorded as running below their minimum (Job.Torn),
 // sorted by ID.
-func (v View) Torn() []*Job { return byID(v.state.roster.torn) }
+func (v View) Torn() []*Job { return byID(v.state.roster.belowMinimum) }
 
 // Unified returns how many nodes have unified memory.
 func (v View) Unified() int { return v.state.fleet.unified }

@@ -114,7 +114,7 @@ func (k Classes) VisitQueue(queue string, visit func(Class) bool) bool {
 type Recent struct{ state *State }
 
 // Born returns the version at which the present node of the slot was added.
-func (r Recent) Born(slot int) uint64 { return r.state.fleet.born[slot] }
+func (r Recent) Born(slot int) uint64 { return r.state.fleet.addedVersions[slot] }
 
 // Jobs calls visit once for each slot with a job that changed after the version, most recent
 // first: the job was added or removed, or its spec or the status of a task changed.
