@@ -43,7 +43,7 @@ func (ac *accounts) setQueue(old, q *Queue) {
 	ac.tree.countTerms(old, -1)
 	ac.tree.countTerms(q, +1)
 	if old != nil && q != nil && old.Parent == q.Parent && old.sameAccounts(q) {
-		q.Used, q.Firm, q.children, q.loose = old.Used, old.Firm, old.children, old.loose
+		q.Used, q.UsedByFirm, q.children, q.loose = old.Used, old.UsedByFirm, old.children, old.loose
 		ac.tree.enter(q, old)
 		ac.tree.sumQuotas(q)
 	} else {

@@ -26,8 +26,8 @@ func (s *State) Audit() error {
 	}
 	for _, q := range s.tree.byName {
 		o := again.tree.byName[q.Name]
-		if !slices.Equal(q.Used, o.Used) || !slices.Equal(q.Firm, o.Firm) || q.loose != o.loose || !slices.Equal(q.children, o.children) || !slices.Equal(q.quotas, o.quotas) {
-			return fmt.Errorf("queue %s has used %v, firm %v, children %v, quotas %v; recomputed, these are %v, %v, %v, %v", q.Name, q.Used, q.Firm, q.children, q.quotas, o.Used, o.Firm, o.children, o.quotas)
+		if !slices.Equal(q.Used, o.Used) || !slices.Equal(q.UsedByFirm, o.UsedByFirm) || q.loose != o.loose || !slices.Equal(q.children, o.children) || !slices.Equal(q.quotas, o.quotas) {
+			return fmt.Errorf("queue %s has used %v, firm %v, children %v, quotas %v; recomputed, these are %v, %v, %v, %v", q.Name, q.Used, q.UsedByFirm, q.children, q.quotas, o.Used, o.UsedByFirm, o.children, o.quotas)
 		}
 	}
 	for _, j := range s.roster.jobs {

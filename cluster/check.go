@@ -46,7 +46,7 @@ func (s *Shape) check() error {
 }
 
 func (n *Node) check() error {
-	err := cmp.Or(checkAmount("isolable cores", n.Advertised.IsolableCores), checkAmount("replicas", n.Sharing.Replicas))
+	err := cmp.Or(checkAmount("isolable cores", n.SupportedIsolation.IsolableCores), checkAmount("replicas", n.Sharing.Replicas))
 	names := map[string]bool{}
 	for _, l := range n.Resources {
 		if err == nil && names[l.Name] {

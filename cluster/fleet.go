@@ -18,7 +18,7 @@ type fleet struct {
 	addedVersions []uint64         // by slot: the version with which its current node was added
 	absent        map[string]*Node // nodes that were removed, or are not known yet, and have tasks on them
 	avoiding      map[string]bool  // by name: the nodes that have entries in Avoids
-	groups        map[Key]*Group
+	groups        map[GroupKey]*Group
 	unified       int              // how many nodes have unified memory
 	kinds         map[kind]int     // how many devices of each kind there are, without lost ones
 	samples       []Device         // one device of each kind, sorted
@@ -26,7 +26,7 @@ type fleet struct {
 }
 
 func newFleet(l *journal) fleet {
-	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[Key]*Group{}, kinds: map[kind]int{}, sharedSamples: map[kind]*Device{}}
+	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[GroupKey]*Group{}, kinds: map[kind]int{}, sharedSamples: map[kind]*Device{}}
 }
 
 // find returns the node with the name, which may be absent, or nil.
@@ -298,7 +298,7 @@ func (f *fleet) fits(t *Task, n *Node, claims []Claim) error {
 			}
 		}
 	}
-	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.Advertised.IsolableCores {
+	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.SupportedIsolation.IsolableCores {
 		return fmt.Errorf("not enough isolable cores")
 	}
 	for _, c := range claims {

@@ -52,9 +52,9 @@ type Job struct {
 	Open bool `json:"open,omitempty"`
 	// Remarks are sentences that `berth why` shows. Decisions do not depend on them.
 	Remarks []string `json:"remarks,omitempty"`
-	// Torn is when a session first found the job running below its minimum; 0: it has its
-	// minimum, or does not run.
-	Torn int64 `json:"torn,omitempty"`
+	// BelowMinimumSince is when a session first found the job running below its minimum;
+	// 0: it has its minimum, or does not run.
+	BelowMinimumSince int64 `json:"torn,omitempty"`
 	// Evicted is when a task of the job was last evicted; 0: never. It is set only for
 	// jobs with a PreemptionDelay.
 	Evicted int64 `json:"evicted,omitempty"`
@@ -90,7 +90,7 @@ type jobStatus struct {
 }
 
 func (j *Job) status() jobStatus {
-	return jobStatus{j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked}
+	return jobStatus{j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked}
 }
 
 // DelayEnds returns when the job's PreemptionDelay ends, in nanoseconds since 1970; 0
@@ -111,7 +111,7 @@ type Set struct {
 	Name    string `json:"name,omitempty"`    // "": the job is in no set
 	Desired int    `json:"desired,omitempty"` // how many replicas there should be
 	// Group is the node group that was chosen for all replicas; nil: none yet.
-	Group *Key `json:"group,omitempty"`
+	Group *GroupKey `json:"group,omitempty"`
 }
 
 // Health is the state of a running replica, as it is reported.
@@ -186,7 +186,7 @@ func (a *Alternative) Enough(counts func(*Task) bool) bool {
 			members[t.Subgroup-1]++
 		}
 	}
-	return total >= a.Min && (len(members) == 0 || a.Met(members))
+	return total >= a.Min && (len(members) == 0 || a.MinimumMet(members))
 }
 
 // WholeNodes places replicas on whole nodes of one group. A node never has two replicas.
@@ -197,7 +197,7 @@ type WholeNodes struct {
 	// Only is the group to which these figures apply; nil: they apply to every group.
 	// Consecutive alternatives that each name a group are tried together, and the group
 	// with the best score is chosen.
-	Only *Key `json:"only,omitempty"`
+	Only *GroupKey `json:"only,omitempty"`
 	// Apart allows the replicas of a set to be on different groups. If it is false, all are
 	// placed on the group of the first.
 	Apart bool `json:"apart,omitempty"`
@@ -224,8 +224,8 @@ type Task struct {
 	Subgroup int `json:"subgroup,omitempty"`
 	// Started is when it was bound, in nanoseconds since 1970; 0: before the first session.
 	Started int64 `json:"-"`
-	// Promised is when it was nominated, in nanoseconds since 1970.
-	Promised int64 `json:"-"`
+	// ReservedAt is when it was nominated, in nanoseconds since 1970.
+	ReservedAt int64 `json:"-"`
 
 	Status Status  `json:"-"` // its state, such as Pending or Bound
 	Node   *Node   `json:"-"` // the node that it is on, or on which room is reserved for it; nil if it is pending or has ended
@@ -234,9 +234,9 @@ type Task struct {
 	// Attempt counts how often the task was assigned or evicted. Facts about a binding or
 	// an eviction name it, so that a late fact about an earlier attempt is recognized.
 	Attempt uint64 `json:"-"`
-	// Spared is a time before which the task is not evicted, because an eviction of it
-	// was refused; 0: none.
-	Spared int64 `json:"-"`
+	// ProtectedUntil is a time before which the task is not evicted, because an eviction
+	// of it was refused; 0: none.
+	ProtectedUntil int64 `json:"-"`
 
 	held           *Shape    // the shape that its room is booked with; nil if it is on no node
 	eviction       *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
@@ -293,9 +293,9 @@ func (s Status) String() string { return statusNames[s] }
 // is not placed again.
 func (t *Task) Ended() bool { return t.Status == Succeeded || t.Status == Failed }
 
-// Stays reports whether the task is expected to keep its room: it is not Releasing, or
+// KeepsRoom reports whether the task is expected to keep its room: it is not Releasing, or
 // it was evicted and is overdue.
-func (t *Task) Stays() bool { return t.Status != Releasing || t.Overdue() }
+func (t *Task) KeepsRoom() bool { return t.Status != Releasing || t.Overdue() }
 
 // Runs reports whether the task is Bound or Assumed.
 func (t *Task) Runs() bool { return t.Status.runs() }
@@ -383,15 +383,15 @@ func count(tasks []*Task, which func(*Task) bool) int {
 	return n
 }
 
-// Stands reports whether the job has its minimum: enough of its tasks are placed or
+// HasMinimum reports whether the job has its minimum: enough of its tasks are placed or
 // have succeeded.
-func (j *Job) Stands() bool {
+func (j *Job) HasMinimum() bool {
 	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough((*Task).Placed)
 }
 
-// Spares reports whether the task is surplus: the running tasks of the job are its
+// IsSurplus reports whether the task is surplus: the running tasks of the job are its
 // minimum without the task, and the subgroups of the task keep their minima.
-func (j *Job) Spares(t *Task) bool {
+func (j *Job) IsSurplus(t *Task) bool {
 	if j.Chosen < 0 {
 		return false
 	}

@@ -69,7 +69,7 @@ type record struct {
 // of set, landing, job without landing, and undo is used.
 type otherChange struct {
 	set   *replicas // the set for which a group was chosen
-	group *Key      // its group before the change
+	group *GroupKey // its group before the change
 
 	landing *Task // a shadow that became the landing of its task; job is its Job before
 

@@ -165,7 +165,7 @@ func (n *Node) Keeps(t *Task) bool {
 			return false
 		}
 	}
-	return t.held.Isolation.CPU != CPUStrictIsolated || n.Isolated <= n.Advertised.IsolableCores
+	return t.held.Isolation.CPU != CPUStrictIsolated || n.Isolated <= n.SupportedIsolation.IsolableCores
 }
 
 // isVacated reports whether the room that the claims name is free of releasing tasks.
@@ -206,7 +206,7 @@ func (n *Node) isVacated(t *Task, claims []Claim) bool {
 				cores += o.held.Cores()
 			}
 		}
-		if cores > n.Advertised.IsolableCores {
+		if cores > n.SupportedIsolation.IsolableCores {
 			return false
 		}
 	}

@@ -47,8 +47,8 @@ func (t *Task) shadow(j *Job) *Task {
 	return &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: j, Shape: t.Shape, Subgroup: t.Subgroup, shadowOf: t}
 }
 
-// Shadows returns the task that moves if t is its shadow, and nil otherwise.
-func (t *Task) Shadows() *Task { return t.shadowOf }
+// ShadowOf returns the task that moves if t is its shadow, and nil otherwise.
+func (t *Task) ShadowOf() *Task { return t.shadowOf }
 
 // Landing returns the shadow for which room is reserved on the node that the task moves
 // to, or nil if the task does not move.

@@ -33,9 +33,9 @@ type Node struct {
 	Resources []Ledger `json:"resources,omitempty"`
 	Devices   []Device `json:"devices,omitempty"` // by index, lost devices included
 	// DeviceResource is the resource name under which tasks request devices by count.
-	DeviceResource string     `json:"deviceResource,omitempty"`
-	Sharing        Sharing    `json:"sharing,omitzero"`    // how physical devices are divided into replicas
-	Advertised     Advertised `json:"advertised,omitzero"` // the classes of isolation that the node supports
+	DeviceResource     string             `json:"deviceResource,omitempty"`
+	Sharing            Sharing            `json:"sharing,omitzero"`    // how physical devices are divided into replicas
+	SupportedIsolation SupportedIsolation `json:"advertised,omitzero"` // the classes of isolation that the node supports
 	// Artifacts are the files on the node, by name, and whether they are ready for use.
 	Artifacts map[string]ArtifactState `json:"artifacts,omitempty"`
 	// Defect is not nil if the device labels of the node are missing or inconsistent.
@@ -205,7 +205,7 @@ func (n *Node) Most(s *Shape) int {
 		}
 	}
 	if s.Isolation.CPU == CPUStrictIsolated {
-		most = min(most, n.Advertised.IsolableCores/s.Cores())
+		most = min(most, n.SupportedIsolation.IsolableCores/s.Cores())
 	}
 	if s.Need.None() {
 		return int(most)
@@ -233,7 +233,7 @@ func (n *Node) Room(s *Shape) int {
 		}
 	}
 	if s.Isolation.CPU == CPUStrictIsolated {
-		room = min(room, max(0, n.Advertised.IsolableCores-n.Isolated)/s.Cores())
+		room = min(room, max(0, n.SupportedIsolation.IsolableCores-n.Isolated)/s.Cores())
 	}
 	switch {
 	case room == 0 || !n.Feasible(s):

@@ -40,7 +40,7 @@ func stale(revision, known uint64) bool { return revision != 0 && revision <= kn
 // device without a UUID one. It fails if two devices have the same UUID.
 func (n *Node) prepare() error {
 	n.Isolated, n.Tasks, n.group, n.absent = 0, nil, nil, false
-	n.Advertised.CPU, n.Advertised.GPU = nilIfEmpty(n.Advertised.CPU), nilIfEmpty(n.Advertised.GPU)
+	n.SupportedIsolation.CPU, n.SupportedIsolation.GPU = nilIfEmpty(n.SupportedIsolation.CPU), nilIfEmpty(n.SupportedIsolation.GPU)
 	for i := range n.Resources {
 		n.Resources[i] = Ledger{Name: n.Resources[i].Name, Capacity: n.Resources[i].Capacity}
 	}
@@ -73,8 +73,8 @@ func (n *Node) sameSpec(spec *Node) bool {
 	return n.Cell == spec.Cell && n.Unschedulable == spec.Unschedulable && n.Unified == spec.Unified &&
 		n.Sharing == spec.Sharing && (spec.DeviceResource == "" && n.DeviceResource == DefaultDeviceResource || n.DeviceResource == spec.DeviceResource) &&
 		maps.Equal(n.Labels, spec.Labels) && slices.Equal(n.Taints, spec.Taints) &&
-		n.Advertised.Share == spec.Advertised.Share && n.Advertised.IsolableCores == spec.Advertised.IsolableCores &&
-		slices.Equal(n.Advertised.CPU, spec.Advertised.CPU) && slices.Equal(n.Advertised.GPU, spec.Advertised.GPU) &&
+		n.SupportedIsolation.Share == spec.SupportedIsolation.Share && n.SupportedIsolation.IsolableCores == spec.SupportedIsolation.IsolableCores &&
+		slices.Equal(n.SupportedIsolation.CPU, spec.SupportedIsolation.CPU) && slices.Equal(n.SupportedIsolation.GPU, spec.SupportedIsolation.GPU) &&
 		(n.Defect == nil) == (spec.Defect == nil) && (n.Defect == nil || *n.Defect == *spec.Defect) &&
 		sameCapacities(n.Resources, spec.Resources) && sameDevices(n.Devices, spec.Devices, n.DeviceResource)
 }

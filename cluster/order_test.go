@@ -142,9 +142,9 @@ func TestManyNodesAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeserved changes the terms of queues. Deserved must follow the terms of all queues
+// TestQuotas changes the terms of queues. Quotas must follow the terms of all queues
 // below.
-func TestDeserved(t *testing.T) {
+func TestQuotas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
 		names := []string{"a", "b", "c", "d", "e", "f"}
@@ -160,7 +160,7 @@ func TestDeserved(t *testing.T) {
 			}
 			_ = s.SetQueue(q) // it fails for a queue that is its own parent
 			for _, q := range s.Queues() {
-				if diff := gocmp.Diff(quotas(s, q), s.View().Deserved(q)); diff != "" {
+				if diff := gocmp.Diff(quotas(s, q), s.View().Quotas(q)); diff != "" {
 					t.Fatalf("%s: %s", q.Name, diff)
 				}
 			}

@@ -269,9 +269,9 @@ func (s *Shape) Cheapest() (Milli, bool) {
 // unified memory it may take less than least if less is free.
 func (s *Shape) MemoryOf(d *Device) (least, most Bytes) { return s.part().memory(s, d) }
 
-// Fill returns what a task of the shape takes of the device and what is free of it, in a
-// common unit, so that part/free is how much of the free room it fills.
-func (s *Shape) Fill(d *Device) (part, free int64) { return s.part().freeFraction(s, d) }
+// FreeFraction returns what a task of the shape takes of the device and what is free of
+// it, in a common unit, so that part/free is how much of the free room it fills.
+func (s *Shape) FreeFraction(d *Device) (part, free int64) { return s.part().freeFraction(s, d) }
 
 // Wanted returns how many devices a task of the shape needs on a node with there devices.
 func (s *Shape) Wanted(there int) int {
@@ -285,8 +285,8 @@ func (s *Shape) Wanted(there int) int {
 // much of each.
 func (s *Shape) Sized() bool { return s.set().sized() }
 
-// Open reports whether the number of devices is known only when they are chosen.
-func (s *Shape) Open() bool { return s.set().hasOpenCount(s) }
+// HasOpenCount reports whether the number of devices is known only when they are chosen.
+func (s *Shape) HasOpenCount() bool { return s.set().hasOpenCount(s) }
 
 // MaySpill returns the most memory of a node that a task of the shape takes in addition to
 // what it requests of the node and what it claims of devices.
@@ -295,9 +295,9 @@ func (s *Shape) MaySpill() Bytes { return s.set().maySpill(s) }
 // Spill returns how much of the memory of MaySpill a task with these claims takes.
 func (s *Shape) Spill(claims []Claim) Bytes { return s.set().spill(s, claims) }
 
-// Matters reports whether other tasks of this shape are affected by which devices one of
-// them takes.
-func (s *Shape) Matters() bool { return s.set().choiceMatters(s) }
+// ChoiceMatters reports whether other tasks of this shape are affected by which devices
+// one of them takes.
+func (s *Shape) ChoiceMatters() bool { return s.set().choiceMatters(s) }
 
 // Load returns how much a task of the shape holds of devices like this one, in thousandths.
 // capacity is how much there is of these devices, in thousandths.

@@ -49,7 +49,7 @@ func (sn *Snapshot) State() (*State, error) {
 
 func (r *QueueRecord) restore(s *State) {
 	q := r.Queue
-	q.Used, q.Firm, q.children, q.quotas = nil, nil, nil, nil
+	q.Used, q.UsedByFirm, q.children, q.quotas = nil, nil, nil, nil
 	q.revision, q.current = r.Revision, currentUse{r.Since, r.Held}
 	old := s.tree.byName[q.Name]
 	s.tree.countTerms(old, -1)
@@ -120,9 +120,9 @@ func (r *TaskRecord) restore(s *State) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	t.notRequested = r.Extra
+	t.notRequested = r.NotRequested
 	t.joinSubgroup(&t.Job.Alternatives[t.Alternative])
-	to := standing{status: r.Status, started: r.Started, reservedAt: r.Promised, attempt: r.Attempt, protectedUntil: r.Spared, sent: r.Sent, devicesUnknown: r.Counted}
+	to := standing{status: r.Status, started: r.Started, reservedAt: r.ReservedAt, attempt: r.Attempt, protectedUntil: r.ProtectedUntil, sent: r.Sent, devicesUnknown: r.DevicesUnknown}
 	if r.Evicted {
 		to.eviction = &eviction{r.For, r.At, r.Overdue}
 	}
@@ -157,7 +157,7 @@ func (r *TaskRecord) restore(s *State) error {
 		shadow.Shape = s.Intern(*r.Landing.Held)
 		s.shapes.drop(shadow.Shape) // a landing does not count as a use of its shape
 	}
-	s.standings.setUnrecorded(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, reservedAt: r.Landing.Promised})
+	s.standings.setUnrecorded(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, reservedAt: r.Landing.ReservedAt})
 	s.standings.changeLanding(shadow, t.Job, +1)
 	return nil
 }

@@ -143,7 +143,9 @@ func (r *roster) leaveQueue(j *Job) {
 
 func (r *roster) listRetired(j *Job) { keepIf(j.Retired, r.retired, j.ID, j) }
 
-func (r *roster) listBelowMinimum(j *Job) { keepIf(j.Torn != 0 && r.knows(j), r.belowMinimum, j.ID, j) }
+func (r *roster) listBelowMinimum(j *Job) {
+	keepIf(j.BelowMinimumSince != 0 && r.knows(j), r.belowMinimum, j.ID, j)
+}
 
 // keepIf sets the key to the value if the condition is true, and deletes it otherwise.
 func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {

@@ -9,12 +9,12 @@ import (
 // replicas is one Set: its jobs, and what State knows about them together.
 type replicas struct {
 	name         string
-	jobs         []*Job // by ID
-	onWholeNodes []*Job // by ID: the jobs for which keepsToSetGroup is true
-	retired      int    // number of its jobs that were retired and are still in State
-	desired      int    // how many jobs it should have
-	scaled       int    // the number of SetScaled; -1 means that the jobs say how many there should be
-	group        *Key   // the node group that was chosen for all jobs; nil if none is chosen yet
+	jobs         []*Job    // by ID
+	onWholeNodes []*Job    // by ID: the jobs for which keepsToSetGroup is true
+	retired      int       // number of its jobs that were retired and are still in State
+	desired      int       // how many jobs it should have
+	scaled       int       // the number of SetScaled; -1 means that the jobs say how many there should be
+	group        *GroupKey // the node group that was chosen for all jobs; nil if none is chosen yet
 }
 
 // sets is the table of the Sets.
@@ -80,7 +80,7 @@ func (ss *sets) listExcess(set *replicas) {
 
 // homeGroup returns the node group that a job on whole nodes was placed for, or else the
 // group that it is on. It returns nil if it has neither.
-func (j *Job) homeGroup() *Key {
+func (j *Job) homeGroup() *GroupKey {
 	if only := j.Alternatives[j.Chosen].Whole.Only; only != nil {
 		return only // even if its nodes belong to another group by now
 	}
@@ -100,7 +100,7 @@ func (ss *sets) keepGroup(j *Job) {
 	}
 }
 
-func (ss *sets) setGroup(set *replicas, group *Key) {
+func (ss *sets) setGroup(set *replicas, group *GroupKey) {
 	if was := set.group; was != group {
 		ss.journal.recordOther(otherChange{set: set, group: was})
 		set.group = group

@@ -82,7 +82,7 @@ func (wholeNodeSet) shortage(v supply) Shortage {
 	case has.kind < all || has.large < all: // some devices are missing, too small, or of another kind
 		return has.tooFew(all)
 	case has.takers < all: // other tasks hold some of the devices
-		return countShortage(LackNode, all, has.takers)
+		return countShortage(LackWholeNode, all, has.takers)
 	}
 	return has.shortTogether(all)
 }

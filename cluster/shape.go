@@ -20,7 +20,7 @@ type Shape struct {
 	Isolation   Isolation    `json:"isolation,omitzero"`    // the classes of isolation that it requests
 	Cell        string       `json:"cell,omitempty"`        // the cell that the node must be in; "" means any
 	Preemptible bool         `json:"preemptible,omitempty"` // whether the job is preemptible
-	// The following fields are only set for models; see Served.
+	// The following fields are only set for models; see ServesModel.
 	Strategy Strategy `json:"strategy,omitempty"` // how replicas are distributed over nodes; "" if the task does not serve a model
 	Backend  string   `json:"backend,omitempty"`  // the name of the program that serves the model; Need.Types says which devices it supports
 	Files    Files    `json:"files,omitzero"`     // the files that the model is loaded from
@@ -68,8 +68,8 @@ type Files struct {
 	Path string `json:"path,omitempty"`
 }
 
-// Served reports whether the shape belongs to a task that serves a model.
-func (s *Shape) Served() bool { return s.Strategy != "" }
+// ServesModel reports whether the shape belongs to a task that serves a model.
+func (s *Shape) ServesModel() bool { return s.Strategy != "" }
 
 // Label is a label of a node: a key and a value.
 type Label struct {

@@ -18,13 +18,13 @@ type Lack int
 
 // The kinds of shortage.
 const (
-	LackNothing Lack = iota
-	LackKind         // devices of the requested kind, in use or not; in devices
-	LackDevices      // devices with enough free; in devices
-	LackNode         // free devices, if all devices of the node are requested; in devices
-	LackShare        // a share of one device; in thousandths
-	LackBytes        // device memory; in bytes
-	LackMemory       // memory of the node; in bytes
+	LackNothing   Lack = iota
+	LackKind           // devices of the requested kind, in use or not; in devices
+	LackDevices        // devices with enough free; in devices
+	LackWholeNode      // free devices, if all devices of the node are requested; in devices
+	LackShare          // a share of one device; in thousandths
+	LackBytes          // device memory; in bytes
+	LackMemory         // memory of the node; in bytes
 )
 
 func countShortage(lack Lack, want, have int) Shortage {
@@ -55,9 +55,9 @@ func (s *Shape) Short(n *Node) Shortage {
 	return s.set().shortage(v)
 }
 
-// Roomy is a cheap test whether the node has devices for the shape if no task is on it.
-// If it returns false, the node may have them nevertheless.
-func (s *Shape) Roomy(n *Node) bool {
+// FitsEmptied is a cheap test whether the node has devices for the shape if no task is on
+// it. If it returns false, the node may have them nevertheless.
+func (s *Shape) FitsEmptied(n *Node) bool {
 	return s.Need.None() || !n.Unified && s.set().fitsEmptied(supplyOf(s, n))
 }
 

@@ -34,7 +34,7 @@ type standings struct {
 }
 
 func (t *Task) standing() standing {
-	return standing{t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised, t.Attempt, t.Spared, t.eviction, t.sent, t.devicesUnknown}
+	return standing{t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt, t.Attempt, t.ProtectedUntil, t.eviction, t.sent, t.devicesUnknown}
 }
 
 // unplaced returns the standing of the task if it is pending and on no node.
@@ -125,8 +125,8 @@ func (p *standings) setUnrecorded(t *Task, to standing) {
 		p.shapes.useHeld(to.held, t.Shape, +1)
 		p.shapes.useHeld(t.held, t.Shape, -1)
 	}
-	t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised = to.status, to.node, to.claims, to.held, to.started, to.reservedAt
-	t.Attempt, t.Spared, t.eviction, t.sent, t.devicesUnknown = to.attempt, to.protectedUntil, to.eviction, to.sent, to.devicesUnknown
+	t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt = to.status, to.node, to.claims, to.held, to.started, to.reservedAt
+	t.Attempt, t.ProtectedUntil, t.eviction, t.sent, t.devicesUnknown = to.attempt, to.protectedUntil, to.eviction, to.sent, to.devicesUnknown
 	if t.Ended() != ended {
 		j.recountEnded()
 	}
@@ -300,7 +300,7 @@ func (p *standings) withdrawBroken(n *Node) {
 			reserved = append(reserved, t)
 		}
 	}
-	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.Promised, a.Promised), b.compare(a)) })
+	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.ReservedAt, a.ReservedAt), b.compare(a)) })
 	for _, t := range reserved {
 		if !n.Keeps(t) {
 			p.clear(t)

@@ -72,7 +72,7 @@ func TestNestedSubgroups(t *testing.T) {
 				}
 			}
 			var with []int
-			for _, o := range j.SparesSubgroup(first) {
+			for _, o := range j.SurplusSubgroup(first) {
 				if len(with) == 0 || with[len(with)-1] != o.Subgroup {
 					with = append(with, o.Subgroup)
 				}
@@ -80,7 +80,7 @@ func TestNestedSubgroups(t *testing.T) {
 			if tt.alone {
 				with = nil // the task is evicted alone
 			}
-			if diff := cmp.Diff([]any{tt.stands, tt.alone, tt.with}, []any{j.Stands(), j.Spares(first), with}); diff != "" {
+			if diff := cmp.Diff([]any{tt.stands, tt.alone, tt.with}, []any{j.HasMinimum(), j.IsSurplus(first), with}); diff != "" {
 				t.Error(diff)
 			}
 		})

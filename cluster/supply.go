@@ -140,10 +140,10 @@ func (v supply) freeUnified() Bytes {
 	return 0
 }
 
-// Pot returns how much of the node's free unified memory a task of the shape can hold
-// through devices. If the node's memory is not unified, it returns more than any device
-// has.
-func (s *Shape) Pot(n *Node) Bytes { return supplyOf(s, n).freeUnified() }
+// FreeUnifiedMemory returns how much of the node's free unified memory a task of the
+// shape can hold through devices. If the node's memory is not unified, it returns more
+// than any device has.
+func (s *Shape) FreeUnifiedMemory(n *Node) Bytes { return supplyOf(s, n).freeUnified() }
 
 // claim returns what a task of the shape holds of the device with index i.
 func (v supply) claim(i int) Claim {

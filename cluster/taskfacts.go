@@ -132,7 +132,7 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 		n.normalize()
 	}
 	here := t.Node == n && t.Status != Nominated
-	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, protectedUntil: t.Spared}
+	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, protectedUntil: t.ProtectedUntil}
 	if here {
 		to = t.standing()
 		if to.sent = false; to.status == Assumed {
@@ -253,7 +253,7 @@ func (c BindFailed) apply(s *State) error {
 	}
 	s.standings.clear(t)
 	j := t.Job
-	if j.Stands() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
+	if j.HasMinimum() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
 		return nil // the job still has its minimum or runs already: only the failed task is pending again
 	}
 	for _, o := range j.Tasks() { // the minimum of a gang starts as a whole or not at all
@@ -282,7 +282,7 @@ func (c EvictionRefused) apply(s *State) error {
 	}
 	s.standings.dropLanding(t)
 	to := t.standing()
-	to.status, to.eviction, to.protectedUntil = Bound, nil, c.Spared
+	to.status, to.eviction, to.protectedUntil = Bound, nil, c.ProtectedUntil
 	s.standings.set(t, to)
 	s.standings.withdrawBroken(t.Node)
 	return nil

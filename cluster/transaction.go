@@ -84,9 +84,9 @@ func (x *Transaction) Bind(t *Task, now int64) bool {
 	return true
 }
 
-// Hold changes a task that was just placed from Assumed to Nominated. If one task of a
+// Nominate changes a task that was just placed from Assumed to Nominated. If one task of a
 // gang has to wait for its room, all tasks of the gang wait.
-func (x *Transaction) Hold(t *Task, now int64) {
+func (x *Transaction) Nominate(t *Task, now int64) {
 	to := t.standing()
 	to.status, to.started, to.reservedAt, to.attempt = Nominated, 0, now, t.Attempt-1
 	x.state.standings.set(t, to)
@@ -114,13 +114,15 @@ func (x *Transaction) Overdue(t *Task) { x.state.standings.setOverdue(t) }
 // caller evicts its running tasks.
 func (x *Transaction) Retire(j *Job) { x.state.workload.retire(j) }
 
-// Keep chooses the node group that the job is on for its Set, unless a group is chosen
+// KeepGroup chooses the node group that the job is on for its Set, unless a group is chosen
 // already. The choice stays, even if the nodes of the job change.
-func (x *Transaction) Keep(j *Job) { x.state.sets.keepGroup(j) }
+func (x *Transaction) KeepGroup(j *Job) { x.state.sets.keepGroup(j) }
 
-// SetTorn records since when the job runs below its minimum, in nanoseconds; 0 means that
-// it does not.
-func (x *Transaction) SetTorn(j *Job, since int64) { x.state.workload.setBelowMinimum(j, since) }
+// SetBelowMinimum records since when the job runs below its minimum, in nanoseconds; 0
+// means that it does not.
+func (x *Transaction) SetBelowMinimum(j *Job, since int64) {
+	x.state.workload.setBelowMinimum(j, since)
+}
 
 // Displace records that tasks of the victims, which are IDs of jobs, were evicted for the
 // job. No victim is evicted for the same job again.

@@ -174,7 +174,7 @@ func (tr *tree) replace(old, q *Queue, below []string) (above [2]*Queue) {
 		// If the parent of the queue is below the queue, the parents form a cycle. The queue
 		// and all queues below it are then loose.
 		k.loose = k.Parent != "" && (parent == nil || parent.loose || i == 0 && slices.Contains(below, k.Parent))
-		k.Used, k.Firm, k.children = nil, nil, nil
+		k.Used, k.UsedByFirm, k.children = nil, nil, nil
 	}
 	if q != nil {
 		above[1] = tr.Parent(q)
@@ -306,7 +306,7 @@ func (tr *tree) clone(l *journal) tree {
 	for name, q := range tr.byName {
 		copied := *q
 		copied.Used = slices.Clone(q.Used)
-		copied.Firm = slices.Clone(q.Firm)
+		copied.UsedByFirm = slices.Clone(q.UsedByFirm)
 		copied.children = slices.Clone(q.children)
 		c.byName[name], c.slots.at[q.slot] = &copied, &copied
 	}

@@ -56,7 +56,7 @@ func (w *workload) delete(j *Job) {
 }
 
 func (w *workload) setBelowMinimum(j *Job, since int64) {
-	if j.Torn != since {
+	if j.BelowMinimumSince != since {
 		to := j.status()
 		to.belowMinimumSince = since
 		w.changeStatus(j, to)
@@ -103,7 +103,7 @@ func (w *workload) changeStatus(j *Job, to jobStatus) {
 // setStatus is changeStatus without the journal.
 func (w *workload) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
-	j.Torn, j.Evicted, j.Displaced, j.Parked = to.belowMinimumSince, to.evicted, to.displaced, to.parked
+	j.BelowMinimumSince, j.Evicted, j.Displaced, j.Parked = to.belowMinimumSince, to.evicted, to.displaced, to.parked
 	w.roster.listBelowMinimum(j)
 	if to.retired != retired {
 		w.setRetired(j, to.retired)
@@ -127,7 +127,7 @@ func (j *Job) needsPlacement() bool {
 		return j.tasksOnNodes < len(j.Tasks())
 	}
 	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.isPlacedOrEnded() }) || // tasksOnNodes does not suffice: tasks of other alternatives may be on nodes
-		j.ended > 0 && j.Running() && !j.Stands()
+		j.ended > 0 && j.Running() && !j.HasMinimum()
 }
 
 // update is called after every change of a job. It gives the job a new version and updates

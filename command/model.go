@@ -45,6 +45,6 @@ func served(state *cluster.State, id string) bool {
 		jobs = []*cluster.Job{j}
 	}
 	return slices.ContainsFunc(jobs, func(j *cluster.Job) bool {
-		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Shape.Served() })
+		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Shape.ServesModel() })
 	})
 }

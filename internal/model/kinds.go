@@ -86,4 +86,4 @@ func (k *kind) gives(n int, c backend.Claim) bool {
 }
 
 // mixed reports whether nodes of the group have several products.
-func mixed(k cluster.Key) bool { return strings.Contains(k.Product, "+") }
+func mixed(k cluster.GroupKey) bool { return strings.Contains(k.Product, "+") }

@@ -56,7 +56,7 @@ func (p parallelism) split(devices int) (tensor, pipeline int) {
 
 // within is the tensor parallelism within a whole node: the largest that divides
 // its devices and the model.
-func (p parallelism) within(key cluster.Key) int {
+func (p parallelism) within(key cluster.GroupKey) int {
 	if key.Combines() {
 		for t := key.Count; t > 1; t-- {
 			if key.Count%t == 0 && p.divides(t) == "" {

@@ -48,7 +48,7 @@ type Spec struct {
 	Tolerations     []cluster.Toleration
 
 	// Group was chosen for all replicas before, with so many nodes for each; nil: not yet.
-	Group           *cluster.Key
+	Group           *cluster.GroupKey
 	NodesPerReplica int
 	There           []Replica
 }

@@ -48,7 +48,7 @@ func (w *wholeNodes) forms() ([]Form, error) {
 	}
 	uniform := slices.ContainsFunc(groups, func(g *cluster.Group) bool { return !mixed(g.Key) })
 	if !uniform && (s.Source != nil || w.explicit() > 0) {
-		f := w.anywhere(cluster.Key{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: w.explicit()})
+		f := w.anywhere(cluster.GroupKey{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: w.explicit()})
 		f.Name = "whole nodes"
 		if len(groups) > 0 {
 			f.Problem, f.tasks[0].shape.Need.Products = notUniform, []string{noOneProduct}
@@ -84,7 +84,7 @@ func (w *wholeNodes) onGroup(g *cluster.Group) Form {
 
 // giving is the group's key with the memory that each device of the node that has
 // most can give: some may be reserved, and unified memory may be less.
-func (w *wholeNodes) giving(g *cluster.Group) cluster.Key {
+func (w *wholeNodes) giving(g *cluster.Group) cluster.GroupKey {
 	key, shape := g.Key, w.spec.shape(w.spec.Backend.Host)
 	if !key.Combines() { // a replica has one device
 		return key
@@ -98,7 +98,7 @@ func (w *wholeNodes) giving(g *cluster.Group) cluster.Key {
 }
 
 // anywhere is the form on nodes like those of a group that is not there.
-func (w *wholeNodes) anywhere(key cluster.Key, plan *nodes.Plan) Form {
+func (w *wholeNodes) anywhere(key cluster.GroupKey, plan *nodes.Plan) Form {
 	f := w.on(key, plan.Nodes, plan)
 	f.Group, f.whole.Only = "", nil
 	return f
@@ -109,7 +109,7 @@ func (w *wholeNodes) anywhere(key cluster.Key, plan *nodes.Plan) Form {
 var errMemoryUnknown = errors.New("the memory of its devices is not known: its nodes lack device labels such as " + cluster.LabelMemory)
 
 // plan is how a replica lies on nodes of the group.
-func (w *wholeNodes) plan(key cluster.Key) (nodes.Plan, error) {
+func (w *wholeNodes) plan(key cluster.GroupKey) (nodes.Plan, error) {
 	var plan nodes.Plan
 	if key.Memory <= 0 {
 		return plan, errMemoryUnknown
@@ -138,7 +138,7 @@ func (w *wholeNodes) plan(key cluster.Key) (nodes.Plan, error) {
 }
 
 // known is how a replica lies on such nodes where the spec says its memory.
-func (w *wholeNodes) known(key cluster.Key, total cluster.Bytes) nodes.Plan {
+func (w *wholeNodes) known(key cluster.GroupKey, total cluster.Bytes) nodes.Plan {
 	each := cluster.Bytes(key.Memory << 20)
 	plan := nodes.Plan{GPUs: w.devices(), Need: total}
 	if w.spec.Memory.Device == 0 {
@@ -188,7 +188,7 @@ func (w *wholeNodes) replica() (nodes.Replica, error) {
 
 // least is what a replica needs of one node at the least and what that gives; 0
 // where it is not known.
-func (w *wholeNodes) least(key cluster.Key) (need, usable cluster.Bytes) {
+func (w *wholeNodes) least(key cluster.GroupKey) (need, usable cluster.Bytes) {
 	usable = cluster.Bytes(key.Memory << 20)
 	switch {
 	case w.spec.Memory.Device > 0:
@@ -207,7 +207,7 @@ func (w *wholeNodes) least(key cluster.Key) (need, usable cluster.Bytes) {
 }
 
 // on is the form on so many nodes of the group.
-func (w *wholeNodes) on(key cluster.Key, perReplica int, plan *nodes.Plan) Form {
+func (w *wholeNodes) on(key cluster.GroupKey, perReplica int, plan *nodes.Plan) Form {
 	f := Form{Group: key.String(), Tensor: w.par.within(key), Devices: key.Count, Nodes: perReplica}
 	f.Pipeline = perReplica
 	if key.Combines() {

@@ -39,7 +39,7 @@ func scoreOf(d *engine.Decision, name string) (score *engine.Score, problem stri
 			return &d.Candidates[i].Score, ""
 		}
 	}
-	var key cluster.Key
+	var key cluster.GroupKey
 	for i := range d.Groups {
 		switch g := &d.Groups[i]; {
 		case !names(name, g.Group):
@@ -57,7 +57,7 @@ func scoreOf(d *engine.Decision, name string) (score *engine.Score, problem stri
 
 // names reports whether the text means the group: as it is printed, with "x" for
 // "×" and with or without the memory, or the product alone.
-func names(text string, k cluster.Key) bool {
+func names(text string, k cluster.GroupKey) bool {
 	return text == k.Product || slices.Contains([]string{k.String(), explain.GroupTitle(k)}, strings.ReplaceAll(text, " x ", " × "))
 }
 

@@ -136,8 +136,8 @@ func named(product, short string) bool {
 
 // Group is the key of the group that nodes of this type form, as far as it is
 // known before one runs: GiB taken as 1,024 MiB exactly.
-func (t Type) Group() cluster.Key {
-	return cluster.Key{
+func (t Type) Group() cluster.GroupKey {
+	return cluster.GroupKey{
 		Product: t.Product, Count: t.GPUs, Resource: cluster.DefaultDeviceResource,
 		Memory: int64(t.Memory) / int64(t.GPUs) >> 20,
 	}

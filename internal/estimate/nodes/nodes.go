@@ -44,7 +44,7 @@ const (
 
 // On says what the replica takes of a group's nodes. An error means that no
 // number of them will do, and names the numbers.
-func (r Replica) On(group cluster.Key) (Plan, error) {
+func (r Replica) On(group cluster.GroupKey) (Plan, error) {
 	if err := r.check(group); err != nil {
 		return Plan{}, err
 	}
@@ -91,7 +91,7 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 
 // Least is what the replica would need of one node at the least, and what that
 // gives: the numbers of a refusal, where no number of nodes will do.
-func (r Replica) Least(group cluster.Key) (need, gives cluster.Bytes) {
+func (r Replica) Least(group cluster.GroupKey) (need, gives cluster.Bytes) {
 	if !group.Combines() {
 		group.Count = 1
 	}
@@ -115,7 +115,7 @@ const (
 	beyond = 1 << 60
 )
 
-func (r Replica) check(group cluster.Key) error {
+func (r Replica) check(group cluster.GroupKey) error {
 	switch {
 	case r.Weights <= 0:
 		return errors.New("the size of the weights is not known: give the memory explicitly")
@@ -138,7 +138,7 @@ func tensor(heads, devices int) int {
 }
 
 // parts names what the devices of a group are parts of; "" where they are whole.
-func parts(group cluster.Key) string {
+func parts(group cluster.GroupKey) string {
 	switch {
 	case group.Combines():
 		return ""

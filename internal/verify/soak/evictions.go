@@ -83,9 +83,9 @@ func (w *World) checkVictim(before *moment, d *engine.Decision, fallen map[strin
 	switch {
 	case job == nil:
 		return fmt.Errorf("%s goes for %q, which is not there", t.ID, d.For)
-	case !job.Stands():
+	case !job.HasMinimum():
 		return fmt.Errorf("%s goes for %s, which is not placed: %s", t.ID, job.ID, describe(job))
-	case before.stood[job] && !fallen[job.ID] && len(w.State.View().Deserved(w.State.Queue(job.Queue))) == 0:
+	case before.stood[job] && !fallen[job.ID] && len(w.State.View().Quotas(w.State.Queue(job.Queue))) == 0:
 		return fmt.Errorf("%s goes for surplus of %s, whose queue has no quota", t.ID, job.ID)
 	case job.DelayEnds() > w.clock:
 		return fmt.Errorf("%s goes for %s, which evicts nothing before %d", t.ID, job.ID, job.DelayEnds())

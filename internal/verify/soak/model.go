@@ -41,7 +41,7 @@ func (w *World) AddModel() error {
 // wholeForms gives a replica one form for each of some groups, one of which is
 // perhaps not there.
 func (w *World) wholeForms(j *cluster.Job) {
-	keys := []cluster.Key{{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}}
+	keys := []cluster.GroupKey{{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}}
 	for _, g := range w.State.View().Groups() {
 		keys = append(keys, g.Key)
 	}
@@ -203,7 +203,7 @@ func (w *World) checkSets(settled bool) error {
 		if large := slices.Contains(w.State.View().Sets().Excess(), name); large != (len(jobs) > desired) {
 			return fmt.Errorf("%s has %d replicas of %d, and is too large: %v", name, len(jobs), desired, large)
 		}
-		var home *cluster.Key
+		var home *cluster.GroupKey
 		hosts := map[*cluster.Node]string{}
 		for _, j := range jobs {
 			if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil {

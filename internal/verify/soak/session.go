@@ -24,7 +24,7 @@ type moment struct {
 func (w *World) moment() *moment {
 	m := &moment{held: w.held(), at: w.standing(), bound: map[*cluster.Task]int64{}, stood: map[*cluster.Job]bool{}, started: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}}
 	for _, j := range w.State.Jobs() {
-		m.stood[j], m.tasks[j] = j.Stands(), len(j.Tasks())
+		m.stood[j], m.tasks[j] = j.HasMinimum(), len(j.Tasks())
 		m.started[j] = started(j)
 		for _, t := range j.Tasks() {
 			if t.Runs() {
@@ -190,7 +190,7 @@ func (w *World) evict(t *cluster.Task) error {
 	if w.chance(3) {
 		w.Refused++
 		maps.DeleteFunc(w.displaced, func(pair [2]string, _ bool) bool { return pair[1] == t.Job.ID })
-		return w.tell(cluster.EvictionRefused{Task: t.Ref(), Attempt: t.Attempt, Spared: w.clock + 30*second})
+		return w.tell(cluster.EvictionRefused{Task: t.Ref(), Attempt: t.Attempt, ProtectedUntil: w.clock + 30*second})
 	}
 	return w.site.stop(t)
 }
@@ -228,7 +228,7 @@ func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
 		}
 	}
 	for _, j := range w.State.Jobs() {
-		if j.Placed() == 0 || j.Stands() {
+		if j.Placed() == 0 || j.HasMinimum() {
 			if err := checkSubgroups(j); err != nil {
 				return err
 			}

@@ -240,7 +240,7 @@ func (w *World) restart(j *cluster.Job) error {
 // tear finds the gangs that something has happened to.
 func (w *World) tear() {
 	for _, j := range w.State.Jobs() {
-		if !j.Running() || j.Stands() {
+		if !j.Running() || j.HasMinimum() {
 			delete(w.torn, j.ID)
 		} else if _, known := w.torn[j.ID]; !known {
 			w.torn[j.ID] = 0
