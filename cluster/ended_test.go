@@ -13,8 +13,8 @@ import (
 // minimum, whether it is pending, and whether it runs.
 func TestEndedTasks(t *testing.T) {
 	type verdict struct {
-		Stands, Waits, Running bool
-		Missing                int
+		HasMinimum, IsPending, Running bool
+		Missing                        int
 	}
 	const ok, bad = cluster.Succeeded, cluster.Failed
 	tests := map[string]struct {
