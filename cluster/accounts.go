@@ -16,9 +16,9 @@ type accounts struct {
 	booking  *booking
 }
 
-// rename updates the list of products that queues have terms for. If the list
+// updateProducts updates the list of products that queues have terms for. If the list
 // changes, which is rare, all tasks are booked again under the new names.
-func (ac *accounts) rename() {
+func (ac *accounts) updateProducts() {
 	maps.DeleteFunc(ac.tree.terms, func(_ string, count int) bool { return count == 0 })
 	if len(ac.tree.terms) == len(ac.tree.products) && !slices.ContainsFunc(ac.tree.products, func(name string) bool { return ac.tree.terms[name] == 0 }) {
 		return
@@ -28,43 +28,44 @@ func (ac *accounts) rename() {
 	ac.booking.rebookAll(+1)
 }
 
-// swap replaces the old queue by q, and records how to undo that. Either may be nil.
-func (ac *accounts) swap(old, q *Queue) {
-	ac.set(old, q)
+// replaceQueue replaces the old queue by q, and records how to undo that. Either may be
+// nil.
+func (ac *accounts) replaceQueue(old, q *Queue) {
+	ac.setQueue(old, q)
 	if ac.journal.recording() {
-		ac.journal.cold(func() { ac.set(q, old) })
+		ac.journal.recordUndo(func() { ac.setQueue(q, old) })
 	}
 }
 
-// set is swap without the journal.
-func (ac *accounts) set(old, q *Queue) {
+// setQueue is replaceQueue without the journal.
+func (ac *accounts) setQueue(old, q *Queue) {
 	ac.tree.revision++
 	ac.tree.countTerms(old, -1)
 	ac.tree.countTerms(q, +1)
 	if old != nil && q != nil && old.Parent == q.Parent && old.sameAccounts(q) {
-		q.Used, q.Firm, q.children, q.loose = old.Used, old.Firm, old.children, old.loose
-		ac.tree.seat(q, old)
+		q.Used, q.UsedByFirm, q.children, q.loose = old.Used, old.UsedByFirm, old.children, old.loose
+		ac.tree.enter(q, old)
 		ac.tree.sumQuotas(q)
 	} else {
 		ac.reattach(old, q)
 	}
-	ac.rename()
+	ac.updateProducts()
 }
 
-// reattach is set for a queue that is added, is removed, gets another parent or is
+// reattach is setQueue for a queue that is added, is removed, gets another parent or is
 // charged for slices under another name. Its cost depends on the queue and on the
 // queues below it only.
 func (ac *accounts) reattach(old, q *Queue) {
 	below := ac.tree.below(cmp.Or(old, q).Name)
 	ac.charge(below, -1) // also removes the charge from the queues above
-	above := ac.tree.hang(old, q, below)
+	above := ac.tree.replace(old, q, below)
 	ac.charge(below, +1)
 	for _, name := range below { // only jobs in leaves of the tree can be pending
-		ac.workload.settleQueue(name)
+		ac.workload.updateQueue(name)
 	}
 	for _, k := range above {
 		if k != nil {
-			ac.workload.settleQueue(k.Name)
+			ac.workload.updateQueue(k.Name)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (s *State) ApplyAll(changes []Change) error {
 func (c Decided) apply(s *State) error {
 	mark := s.Mark()
 	defer func() {
-		s.standings.later = nil
+		s.standings.recounts = nil
 		s.Release(mark)
 	}()
 	for _, d := range c.Changes {
@@ -51,7 +51,7 @@ func (c Decided) apply(s *State) error {
 			s.Undo(mark)
 			return errors.New("a decision is nil")
 		}
-		if err := decide(s, d); err != nil {
+		if err := applyDecision(s, d); err != nil {
 			s.Undo(mark)
 			return fmt.Errorf("%s: %w", d.Kind(), err)
 		}
@@ -59,8 +59,9 @@ func (c Decided) apply(s *State) error {
 	return nil
 }
 
-// decide applies one change of a Decided. It returns an error if the change is a fact.
-func decide(s *State, c Change) error {
+// applyDecision applies one change of a Decided. It returns an error if the change is a
+// fact.
+func applyDecision(s *State, c Change) error {
 	switch c.(type) {
 	case Assign, Nominate, Evict, Move, Withdraw, Overdue, Retire, ChooseGroup, Displace, Tear, Park:
 		return c.apply(s)
@@ -80,12 +81,12 @@ func (c Assign) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	if !s.roster.present(t, n, claims) {
+	if !s.roster.canStartNow(t, n, claims) {
 		return fmt.Errorf("task %s: its room on node %s is not free yet", t.ID, n.Name)
 	}
 	// A nominated task is booked with the shape that its room was reserved for, even if
 	// the spec of its job has changed since then.
-	s.standings.stand(t, standing{status: Assumed, node: n, claims: claims, held: t.Held(), started: c.At, attempt: c.Attempt})
+	s.standings.set(t, standing{status: Assumed, node: n, claims: claims, held: t.Held(), started: c.At, attempt: c.Attempt})
 	return nil
 }
 
@@ -98,7 +99,7 @@ func (c Nominate) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	s.standings.stand(t, standing{status: Nominated, node: n, claims: claims, held: t.Held(), promised: c.At, attempt: t.Attempt})
+	s.standings.set(t, standing{status: Nominated, node: n, claims: claims, held: t.Held(), reservedAt: c.At, attempt: t.Attempt})
 	return nil
 }
 
@@ -160,10 +161,10 @@ func (c Move) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	aside := *t.Job // a copy, so that stand does not count the shadow for the job; landShadow does
+	aside := *t.Job // a copy, so that set does not count the shadow for the job; addLanding does
 	shadow.Job = &aside
-	s.standings.stand(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: c.At})
-	s.standings.landShadow(shadow)
+	s.standings.set(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, reservedAt: c.At})
+	s.standings.addLanding(shadow)
 	return nil
 }
 
@@ -175,7 +176,7 @@ func (c Withdraw) apply(s *State) error {
 	case c.Landing && t.landing == nil:
 		return fmt.Errorf("task %s does not move: no room on another node is reserved for it", t.ID)
 	case c.Landing:
-		s.standings.strand(t)
+		s.standings.dropLanding(t)
 	case t.Status != Nominated:
 		return fmt.Errorf("task %s is %s, not nominated", t.ID, t.Status)
 	default:
@@ -193,7 +194,7 @@ func (c Overdue) apply(s *State) error {
 }
 
 func (c Retire) apply(s *State) error {
-	return s.roster.decide(c.Job, func(j *Job) {
+	return s.roster.withJob(c.Job, func(j *Job) {
 		if !j.Retired {
 			s.workload.retire(j)
 		}
@@ -205,20 +206,20 @@ func (c ChooseGroup) apply(s *State) error {
 	if set == nil {
 		return fmt.Errorf("no set %q", c.Set)
 	}
-	s.sets.keepGroup(set, &c.Group)
+	s.sets.setGroup(set, &c.Group)
 	return nil
 }
 
 func (c Displace) apply(s *State) error {
-	return s.roster.decide(c.Job, func(j *Job) { s.workload.displace(j, c.Victims) })
+	return s.roster.withJob(c.Job, func(j *Job) { s.workload.displace(j, c.Victims) })
 }
 
 func (c Tear) apply(s *State) error {
-	return s.roster.decide(c.Job, func(j *Job) { s.workload.setTorn(j, c.Since) })
+	return s.roster.withJob(c.Job, func(j *Job) { s.workload.setBelowMinimum(j, c.Since) })
 }
 
 func (c Park) apply(s *State) error {
-	return s.roster.decide(c.Job, func(j *Job) {
+	return s.roster.withJob(c.Job, func(j *Job) {
 		p := &c.Parked
 		if *p == (Parked{}) {
 			p = nil
@@ -231,7 +232,7 @@ func (c SessionOpened) apply(s *State) error {
 	if c.Now <= s.tree.now {
 		return nil
 	}
-	s.tree.pass(c.Now)
+	s.tree.advance(c.Now)
 	s.fleet.expire(c.Now)
 	return nil
 }

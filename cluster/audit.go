@@ -26,14 +26,14 @@ func (s *State) Audit() error {
 	}
 	for _, q := range s.tree.byName {
 		o := again.tree.byName[q.Name]
-		if !slices.Equal(q.Used, o.Used) || !slices.Equal(q.Firm, o.Firm) || q.loose != o.loose || !slices.Equal(q.children, o.children) || !slices.Equal(q.deserved, o.deserved) {
-			return fmt.Errorf("queue %s has used %v, firm %v, children %v, deserved %v; recomputed, these are %v, %v, %v, %v", q.Name, q.Used, q.Firm, q.children, q.deserved, o.Used, o.Firm, o.children, o.deserved)
+		if !slices.Equal(q.Used, o.Used) || !slices.Equal(q.UsedByFirm, o.UsedByFirm) || q.loose != o.loose || !slices.Equal(q.children, o.children) || !slices.Equal(q.quotas, o.quotas) {
+			return fmt.Errorf("queue %s has used %v, firm %v, children %v, quotas %v; recomputed, these are %v, %v, %v, %v", q.Name, q.Used, q.UsedByFirm, q.children, q.quotas, o.Used, o.UsedByFirm, o.children, o.quotas)
 		}
 	}
 	for _, j := range s.roster.jobs {
 		o := again.roster.jobs[j.ID]
-		if j.attached != o.attached || j.expected != o.expected || j.ended != o.ended || j.Chosen != o.Chosen {
-			return fmt.Errorf("%s has %d tasks on nodes, %d landings and %d ended tasks, and alternative %d is chosen; recomputed, these are %d, %d, %d and %d", j.ID, j.attached, j.expected, j.ended, j.Chosen, o.attached, o.expected, o.ended, o.Chosen)
+		if j.tasksOnNodes != o.tasksOnNodes || j.landings != o.landings || j.ended != o.ended || j.Chosen != o.Chosen {
+			return fmt.Errorf("%s has %d tasks on nodes, %d landings and %d ended tasks, and alternative %d is chosen; recomputed, these are %d, %d, %d and %d", j.ID, j.tasksOnNodes, j.landings, j.ended, j.Chosen, o.tasksOnNodes, o.landings, o.ended, o.Chosen)
 		}
 	}
 	if err := auditLists(s, again); err != nil {
@@ -49,8 +49,8 @@ func auditNode(n, o *Node) error {
 	if n.uniform && !allAlike(n.Devices) || n.sample != nil && (!n.uniform || n.Devices[0].Lost || n.sample.kind() != n.Devices[0].kind()) {
 		return fmt.Errorf("its devices are not all of one kind, or differ from its sample %v", n.sample)
 	}
-	if n.leavable != sumLeavable(n) {
-		return fmt.Errorf("running preemptible tasks hold %d thousandths of devices, and %d are counted", sumLeavable(n), n.leavable)
+	if n.preemptibleMilli != sumPreemptibleMilli(n) {
+		return fmt.Errorf("running preemptible tasks hold %d thousandths of devices, and %d are counted", sumPreemptibleMilli(n), n.preemptibleMilli)
 	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
@@ -73,7 +73,7 @@ func auditLists(s, o *State) error {
 		"pending": {len(s.roster.pending), len(o.roster.pending)}, "nominated": {len(s.roster.nominated), len(o.roster.nominated)}, "moving": {len(s.roster.moving), len(o.roster.moving)},
 		"releasing": {len(s.roster.releasing), len(o.roster.releasing)}, "retired": {len(s.roster.retired), len(o.roster.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
 		"preemptible": {s.classes.preemptible, o.classes.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
-		"torn": {len(s.roster.torn), len(o.roster.torn)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classes.audit(s.fleet.slots.at), o.classes.audit(o.fleet.slots.at)},
+		"jobs below their minimum": {len(s.roster.belowMinimum), len(o.roster.belowMinimum)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classes.audit(s.fleet.slots.at), o.classes.audit(o.fleet.slots.at)},
 		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
@@ -81,7 +81,7 @@ func auditLists(s, o *State) error {
 		}
 	}
 	for id, j := range s.roster.jobs {
-		if list := s.roster.byQueue[j.Queue]; j.seat >= len(list) || list[j.seat] != j {
+		if list := s.roster.byQueue[j.Queue]; j.queueIndex >= len(list) || list[j.queueIndex] != j {
 			return fmt.Errorf("%s is not at its index in the list of queue %s", id, j.Queue)
 		}
 		if j.pending != (s.roster.pending[id] == j) {
@@ -100,9 +100,9 @@ func auditLists(s, o *State) error {
 			return fmt.Errorf("task %s is in the list of releasing tasks at a wrong index, or is not releasing", t.ID)
 		}
 	}
-	for name, list := range s.tree.heirs {
-		if !slices.Equal(list, o.tree.heirs[name]) {
-			return fmt.Errorf("queues %v are listed below %s; recomputed, these are %v", list, name, o.tree.heirs[name])
+	for name, list := range s.tree.byParent {
+		if !slices.Equal(list, o.tree.byParent[name]) {
+			return fmt.Errorf("queues %v are listed below %s; recomputed, these are %v", list, name, o.tree.byParent[name])
 		}
 	}
 	for id := range s.roster.pending {
@@ -113,8 +113,8 @@ func auditLists(s, o *State) error {
 	return nil
 }
 
-// sumLeavable recomputes Node.Leavable.
-func sumLeavable(n *Node) int64 {
+// sumPreemptibleMilli recomputes Node.PreemptibleMilli.
+func sumPreemptibleMilli(n *Node) int64 {
 	sum := int64(0)
 	for _, t := range n.Tasks {
 		if t.mayBeVictim() {

@@ -75,9 +75,9 @@ type (
 // Facts about jobs and tasks.
 type (
 	// JobPut reports the spec of a job. For a new job it also reports the status:
-	// Displaced, Evicted, Retired and Torn. Tasks of a known job that run, are nominated
-	// or are releasing stay as they are. The tasks of an Open job are reported with
-	// TaskPut, and those in Job are ignored.
+	// Displaced, Evicted, Retired and BelowMinimumSince. Tasks of a known job that run,
+	// are nominated or are releasing stay as they are. The tasks of an Open job are
+	// reported with TaskPut, and those in Job are ignored.
 	JobPut struct {
 		Job      Job    `json:"job"`
 		Revision uint64 `json:"revision,omitempty"` // see NodePut
@@ -148,10 +148,10 @@ type (
 	// EvictionRefused reports that the eviction of a task was refused, so that the task
 	// still runs. Reservations of the job that it was evicted for are released.
 	EvictionRefused struct {
-		Task    TaskRef `json:"task"`
-		UID     string  `json:"uid,omitempty"`
-		Attempt uint64  `json:"attempt"`
-		Spared  int64   `json:"spared,omitempty"` // the task is not evicted again before this time
+		Task           TaskRef `json:"task"`
+		UID            string  `json:"uid,omitempty"`
+		Attempt        uint64  `json:"attempt"`
+		ProtectedUntil int64   `json:"spared,omitempty"` // the task is not evicted again before this time
 	}
 )
 
@@ -212,8 +212,8 @@ type (
 	}
 	// ChooseGroup keeps all replicas of a set on the nodes of one group.
 	ChooseGroup struct {
-		Set   string `json:"set"`
-		Group Key    `json:"group"`
+		Set   string   `json:"set"`
+		Group GroupKey `json:"group"`
 	}
 	// Displace notes that tasks of the victims, which are jobs, were evicted for the job.
 	// Tasks of these jobs are not evicted for it again.

@@ -401,7 +401,7 @@ func TestAnotherUID(t *testing.T) {
 			}
 			put := cluster.JobPut{Job: j.Spec()}
 			put.Job.UID = "another"
-			put.Job.Displaced, put.Job.Retired, put.Job.Torn, put.Job.Parked = nil, false, 0, nil
+			put.Job.Displaced, put.Job.Retired, put.Job.BelowMinimumSince, put.Job.Parked = nil, false, 0, nil
 			w.apply(cluster.JobGone{Job: j.ID})
 			w.apply(cluster.JobPut{Job: j.Spec()}) // the same spec and UID, with no task on a node
 			fresh := w.state.Job(j.ID)
@@ -409,12 +409,12 @@ func TestAnotherUID(t *testing.T) {
 				continue
 			}
 			x := w.state.Begin()
-			x.SetTorn(fresh, 7)
+			x.SetBelowMinimum(fresh, 7)
 			x.Displace(fresh, "job/x")
 			x.Commit()
 			w.apply(put)
 			got := w.state.Job(j.ID)
-			if got == fresh || got.Torn != 0 || len(got.Displaced) > 0 || got.UID != "another" {
+			if got == fresh || got.BelowMinimumSince != 0 || len(got.Displaced) > 0 || got.UID != "another" {
 				w.Fatalf("%s inherits %+v", j.ID, got)
 			}
 		}

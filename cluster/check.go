@@ -46,7 +46,7 @@ func (s *Shape) check() error {
 }
 
 func (n *Node) check() error {
-	err := cmp.Or(checkAmount("isolable cores", n.Advertised.IsolableCores), checkAmount("replicas", n.Sharing.Replicas))
+	err := cmp.Or(checkAmount("isolable cores", n.SupportedIsolation.IsolableCores), checkAmount("replicas", n.Sharing.Replicas))
 	names := map[string]bool{}
 	for _, l := range n.Resources {
 		if err == nil && names[l.Name] {
@@ -139,8 +139,8 @@ func checkHoldings(list []Holding) error {
 	return nil
 }
 
-// malformed returns an error if the change has a value that no State can have.
-func malformed(c Change) error {
+// checkChange returns an error if the change has a value that no State can have.
+func checkChange(c Change) error {
 	switch c := c.(type) {
 	case NodePut:
 		return c.Node.check()

@@ -193,7 +193,7 @@ func (r *TaskRecord) check() error {
 	switch {
 	case (r.Node == "") != onNoNode:
 		return fmt.Errorf("it cannot be %s on node %q", r.Status, r.Node)
-	case onNoNode && (len(r.Devices) > 0 || r.Counted || r.Sent || r.Held != nil || r.Extra):
+	case onNoNode && (len(r.Devices) > 0 || r.DevicesUnknown || r.Sent || r.Held != nil || r.NotRequested):
 		return fmt.Errorf("it is %s, and cannot hold anything", r.Status)
 	case r.Status != Releasing && (r.Evicted || r.Landing != nil):
 		return fmt.Errorf("it is %s, and cannot be evicted or have a landing", r.Status)

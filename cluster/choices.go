@@ -13,7 +13,7 @@ import (
 func (n *Node) Choices(s *Shape, score func(*Device) int64, named []DeviceID) iter.Seq[[]Claim] {
 	return func(yield func([]Claim) bool) {
 		first, ok := n.Choose(s, score)
-		if !ok || !yield(first) || s.Need.None() || s.set().single() {
+		if !ok || !yield(first) || s.Need.None() || s.set().hasSingleChoice() {
 			return
 		}
 		c := choice{supplyOf(s, n), score}
@@ -52,7 +52,7 @@ func (c choice) interchangeableGroups(named []DeviceID) [][]int {
 // interchangeable reports whether it makes no difference which of the two devices is
 // taken.
 func (c choice) interchangeable(d, o *Device, named []DeviceID) bool {
-	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) || c.s.bonded() && c.s.group(d) != c.s.group(o) {
+	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) || c.s.mustMatch() && c.s.group(d) != c.s.group(o) {
 		return false
 	}
 	return d.Type == o.Type && d.Shares == o.Shares && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
@@ -80,14 +80,14 @@ func combine(groups [][]int, taken []int, left int, yield func([]int) bool) bool
 // devices cannot take the shape together.
 func (c choice) claims(devices []int) []Claim {
 	claims := make([]Claim, 0, len(devices))
-	bonded := c.s.bonded()
+	mustMatch := c.s.mustMatch()
 	for _, i := range devices {
-		if bonded && c.s.group(&c.n.Devices[i]) != c.s.group(&c.n.Devices[devices[0]]) {
+		if mustMatch && c.s.group(&c.n.Devices[i]) != c.s.group(&c.n.Devices[devices[0]]) {
 			return nil
 		}
 		claims = append(claims, c.claim(i))
 	}
-	if !c.s.set().met(c.supply, claims) || !c.affords(claims) {
+	if !c.s.set().suffice(c.supply, claims) || !c.claimsFit(claims) {
 		return nil
 	}
 	sortClaims(claims)

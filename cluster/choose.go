@@ -29,7 +29,7 @@ func (n *Node) Feasible(s *Shape) bool {
 }
 
 func (v supply) feasible() bool {
-	if !v.unified && v.s.set().plain() && !v.s.bonded() && !v.shares() {
+	if !v.unified && v.s.set().countSuffices() && !v.s.mustMatch() && !v.usesSharedMemory() {
 		return v.hasEnough()
 	}
 	_, ok := v.choose(nil)
@@ -41,11 +41,11 @@ func (v supply) feasible() bool {
 // held.
 func (v supply) hasEnough() bool {
 	s, n := v.s, v.n
-	alike := v.alike()
+	alike := v.devicesAlike()
 	if alike && !s.Usable(&n.Devices[0]) {
 		return false
 	}
-	left, spare := s.Need.Devices, s.part().spare(s)
+	left, spare := s.Need.Devices, s.part().mostHeldByOthers(s)
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if d.Use.Milli > spare {
@@ -65,7 +65,7 @@ func (v supply) hasEnough() bool {
 // Usable returns how many devices of the node the shape could use if they were idle.
 // See Shape.Usable.
 func (n *Node) Usable(s *Shape) int {
-	if supplyOf(s, n).alike() {
+	if supplyOf(s, n).devicesAlike() {
 		if s.Usable(&n.Devices[0]) {
 			return len(n.Devices)
 		}
@@ -96,14 +96,14 @@ func (v supply) choose(score func(*Device) int64) ([]Claim, bool) {
 
 func (c choice) pick() ([]Claim, bool) {
 	claims, ok := c.s.set().choose(c)
-	if !ok || !c.affords(claims) {
+	if !ok || !c.claimsFit(claims) {
 		return nil, false
 	}
 	return claims, true
 }
 
-// ofOneGroup chooses devices that are all of one group, as the bond of the shape
-// requires. It tries each group and prefers the one that holds more layers, if layers
+// ofOneGroup chooses devices that are all of one group, as the groupRule of the
+// shape requires. It tries each group and prefers the one that holds more layers, if layers
 // may spill, then the one that needs fewer devices, then the one with the best device,
 // then the first by name.
 func (c choice) ofOneGroup() ([]Claim, bool) {
@@ -173,7 +173,7 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 	for i, t := range takers {
 		order[i] = t.device
 	}
-	return c.s.set().lay(c, order)
+	return c.s.set().claimInOrder(c, order)
 }
 
 // take claims as many devices as the shape needs, in the given order. It may return
@@ -185,7 +185,7 @@ func (c choice) take(order []int) []Claim {
 			break
 		}
 		claim := c.claim(i)
-		if d := &c.n.Devices[i]; d.Shares != "" && !c.s.counted() && claim.Memory+claimed(c.n.Devices, d, claims) > d.Free() {
+		if d := &c.n.Devices[i]; d.Shares != "" && !c.s.holdsWhole() && claim.Memory+claimedThroughOthers(c.n.Devices, d, claims) > d.Free() {
 			continue // the memory that it shares is claimed through other replicas already
 		}
 		claims = append(claims, claim)

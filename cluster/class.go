@@ -18,9 +18,9 @@ type Class struct {
 // Class returns the class of the job: its queue and its priority.
 func (j *Job) Class() Class { return Class{j.Queue, j.Priority} }
 
-// OnNode is a summary of the running preemptible tasks of one class on one node. It
+// ClassOnNode is a summary of the running preemptible tasks of one class on one node. It
 // bounds the cost of evicting one of them from below.
-type OnNode struct {
+type ClassOnNode struct {
 	Newest int64 // when the newest of the tasks was started, in nanoseconds
 	// Whole is true if no job of the tasks has surplus tasks, so that each of the jobs
 	// can only be evicted as a whole.
@@ -52,7 +52,7 @@ type classNode struct {
 }
 
 // evictionBound bounds from below what is evicted if a task of the class on a node is
-// evicted. See OnNode for the first three.
+// evicted. See ClassOnNode for the first three.
 type evictionBound struct {
 	whole bool
 	tasks int
@@ -76,7 +76,7 @@ func (k *classes) clone() classes {
 	return c
 }
 
-func (r *classNode) onNode() OnNode { return OnNode{r.newest, r.whole, r.tasks, r.freed} }
+func (r *classNode) onNode() ClassOnNode { return ClassOnNode{r.newest, r.whole, r.tasks, r.freed} }
 
 // before orders nodes by their newest task, newest first, and then by name.
 func (r *classNode) before(o *classNode) bool {
@@ -126,7 +126,7 @@ func (k *classes) at(c Class) (int, bool) {
 }
 
 // Nodes is Classes.Nodes.
-func (k *classes) Nodes(c Class, visit func(slot int, k OnNode)) {
+func (k *classes) Nodes(c Class, visit func(slot int, k ClassOnNode)) {
 	if in := k.find(c); in != nil {
 		for _, r := range in.byAge.Items {
 			visit(r.slot, r.onNode())
@@ -141,16 +141,16 @@ func (k *classes) RunOn(c Class, slot int) bool {
 }
 
 // Newest is Classes.Newest.
-func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
+func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least ClassOnNode, found bool) {
 	in := k.find(c)
 	if in == nil {
-		return 0, OnNode{}, false
+		return 0, ClassOnNode{}, false
 	}
 	newest := in.newestNode(skip)
 	if newest == nil {
-		return 0, OnNode{}, false
+		return 0, ClassOnNode{}, false
 	}
-	return newest.slot, OnNode{newest.newest, in.lowest.whole, in.lowest.tasks, in.lowest.freed}, true
+	return newest.slot, ClassOnNode{newest.newest, in.lowest.whole, in.lowest.tasks, in.lowest.freed}, true
 }
 
 // Least is Classes.Least.
@@ -249,7 +249,7 @@ func (k *classes) list(t *Task, by int) {
 	if !t.mayBeVictim() {
 		return
 	}
-	t.Node.leavable += int64(by) * t.milli()
+	t.Node.preemptibleMilli += int64(by) * t.milli()
 	name := t.Job.Class()
 	c := k.find(name)
 	if c == nil {
@@ -332,7 +332,7 @@ func (t *Task) evictedWith() (tasks int, freed int64) {
 		return 1, freed
 	}
 	alt := &t.Job.Alternatives[t.Alternative]
-	if !t.alike {
+	if !t.sameShapes {
 		return len(alt.Tasks), freed
 	}
 	return len(alt.Tasks), freed * int64(len(alt.Tasks))
@@ -355,14 +355,14 @@ func (t *Task) milliUnlessLost() int64 {
 	return t.milli()
 }
 
-// Leavable returns how much of the node's devices running preemptible tasks hold, in
-// thousandths of devices: the most that evictions can free.
-func (n *Node) Leavable() int64 { return n.leavable }
+// PreemptibleMilli returns how much of the node's devices running preemptible tasks hold,
+// in thousandths of devices: the most that evictions can free.
+func (n *Node) PreemptibleMilli() int64 { return n.preemptibleMilli }
 
 // elastic reports whether the job of the task may have surplus tasks, so that the task
 // may be evicted alone.
 func (t *Task) elastic() bool {
-	if t.shadows != nil || t.Job.Open {
+	if t.shadowOf != nil || t.Job.Open {
 		return true
 	}
 	alt := &t.Job.Alternatives[t.Alternative]

@@ -31,8 +31,8 @@ func (n *Node) clone() *Node {
 	m.Devices = slices.Clone(n.Devices)
 	m.Artifacts = maps.Clone(n.Artifacts)
 	m.Tasks = slices.Clone(n.Tasks)
-	m.Advertised.CPU = slices.Clone(n.Advertised.CPU)
-	m.Advertised.GPU = slices.Clone(n.Advertised.GPU)
+	m.SupportedIsolation.CPU = slices.Clone(n.SupportedIsolation.CPU)
+	m.SupportedIsolation.GPU = slices.Clone(n.SupportedIsolation.GPU)
 	return &m
 }
 
@@ -58,7 +58,7 @@ func (j *Job) clone(f *fleet, tasks map[*Task]*Task) *Job {
 			if t.landing != nil {
 				l := *t.landing
 				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), f.find(l.Node.Name)
-				l.shadows, u.landing = &u, &l
+				l.shadowOf, u.landing = &u, &l
 				tasks[t.landing] = &l
 			}
 		}

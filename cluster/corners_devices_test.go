@@ -115,7 +115,7 @@ func TestEmptyLists(t *testing.T) {
 	check("topology")
 	h = newCorner(t)
 	n := putNode("n", 1)
-	n.Node.Advertised.GPU = []cluster.GPUClass{}
+	n.Node.SupportedIsolation.GPU = []cluster.GPUClass{}
 	h.do(n)
 	check("advertised")
 	h = newCorner(t)

@@ -105,7 +105,7 @@ func TestRespecFewerSubgroups(t *testing.T) {
 			t.Fatalf("panic %v", p)
 		}
 	}()
-	h.Job("job/j").Stands()
+	h.Job("job/j").HasMinimum()
 }
 
 // TestSameAlternativeName checks that no running task is lost if two alternatives have
@@ -207,7 +207,7 @@ func TestSetWithoutJobs(t *testing.T) {
 		return j
 	}
 	h := newCorner(t)
-	h.do(job("m"), cluster.ChooseGroup{Set: "m", Group: cluster.Key{Product: "L4", Count: 1}}, job("n"))
+	h.do(job("m"), cluster.ChooseGroup{Set: "m", Group: cluster.GroupKey{Product: "L4", Count: 1}}, job("n"))
 	if got := h.View().Sets().Home("m"); got != nil {
 		t.Errorf("the set m has no job, and still has the group %v", *got)
 	}
@@ -262,7 +262,7 @@ func TestTasksOfTwoAlternatives(t *testing.T) {
 	put.Job.Alternatives = append(put.Job.Alternatives, alt)
 	h.do(putNode("n", 3), put, cluster.TaskSeen{Task: ref("job/a", "w0"), Node: "n"}, cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/a", Alternative: 1, Name: "w0"}, Node: "n"})
 	j := h.Job("job/a")
-	if j.Tasks()[1].Status == cluster.Pending && !h.View().Waits(j) {
+	if j.Tasks()[1].Status == cluster.Pending && !h.View().IsPending(j) {
 		t.Error("a task of the chosen alternative is pending, and the job is not")
 	}
 }
@@ -279,7 +279,7 @@ func TestTasksNotRequestedDoNotCount(t *testing.T) {
 	next := putJob("job/j", "w0", "w3")
 	next.Job.Alternatives[0].Min = 2
 	h.do(next)
-	if h.Job("job/j").Stands() {
+	if h.Job("job/j").HasMinimum() {
 		t.Error("the job has its minimum by tasks that it does not request")
 	}
 }
@@ -299,9 +299,9 @@ func TestRefusedEvictionOfOneTask(t *testing.T) {
 	}
 }
 
-// TestTornEnds checks that a gang is not torn any more after a fact gave it its minimum
-// back, and that it has its full grace the next time.
-func TestTornEnds(t *testing.T) {
+// TestBelowMinimumEnds checks that BelowMinimumSince is 0 after a fact gave a gang its
+// minimum back, and that it has its full grace the next time.
+func TestBelowMinimumEnds(t *testing.T) {
 	h := &corner{t, enginetest.State(enginetest.Node("a").CPU(64, "512Gi").GPUs(2, "L4", "24Gi"), enginetest.Node("full").CPU(64, "512Gi"), enginetest.Job("j").Gang(2).Devices(1))}
 	e := newEngine(t)
 	h.session(e, 1000)
@@ -315,13 +315,13 @@ func TestTornEnds(t *testing.T) {
 	}
 	cordon(true)
 	h.session(e, 1010)
-	if j.Torn == 0 {
-		t.Fatal("the gang runs below its minimum, and Torn is 0")
+	if j.BelowMinimumSince == 0 {
+		t.Fatal("the gang runs below its minimum, and BelowMinimumSince is 0")
 	}
 	h.do(cluster.TaskSeen{Task: w1.Ref(), Node: "a"}) // bound by another scheduler
 	h.session(e, 1020)
-	if j.Torn != 0 {
-		t.Errorf("the gang has its minimum, and Torn is %d", j.Torn)
+	if j.BelowMinimumSince != 0 {
+		t.Errorf("the gang has its minimum, and BelowMinimumSince is %d", j.BelowMinimumSince)
 	}
 	h.session(e, 90000)
 	h.do(cluster.TaskSeen{Task: w1.Ref()}) // it stopped and is pending again

@@ -13,8 +13,8 @@ import (
 // minimum, whether it is pending, and whether it runs.
 func TestEndedTasks(t *testing.T) {
 	type verdict struct {
-		Stands, Waits, Running bool
-		Missing                int
+		HasMinimum, IsPending, Running bool
+		Missing                        int
 	}
 	const ok, bad = cluster.Succeeded, cluster.Failed
 	tests := map[string]struct {
@@ -49,7 +49,7 @@ func TestEndedTasks(t *testing.T) {
 			if err := s.Audit(); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, verdict{j.Stands(), s.View().Waits(j), j.Running(), j.Missing()}); diff != "" {
+			if diff := cmp.Diff(tt.want, verdict{j.HasMinimum(), s.View().IsPending(j), j.Running(), j.Missing()}); diff != "" {
 				t.Error(diff)
 			}
 			again, err := s.Snapshot().State()
@@ -135,11 +135,11 @@ func TestEndedTaskOfAnOpenJob(t *testing.T) {
 			cluster.TaskSeen{Task: cluster.TaskRef{Job: "pod/g", Name: name}, Node: "a"})
 	}
 	apply(cluster.TaskGone{Task: ref, Ended: cluster.Succeeded})
-	if j := s.Job("pod/g"); !j.Stands() || len(j.Tasks()) != 2 {
-		t.Errorf("it has %d tasks, and stands: %t", len(j.Tasks()), j.Stands())
+	if j := s.Job("pod/g"); !j.HasMinimum() || len(j.Tasks()) != 2 {
+		t.Errorf("it has %d tasks, and has its minimum: %t", len(j.Tasks()), j.HasMinimum())
 	}
 	apply(cluster.TaskGone{Task: ref})
-	if j := s.Job("pod/g"); j.Stands() || len(j.Tasks()) != 1 {
-		t.Errorf("it has %d tasks, and stands: %t", len(j.Tasks()), j.Stands())
+	if j := s.Job("pod/g"); j.HasMinimum() || len(j.Tasks()) != 1 {
+		t.Errorf("it has %d tasks, and has its minimum: %t", len(j.Tasks()), j.HasMinimum())
 	}
 }

@@ -27,23 +27,23 @@ func (s *State) Evict(t *Task) error { return s.standings.evict(t, "", 0) }
 
 func (s *State) Clear(t *Task) { s.standings.clear(t) }
 
-func (s *State) Strand(t *Task) { s.standings.strand(t) }
+func (s *State) DropLanding(t *Task) { s.standings.dropLanding(t) }
 
 func (s *State) Bind(t *Task, now int64) bool {
 	x := Transaction{state: s}
 	return x.Bind(t, now)
 }
 
-func (s *State) Hold(t *Task, now int64) {
+func (s *State) Nominate(t *Task, now int64) {
 	x := Transaction{state: s}
-	x.Hold(t, now)
+	x.Nominate(t, now)
 }
 
-func (s *State) Land(shadow *Task) { s.standings.landShadow(shadow) }
+func (s *State) Land(shadow *Task) { s.standings.addLanding(shadow) }
 
 func (s *State) Retire(j *Job) { s.workload.retire(j) }
 
-func (s *State) Keep(j *Job) { s.sets.keep(j) }
+func (s *State) KeepGroup(j *Job) { s.sets.keepGroup(j) }
 
 func (s *State) Scale(name string, desired int) error { return s.Apply(SetScaled{name, desired}) }
 
@@ -87,7 +87,7 @@ func (s *State) AddNodes(nodes []*Node) error {
 func (s *State) RemoveNode(name string) error {
 	var tasks []*Task
 	for _, t := range s.Node(name).Tasks {
-		if t.shadows == nil {
+		if t.shadowOf == nil {
 			tasks = append(tasks, t)
 		}
 	}

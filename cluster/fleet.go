@@ -10,23 +10,23 @@ import (
 
 // fleet is the table of nodes. Every change of a node gives the node a new version.
 type fleet struct {
-	journal  *journal
-	slots    slots[Node]
-	byName   map[string]*Node // the nodes that are known
-	sorted   []*Node          // the same nodes, sorted by name
-	ranks    []int64          // by slot: a number that sorts like the names, with gaps for new nodes
-	born     []uint64         // by slot: the version with which its present node was added
-	absent   map[string]*Node // nodes that were removed, or are not known yet, and have tasks on them
-	avoiding map[string]bool  // by name: the nodes that have entries in Avoids
-	groups   map[Key]*Group
-	unified  int              // how many nodes have unified memory
-	kinds    map[kind]int     // how many devices of each kind there are, without lost ones
-	samples  []Device         // one device of each kind, sorted
-	shared   map[kind]*Device // the devices that Node.Sample returns, which nodes share
+	journal       *journal
+	slots         slots[Node]
+	byName        map[string]*Node // the nodes that are known
+	sorted        []*Node          // the same nodes, sorted by name
+	ranks         []int64          // by slot: a number that sorts like the names, with gaps for new nodes
+	addedVersions []uint64         // by slot: the version with which its current node was added
+	absent        map[string]*Node // nodes that were removed, or are not known yet, and have tasks on them
+	avoiding      map[string]bool  // by name: the nodes that have entries in Avoids
+	groups        map[GroupKey]*Group
+	unified       int              // how many nodes have unified memory
+	kinds         map[kind]int     // how many devices of each kind there are, without lost ones
+	samples       []Device         // one device of each kind, sorted
+	sharedSamples map[kind]*Device // the devices that Node.Sample returns, which nodes share
 }
 
 func newFleet(l *journal) fleet {
-	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[Key]*Group{}, kinds: map[kind]int{}, shared: map[kind]*Device{}}
+	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[GroupKey]*Group{}, kinds: map[kind]int{}, sharedSamples: map[kind]*Device{}}
 }
 
 // find returns the node with the name, which may be absent, or nil.
@@ -81,11 +81,11 @@ func (f *fleet) countKinds(n *Node, sign int) {
 // sharedSample returns the sample for nodes on which all devices are of the kind. All
 // such nodes have the same pointer.
 func (f *fleet) sharedSample(k kind) *Device {
-	if f.shared[k] == nil {
+	if f.sharedSamples[k] == nil {
 		d := k.device()
-		f.shared[k] = &d
+		f.sharedSamples[k] = &d
 	}
-	return f.shared[k]
+	return f.sharedSamples[k]
 }
 
 // rebuildSamples makes a new list of one device of every kind, sorted. It does not
@@ -108,19 +108,19 @@ func (f *fleet) remove(n *Node) { undoable(f.journal, f, n, (*fleet).delete, (*f
 
 // insert is add without the journal, and delete is remove without it.
 func (f *fleet) insert(n *Node) {
-	f.seat(n)
-	f.order(n)
-	if g := f.join(n); g != nil {
+	f.takeSlot(n)
+	f.insertSorted(n)
+	if g := f.joinGroup(n); g != nil {
 		g.Nodes = insert(g.Nodes, n, byName)
 	}
-	f.arise(n)
+	f.setFirstVersion(n)
 }
 
-// seat gives the node a slot, and adds it to the maps by name.
-func (f *fleet) seat(n *Node) {
+// takeSlot gives the node a slot, and adds it to the maps by name.
+func (f *fleet) takeSlot(n *Node) {
 	if n.slot = f.slots.take(n); n.slot == len(f.ranks) {
 		f.ranks = append(f.ranks, 0)
-		f.born = append(f.born, 0)
+		f.addedVersions = append(f.addedVersions, 0)
 	}
 	f.byName[n.Name] = n
 	if len(n.Avoids) > 0 {
@@ -128,15 +128,15 @@ func (f *fleet) seat(n *Node) {
 	}
 }
 
-// arise gives the new node its first version.
-func (f *fleet) arise(n *Node) {
+// setFirstVersion gives the new node its first version.
+func (f *fleet) setFirstVersion(n *Node) {
 	f.touch(n)
 	n.spec = n.version
-	f.born[n.slot] = n.version
+	f.addedVersions[n.slot] = n.version
 }
 
 func (f *fleet) delete(n *Node) {
-	f.leave(n)
+	f.leaveGroup(n)
 	f.touch(n) // readers that keep data by slot must see that it changed
 	delete(f.byName, n.Name)
 	delete(f.avoiding, n.Name)
@@ -144,9 +144,9 @@ func (f *fleet) delete(n *Node) {
 	f.slots.free(n.slot)
 }
 
-// join counts the devices of the node, and sets and returns its group, or nil if the
+// joinGroup counts the devices of the node, and sets and returns its group, or nil if the
 // node has no devices. The caller adds the node to Group.Nodes.
-func (f *fleet) join(n *Node) *Group {
+func (f *fleet) joinGroup(n *Node) *Group {
 	f.countKinds(n, +1)
 	if n.uniform && !n.Devices[0].Lost {
 		n.sample = f.sharedSample(n.Devices[0].kind())
@@ -164,8 +164,8 @@ func (f *fleet) join(n *Node) *Group {
 	return n.group
 }
 
-// leave undoes join, and removes the node from Group.Nodes.
-func (f *fleet) leave(n *Node) {
+// leaveGroup undoes joinGroup, and removes the node from Group.Nodes.
+func (f *fleet) leaveGroup(n *Node) {
 	f.countKinds(n, -1)
 	if n.Unified {
 		f.unified--
@@ -198,7 +198,7 @@ func (f *fleet) avoid(n *Node, shape *Shape, until int64) {
 		return false
 	})
 	list = append(list, Avoided{shape, until})
-	slices.SortFunc(list, func(a, b Avoided) int { return strings.Compare(a.Shape.spell(), b.Shape.spell()) })
+	slices.SortFunc(list, func(a, b Avoided) int { return strings.Compare(a.Shape.encoding(), b.Shape.encoding()) })
 	f.setAvoids(n, list)
 }
 
@@ -225,7 +225,7 @@ func (f *fleet) setAvoids(n *Node, list []Avoided) {
 	}
 	set(list)
 	if f.journal.recording() {
-		f.journal.cold(func() { set(was) })
+		f.journal.recordUndo(func() { set(was) })
 	}
 }
 
@@ -234,7 +234,7 @@ func (f *fleet) setAvoids(n *Node, list []Avoided) {
 func (f *fleet) clone(l *journal) fleet {
 	c := newFleet(l)
 	c.byName = make(map[string]*Node, len(f.byName))
-	c.slots, c.sorted, c.ranks, c.born = f.slots.clone(), make([]*Node, len(f.sorted)), slices.Clone(f.ranks), slices.Clone(f.born)
+	c.slots, c.sorted, c.ranks, c.addedVersions = f.slots.clone(), make([]*Node, len(f.sorted)), slices.Clone(f.ranks), slices.Clone(f.addedVersions)
 	c.avoiding, c.unified, c.kinds = maps.Clone(f.avoiding), f.unified, maps.Clone(f.kinds)
 	c.samples = f.samples // the list is never changed in place
 	for i, n := range f.sorted {
@@ -292,13 +292,13 @@ func (f *fleet) fits(t *Task, n *Node, claims []Claim) error {
 		return fmt.Errorf("the node was removed")
 	}
 	for _, a := range t.Shape.Resources {
-		if want := a.Value + n.host(t.Shape, claims, a.Name); want > 0 {
+		if want := a.Value + n.hostMemory(t.Shape, claims, a.Name); want > 0 {
 			if l := n.Ledger(a.Name); l == nil || l.Free() < want {
 				return fmt.Errorf("not enough %s", a.Name)
 			}
 		}
 	}
-	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.Advertised.IsolableCores {
+	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.SupportedIsolation.IsolableCores {
 		return fmt.Errorf("not enough isolable cores")
 	}
 	for _, c := range claims {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Key identifies a node group by the devices of its nodes. The product alone is not
+// GroupKey identifies a node group by the devices of its nodes. The product alone is not
 // enough: nodes with the same product may have different numbers of devices, or may
 // share them.
-type Key struct {
+type GroupKey struct {
 	Product  string `json:"product,omitempty"`  // several products are joined by "+"
 	Count    int    `json:"count,omitempty"`    // devices of a node that are not lost
 	Memory   int64  `json:"memory,omitempty"`   // of the smallest device, in MiB
@@ -21,7 +21,7 @@ type Key struct {
 
 // String returns the product and the count, such as "NVIDIA-L4 × 8", and how the devices
 // are shared.
-func (k Key) String() string {
+func (k GroupKey) String() string {
 	s := fmt.Sprintf("%s × %d", k.Product, k.Count)
 	if k.Replicas > 1 {
 		s += fmt.Sprintf(" (%s, %d replicas)", k.Strategy, k.Replicas)
@@ -31,12 +31,12 @@ func (k Key) String() string {
 
 // Combines reports whether several devices of a node can be used by one replica of a
 // model. MIG slices and shared devices cannot, because there is no link between them.
-func (k Key) Combines() bool {
+func (k GroupKey) Combines() bool {
 	return k.Replicas <= 1 && !strings.Contains(k.Product, "-MIG-") && !strings.HasPrefix(k.Resource, PartitionResource)
 }
 
 // Compare orders keys by product, memory and count, then by the other fields.
-func (k Key) Compare(o Key) int {
+func (k GroupKey) Compare(o GroupKey) int {
 	return cmp.Or(
 		strings.Compare(k.Product, o.Product),
 		cmp.Compare(k.Memory, o.Memory),
@@ -49,7 +49,7 @@ func (k Key) Compare(o Key) int {
 
 // Group is a node group: all nodes with the same devices.
 type Group struct {
-	Key   Key
+	Key   GroupKey
 	Nodes []*Node // sorted by name
 }
 
@@ -67,8 +67,8 @@ func (g *Group) DeviceMemory() Bytes {
 // groupKey returns the key of the node's group. It returns false if the node has no
 // device, or all are lost. For MIG slices that are requested by profile, the product
 // in the key names the profile.
-func (n *Node) groupKey() (Key, bool) {
-	k := Key{Strategy: n.Sharing.Strategy, Replicas: n.Sharing.Replicas}
+func (n *Node) groupKey() (GroupKey, bool) {
+	k := GroupKey{Strategy: n.Sharing.Strategy, Replicas: n.Sharing.Replicas}
 	var products, resources []string
 	for i := range n.Devices {
 		d := &n.Devices[i]
@@ -91,7 +91,7 @@ func (n *Node) groupKey() (Key, bool) {
 		}
 	}
 	if k.Count == 0 {
-		return Key{}, false
+		return GroupKey{}, false
 	}
 	slices.Sort(products)
 	slices.Sort(resources)

@@ -69,9 +69,9 @@ func (t Tier) Rank() int {
 	return len(Tiers)
 }
 
-// Advertised is the isolation that a node supports. The zero value supports BestEffort
-// and Shared only.
-type Advertised struct {
+// SupportedIsolation is the isolation that a node supports. The zero value supports
+// BestEffort and Shared only.
+type SupportedIsolation struct {
 	CPU   []CPUClass `json:"cpu,omitempty"`
 	GPU   []GPUClass `json:"gpu,omitempty"`
 	Share ShareMode  `json:"share,omitempty"`
@@ -81,13 +81,13 @@ type Advertised struct {
 
 // SupportsCPU reports whether the node supports the class. BestEffort and "" are always
 // supported.
-func (a *Advertised) SupportsCPU(c CPUClass) bool {
+func (a *SupportedIsolation) SupportsCPU(c CPUClass) bool {
 	return c == "" || c == CPUBestEffort || slices.Contains(a.CPU, c)
 }
 
 // SupportsGPU reports whether the node supports the class. Shared and "" are always
 // supported.
-func (a *Advertised) SupportsGPU(c GPUClass) bool {
+func (a *SupportedIsolation) SupportsGPU(c GPUClass) bool {
 	return c == "" || c == GPUShared || slices.Contains(a.GPU, c)
 }
 

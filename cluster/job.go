@@ -52,9 +52,9 @@ type Job struct {
 	Open bool `json:"open,omitempty"`
 	// Remarks are sentences that `berth why` shows. Decisions do not depend on them.
 	Remarks []string `json:"remarks,omitempty"`
-	// Torn is when a session first found the job running below its minimum; 0: it has its
-	// minimum, or does not run.
-	Torn int64 `json:"torn,omitempty"`
+	// BelowMinimumSince is when a session first found the job running below its minimum;
+	// 0: it has its minimum, or does not run.
+	BelowMinimumSince int64 `json:"torn,omitempty"`
 	// Evicted is when a task of the job was last evicted; 0: never. It is set only for
 	// jobs with a PreemptionDelay.
 	Evicted int64 `json:"evicted,omitempty"`
@@ -64,15 +64,15 @@ type Job struct {
 	// Chosen is the index of the alternative that is placed; -1 if no task is placed.
 	Chosen int `json:"-"`
 
-	slot     int
-	spec     uint64 // the version of jobs when its spec last changed
-	revision uint64
-	absent   bool // it is not reported; only its tasks are known
-	attached int  // how many of its tasks are on a node, in any status
-	expected int  // how many of its tasks move, and have room reserved on another node
-	ended    int  // how many of its tasks have ended
-	pending  bool // it is in roster.pending
-	seat     int  // its index in roster.byQueue
+	slot         int
+	spec         uint64 // the version of jobs when its spec last changed
+	revision     uint64
+	absent       bool // it is not reported; only its tasks are known
+	tasksOnNodes int  // how many of its tasks are on a node, in any status
+	landings     int  // how many of its tasks move, and have room reserved on another node
+	ended        int  // how many of its tasks have ended
+	pending      bool // it is in roster.pending
+	queueIndex   int  // its index in roster.byQueue
 }
 
 // SpecVersion returns the version of jobs (Recent.JobsVersion) at which the spec of the
@@ -82,15 +82,15 @@ func (j *Job) SpecVersion() uint64 { return j.spec }
 // jobStatus has the fields of a job that decisions and facts change, apart from its
 // spec.
 type jobStatus struct {
-	torn      int64
-	evicted   int64
-	displaced []string
-	retired   bool
-	parked    *Parked // what it points to never changes
+	belowMinimumSince int64
+	evicted           int64
+	displaced         []string
+	retired           bool
+	parked            *Parked // what it points to never changes
 }
 
 func (j *Job) status() jobStatus {
-	return jobStatus{j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked}
+	return jobStatus{j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked}
 }
 
 // DelayEnds returns when the job's PreemptionDelay ends, in nanoseconds since 1970; 0
@@ -111,7 +111,7 @@ type Set struct {
 	Name    string `json:"name,omitempty"`    // "": the job is in no set
 	Desired int    `json:"desired,omitempty"` // how many replicas there should be
 	// Group is the node group that was chosen for all replicas; nil: none yet.
-	Group *Key `json:"group,omitempty"`
+	Group *GroupKey `json:"group,omitempty"`
 }
 
 // Health is the state of a running replica, as it is reported.
@@ -167,7 +167,7 @@ func (t *Topology) None() bool { return t.Required == "" && len(t.Preferred) == 
 // Counts reports whether the task counts towards the minimum when it is placed. A task
 // that its job does not request any more does not count, unless all of the alternative
 // is kept only because it runs.
-func (a *Alternative) Counts(t *Task) bool { return !t.extra || a.Running }
+func (a *Alternative) Counts(t *Task) bool { return !t.notRequested || a.Running }
 
 // Enough reports whether as many tasks count as the minimum, and as many tasks of the
 // subgroups as their minima. Tasks that succeeded always count, and tasks that failed
@@ -186,7 +186,7 @@ func (a *Alternative) Enough(counts func(*Task) bool) bool {
 			members[t.Subgroup-1]++
 		}
 	}
-	return total >= a.Min && (len(members) == 0 || a.Met(members))
+	return total >= a.Min && (len(members) == 0 || a.MinimumMet(members))
 }
 
 // WholeNodes places replicas on whole nodes of one group. A node never has two replicas.
@@ -197,7 +197,7 @@ type WholeNodes struct {
 	// Only is the group to which these figures apply; nil: they apply to every group.
 	// Consecutive alternatives that each name a group are tried together, and the group
 	// with the best score is chosen.
-	Only *Key `json:"only,omitempty"`
+	Only *GroupKey `json:"only,omitempty"`
 	// Apart allows the replicas of a set to be on different groups. If it is false, all are
 	// placed on the group of the first.
 	Apart bool `json:"apart,omitempty"`
@@ -224,8 +224,8 @@ type Task struct {
 	Subgroup int `json:"subgroup,omitempty"`
 	// Started is when it was bound, in nanoseconds since 1970; 0: before the first session.
 	Started int64 `json:"-"`
-	// Promised is when it was nominated, in nanoseconds since 1970.
-	Promised int64 `json:"-"`
+	// ReservedAt is when it was nominated, in nanoseconds since 1970.
+	ReservedAt int64 `json:"-"`
 
 	Status Status  `json:"-"` // its state, such as Pending or Bound
 	Node   *Node   `json:"-"` // the node that it is on, or on which room is reserved for it; nil if it is pending or has ended
@@ -234,22 +234,22 @@ type Task struct {
 	// Attempt counts how often the task was assigned or evicted. Facts about a binding or
 	// an eviction name it, so that a late fact about an earlier attempt is recognized.
 	Attempt uint64 `json:"-"`
-	// Spared is a time before which the task is not evicted, because an eviction of it
-	// was refused; 0: none.
-	Spared int64 `json:"-"`
+	// ProtectedUntil is a time before which the task is not evicted, because an eviction
+	// of it was refused; 0: none.
+	ProtectedUntil int64 `json:"-"`
 
-	held     *Shape    // the shape that its room is booked with; nil if it is on no node
-	eviction *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
-	sent     bool      // its binding was sent, and the outcome is not known
-	counted  bool      // which devices it holds is not known, and State has chosen as many as it requests
-	subgroup int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
-	extra    bool      // its job does not request it any more; it is removed when it is on no node
-	alike    bool      // all tasks of its alternative have the same shape
-	revision uint64
+	held           *Shape    // the shape that its room is booked with; nil if it is on no node
+	eviction       *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
+	sent           bool      // its binding was sent, and the outcome is not known
+	devicesUnknown bool      // which devices it holds is not known, and State has chosen as many as it requests
+	subgroup       int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
+	notRequested   bool      // its job does not request it any more; it is removed when it is on no node
+	sameShapes     bool      // all tasks of its alternative have the same shape
+	revision       uint64
 	// releasing is its index in roster.releasing, while it is Releasing.
 	releasing int
 	landing   *Task // the shadow for which room is reserved on another node, while the task moves
-	shadows   *Task // if the task is a shadow: the task that moves
+	shadowOf  *Task // if the task is a shadow: the task that moves
 }
 
 // TaskRef identifies a task. The alternative is part of it, because tasks of different
@@ -265,8 +265,8 @@ func (r TaskRef) ID() string { return r.Job + "/" + r.Name }
 
 // Ref returns the TaskRef of the task. For a shadow it is that of the task that moves.
 func (t *Task) Ref() TaskRef {
-	if t.shadows != nil {
-		t = t.shadows
+	if t.shadowOf != nil {
+		t = t.shadowOf
 	}
 	return TaskRef{t.Job.ID, t.Alternative, t.Name}
 }
@@ -293,19 +293,19 @@ func (s Status) String() string { return statusNames[s] }
 // is not placed again.
 func (t *Task) Ended() bool { return t.Status == Succeeded || t.Status == Failed }
 
-// Stays reports whether the task is expected to keep its room: it is not Releasing, or
+// KeepsRoom reports whether the task is expected to keep its room: it is not Releasing, or
 // it was evicted and is overdue.
-func (t *Task) Stays() bool { return t.Status != Releasing || t.Overdue() }
+func (t *Task) KeepsRoom() bool { return t.Status != Releasing || t.Overdue() }
 
 // Runs reports whether the task is Bound or Assumed.
 func (t *Task) Runs() bool { return t.Status.runs() }
 
 func (s Status) runs() bool { return s == Bound || s == Assumed }
 
-// join sets Subgroup to the subgroup that the task requests, or to 0 if the alternative
-// does not have it or the job does not request the task any more.
-func (t *Task) join(a *Alternative) {
-	if t.Subgroup = t.subgroup; t.extra || t.subgroup > len(a.Subgroups) {
+// joinSubgroup sets Subgroup to the subgroup that the task requests, or to 0 if the
+// alternative does not have it or the job does not request the task any more.
+func (t *Task) joinSubgroup(a *Alternative) {
+	if t.Subgroup = t.subgroup; t.notRequested || t.subgroup > len(a.Subgroups) {
 		t.Subgroup = 0
 	}
 }
@@ -383,15 +383,15 @@ func count(tasks []*Task, which func(*Task) bool) int {
 	return n
 }
 
-// Stands reports whether the job has its minimum: enough of its tasks are placed or
+// HasMinimum reports whether the job has its minimum: enough of its tasks are placed or
 // have succeeded.
-func (j *Job) Stands() bool {
+func (j *Job) HasMinimum() bool {
 	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough((*Task).Placed)
 }
 
-// Spares reports whether the task is surplus: the running tasks of the job are its
+// IsSurplus reports whether the task is surplus: the running tasks of the job are its
 // minimum without the task, and the subgroups of the task keep their minima.
-func (j *Job) Spares(t *Task) bool {
+func (j *Job) IsSurplus(t *Task) bool {
 	if j.Chosen < 0 {
 		return false
 	}

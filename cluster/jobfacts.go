@@ -18,7 +18,7 @@ func (c JobPut) apply(s *State) error {
 	case j == nil:
 		s.specs.add(spec, c.Revision)
 	case !j.absent && stale(c.Revision, j.revision):
-	case differ(j.UID, spec.UID):
+	case uidsDiffer(j.UID, spec.UID):
 		s.specs.replace(j, spec, c.Revision)
 	case !j.absent && j.sameSpec(spec):
 		j.revision = max(j.revision, c.Revision)
@@ -28,8 +28,8 @@ func (c JobPut) apply(s *State) error {
 	return nil
 }
 
-// differ reports whether both UIDs are known and they are not equal.
-func differ(a, b string) bool { return a != "" && b != "" && a != b }
+// uidsDiffer reports whether both UIDs are known and they are not equal.
+func uidsDiffer(a, b string) bool { return a != "" && b != "" && a != b }
 
 // check returns an error if the job is malformed.
 func (j *Job) check() error {
@@ -110,9 +110,9 @@ func hasDuplicate(list Resources) bool {
 	return false
 }
 
-// build returns a new job with the given spec, of which nothing is placed. The job
+// buildJob returns a new job with the given spec, of which nothing is placed. The job
 // shares no data with the spec that may change, except Shapes, which never change.
-func build(spec *Job, revision uint64) *Job {
+func buildJob(spec *Job, revision uint64) *Job {
 	j, made, list := allocateJob(spec)
 	forms := j.Alternatives
 	*j = *spec
@@ -123,16 +123,16 @@ func build(spec *Job, revision uint64) *Job {
 		grace := *spec.StaleGrace
 		j.StaleGrace = &grace
 	}
-	j.slot, j.seat, j.revision, j.absent, j.attached, j.expected, j.ended, j.pending, j.Chosen = 0, 0, revision, false, 0, 0, 0, false, -1
+	j.slot, j.queueIndex, j.revision, j.absent, j.tasksOnNodes, j.landings, j.ended, j.pending, j.Chosen = 0, 0, revision, false, 0, 0, 0, false, -1
 	j.Queue = cmp.Or(j.Queue, DefaultQueue)
 	j.Alternatives = forms
 	for a := range forms {
 		alt := &forms[a]
 		*alt = spec.Alternatives[a]
-		alt.Topology.Preferred = trim(alt.Topology.Preferred)
+		alt.Topology.Preferred = nilIfEmpty(alt.Topology.Preferred)
 		alt.Subgroups = slices.Clone(alt.Subgroups)
 		for i := range alt.Subgroups {
-			alt.Subgroups[i].Topology.Preferred = trim(alt.Subgroups[i].Topology.Preferred)
+			alt.Subgroups[i].Topology.Preferred = nilIfEmpty(alt.Subgroups[i].Topology.Preferred)
 		}
 		if alt.Tasks = nil; j.Open {
 			continue // the tasks of an open job are added by TaskPut
@@ -140,7 +140,7 @@ func build(spec *Job, revision uint64) *Job {
 		n := len(spec.Alternatives[a].Tasks)
 		for i, t := range spec.Alternatives[a].Tasks {
 			made[i] = Task{Job: j, ID: j.ID + "/" + t.Name, Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Alternative: a, Subgroup: t.Subgroup, subgroup: t.Subgroup}
-			made[i].join(alt)
+			made[i].joinSubgroup(alt)
 			list[i] = &made[i]
 		}
 		alt.Tasks = list[:n:n]
@@ -207,7 +207,7 @@ func (a *Alternative) sameSpec(b *Alternative, open bool) bool {
 func (j *Job) requested() []Alternative {
 	out := slices.Clone(j.Alternatives)
 	for a := range out {
-		out[a].Tasks = slices.DeleteFunc(slices.Clone(out[a].Tasks), func(t *Task) bool { return t.extra })
+		out[a].Tasks = slices.DeleteFunc(slices.Clone(out[a].Tasks), func(t *Task) bool { return t.notRequested })
 	}
 	return slices.DeleteFunc(out, func(a Alternative) bool { return a.Running && len(a.Tasks) == 0 })
 }
@@ -230,15 +230,15 @@ func (t *Task) sameSpec(o *Task) bool {
 }
 
 // same reports whether two shapes are equal.
-func (s *Shape) same(o *Shape) bool { return s == o || s.spell() == o.spell() }
+func (s *Shape) same(o *Shape) bool { return s == o || s.encoding() == o.encoding() }
 
-// alike is a faster same for interned shapes. Equal interned shapes may be different
+// sameInterned is a faster same for interned shapes. Equal interned shapes may be different
 // pointers, because a shape that is not used may be dropped and interned again.
-func (s *Shape) alike(o *Shape) bool { return s == o || s.key != "" && s.key == o.key }
+func (s *Shape) sameInterned(o *Shape) bool { return s == o || s.key != "" && s.key == o.key }
 
-// byPlace orders the tasks of an open job by index and name, so that their order does
-// not depend on the order of the facts.
-func byPlace(a, b *Task) int {
+// byIndexAndName orders the tasks of an open job by index and name, so that their order
+// does not depend on the order of the facts.
+func byIndexAndName(a, b *Task) int {
 	return cmp.Or(cmp.Compare(a.Index, b.Index), strings.Compare(a.Name, b.Name))
 }
 
@@ -251,11 +251,11 @@ func (c JobSeen) apply(s *State) error {
 	was.Health, was.Offload = j.Health, j.Offload
 	set := func(c JobSeen) {
 		j.Health, j.Offload = c.Health, c.Offload
-		s.workload.settle(j)
+		s.workload.update(j)
 	}
 	set(c)
 	if s.journal.recording() {
-		s.journal.cold(func() { set(was) })
+		s.journal.recordUndo(func() { set(was) })
 	}
 	return nil
 }
@@ -263,9 +263,9 @@ func (c JobSeen) apply(s *State) error {
 func (c JobGone) apply(s *State) error {
 	j := s.roster.jobs[c.Job]
 	switch {
-	case j == nil || j.absent || differ(j.UID, c.UID):
+	case j == nil || j.absent || uidsDiffer(j.UID, c.UID):
 	case j.Open && len(j.Alternatives[0].Tasks) > 0:
-		s.workload.update(j, jobStatus{})
+		s.workload.changeStatus(j, jobStatus{})
 		s.specs.respec(j, &Job{ID: j.ID, Open: true, Alternatives: []Alternative{{}}}, 0)
 		s.workload.setAbsent(j, true)
 	default:
@@ -286,12 +286,13 @@ func (c SetScaled) apply(s *State) error {
 // JobPut.
 func (j *Job) Spec() Job {
 	spec := *j
-	spec.Alternatives = copied(j.requested())
+	spec.Alternatives = copyAlternatives(j.requested())
 	return spec
 }
 
-// copied returns copies of the alternatives. Their tasks have only the fields of a spec.
-func copied(list []Alternative) []Alternative {
+// copyAlternatives returns copies of the alternatives. Their tasks have only the fields
+// of a spec.
+func copyAlternatives(list []Alternative) []Alternative {
 	out := slices.Clone(list)
 	for a := range out {
 		alt := &out[a]

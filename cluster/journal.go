@@ -55,21 +55,21 @@ func (l *journal) undoTo(at int, s *State) {
 
 // record is how to undo one change. Changes of the standing of a task are the most
 // frequent ones, and are recorded here as values, without an allocation. Other changes
-// are in rare.
+// are in other.
 type record struct {
 	task   *Task
 	was    standing // of the task, before the change
 	chosen int      // Job.Chosen of the task's job, before the change
 	freed  uint64   // Node.freed of the task's node, before the change
 
-	rare *rare // another change; nil: the change is that of the task
+	other *otherChange // another change; nil: the change is that of the task
 }
 
-// rare is how to undo a change other than of the standing of a task. Exactly one of set,
-// landing, job without landing, and undo is used.
-type rare struct {
+// otherChange is how to undo a change other than of the standing of a task. Exactly one
+// of set, landing, job without landing, and undo is used.
+type otherChange struct {
 	set   *replicas // the set for which a group was chosen
-	group *Key      // its group before the change
+	group *GroupKey // its group before the change
 
 	landing *Task // a shadow that became the landing of its task; job is its Job before
 
@@ -79,23 +79,23 @@ type rare struct {
 	undo func()
 }
 
-// note records a rare change, if changes are recorded.
-func (l *journal) note(r rare) {
+// recordOther records a change other than of a standing, if changes are recorded.
+func (l *journal) recordOther(r otherChange) {
 	if l.marks > 0 {
 		kept := r
-		l.records = append(l.records, record{rare: &kept})
+		l.records = append(l.records, record{other: &kept})
 	}
 }
 
 // undo undoes the change.
 func (r *record) undo(s *State) {
-	switch o := r.rare; {
+	switch o := r.other; {
 	case o == nil:
-		s.standings.restand(r)
+		s.standings.restore(r)
 	case o.set != nil:
 		s.sets.byName[o.set.name].group = o.group
 	case o.landing != nil:
-		s.standings.land(o.landing, o.job, -1)
+		s.standings.changeLanding(o.landing, o.job, -1)
 	case o.job != nil:
 		s.workload.setStatus(o.job, o.status)
 	default:
@@ -103,8 +103,8 @@ func (r *record) undo(s *State) {
 	}
 }
 
-// recording reports whether changes are recorded. Callers of cold check it first, so
-// that they do not allocate a function that is not used.
+// recording reports whether changes are recorded. Callers of recordUndo check it first,
+// so that they do not allocate a function that is not used.
 func (l *journal) recording() bool { return l.marks > 0 }
 
 // undoable calls change, and records that opposite undoes it. It allocates only if
@@ -112,9 +112,9 @@ func (l *journal) recording() bool { return l.marks > 0 }
 func undoable[T, X any](l *journal, table T, x X, change, opposite func(T, X)) {
 	change(table, x)
 	if l.recording() {
-		l.cold(func() { opposite(table, x) })
+		l.recordUndo(func() { opposite(table, x) })
 	}
 }
 
-// cold records a change that the function undoes.
-func (l *journal) cold(undo func()) { l.note(rare{undo: undo}) }
+// recordUndo records a change that the function undoes.
+func (l *journal) recordUndo(undo func()) { l.recordOther(otherChange{undo: undo}) }

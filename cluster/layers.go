@@ -38,42 +38,42 @@ func (l *Layers) least() int {
 	return l.Total
 }
 
-// layered is the part and the set of divisible work. Of each device it takes memory for
-// some of the layers. It takes as few devices as hold all layers, or as many as are
-// requested. The interfaces part and set describe the methods.
-type layered struct {
+// layersKind is the part and the set of divisible work. Of each device it takes memory
+// for some of the layers. It takes as few devices as hold all layers, or as many as are
+// requested. The interfaces devicePart and deviceSet describe the methods.
+type layersKind struct {
 	partial
-	number
+	countSet
 }
 
-func (layered) asked(s *Shape) bool { return s.Need.Layers != nil }
+func (layersKind) applies(s *Shape) bool { return s.Need.Layers != nil }
 
 // Methods of part.
 
-func (layered) sure() bool { return false } // a layer may be larger than an idle device
+func (layersKind) idleSuffices() bool { return false } // a layer may be larger than an idle device
 
-func (layered) suits(_ *Shape, d *Device) bool { return d.Reserved <= d.Memory }
-func (layered) takes(s *Shape, d *Device) bool { return s.Need.Layers.Within(d.InStep()) > 0 }
+func (layersKind) suits(_ *Shape, d *Device) bool { return d.Reserved <= d.Memory }
+func (layersKind) takes(s *Shape, d *Device) bool { return s.Need.Layers.Within(d.InStep()) > 0 }
 
 // claim returns the whole device. It is called only where the number of layers on the
-// device is not known; lay computes the claims of divisible work.
-func (layered) claim(_ *Shape, _ *Device, room Bytes) (Milli, Bytes) { return Whole, room }
+// device is not known; claimInOrder computes the claims of divisible work.
+func (layersKind) claim(_ *Shape, _ *Device, room Bytes) (Milli, Bytes) { return Whole, room }
 
-func (layered) spare(*Shape) Milli { return Whole - 1 }
+func (layersKind) mostHeldByOthers(*Shape) Milli { return Whole - 1 }
 
-// times returns milli, because a task takes at least one thousandth of a device.
-func (layered) times(_ *Shape, milli Milli, _ Bytes) int64 { return int64(milli) }
+// partsWithin returns milli, because a task takes at least one thousandth of a device.
+func (layersKind) partsWithin(_ *Shape, milli Milli, _ Bytes) int64 { return int64(milli) }
 
-func (layered) memory(s *Shape, d *Device) (least, most Bytes) {
+func (layersKind) memory(s *Shape, d *Device) (least, most Bytes) {
 	return s.Need.Layers.Fixed + s.Need.Layers.Bytes, d.Room()
 }
 
-// fill ignores Layers.Fixed, which does not change the order of devices.
-func (layered) fill(s *Shape, d *Device) (part, free int64) {
+// freeFraction ignores Layers.Fixed, which does not change the order of devices.
+func (layersKind) freeFraction(s *Shape, d *Device) (part, free int64) {
 	return MulDiv(int64(s.Need.Layers.Bytes), int64(s.Need.Layers.Total), 1), int64(d.Free())
 }
 
-func (layered) price(s *Shape, d *Device) Milli {
+func (layersKind) price(s *Shape, d *Device) Milli {
 	l := s.Need.Layers
 	if all := min(int64(d.Memory), int64(l.Fixed)+MulDiv(int64(l.Total), int64(l.Bytes), 1)); all > 0 {
 		return d.Part(Bytes(all))
@@ -81,29 +81,31 @@ func (layered) price(s *Shape, d *Device) Milli {
 	return Whole
 }
 
-func (layered) cheapest(*Shape) (Milli, bool) { return 1, false }
-func (layered) tooSmall(survey, int) Shortage { return Shortage{Lack: LackBytes} }
+func (layersKind) cheapest(*Shape) (Milli, bool) { return 1, false }
+func (layersKind) tooSmall(survey, int) Shortage { return Shortage{Lack: LackBytes} }
 
-func (layered) inUse(v survey, want int) Shortage { return short(LackDevices, want, v.takers) }
+func (layersKind) inUse(v survey, want int) Shortage {
+	return countShortage(LackDevices, want, v.takers)
+}
 
 // Methods of set.
 
-func (layered) plain() bool         { return false }
-func (layered) single() bool        { return true }
-func (layered) sized() bool         { return false }
-func (layered) open(s *Shape) bool  { return s.Need.Devices == 0 }
-func (layered) matters(*Shape) bool { return true }
+func (layersKind) countSuffices() bool        { return false }
+func (layersKind) hasSingleChoice() bool      { return true }
+func (layersKind) sized() bool                { return false }
+func (layersKind) hasOpenCount(s *Shape) bool { return s.Need.Devices == 0 }
+func (layersKind) choiceMatters(*Shape) bool  { return true }
 
-// lay takes as few devices as hold all layers, or as many as are requested. It prefers
-// devices that hold more layers, and distributes the layers over the devices in
+// claimInOrder takes as few devices as hold all layers, or as many as are requested. It
+// prefers devices that hold more layers, and distributes the layers over the devices in
 // proportion to how many fit on each. Layers that do not fit on devices must be allowed
 // to spill, and the node must have free memory for them.
-func (layered) lay(c choice, order []int) ([]Claim, bool) {
+func (layersKind) claimInOrder(c choice, order []int) ([]Claim, bool) {
 	need, l := &c.s.Need, c.s.Need.Layers
 	room := func(i int) int { return l.Within(c.n.Devices[i].InStep()) }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(room(b), l.Total), min(room(a), l.Total)) })
 	if c.n.sliced {
-		order = apart(c.n.Devices, order)
+		order = onePerMemory(c.n.Devices, order)
 	}
 	if need.Devices > 0 {
 		if len(order) < need.Devices || l.Total < need.Devices {
@@ -111,24 +113,24 @@ func (layered) lay(c choice, order []int) ([]Claim, bool) {
 		}
 		order = order[:need.Devices]
 	}
-	fits, all, pot := make([]int, 0, len(order)), 0, c.pot()
+	fits, all, unified := make([]int, 0, len(order)), 0, c.freeUnified()
 	for _, i := range order {
 		if need.Devices == 0 && all >= l.Total {
 			break
 		}
 		later := Bytes(max(0, need.Devices-len(fits)-1)) // how many more devices must have at least one layer each
-		fit := min(room(i), l.Within(pot-later*(l.Fixed+l.Bytes)))
+		fit := min(room(i), l.Within(unified-later*(l.Fixed+l.Bytes)))
 		if fit == 0 {
 			break // no unified memory is left
 		}
-		pot -= l.Fixed + Bytes(fit)*l.Bytes
+		unified -= l.Fixed + Bytes(fit)*l.Bytes
 		fits, all = append(fits, fit), all+fit
 	}
 	on := min(all, l.Total)
 	if on < l.least() || len(fits) < max(1, need.Devices) {
 		return nil, false
 	}
-	if spill := Bytes(l.Total-on) * l.Bytes; spill > 0 && !c.unified { // for unified memory, affords checks this
+	if spill := Bytes(l.Total-on) * l.Bytes; spill > 0 && !c.unified { // for unified memory, claimsFit checks this
 		m := c.n.Ledger(Memory)
 		if m == nil || m.Free() < c.s.Resources.Of(Memory)+int64(spill) {
 			return nil, false
@@ -136,12 +138,12 @@ func (layered) lay(c choice, order []int) ([]Claim, bool) {
 	}
 	claims := make([]Claim, 0, len(fits))
 	// An exclusive task holds its devices whole, as far as there is unified memory.
-	rest := max(0, c.pot()-Bytes(len(fits))*l.Fixed-Bytes(l.Total)*l.Bytes)
+	rest := max(0, c.freeUnified()-Bytes(len(fits))*l.Fixed-Bytes(l.Total)*l.Bytes)
 	for i, k := range divide(on, fits, all) {
 		d := &c.n.Devices[order[i]]
 		memory := l.Fixed + Bytes(k)*l.Bytes
 		milli := d.Part(memory)
-		if c.s.counted() {
+		if c.s.holdsWhole() {
 			more := min(d.Room()-memory, rest)
 			milli, memory, rest = Whole, memory+more, rest-more
 		}
@@ -185,48 +187,48 @@ func layersOn(claims []Claim) int {
 	return on
 }
 
-func (layered) spill(s *Shape, claims []Claim) Bytes {
+func (layersKind) spill(s *Shape, claims []Claim) Bytes {
 	return Bytes(s.Need.Layers.Total-layersOn(claims)) * s.Need.Layers.Bytes
 }
 
-func (layered) maySpill(s *Shape) Bytes {
+func (layersKind) maySpill(s *Shape) Bytes {
 	l := s.Need.Layers
 	return Bytes(l.Total-l.least()) * l.Bytes
 }
 
-func (layered) fewest(supply, []*Task) (int, bool) { return 1, true }
+func (layersKind) fewest(supply, []*Task) (int, bool) { return 1, true }
 
-// count returns how many devices like d hold all layers, at most as many as the node
-// has, or the number that is requested.
-func (layered) count(v supply, d *Device) int64 {
+// chargedDevices returns how many devices like d hold all layers, at most as many as the
+// node has, or the number that is requested.
+func (layersKind) chargedDevices(v supply, d *Device) int64 {
 	need, l := &v.s.Need, v.s.Need.Layers
 	if need.Devices > 0 {
 		return int64(need.Devices)
 	}
 	each := int64(max(1, l.Within(d.Memory-d.Reserved)))
-	return max(1, min(named(v.n, d), (int64(l.Total)+each-1)/each))
+	return max(1, min(countNamed(v.n, d), (int64(l.Total)+each-1)/each))
 }
 
-func (t layered) each(v supply, d *Device) Milli {
-	if v.s.counted() {
+func (t layersKind) chargePerDevice(v supply, d *Device) Milli {
+	if v.s.holdsWhole() {
 		return Whole
 	}
 	l := v.s.Need.Layers
-	return min(Whole, d.Part(l.Fixed+l.bytesPerDevice(l.Total, t.count(v, d))))
+	return min(Whole, d.Part(l.Fixed+l.bytesPerDevice(l.Total, t.chargedDevices(v, d))))
 }
 
-// least subtracts one thousandth for each further device, because the part of each
+// leastCharge subtracts one thousandth for each further device, because the part of each
 // device is rounded down.
-func (t layered) least(v supply, d *Device) int64 {
-	if v.s.counted() {
-		return t.count(v, d) * int64(Whole)
+func (t layersKind) leastCharge(v supply, d *Device) int64 {
+	if v.s.holdsWhole() {
+		return t.chargedDevices(v, d) * int64(Whole)
 	}
 	l := v.s.Need.Layers
 	part := int64(d.Part(l.Fixed + Bytes(l.least())*l.Bytes))
 	return max(1, part-int64(len(v.n.Devices)-1))
 }
 
-func (layered) load(s *Shape, d *Device, capacity int64) int64 {
+func (layersKind) load(s *Shape, d *Device, capacity int64) int64 {
 	if d.Memory == 0 {
 		return capacity
 	}
@@ -235,32 +237,32 @@ func (layered) load(s *Shape, d *Device, capacity int64) int64 {
 	return min(capacity, int64(d.Part(Bytes(memory))))
 }
 
-func (layered) roomy(supply) bool { return false }
+func (layersKind) fitsEmptied(supply) bool { return false }
 
-// gives returns how many layers the devices can hold together. Of replicas that share
+// offered returns how many layers the devices can hold together. Of replicas that share
 // memory it counts one.
-func (layered) gives(v survey) int64 {
-	v.once = v.n.sliced
+func (layersKind) offered(v survey) int64 {
+	v.onePerMemory = v.n.sliced
 	return v.most(cmp.Or(v.s.Need.Devices, v.kind), layersIn)
 }
 
-func (t layered) short(v supply) Shortage {
+func (t layersKind) shortage(v supply) Shortage {
 	need, l := &v.s.Need, v.s.Need.Layers
 	has := surveyOf(v)
 	want := max(1, need.Devices)
 	if has.kind < want {
-		return short(LackKind, want, has.kind)
+		return countShortage(LackKind, want, has.kind)
 	}
-	if has.once = v.n.sliced; has.once {
-		if cards := len(has.cards(layersIn)); cards < want {
-			return short(LackKind, want, cards)
+	if has.onePerMemory = v.n.sliced; has.onePerMemory {
+		if memories := len(has.valuesPerMemory(layersIn)); memories < want {
+			return countShortage(LackKind, want, memories)
 		}
 	}
 	// Each device must have memory for at least one layer; check this first.
 	if each := int64(l.Fixed + l.Bytes); has.least(want, layersIn) == 0 {
 		return Shortage{Lack: LackBytes, Want: each, Have: min(has.least(want, layerMemory), each-1)}
 	}
-	on := min(t.gives(has), int64(l.Total))
+	on := min(t.offered(has), int64(l.Total))
 	if on >= int64(l.least()) { // the devices hold enough layers, and the node has too little memory for the others
 		return v.lackMemory((int64(l.Total) - on) * int64(l.Bytes))
 	}

@@ -18,7 +18,7 @@ func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 		free := d.Free()
 		if runs {
 			free = d.Memory - d.Reserved - d.Use.Memory
-		} else if s.counted() {
+		} else if s.holdsWhole() {
 			free += d.Use.Beside
 		}
 		if c.Milli > d.FreeMilli() || c.Memory > free || !d.Permits(s.Isolation) {
@@ -28,20 +28,20 @@ func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 			return fmt.Errorf("device %d is on a node that another task holds as a whole", c.Device)
 		}
 	}
-	if !runs && !supplyOf(s, n).leave(claims) {
+	if !runs && !supplyOf(s, n).sharedMemorySuffices(claims) {
 		return fmt.Errorf("the devices share memory, and the claims together are more than it")
 	}
 	return nil
 }
 
-// host returns how much of the node's own memory, in bytes, a task with these claims
+// hostMemory returns how much of the node's own memory, in bytes, a task with these claims
 // takes in addition to what the shape requests. It is 0 for resources other than
 // memory.
-func (n *Node) host(s *Shape, claims []Claim, resource string) int64 {
+func (n *Node) hostMemory(s *Shape, claims []Claim, resource string) int64 {
 	if resource != Memory {
 		return 0
 	}
-	return supplyOf(s, n).host(claims)
+	return supplyOf(s, n).hostMemory(claims)
 }
 
 // booking adds up what tasks hold: in the ledgers of nodes, in the use of queues, and
@@ -58,7 +58,7 @@ func (b *booking) book(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
 		if l := n.Ledger(a.Name); l != nil {
-			l.Used += sign * (a.Value + n.host(t.held, t.Claims, a.Name))
+			l.Used += sign * (a.Value + n.hostMemory(t.held, t.Claims, a.Name))
 		}
 	}
 	for _, a := range t.held.LeftOut {
@@ -80,7 +80,7 @@ func (b *booking) book(t *Task, sign int64) {
 		}
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
-		if n.sliced && !t.held.counted() {
+		if n.sliced && !t.held.holdsWhole() {
 			siblings(n.Devices, d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
 		}
 		if t.held.Need.WholeNode {
@@ -118,7 +118,7 @@ func firstSession(n *Node, device int, t *Task, include bool) string {
 		}
 	}
 	for _, o := range n.Tasks {
-		if o != t && !o.leaves() && !o.held.Isolation.Exclusive() {
+		if o != t && !o.releasesRoom() && !o.held.Isolation.Exclusive() {
 			see(o)
 		}
 	}
@@ -134,7 +134,7 @@ func (b *booking) bookReleasing(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
 		if l := n.Ledger(a.Name); l != nil {
-			l.Releasing += sign * (a.Value + n.host(t.held, t.Claims, a.Name))
+			l.Releasing += sign * (a.Value + n.hostMemory(t.held, t.Claims, a.Name))
 		}
 	}
 	for _, c := range t.Claims {
@@ -150,7 +150,7 @@ func (b *booking) bookReleasing(t *Task, sign int64) {
 // a fact may report another task on the device.
 func (n *Node) Keeps(t *Task) bool {
 	for _, a := range t.held.Resources {
-		if a.Value+n.host(t.held, t.Claims, a.Name) > 0 {
+		if a.Value+n.hostMemory(t.held, t.Claims, a.Name) > 0 {
 			if l := n.Ledger(a.Name); l == nil || l.Free() < 0 {
 				return false
 			}
@@ -161,11 +161,11 @@ func (n *Node) Keeps(t *Task) bool {
 		if u := &d.Use; u.Leases > 1 && (u.Exclusive > 0 || u.Sessions > 0 && u.Sessions != u.Leases) || t.held.Need.WholeNode && u.Nodes > 1 {
 			return false // a task that does not tolerate other tasks was seen on the device
 		}
-		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Room() || !t.held.counted() && d.Free() < 0 {
+		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Room() || !t.held.holdsWhole() && d.Free() < 0 {
 			return false
 		}
 	}
-	return t.held.Isolation.CPU != CPUStrictIsolated || n.Isolated <= n.Advertised.IsolableCores
+	return t.held.Isolation.CPU != CPUStrictIsolated || n.Isolated <= n.SupportedIsolation.IsolableCores
 }
 
 // isVacated reports whether the room that the claims name is free of releasing tasks.
@@ -186,13 +186,13 @@ func (n *Node) isVacated(t *Task, claims []Claim) bool {
 		if l == nil || l.Releasing == 0 {
 			continue
 		}
-		held := a.Value + n.host(shape, claims, a.Name)
+		held := a.Value + n.hostMemory(shape, claims, a.Name)
 		if held == 0 {
 			continue // the task takes nothing of this resource, so it may be overcommitted
 		}
 		for _, o := range n.Tasks {
 			if onNode(o) {
-				held += o.held.Resources.Of(a.Name) + n.host(o.held, o.Claims, a.Name)
+				held += o.held.Resources.Of(a.Name) + n.hostMemory(o.held, o.Claims, a.Name)
 			}
 		}
 		if held > l.Capacity-l.Foreign {
@@ -206,7 +206,7 @@ func (n *Node) isVacated(t *Task, claims []Claim) bool {
 				cores += o.held.Cores()
 			}
 		}
-		if cores > n.Advertised.IsolableCores {
+		if cores > n.SupportedIsolation.IsolableCores {
 			return false
 		}
 	}
@@ -216,15 +216,15 @@ func (n *Node) isVacated(t *Task, claims []Claim) bool {
 			continue
 		}
 		milli, memory := c.Milli, c.Memory
-		if !shape.counted() {
-			memory += claimed(n.Devices, d, claims)
+		if !shape.holdsWhole() {
+			memory += claimedThroughOthers(n.Devices, d, claims)
 		}
 		for _, o := range n.Tasks {
 			if !onNode(o) {
 				continue
 			}
-			if !shape.counted() && !o.held.counted() {
-				memory += claimed(n.Devices, d, o.Claims)
+			if !shape.holdsWhole() && !o.held.holdsWhole() {
+				memory += claimedThroughOthers(n.Devices, d, o.Claims)
 			}
 			for _, oc := range o.Claims {
 				if oc.Device != c.Device {
@@ -256,18 +256,18 @@ func (b *booking) rebookAll(sign int64) {
 // count adds (by +1) or subtracts (-1) a task that is on a node, or the shadow of one
 // that moves, in the counts of its job and of its class.
 func (b *booking) count(t *Task, by int) {
-	if t.shadows != nil {
-		t.Job.expected += by
+	if t.shadowOf != nil {
+		t.Job.landings += by
 	} else {
-		t.Job.attached += by
+		t.Job.tasksOnNodes += by
 	}
 	if t.Job.Preemptible {
 		b.classes.preemptible += by
 	}
 }
 
-// enter calls rebook, and adds the task to its class (sign +1) or removes it (-1).
-func (b *booking) enter(t *Task, sign int) {
+// bookAndList calls rebook, and adds the task to its class (sign +1) or removes it (-1).
+func (b *booking) bookAndList(t *Task, sign int) {
 	b.rebook(t, int64(sign))
 	b.classes.list(t, sign)
 }
@@ -275,7 +275,7 @@ func (b *booking) enter(t *Task, sign int) {
 // rebook adds (sign +1) or subtracts (-1) what the task holds: as releasing if it
 // is leaving its node, as used otherwise.
 func (b *booking) rebook(t *Task, sign int64) {
-	if t.leaves() {
+	if t.releasesRoom() {
 		b.bookReleasing(t, sign)
 	} else {
 		b.book(t, sign)

@@ -14,7 +14,7 @@ import "slices"
 // landing of its task.
 func (j *Job) Shadow(leaving []*Task) *Job {
 	k := *j
-	k.attached, k.expected = 0, 0
+	k.tasksOnNodes, k.landings = 0, 0
 	alt := j.Alternatives[max(j.Chosen, 0)] // tasks that move keep their alternative
 	alt.Tasks = nil
 	moves := make(map[*Task]bool, len(leaving))
@@ -26,7 +26,7 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 			alt.Tasks = append(alt.Tasks, t.shadow(&k))
 		} else if t.Placed() {
 			alt.Tasks = append(alt.Tasks, t)
-			k.attached++
+			k.tasksOnNodes++
 		}
 	}
 	alt.Min = len(alt.Tasks) // room is needed for all of them
@@ -36,7 +36,7 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 			alt.Subgroups[i].Min, alt.Subgroups[i].MinSubgroups = 0, 0
 		}
 	}
-	if k.Alternatives, k.Chosen = []Alternative{alt}, 0; k.attached == 0 {
+	if k.Alternatives, k.Chosen = []Alternative{alt}, 0; k.tasksOnNodes == 0 {
 		k.Chosen = -1
 	}
 	return &k
@@ -44,11 +44,11 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 
 // shadow returns a pending shadow of the task, as a task of the job j.
 func (t *Task) shadow(j *Job) *Task {
-	return &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: j, Shape: t.Shape, Subgroup: t.Subgroup, shadows: t}
+	return &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: j, Shape: t.Shape, Subgroup: t.Subgroup, shadowOf: t}
 }
 
-// Shadows returns the task that moves if t is its shadow, and nil otherwise.
-func (t *Task) Shadows() *Task { return t.shadows }
+// ShadowOf returns the task that moves if t is its shadow, and nil otherwise.
+func (t *Task) ShadowOf() *Task { return t.shadowOf }
 
 // Landing returns the shadow for which room is reserved on the node that the task moves
 // to, or nil if the task does not move.
@@ -63,46 +63,46 @@ func (t *Task) At() *Node {
 	return t.Node
 }
 
-// landShadow makes the placed shadow the landing of its task, and records how to undo
+// addLanding makes the placed shadow the landing of its task, and records how to undo
 // that.
-func (p *standings) landShadow(shadow *Task) {
+func (p *standings) addLanding(shadow *Task) {
 	job := shadow.Job
-	p.land(shadow, shadow.shadows.Job, +1)
-	p.journal.note(rare{landing: shadow, job: job})
+	p.changeLanding(shadow, shadow.shadowOf.Job, +1)
+	p.journal.recordOther(otherChange{landing: shadow, job: job})
 }
 
-// land makes the shadow a task of the job, and makes it the landing of its task (by +1)
-// or ends that (-1).
-func (p *standings) land(shadow *Task, job *Job, by int) {
-	t := shadow.shadows
+// changeLanding makes the shadow a task of the job, and makes it the landing of its task
+// (by +1) or ends that (-1).
+func (p *standings) changeLanding(shadow *Task, job *Job, by int) {
+	t := shadow.shadowOf
 	shadow.Job = job
-	t.Job.expected += by
+	t.Job.landings += by
 	if t.landing = nil; by > 0 {
 		t.landing = shadow
 	}
 	p.roster.listMoving(t)
-	p.workload.settle(t.Job)
+	p.workload.update(t.Job)
 }
 
-// link sets the landing of the task, which may be nil, and records how to undo that.
-func (p *standings) link(t, landing *Task) {
+// linkLanding sets the landing of the task, which may be nil, and records how to undo that.
+func (p *standings) linkLanding(t, landing *Task) {
 	if was := t.landing; p.journal.recording() {
-		p.journal.cold(func() { p.setLanding(t, was) })
+		p.journal.recordUndo(func() { p.setLanding(t, was) })
 	}
 	p.setLanding(t, landing)
 }
 
-// setLanding is link without the journal.
+// setLanding is linkLanding without the journal.
 func (p *standings) setLanding(t, landing *Task) {
 	t.landing = landing
 	p.roster.listMoving(t)
 }
 
-// arrive nominates the task, which has stopped on its old node, for the room that was
+// takeLanding nominates the task, which has stopped on its old node, for the room that was
 // reserved for its landing.
-func (p *standings) arrive(t, shadow *Task) {
+func (p *standings) takeLanding(t, shadow *Task) {
 	to := shadow.standing()
 	p.clear(shadow)
 	to.attempt = t.Attempt
-	p.stand(t, to)
+	p.set(t, to)
 }

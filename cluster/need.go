@@ -24,8 +24,8 @@ type Need struct {
 	Layers      *Layers    `json:"layers,omitempty"`      // divisible work; nil: the work is not divisible
 }
 
-// spell writes every field of the need, as a part of the key of its shape.
-func (n *Need) spell(w *keyWriter) {
+// encode writes every field of the need, as a part of the key of its shape.
+func (n *Need) encode(w *keyWriter) {
 	w.num(int64(n.Devices))
 	w.num(int64(n.Memory))
 	w.num(int64(n.Share))

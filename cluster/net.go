@@ -36,7 +36,7 @@ type netChanges struct {
 	jobs   []*Job
 	status []jobStatus // of the jobs, before their first change
 	sets   []*replicas
-	groups []*Key // of the sets, before their first change
+	groups []*GroupKey // of the sets, before their first change
 
 	// The decisions, in the order of net. evictedAgain has pairs of an Assign and an Evict
 	// of tasks that were both assigned and evicted.
@@ -46,7 +46,7 @@ type netChanges struct {
 // add takes the state before the change from the record, if the record is the first of
 // its task, job or set.
 func (n *netChanges) add(r *record) {
-	switch o := r.rare; {
+	switch o := r.other; {
 	case o == nil:
 		if n.isNew(r.task, len(n.tasks), func() bool { return slices.Contains(n.tasks, r.task) }) {
 			n.tasks, n.was = append(n.tasks, r.task), append(n.was, r.was)
@@ -88,12 +88,12 @@ func (n *netChanges) isNew(thing any, listed int, find func() bool) bool {
 
 // task adds the decisions about the task, which had the standing was.
 func (n *netChanges) task(t *Task, was *standing) {
-	if t.shadows != nil {
+	if t.shadowOf != nil {
 		n.landing(t, was)
 		return
 	}
 	ref := t.Ref()
-	kept := t.Node == was.node && slices.Equal(t.Claims, was.claims) && t.held == was.held && (t.Status != Nominated || t.Promised == was.promised)
+	kept := t.Node == was.node && slices.Equal(t.Claims, was.claims) && t.held == was.held && (t.Status != Nominated || t.ReservedAt == was.reservedAt)
 	if was.status == Nominated && (t.Status == Pending || !kept) {
 		n.frees = append(n.frees, Withdraw{Task: ref})
 	}
@@ -101,7 +101,7 @@ func (n *netChanges) task(t *Task, was *standing) {
 	case t.Status == Assumed && was.status != Assumed:
 		n.takes = append(n.takes, Assign{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.Started, t.Attempt})
 	case t.Status == Nominated && (was.status != Nominated || !kept):
-		n.takes = append(n.takes, Nominate{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.Promised})
+		n.takes = append(n.takes, Nominate{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.ReservedAt})
 	case t.Status == Releasing && was.status != Releasing:
 		evict := Evict{ref, t.UID, t.eviction.forJob, t.eviction.at, t.Attempt}
 		if was.status != Bound && was.status != Assumed { // it was assigned and then evicted
@@ -117,13 +117,13 @@ func (n *netChanges) task(t *Task, was *standing) {
 
 // landing adds the decisions about the shadow of a task that moves or moved.
 func (n *netChanges) landing(shadow *Task, was *standing) {
-	t := shadow.shadows
+	t := shadow.shadowOf
 	landed := t.landing == shadow
 	if was.node != nil && !landed {
 		n.frees = append(n.frees, Withdraw{t.Ref(), true})
 	}
 	if was.node == nil && landed {
-		n.moves = append(n.moves, Move{t.Ref(), shadow.Node.Name, shadow.Node.holdings(shadow.Claims), shadow.Promised})
+		n.moves = append(n.moves, Move{t.Ref(), shadow.Node.Name, shadow.Node.holdings(shadow.Claims), shadow.ReservedAt})
 	}
 }
 
@@ -141,8 +141,8 @@ func (n *netChanges) job(j *Job, was *jobStatus) {
 	if len(victims) > 0 {
 		n.rest = append(n.rest, Displace{j.ID, victims})
 	}
-	if j.Torn != was.torn {
-		n.rest = append(n.rest, Tear{j.ID, j.Torn})
+	if j.BelowMinimumSince != was.belowMinimumSince {
+		n.rest = append(n.rest, Tear{j.ID, j.BelowMinimumSince})
 	}
 	var before, now Parked
 	if was.parked != nil {

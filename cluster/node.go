@@ -33,9 +33,9 @@ type Node struct {
 	Resources []Ledger `json:"resources,omitempty"`
 	Devices   []Device `json:"devices,omitempty"` // by index, lost devices included
 	// DeviceResource is the resource name under which tasks request devices by count.
-	DeviceResource string     `json:"deviceResource,omitempty"`
-	Sharing        Sharing    `json:"sharing,omitzero"`    // how physical devices are divided into replicas
-	Advertised     Advertised `json:"advertised,omitzero"` // the classes of isolation that the node supports
+	DeviceResource     string             `json:"deviceResource,omitempty"`
+	Sharing            Sharing            `json:"sharing,omitzero"`    // how physical devices are divided into replicas
+	SupportedIsolation SupportedIsolation `json:"advertised,omitzero"` // the classes of isolation that the node supports
 	// Artifacts are the files on the node, by name, and whether they are ready for use.
 	Artifacts map[string]ArtifactState `json:"artifacts,omitempty"`
 	// Defect is not nil if the device labels of the node are missing or inconsistent.
@@ -54,17 +54,17 @@ type Node struct {
 	// Sums over the devices that are listed under DeviceResource and are not lost, in
 	// thousandths of a device.
 	deviceCapacity, deviceUsed int64
-	leavable                   int64 // thousandths of devices that running preemptible tasks hold
+	preemptibleMilli           int64 // thousandths of devices that running preemptible tasks hold
 
-	absent       bool   // the node was removed or never reported, and tasks are on it
-	countedTasks int    // number of tasks on it with unknown devices, which recount chooses
-	unreported   bool   // tasks were seen on the node, but the node itself was never reported
-	revision     uint64 // of the last NodePut, as its source numbers them
-	slot         int
-	group        *Group
-	version      uint64
-	spec         uint64 // the version at which the node changed last, other than in its ledgers
-	freed        uint64 // the version at which room was freed last
+	absent             bool   // the node was removed or never reported, and tasks are on it
+	unknownDeviceTasks int    // number of tasks on it with unknown devices, which recount chooses
+	unreported         bool   // tasks were seen on the node, but the node itself was never reported
+	revision           uint64 // of the last NodePut, as its source numbers them
+	slot               int
+	group              *Group
+	version            uint64
+	spec               uint64 // the version at which the node changed last, other than in its ledgers
+	freed              uint64 // the version at which room was freed last
 }
 
 // Ledger accounts for one resource of a node: in thousandths of a core for cpu, in
@@ -205,7 +205,7 @@ func (n *Node) Most(s *Shape) int {
 		}
 	}
 	if s.Isolation.CPU == CPUStrictIsolated {
-		most = min(most, n.Advertised.IsolableCores/s.Cores())
+		most = min(most, n.SupportedIsolation.IsolableCores/s.Cores())
 	}
 	if s.Need.None() {
 		return int(most)
@@ -213,10 +213,10 @@ func (n *Node) Most(s *Shape) int {
 	parts := int64(0) // how many times the idle devices offer what a task takes of one device
 	for i := range n.Devices {
 		if d := &n.Devices[i]; s.Usable(d) {
-			parts += s.part().times(s, Whole, d.Memory)
+			parts += s.part().partsWithin(s, Whole, d.Memory)
 		}
 	}
-	return int(min(most, s.set().tasks(s, parts)))
+	return int(min(most, s.set().maxTasks(s, parts)))
 }
 
 // Room returns an upper bound for how many more tasks of the shape fit on the node as
@@ -233,7 +233,7 @@ func (n *Node) Room(s *Shape) int {
 		}
 	}
 	if s.Isolation.CPU == CPUStrictIsolated {
-		room = min(room, max(0, n.Advertised.IsolableCores-n.Isolated)/s.Cores())
+		room = min(room, max(0, n.SupportedIsolation.IsolableCores-n.Isolated)/s.Cores())
 	}
 	switch {
 	case room == 0 || !n.Feasible(s):
@@ -244,10 +244,10 @@ func (n *Node) Room(s *Shape) int {
 	parts := int64(0) // how many times the devices still offer what a task takes of one device
 	for i := range n.Devices {
 		if d := &n.Devices[i]; s.Takes(d) {
-			parts += s.part().times(s, d.FreeMilli(), d.Free())
+			parts += s.part().partsWithin(s, d.FreeMilli(), d.Free())
 		}
 	}
-	return int(min(room, s.set().tasks(s, parts)))
+	return int(min(room, s.set().maxTasks(s, parts)))
 }
 
 // Lacks is a cheap test that no task of the shape fits on the node as it is. It looks

@@ -40,7 +40,7 @@ func stale(revision, known uint64) bool { return revision != 0 && revision <= kn
 // device without a UUID one. It fails if two devices have the same UUID.
 func (n *Node) prepare() error {
 	n.Isolated, n.Tasks, n.group, n.absent = 0, nil, nil, false
-	n.Advertised.CPU, n.Advertised.GPU = trim(n.Advertised.CPU), trim(n.Advertised.GPU)
+	n.SupportedIsolation.CPU, n.SupportedIsolation.GPU = nilIfEmpty(n.SupportedIsolation.CPU), nilIfEmpty(n.SupportedIsolation.GPU)
 	for i := range n.Resources {
 		n.Resources[i] = Ledger{Name: n.Resources[i].Name, Capacity: n.Resources[i].Capacity}
 	}
@@ -59,9 +59,9 @@ func (n *Node) prepare() error {
 	return nil
 }
 
-// trim returns nil for an empty list. JSON omits both, so a decoded list is nil where
+// nilIfEmpty returns nil for an empty list. JSON omits both, so a decoded list is nil where
 // the original was empty; comparisons must not see a difference.
-func trim[T any](list []T) []T {
+func nilIfEmpty[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
 	}
@@ -73,8 +73,8 @@ func (n *Node) sameSpec(spec *Node) bool {
 	return n.Cell == spec.Cell && n.Unschedulable == spec.Unschedulable && n.Unified == spec.Unified &&
 		n.Sharing == spec.Sharing && (spec.DeviceResource == "" && n.DeviceResource == DefaultDeviceResource || n.DeviceResource == spec.DeviceResource) &&
 		maps.Equal(n.Labels, spec.Labels) && slices.Equal(n.Taints, spec.Taints) &&
-		n.Advertised.Share == spec.Advertised.Share && n.Advertised.IsolableCores == spec.Advertised.IsolableCores &&
-		slices.Equal(n.Advertised.CPU, spec.Advertised.CPU) && slices.Equal(n.Advertised.GPU, spec.Advertised.GPU) &&
+		n.SupportedIsolation.Share == spec.SupportedIsolation.Share && n.SupportedIsolation.IsolableCores == spec.SupportedIsolation.IsolableCores &&
+		slices.Equal(n.SupportedIsolation.CPU, spec.SupportedIsolation.CPU) && slices.Equal(n.SupportedIsolation.GPU, spec.SupportedIsolation.GPU) &&
 		(n.Defect == nil) == (spec.Defect == nil) && (n.Defect == nil || *n.Defect == *spec.Defect) &&
 		sameCapacities(n.Resources, spec.Resources) && sameDevices(n.Devices, spec.Devices, n.DeviceResource)
 }
@@ -188,7 +188,7 @@ func (v *inventory) replaceSpec(n, to *Node, claims [][]Claim, absent bool) {
 	before, was, wasAbsent := n.clone(), taskClaims(n), n.absent
 	v.rewrite(n, to, claims, absent)
 	if v.journal.recording() {
-		v.journal.cold(func() { v.rewrite(n, before, was, wasAbsent) })
+		v.journal.recordUndo(func() { v.rewrite(n, before, was, wasAbsent) })
 	}
 }
 
@@ -196,13 +196,13 @@ func (v *inventory) replaceSpec(n, to *Node, claims [][]Claim, absent bool) {
 // classes first, and books them again on the changed node.
 func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 	for _, t := range n.Tasks {
-		v.booking.enter(t, -1) // before the node changes: the class depends on whether the node is absent
+		v.booking.bookAndList(t, -1) // before the node changes: the class depends on whether the node is absent
 	}
 	if !n.absent {
 		if absent {
 			v.fleet.delete(n)
 		} else {
-			v.fleet.leave(n)
+			v.fleet.leaveGroup(n)
 		}
 	}
 	was := n.absent
@@ -220,7 +220,7 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 	case was:
 		v.fleet.insert(n)
 	default:
-		if g := v.fleet.join(n); g != nil {
+		if g := v.fleet.joinGroup(n); g != nil {
 			g.Nodes = insert(g.Nodes, n, byName)
 		}
 	}
@@ -228,7 +228,7 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 	n.spec = n.version
 	for i, t := range n.Tasks {
 		t.Claims = claims[i]
-		v.booking.enter(t, +1)
+		v.booking.bookAndList(t, +1)
 	}
 	v.fleet.listAbsent(n)
 }
@@ -238,7 +238,7 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 func (n *Node) replaceSpec(o *Node) {
 	was := *n
 	*n = *o
-	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.countedTasks, n.leavable = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.countedTasks, was.leavable
+	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.unknownDeviceTasks, n.preemptibleMilli = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.unknownDeviceTasks, was.preemptibleMilli
 	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may still refer to o
 }
 

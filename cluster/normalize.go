@@ -36,7 +36,7 @@ func (n *Node) normalize() {
 			n.filled++
 		}
 	}
-	n.uniform, n.sample = allAlike(n.Devices), nil // fleet.join sets the sample
+	n.uniform, n.sample = allAlike(n.Devices), nil // fleet.joinGroup sets the sample
 	updateNodeForeign(n)
 }
 

@@ -27,7 +27,7 @@ func (f *fleet) applyReading(n *Node, free []Bytes) {
 		n.freed = n.version
 	}
 	if f.journal.recording() {
-		f.journal.cold(func() {
+		f.journal.recordUndo(func() {
 			f.setForeign(n, was)
 			n.freed = freed
 		})
@@ -63,9 +63,9 @@ func foreignMemory(n *Node, free []Bytes) []Bytes {
 // State: without what is reserved for the system and what tasks on the node hold.
 func unclaimedMemory(n *Node) []Bytes {
 	out := make([]Bytes, len(n.Devices))
-	pot := MaxDeviceMemory
+	unified := MaxDeviceMemory
 	if l := n.Ledger(Memory); n.Unified && l != nil {
-		pot = Bytes(l.Capacity)
+		unified = Bytes(l.Capacity)
 	}
 	for i := range out {
 		out[i] = n.Devices[i].Memory - n.Devices[i].Reserved
@@ -79,11 +79,11 @@ func unclaimedMemory(n *Node) []Bytes {
 			siblings(n.Devices, &n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading of a replica is about the shared memory
 		}
 		if n.Unified {
-			pot -= Bytes(t.held.Resources.Of(Memory) + supplyOf(t.held, n).host(t.Claims))
+			unified -= Bytes(t.held.Resources.Of(Memory) + supplyOf(t.held, n).hostMemory(t.Claims))
 		}
 	}
 	for i := range out {
-		out[i] = min(out[i], pot)
+		out[i] = min(out[i], unified)
 	}
 	return out
 }

@@ -17,13 +17,13 @@ func (f *fleet) addAll(nodes []*Node) {
 	slices.SortFunc(added, byName)
 	for _, n := range nodes {
 		n.normalize()
-		f.seat(n)
+		f.takeSlot(n)
 	}
 	f.sorted = mergeByName(f.sorted, added)
 	f.rerank()
 	joined := map[*Group][]*Node{}
 	for _, n := range added {
-		if g := f.join(n); g != nil {
+		if g := f.joinGroup(n); g != nil {
 			joined[g] = append(joined[g], n)
 		}
 	}
@@ -31,9 +31,9 @@ func (f *fleet) addAll(nodes []*Node) {
 		g.Nodes = mergeByName(g.Nodes, list)
 	}
 	for _, n := range nodes {
-		f.arise(n)
+		f.setFirstVersion(n)
 		if f.journal.recording() {
-			f.journal.cold(func() { f.delete(n) })
+			f.journal.recordUndo(func() { f.delete(n) })
 		}
 	}
 }
@@ -51,8 +51,8 @@ func mergeByName(a, b []*Node) []*Node {
 	return append(append(out, a...), b...)
 }
 
-// order inserts the node into the list that is sorted by name and gives it a rank.
-func (f *fleet) order(n *Node) {
+// insertSorted inserts the node into the list that is sorted by name and gives it a rank.
+func (f *fleet) insertSorted(n *Node) {
 	i, _ := slices.BinarySearchFunc(f.sorted, n, byName)
 	f.sorted = slices.Insert(f.sorted, i, n)
 	rank, ok := f.rankBetween(i)

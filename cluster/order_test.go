@@ -142,9 +142,9 @@ func TestManyNodesAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeserved changes the terms of queues. Deserved must follow the terms of all queues
+// TestQuotas changes the terms of queues. Quotas must follow the terms of all queues
 // below.
-func TestDeserved(t *testing.T) {
+func TestQuotas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
 		names := []string{"a", "b", "c", "d", "e", "f"}
@@ -160,7 +160,7 @@ func TestDeserved(t *testing.T) {
 			}
 			_ = s.SetQueue(q) // it fails for a queue that is its own parent
 			for _, q := range s.Queues() {
-				if diff := gocmp.Diff(deserved(s, q), s.View().Deserved(q)); diff != "" {
+				if diff := gocmp.Diff(quotas(s, q), s.View().Quotas(q)); diff != "" {
 					t.Fatalf("%s: %s", q.Name, diff)
 				}
 			}
@@ -168,8 +168,8 @@ func TestDeserved(t *testing.T) {
 	})
 }
 
-// deserved computes View.Deserved in a plain way.
-func deserved(s *cluster.State, q *cluster.Queue) cluster.Resources {
+// quotas computes View.Quotas in a plain way.
+func quotas(s *cluster.State, q *cluster.Queue) cluster.Resources {
 	var out cluster.Resources
 	for _, name := range []string{"cpu", "memory"} {
 		sum, known := int64(0), false
@@ -177,7 +177,7 @@ func deserved(s *cluster.State, q *cluster.Queue) cluster.Resources {
 			if s.View().Parent(c) != q {
 				continue
 			}
-			for _, a := range deserved(s, c) {
+			for _, a := range quotas(s, c) {
 				if a.Name == name {
 					known = true
 					if total, ok := cluster.AddOverflow(sum, a.Value); ok {

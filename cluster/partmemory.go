@@ -5,7 +5,7 @@ package cluster
 // nor time can be promised twice.
 type memoryPart struct{ partial }
 
-func (memoryPart) asked(s *Shape) bool { return s.Need.Memory > 0 }
+func (memoryPart) applies(s *Shape) bool { return s.Need.Memory > 0 }
 
 func (memoryPart) suits(s *Shape, d *Device) bool { return s.Need.Memory <= d.Memory-d.Reserved }
 
@@ -17,15 +17,17 @@ func (memoryPart) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
 	return d.Part(s.Need.Memory), s.Need.Memory
 }
 
-func (memoryPart) spare(*Shape) Milli { return Whole - 1 }
+func (memoryPart) mostHeldByOthers(*Shape) Milli { return Whole - 1 }
 
-func (memoryPart) times(s *Shape, _ Milli, memory Bytes) int64 { return int64(memory / s.Need.Memory) }
+func (memoryPart) partsWithin(s *Shape, _ Milli, memory Bytes) int64 {
+	return int64(memory / s.Need.Memory)
+}
 
 func (memoryPart) memory(s *Shape, _ *Device) (least, most Bytes) {
 	return s.Need.Memory, s.Need.Memory
 }
 
-func (memoryPart) fill(s *Shape, d *Device) (part, free int64) {
+func (memoryPart) freeFraction(s *Shape, d *Device) (part, free int64) {
 	return int64(s.Need.Memory), int64(d.Free())
 }
 

@@ -4,7 +4,7 @@ package cluster
 // share of its time and of its memory.
 type sharePart struct{ partial }
 
-func (sharePart) asked(s *Shape) bool { return s.Need.Share > 0 }
+func (sharePart) applies(s *Shape) bool { return s.Need.Share > 0 }
 
 func (sharePart) suits(s *Shape, d *Device) bool {
 	return d.Reserved == 0 || d.Of(s.Need.Share) <= d.Memory-d.Reserved
@@ -18,16 +18,18 @@ func (sharePart) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
 	return s.Need.Share, d.Of(s.Need.Share)
 }
 
-func (sharePart) spare(s *Shape) Milli { return Whole - s.Need.Share }
+func (sharePart) mostHeldByOthers(s *Shape) Milli { return Whole - s.Need.Share }
 
-func (sharePart) times(s *Shape, milli Milli, _ Bytes) int64 { return int64(milli / s.Need.Share) }
+func (sharePart) partsWithin(s *Shape, milli Milli, _ Bytes) int64 {
+	return int64(milli / s.Need.Share)
+}
 
 func (sharePart) memory(s *Shape, d *Device) (least, most Bytes) {
 	of := d.Of(s.Need.Share)
 	return of, of
 }
 
-func (sharePart) fill(s *Shape, d *Device) (part, free int64) {
+func (sharePart) freeFraction(s *Shape, d *Device) (part, free int64) {
 	if d.Memory <= 0 { // the memory of the device is not known
 		return int64(s.Need.Share), int64(d.FreeMilli())
 	}
@@ -75,9 +77,11 @@ func freeShare(s *Shape, d *Device) int64 {
 // held whole, but shortages are reported as a missing share, as the request is written.
 type fullSharePart struct{ wholePart }
 
-func (fullSharePart) asked(s *Shape) bool { return s.Need.Share >= Whole && s.Need.Memory == 0 }
-func (fullSharePart) empties() bool       { return false }
-func (fullSharePart) matters(*Shape) bool { return true }
+func (fullSharePart) applies(s *Shape) bool     { return s.Need.Share >= Whole && s.Need.Memory == 0 }
+func (fullSharePart) needsEmpty() bool          { return false }
+func (fullSharePart) choiceMatters(*Shape) bool { return true }
 
-func (fullSharePart) fill(s *Shape, d *Device) (part, free int64) { return sharePart{}.fill(s, d) }
-func (fullSharePart) inUse(v survey, want int) Shortage           { return sharePart{}.inUse(v, want) }
+func (fullSharePart) freeFraction(s *Shape, d *Device) (part, free int64) {
+	return sharePart{}.freeFraction(s, d)
+}
+func (fullSharePart) inUse(v survey, want int) Shortage { return sharePart{}.inUse(v, want) }

@@ -18,27 +18,27 @@ type currentUse struct {
 	used  Resources
 }
 
-// pass sets the clock to the time at which a session opens, and records the use of the
+// advance sets the clock to the time at which a session opens, and records the use of the
 // queues that changed since the last call.
-func (tr *tree) pass(now int64) {
-	was, passed := tr.now, tr.passedVersion
+func (tr *tree) advance(now int64) {
+	was, passed := tr.now, tr.advancedVersion
 	from := was
 	if was == 0 {
 		from = now // of the time before the first session, only the reported use is known
 	}
 	var changed []*Queue
 	var before []Queue
-	tr.slots.since(tr.passedVersion, func(slot int) {
+	tr.slots.since(tr.advancedVersion, func(slot int) {
 		if q := tr.slots.at[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.current.used) {
 			changed, before = append(changed, q), append(before, Queue{Past: q.Past, current: q.current})
 			q.closeInterval(from)
 		}
 	})
-	tr.passedVersion = tr.slots.version
+	tr.advancedVersion = tr.slots.version
 	tr.now = now
 	if tr.journal.recording() {
-		tr.journal.cold(func() {
-			tr.now, tr.passedVersion = was, min(passed, tr.passedVersion)
+		tr.journal.recordUndo(func() {
+			tr.now, tr.advancedVersion = was, min(passed, tr.advancedVersion)
 			for i, q := range changed {
 				q.Past, q.current = before[i].Past, before[i].current
 			}

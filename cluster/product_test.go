@@ -18,7 +18,7 @@ const (
 func deviceUse(s *cluster.State) map[string]cluster.Resources {
 	out := map[string]cluster.Resources{}
 	for _, q := range s.Queues() {
-		for what, list := range map[string]cluster.Resources{"": q.Used, " firm": q.Firm} {
+		for what, list := range map[string]cluster.Resources{"": q.Used, " firm": q.UsedByFirm} {
 			for _, a := range list {
 				if a.Name != cluster.CPU && a.Name != cluster.Memory {
 					out[q.Name+what] = append(out[q.Name+what], a)

@@ -23,7 +23,7 @@ type Queue struct {
 	// OverQuotaWeight is the weight for single resources. Here a weight of 0 means 0.
 	OverQuotaWeight Resources `json:"overQuotaWeight,omitempty"`
 	// Quota is what the queue is entitled to before any queue gets more than its own
-	// quota. For a resource that it does not name, see View.Deserved. The value
+	// quota. For a resource that it does not name, see View.Quotas. The value
 	// Unlimited entitles the queue to all that the cluster has.
 	Quota Resources `json:"quota,omitempty"`
 	// Limits is the most that the tasks of the queue may hold together. A resource that
@@ -44,15 +44,15 @@ type Queue struct {
 	// slices for which the queue has no terms also count as their fraction of
 	// nvidia.com/gpu.
 	Used Resources `json:"-"`
-	// Firm is the part of Used that jobs hold that are not preemptible.
-	Firm Resources `json:"-"`
+	// UsedByFirm is the part of Used that jobs hold that are not preemptible.
+	UsedByFirm Resources `json:"-"`
 
 	current  currentUse // use since the last interval of Past
 	slot     int
 	revision uint64    // of the last QueuePut, as its source numbers them
 	loose    bool      // see Loose
 	children []string  // names of the queues directly below it, sorted
-	deserved Resources // see View.Deserved
+	quotas   Resources // see View.Quotas
 }
 
 // Usage is what a queue held on average between two times, which are in nanoseconds.
@@ -100,7 +100,7 @@ func (q *Queue) WeightOf(resource string) int64 {
 func (q *Queue) charge(t *Task, name string, v int64) {
 	q.Used = q.Used.plus(name, v)
 	if !t.Job.Preemptible {
-		q.Firm = q.Firm.plus(name, v)
+		q.UsedByFirm = q.UsedByFirm.plus(name, v)
 	}
 }
 

@@ -114,7 +114,7 @@ func TestJobsWaitForTheirQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, id := range tc.waits {
-				if s.View().Waits(s.Job(id)) {
+				if s.View().IsPending(s.Job(id)) {
 					t.Errorf("%s is pending", id)
 				}
 			}
@@ -124,7 +124,7 @@ func TestJobsWaitForTheirQueue(t *testing.T) {
 			if d := cmp.Diff(before, cores(s)); d != "" || s.Digest() != digest {
 				t.Errorf("State is not as before (-want +got):\n%s", d)
 			}
-			if !s.View().Waits(s.Job("job/more")) {
+			if !s.View().IsPending(s.Job("job/more")) {
 				t.Error("the job is not pending again")
 			}
 		})

@@ -24,7 +24,7 @@ func (c QueuePut) apply(s *State) error {
 	}
 	q := c.Queue
 	q.OverQuotaWeight, q.Quota, q.Limits, q.Past = slices.Clone(q.OverQuotaWeight), slices.Clone(q.Quota), slices.Clone(q.Limits), slices.Clone(q.Past)
-	q.Used, q.Firm, q.children, q.deserved, q.loose, q.current, q.revision = nil, nil, nil, nil, false, currentUse{since: s.tree.now}, c.Revision
+	q.Used, q.UsedByFirm, q.children, q.quotas, q.loose, q.current, q.revision = nil, nil, nil, nil, false, currentUse{since: s.tree.now}, c.Revision
 	q.Tier = cmp.Or(q.Tier, TierStandard)
 	switch {
 	case q.Weightless:
@@ -38,7 +38,7 @@ func (c QueuePut) apply(s *State) error {
 			return nil
 		}
 	}
-	s.accounts.swap(old, &q)
+	s.accounts.replaceQueue(old, &q)
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (c QueueGone) apply(s *State) error {
 		return QueuePut{Queue: Queue{Name: DefaultQueue}}.apply(s)
 	}
 	if old := s.tree.byName[c.Name]; old != nil {
-		s.accounts.swap(old, nil)
+		s.accounts.replaceQueue(old, nil)
 	}
 	return nil
 }

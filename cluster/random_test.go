@@ -119,8 +119,8 @@ func (w *world) shape() *cluster.Shape {
 func (w *world) nodePut() cluster.Change {
 	n := cluster.Node{
 		Name: w.node(), Cell: of(w, "", "west"), Labels: map[string]string{"rack": of(w, "r1", "r2")}, Unschedulable: w.chance(10), Phase: of(w, "", cluster.PhaseReady, "NOT_READY"), Unified: w.chance(10),
-		Resources:  []cluster.Ledger{{Name: cluster.Memory, Capacity: int64(8+8*w.roll(4)) << 30}, {Name: cluster.CPU, Capacity: int64(2+2*w.roll(4)) * 1000}},
-		Advertised: cluster.Advertised{GPU: []cluster.GPUClass{cluster.GPUDeviceExclusive}, CPU: []cluster.CPUClass{cluster.CPUStrictIsolated}, IsolableCores: int64(w.roll(4))},
+		Resources:          []cluster.Ledger{{Name: cluster.Memory, Capacity: int64(8+8*w.roll(4)) << 30}, {Name: cluster.CPU, Capacity: int64(2+2*w.roll(4)) * 1000}},
+		SupportedIsolation: cluster.SupportedIsolation{GPU: []cluster.GPUClass{cluster.GPUDeviceExclusive}, CPU: []cluster.CPUClass{cluster.CPUStrictIsolated}, IsolableCores: int64(w.roll(4))},
 	}
 	if w.chance(20) {
 		n.Taints = []cluster.Taint{{Key: "gpu", Value: "only", Effect: cluster.Effects[0]}}
@@ -180,7 +180,7 @@ func (w *world) jobPut() cluster.Change {
 	if id == "job/m1" || id == "job/m2" {
 		j.Set = cluster.Set{Name: of(w, "m", "n"), Desired: w.roll(3)}
 		if w.chance(20) {
-			j.Set.Group = &cluster.Key{Product: "L4", Count: 1}
+			j.Set.Group = &cluster.GroupKey{Product: "L4", Count: 1}
 		}
 	}
 	if j.Open = (id == "pod/o1" || id == "pod/o2") != w.chance(3); j.Open { // rarely, a job changes between open and not open
@@ -232,7 +232,7 @@ func (w *world) addSubgroups(alt *cluster.Alternative) {
 		for _, n := range members {
 			loose -= n
 		}
-		if fewest := loose + alt.Least(func(sub int) int { return members[sub-1] }); fewest < alt.Min {
+		if fewest := loose + alt.LeastSum(func(sub int) int { return members[sub-1] }); fewest < alt.Min {
 			alt.MinSubgroups = 0
 		}
 	}
@@ -280,7 +280,7 @@ func (w *world) answer() cluster.Change {
 	case 0:
 		return cluster.BindSent{Task: ref, Attempt: attempt}
 	case 1:
-		return cluster.EvictionRefused{Task: ref, Attempt: attempt, Spared: w.now + int64(w.roll(20))}
+		return cluster.EvictionRefused{Task: ref, Attempt: attempt, ProtectedUntil: w.now + int64(w.roll(20))}
 	}
 	return cluster.BindFailed{Task: ref, Attempt: attempt}
 }
@@ -309,7 +309,7 @@ func (w *world) decideOne(x *cluster.Transaction) {
 		x.Retire(j)
 		return
 	case 1:
-		x.SetTorn(j, int64(w.roll(3)))
+		x.SetBelowMinimum(j, int64(w.roll(3)))
 		return
 	case 2:
 		x.Displace(j, w.job())
@@ -318,7 +318,7 @@ func (w *world) decideOne(x *cluster.Transaction) {
 		x.Park(j, of(w, nil, &cluster.Parked{Tries: 1 + w.roll(3), RetryAt: int64(w.roll(50))}))
 		return
 	case 4:
-		x.Keep(j)
+		x.KeepGroup(j)
 		return
 	}
 	tasks := j.Tasks()
@@ -352,7 +352,7 @@ func (w *world) decideTask(x *cluster.Transaction, t *cluster.Task) {
 		if n := w.room(t); n != nil {
 			claims, _ := n.Choose(t.Shape, nil)
 			if x.Place(t, n, claims, w.now) == nil && t.Status == cluster.Assumed && w.chance(20) {
-				x.Hold(t, w.now)
+				x.Nominate(t, w.now)
 			}
 		}
 	}
@@ -375,7 +375,7 @@ func (w *world) room(t *cluster.Task) *cluster.Node {
 func (w *world) move(x *cluster.Transaction, t *cluster.Task) {
 	shadow := t.Job.Shadow([]*cluster.Task{t})
 	for _, l := range shadow.Tasks() {
-		if l.Shadows() != t {
+		if l.ShadowOf() != t {
 			continue
 		}
 		n := w.room(l)

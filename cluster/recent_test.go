@@ -90,7 +90,7 @@ func changeOne(t *rapid.T, s *cluster.State) {
 func statuses(s *cluster.State) map[string]string {
 	out := map[string]string{}
 	for _, j := range s.Jobs() {
-		out[j.ID] = fmt.Sprint(j.Chosen, s.View().Waits(j))
+		out[j.ID] = fmt.Sprint(j.Chosen, s.View().IsPending(j))
 		for _, t := range j.Tasks() {
 			out[j.ID] += t.Status.String()
 		}
@@ -101,7 +101,7 @@ func statuses(s *cluster.State) map[string]string {
 func uses(s *cluster.State) map[string]string {
 	out := map[string]string{}
 	for _, q := range s.Queues() {
-		out[q.Name] = fmt.Sprint(q.Used, q.Firm)
+		out[q.Name] = fmt.Sprint(q.Used, q.UsedByFirm)
 	}
 	return out
 }

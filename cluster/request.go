@@ -9,58 +9,60 @@ package cluster
 //
 // All other fields of a Need are conditions that apply to every kind of request: either
 // to a single device (Need.Kind, Need.Selects), or to the devices of a task together
-// (bond). supply.go computes what a device or a node can offer, for every kind of request.
+// (groupRule). supply.go computes what a device or a node can offer, for every kind of
+// request.
 //
 // To add a kind of request, write a type and add it to one of the lists below.
 
-// The kinds of parts and sets are tested in order. The first for which asked returns true
-// is that of the shape. Bonds are combined.
+// The kinds of parts and sets are tested in order. The first for which applies returns
+// true is that of the shape. Group rules are combined.
 var (
 	deviceParts []devicePart
 	deviceSets  []deviceSet
-	bonds       []bond
+	groupRules  []groupRule
 )
 
 func init() {
-	deviceParts = []devicePart{exclusivePart{}, layered{}, fullSharePart{}, sharePart{}, memoryPart{}, wholePart{}}
-	deviceSets = []deviceSet{wholeNodeSet{}, layered{}, sumSet{}, number{}}
-	bonds = []bond{sameProduct{}}
+	deviceParts = []devicePart{exclusivePart{}, layersKind{}, fullSharePart{}, sharePart{}, memoryPart{}, wholePart{}}
+	deviceSets = []deviceSet{wholeNodeSet{}, layersKind{}, sumSet{}, countSet{}}
+	groupRules = []groupRule{sameProduct{}}
 }
 
 // devicePart is what a task takes of each of its devices.
 type devicePart interface {
-	// asked reports whether the shape requests devices in this way.
-	asked(s *Shape) bool
-	// counted reports whether the request names a number of devices and no amount of
-	// their memory, so that it suffices to count devices.
-	counted() bool
-	// empties reports whether a task takes only devices that no other task holds.
-	empties() bool
-	// matters reports whether other tasks are affected by which of several devices a task
-	// takes.
-	matters(s *Shape) bool
+	// applies reports whether the shape requests devices in this way.
+	applies(s *Shape) bool
+	// holdsWhole reports whether a task holds its devices whole, so that it suffices to
+	// count devices.
+	holdsWhole() bool
+	// needsEmpty reports whether a task takes only devices that no other task holds.
+	needsEmpty() bool
+	// choiceMatters reports whether other tasks are affected by which of several devices
+	// a task takes.
+	choiceMatters(s *Shape) bool
 
 	// suits reports whether the device is large enough, whether it is in use or not.
 	suits(s *Shape, d *Device) bool
 	// takes reports whether the device has enough free now. If it does, suits is true.
 	takes(s *Shape, d *Device) bool
-	// sure reports whether takes is always true for an idle device for which suits is
-	// true.
-	sure() bool
+	// idleSuffices reports whether takes is always true for an idle device for which
+	// suits is true.
+	idleSuffices() bool
 	// claim returns what a task holds of a device on which tasks can hold room bytes of
 	// memory together.
 	claim(s *Shape, d *Device, room Bytes) (Milli, Bytes)
 
-	// spare returns the most that other tasks may hold of a device for which takes is
-	// true, in thousandths.
-	spare(s *Shape) Milli
-	// times returns an upper bound for how many tasks fit into an amount of a device's
-	// time and memory.
-	times(s *Shape, milli Milli, memory Bytes) int64
+	// mostHeldByOthers returns the most that other tasks may hold of a device for which
+	// takes is true, in thousandths.
+	mostHeldByOthers(s *Shape) Milli
+	// partsWithin returns an upper bound for how many tasks fit into an amount of a
+	// device's time and memory.
+	partsWithin(s *Shape, milli Milli, memory Bytes) int64
 	// memory returns bounds for how much of the device's memory a task holds.
 	memory(s *Shape, d *Device) (least, most Bytes)
-	// fill returns what a task takes and what is free of the device, in a common unit.
-	fill(s *Shape, d *Device) (part, free int64)
+	// freeFraction returns what a task takes and what is free of the device, in a common
+	// unit.
+	freeFraction(s *Shape, d *Device) (part, free int64)
 
 	// price returns the most that a queue is charged for the device, in thousandths.
 	price(s *Shape, d *Device) Milli
@@ -78,34 +80,35 @@ type devicePart interface {
 // other tasks.
 type partial struct{}
 
-func (partial) counted() bool       { return false }
-func (partial) empties() bool       { return false }
-func (partial) sure() bool          { return true }
-func (partial) matters(*Shape) bool { return true }
+func (partial) holdsWhole() bool          { return false }
+func (partial) needsEmpty() bool          { return false }
+func (partial) idleSuffices() bool        { return true }
+func (partial) choiceMatters(*Shape) bool { return true }
 
 // deviceSet is which devices a task takes together.
 type deviceSet interface {
-	// asked reports whether the shape requests devices in this way.
-	asked(s *Shape) bool
-	// plain reports whether a task fits as soon as enough devices can each take it.
-	plain() bool
-	// single reports whether there is at most one choice of devices on a node.
-	single() bool
+	// applies reports whether the shape requests devices in this way.
+	applies(s *Shape) bool
+	// countSuffices reports whether a task fits as soon as enough devices can each take it.
+	countSuffices() bool
+	// hasSingleChoice reports whether there is at most one choice of devices on a node.
+	hasSingleChoice() bool
 	// sized reports whether the shape alone determines how many devices a task takes, and
 	// how much of each.
 	sized() bool
-	// open reports whether the number of devices is known only when they are chosen.
-	open(s *Shape) bool
-	// matters reports whether other tasks are affected by which devices a task takes.
-	matters(s *Shape) bool
+	// hasOpenCount reports whether the number of devices is known only when they are
+	// chosen.
+	hasOpenCount(s *Shape) bool
+	// choiceMatters reports whether other tasks are affected by which devices a task takes.
+	choiceMatters(s *Shape) bool
 
 	// choose chooses devices and returns the claims, or false if there are none.
 	choose(c choice) ([]Claim, bool)
-	// lay returns claims of the devices in order, which are sorted by preference and can
-	// each take the task, or false if they do not suffice.
-	lay(c choice, order []int) ([]Claim, bool)
-	// met reports whether the claims suffice together.
-	met(v supply, claims []Claim) bool
+	// claimInOrder returns claims of the devices in order, which are sorted by preference
+	// and can each take the task, or false if they do not suffice.
+	claimInOrder(c choice, order []int) ([]Claim, bool)
+	// suffice reports whether the claims suffice together.
+	suffice(v supply, claims []Claim) bool
 	// spill returns the memory of the node that a task holds in addition to its claims.
 	spill(s *Shape, claims []Claim) Bytes
 	// maySpill returns the most that spill can be.
@@ -113,42 +116,44 @@ type deviceSet interface {
 
 	// wanted returns how many devices a task needs on a node with there devices.
 	wanted(s *Shape, there int) int
-	// tasks returns an upper bound for how many tasks fit on devices that can take parts
+	// maxTasks returns an upper bound for how many tasks fit on devices that can take parts
 	// parts in all.
-	tasks(s *Shape, parts int64) int64
+	maxTasks(s *Shape, parts int64) int64
 	// fewest returns a lower bound for how many of the tasks must leave. It returns false
 	// if it does not suffice that all of them leave.
 	fewest(v supply, leaving []*Task) (int, bool)
 
-	// count returns for how many devices a queue is charged, if all devices of the node are
-	// like this one.
-	count(v supply, d *Device) int64
-	// each returns how much a queue is charged for each of these devices, in thousandths.
-	each(v supply, d *Device) Milli
-	// least returns a lower bound for what a queue is charged in all, if no device is
+	// chargedDevices returns for how many devices a queue is charged, if all devices of
+	// the node are like this one.
+	chargedDevices(v supply, d *Device) int64
+	// chargePerDevice returns how much a queue is charged for each of these devices, in
+	// thousandths.
+	chargePerDevice(v supply, d *Device) Milli
+	// leastCharge returns a lower bound for what a queue is charged in all, if no device is
 	// larger than this one.
-	least(v supply, d *Device) int64
+	leastCharge(v supply, d *Device) int64
 	// load returns how much a task holds of devices like this one, of which the node has
 	// capacity thousandths.
 	load(s *Shape, d *Device, capacity int64) int64
 
-	// roomy is a cheap test whether the empty node has the devices. If it returns false,
-	// the node may have them nevertheless.
-	roomy(v supply) bool
-	// empty returns what the empty node lacks. It returns false if it cannot tell.
-	empty(v supply) (Shortage, bool)
-	// short returns what the node lacks now.
-	short(v supply) Shortage
-	// gives returns how much memory the devices of the survey offer together, for
+	// fitsEmptied is a cheap test whether the empty node has the devices. If it returns
+	// false, the node may have them nevertheless.
+	fitsEmptied(v supply) bool
+	// shortageEmptied returns what the empty node lacks. It returns false if it cannot
+	// tell.
+	shortageEmptied(v supply) (Shortage, bool)
+	// shortage returns what the node lacks now.
+	shortage(v supply) Shortage
+	// offered returns how much memory the devices of the survey offer together, for
 	// comparison with other surveys.
-	gives(v survey) int64
+	offered(v survey) int64
 }
 
-// bond is a condition on the devices of a task together: group must return the same
+// groupRule is a condition on the devices of a task together: group must return the same
 // string for all of them.
-type bond interface {
-	// asked reports whether the need has the condition.
-	asked(n *Need) bool
+type groupRule interface {
+	// applies reports whether the need has the condition.
+	applies(n *Need) bool
 	group(n *Need, d *Device) string
 	// uniform reports whether group returns the same for all devices of one kind and size.
 	uniform() bool
@@ -158,14 +163,14 @@ type bond interface {
 // shape is interned. A copy of the shape may be changed, so that deviceRequest is only
 // valid for the shape of.
 type deviceRequest struct {
-	of   *Shape
-	part devicePart
-	set  deviceSet
-	bond bond // nil if the devices of a task need not be of one group
+	of        *Shape
+	part      devicePart
+	set       deviceSet
+	groupRule groupRule // nil if the devices of a task need not be of one group
 }
 
 func deviceRequestOf(s *Shape) deviceRequest {
-	return deviceRequest{s, findPart(s), findSet(s), findBond(&s.Need)}
+	return deviceRequest{s, findPart(s), findSet(s), findGroupRule(&s.Need)}
 }
 
 func (s *Shape) part() devicePart {
@@ -182,11 +187,11 @@ func (s *Shape) set() deviceSet {
 	return findSet(s)
 }
 
-func (s *Shape) bond() bond {
+func (s *Shape) groupRule() groupRule {
 	if s.devices.of == s {
-		return s.devices.bond
+		return s.devices.groupRule
 	}
-	return findBond(&s.Need)
+	return findGroupRule(&s.Need)
 }
 
 //go:noinline
@@ -194,7 +199,7 @@ func findPart(s *Shape) devicePart { return firstPart(s, deviceParts) }
 
 func firstPart(s *Shape, kinds []devicePart) devicePart {
 	at := 0
-	for !kinds[at].asked(s) {
+	for !kinds[at].applies(s) {
 		at++
 	}
 	return kinds[at]
@@ -203,51 +208,51 @@ func firstPart(s *Shape, kinds []devicePart) devicePart {
 //go:noinline
 func findSet(s *Shape) deviceSet {
 	at := 0
-	for !deviceSets[at].asked(s) {
+	for !deviceSets[at].applies(s) {
 		at++
 	}
 	return deviceSets[at]
 }
 
-func findBond(n *Need) bond {
-	var found bond
-	for _, b := range bonds {
+func findGroupRule(n *Need) groupRule {
+	var found groupRule
+	for _, b := range groupRules {
 		switch {
-		case !b.asked(n):
+		case !b.applies(n):
 		case found == nil:
 			found = b
 		default:
-			found = bothBonds{found, b}
+			found = bothRules{found, b}
 		}
 	}
 	return found
 }
 
-// bonded reports whether all devices of a task must be in one group.
-func (s *Shape) bonded() bool { return s.bond() != nil }
+// mustMatch reports whether all devices of a task must be in one group.
+func (s *Shape) mustMatch() bool { return s.groupRule() != nil }
 
-// group returns the group of the device. It must only be called if bonded returns true.
-func (s *Shape) group(d *Device) string { return s.bond().group(&s.Need, d) }
+// group returns the group of the device. It must only be called if mustMatch returns
+// true.
+func (s *Shape) group(d *Device) string { return s.groupRule().group(&s.Need, d) }
 
-// bothBonds is the bond that requires two bonds.
-type bothBonds struct{ a, b bond }
+// bothRules is the groupRule that requires two others.
+type bothRules struct{ a, b groupRule }
 
-func (bothBonds) asked(*Need) bool { return false }
-func (t bothBonds) uniform() bool  { return t.a.uniform() && t.b.uniform() }
-func (t bothBonds) group(n *Need, d *Device) string {
+func (bothRules) applies(*Need) bool { return false }
+func (t bothRules) uniform() bool    { return t.a.uniform() && t.b.uniform() }
+func (t bothRules) group(n *Need, d *Device) string {
 	return t.a.group(n, d) + "\x00" + t.b.group(n, d)
 }
 
-// sameProduct is the bond that all devices of a task are of one product.
+// sameProduct is the groupRule that all devices of a task are of one product.
 type sameProduct struct{}
 
-func (sameProduct) asked(n *Need) bool              { return n.SameProduct }
+func (sameProduct) applies(n *Need) bool            { return n.SameProduct }
 func (sameProduct) group(_ *Need, d *Device) string { return d.Product }
 func (sameProduct) uniform() bool                   { return true }
 
-// counted reports whether the shape requests a number of devices and no amount of their
-// memory.
-func (s *Shape) counted() bool { return s.part().counted() }
+// holdsWhole reports whether a task of the shape holds its devices whole.
+func (s *Shape) holdsWhole() bool { return s.part().holdsWhole() }
 
 // Price returns the most that a queue is charged if a task of the shape takes the device,
 // in thousandths.
@@ -264,9 +269,9 @@ func (s *Shape) Cheapest() (Milli, bool) {
 // unified memory it may take less than least if less is free.
 func (s *Shape) MemoryOf(d *Device) (least, most Bytes) { return s.part().memory(s, d) }
 
-// Fill returns what a task of the shape takes of the device and what is free of it, in a
-// common unit, so that part/free is how much of the free room it fills.
-func (s *Shape) Fill(d *Device) (part, free int64) { return s.part().fill(s, d) }
+// FreeFraction returns what a task of the shape takes of the device and what is free of
+// it, in a common unit, so that part/free is how much of the free room it fills.
+func (s *Shape) FreeFraction(d *Device) (part, free int64) { return s.part().freeFraction(s, d) }
 
 // Wanted returns how many devices a task of the shape needs on a node with there devices.
 func (s *Shape) Wanted(there int) int {
@@ -280,8 +285,8 @@ func (s *Shape) Wanted(there int) int {
 // much of each.
 func (s *Shape) Sized() bool { return s.set().sized() }
 
-// Open reports whether the number of devices is known only when they are chosen.
-func (s *Shape) Open() bool { return s.set().open(s) }
+// HasOpenCount reports whether the number of devices is known only when they are chosen.
+func (s *Shape) HasOpenCount() bool { return s.set().hasOpenCount(s) }
 
 // MaySpill returns the most memory of a node that a task of the shape takes in addition to
 // what it requests of the node and what it claims of devices.
@@ -290,9 +295,9 @@ func (s *Shape) MaySpill() Bytes { return s.set().maySpill(s) }
 // Spill returns how much of the memory of MaySpill a task with these claims takes.
 func (s *Shape) Spill(claims []Claim) Bytes { return s.set().spill(s, claims) }
 
-// Matters reports whether other tasks of this shape are affected by which devices one of
-// them takes.
-func (s *Shape) Matters() bool { return s.set().matters(s) }
+// ChoiceMatters reports whether other tasks of this shape are affected by which devices
+// one of them takes.
+func (s *Shape) ChoiceMatters() bool { return s.set().choiceMatters(s) }
 
 // Load returns how much a task of the shape holds of devices like this one, in thousandths.
 // capacity is how much there is of these devices, in thousandths.

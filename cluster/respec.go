@@ -23,7 +23,7 @@ type specs struct {
 // add adds a new job, and applies what was reported about its tasks before the job was
 // known.
 func (sp *specs) add(spec *Job, revision uint64) {
-	j := build(spec, revision)
+	j := buildJob(spec, revision)
 	sp.workload.add(j)
 	sp.sightings.applyEarly(j)
 }
@@ -32,8 +32,8 @@ func (sp *specs) add(spec *Job, revision uint64) {
 // releasing stay on their nodes, and hold what they were placed with. A task that is on a
 // node and not in the new spec is kept until it has left the node.
 func (sp *specs) respec(j, spec *Job, revision uint64) {
-	next := build(spec, revision)
-	next.Torn, next.Evicted, next.Displaced, next.Retired, next.Parked = j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked
+	next := buildJob(spec, revision)
+	next.BelowMinimumSince, next.Evicted, next.Displaced, next.Retired, next.Parked = j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload
 	sp.dropReplaced(j, next)
@@ -58,12 +58,12 @@ func (sp *specs) dropReplaced(j, next *Job) {
 			if to >= 0 {
 				k = slices.IndexFunc(next.Alternatives[to].Tasks, func(o *Task) bool { return o.Name == t.Name })
 			}
-			if k < 0 || differ(t.UID, next.Alternatives[to].Tasks[k].UID) {
-				sp.standings.strand(t)
+			if k < 0 || uidsDiffer(t.UID, next.Alternatives[to].Tasks[k].UID) {
+				sp.standings.dropLanding(t)
 			}
-			if k >= 0 && differ(t.UID, next.Alternatives[to].Tasks[k].UID) {
+			if k >= 0 && uidsDiffer(t.UID, next.Alternatives[to].Tasks[k].UID) {
 				sp.standings.clear(t)
-				sp.standings.stand(t, standing{}) // the new task does not inherit the number of attempts
+				sp.standings.set(t, standing{}) // the new task does not inherit the number of attempts
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func (j *Job) mergedTasks(next *Job) [][]taskSpec {
 			case k >= 0:
 				tasks[to][k].task, tasks[to][k].uid = t, cmp.Or(tasks[to][k].uid, t.UID)
 			case t.Node != nil:
-				known[a][i].extra = true
+				known[a][i].notRequested = true
 				left = append(left, known[a][i])
 			}
 		}
@@ -139,7 +139,7 @@ type taskSpec struct {
 	name, uid, role, id          string
 	index, alternative, subgroup int
 	shape                        *Shape
-	extra                        bool
+	notRequested                 bool
 	revision                     uint64
 }
 
@@ -148,7 +148,7 @@ func taskSpecsOf(alternatives []Alternative) [][]taskSpec {
 	out := make([][]taskSpec, len(alternatives))
 	for a := range alternatives {
 		for _, t := range alternatives[a].Tasks {
-			out[a] = append(out[a], taskSpec{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.subgroup, t.Shape, t.extra, t.revision})
+			out[a] = append(out[a], taskSpec{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.subgroup, t.Shape, t.notRequested, t.revision})
 		}
 	}
 	return out
@@ -164,8 +164,8 @@ func (j *Job) replaceSpec(version *Job, tasks [][]taskSpec) {
 			t := f.task
 			t.Job = j
 			t.Name, t.UID, t.Role, t.ID, t.Index, t.Alternative, t.subgroup = f.name, f.uid, f.role, f.id, f.index, f.alternative, f.subgroup
-			t.Shape, t.extra, t.revision = f.shape, f.extra, f.revision
-			t.join(&j.Alternatives[a])
+			t.Shape, t.notRequested, t.revision = f.shape, f.notRequested, f.revision
+			t.joinSubgroup(&j.Alternatives[a])
 			list[i] = t
 		}
 		j.Alternatives[a].Tasks = list
@@ -178,7 +178,7 @@ func (sp *specs) replaceSpec(j, version *Job, tasks [][]taskSpec) {
 	before, was := *j, taskSpecsOf(j.Alternatives)
 	sp.rewrite(j, version, tasks)
 	if sp.journal.recording() {
-		sp.journal.cold(func() { sp.rewrite(j, &before, was) })
+		sp.journal.recordUndo(func() { sp.rewrite(j, &before, was) })
 	}
 }
 
@@ -196,7 +196,7 @@ func (sp *specs) rewrite(j, version *Job, tasks [][]taskSpec) {
 						o.Node.Tasks = insert(o.Node.Tasks, o, (*Task).compare)
 						sp.fleet.touch(o.Node)
 					}
-					sp.booking.enter(o, sign)
+					sp.booking.bookAndList(o, sign)
 					if j.Preemptible {
 						sp.classes.preemptible += sign
 					}
@@ -211,9 +211,9 @@ func (sp *specs) rewrite(j, version *Job, tasks [][]taskSpec) {
 		kept = *set
 	}
 	sp.workload.unlist(j)
-	slot, attached, expected := j.slot, j.attached, j.expected
+	slot, attached, expected := j.slot, j.tasksOnNodes, j.landings
 	j.replaceSpec(version, tasks)
-	j.slot, j.attached, j.expected, j.pending = slot, attached, expected, false
+	j.slot, j.tasksOnNodes, j.landings, j.pending = slot, attached, expected, false
 	j.recountEnded()
 	sp.workload.list(j)
 	if set := sp.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // if the job is the only one of its set, unlist removed the set
@@ -221,13 +221,13 @@ func (sp *specs) rewrite(j, version *Job, tasks [][]taskSpec) {
 		sp.sets.listExcess(set)
 	}
 	book(+1)
-	sp.workload.settle(j)
+	sp.workload.update(j)
 	j.spec = sp.roster.slots.version
 }
 
-// dropExtra removes a task that its job does not request any more and that has left its
-// node.
-func (sp *specs) dropExtra(t *Task) {
+// dropNotRequested removes a task that its job does not request any more and that has
+// left its node.
+func (sp *specs) dropNotRequested(t *Task) {
 	j := t.Job
 	next := *j
 	next.Alternatives = slices.Clone(j.Alternatives)
@@ -247,7 +247,7 @@ func (sp *specs) remove(j *Job) {
 	var room [8]*Task
 	for a := range j.Alternatives {
 		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a copy, because clear may remove the task from the list
-			sp.standings.strand(t)
+			sp.standings.dropLanding(t)
 			sp.standings.clear(t)
 		}
 	}
@@ -263,7 +263,7 @@ func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 		sp.add(spec, revision)
 		return
 	}
-	sp.workload.update(j, jobStatus{displaced: slices.Clone(spec.Displaced), torn: spec.Torn, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked})
+	sp.workload.changeStatus(j, jobStatus{displaced: slices.Clone(spec.Displaced), belowMinimumSince: spec.BelowMinimumSince, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked})
 	sp.respec(j, spec, revision)
 }
 
@@ -272,7 +272,7 @@ func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 func (sp *specs) respecTask(t *Task, c *TaskPut) {
 	next := c.Task
 	next.UID = cmp.Or(next.UID, t.UID)
-	if t.sameSpec(&next) && !t.extra {
+	if t.sameSpec(&next) && !t.notRequested {
 		t.revision = max(t.revision, c.Revision)
 		return
 	}
@@ -280,12 +280,12 @@ func (sp *specs) respecTask(t *Task, c *TaskPut) {
 	tasks := taskSpecsOf(j.Alternatives)
 	for i := range tasks[0] {
 		if f := &tasks[0][i]; f.task == t {
-			f.extra = false
+			f.notRequested = false
 			f.uid, f.role, f.index, f.subgroup, f.shape, f.revision = next.UID, next.Role, next.Index, next.Subgroup, next.Shape, c.Revision
 		}
 	}
 	slices.SortFunc(tasks[0], func(a, b taskSpec) int {
-		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
+		return byIndexAndName(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
 	})
 	sp.replaceSpec(t.Job, &j, tasks)
 }
@@ -302,7 +302,7 @@ func (sp *specs) removeTask(t *Task) {
 
 // dropTask takes a task off its node and out of its open job.
 func (sp *specs) dropTask(t *Task) {
-	sp.standings.strand(t)
+	sp.standings.dropLanding(t)
 	sp.standings.clear(t)
 	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // clear already removed a task that the job does not request any more
 		sp.workload.removeTask(t)

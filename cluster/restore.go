@@ -16,8 +16,8 @@ func (sn *Snapshot) State() (*State, error) {
 	for i := range sn.Queues {
 		sn.Queues[i].restore(s)
 	}
-	s.tree.hangAll()
-	s.accounts.rename()
+	s.tree.build()
+	s.accounts.updateProducts()
 	if err := sn.restoreNodes(s); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (sn *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	for _, seen := range sn.Unseen {
-		if t := s.roster.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
+		if t := s.roster.Task(seen.Task); t != nil && !uidsDiffer(t.UID, seen.UID) {
 			return nil, fmt.Errorf("task %s is listed as unknown, but it is known", seen.Task.ID())
 		}
 		s.roster.earlySightings[seen.Task] = seen
@@ -49,13 +49,13 @@ func (sn *Snapshot) State() (*State, error) {
 
 func (r *QueueRecord) restore(s *State) {
 	q := r.Queue
-	q.Used, q.Firm, q.children, q.deserved = nil, nil, nil, nil
+	q.Used, q.UsedByFirm, q.children, q.quotas = nil, nil, nil, nil
 	q.revision, q.current = r.Revision, currentUse{r.Since, r.Held}
 	old := s.tree.byName[q.Name]
 	s.tree.countTerms(old, -1)
 	s.tree.countTerms(&q, +1)
-	s.tree.listHeir(&q, true)
-	s.tree.seat(&q, old)
+	s.tree.listByParent(&q, true)
+	s.tree.enter(&q, old)
 }
 
 func (sn *Snapshot) restoreNodes(s *State) error {
@@ -84,8 +84,8 @@ func (sn *Snapshot) restoreNodes(s *State) error {
 
 func (r *JobRecord) restore(s *State) {
 	spec := r.Job
-	spec.Open = false // build creates the tasks of a spec only if it is not open
-	j := build(&spec, r.Revision)
+	spec.Open = false // buildJob creates the tasks of a spec only if it is not open
+	j := buildJob(&spec, r.Revision)
 	j.Open, j.absent = r.Job.Open, r.Absent
 	if r.Absent {
 		j.Queue = r.Job.Queue
@@ -120,9 +120,9 @@ func (r *TaskRecord) restore(s *State) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	t.extra = r.Extra
-	t.join(&t.Job.Alternatives[t.Alternative])
-	to := standing{status: r.Status, started: r.Started, promised: r.Promised, attempt: r.Attempt, spared: r.Spared, sent: r.Sent, counted: r.Counted}
+	t.notRequested = r.NotRequested
+	t.joinSubgroup(&t.Job.Alternatives[t.Alternative])
+	to := standing{status: r.Status, started: r.Started, reservedAt: r.ReservedAt, attempt: r.Attempt, protectedUntil: r.ProtectedUntil, sent: r.Sent, devicesUnknown: r.DevicesUnknown}
 	if r.Evicted {
 		to.eviction = &eviction{r.For, r.At, r.Overdue}
 	}
@@ -140,7 +140,7 @@ func (r *TaskRecord) restore(s *State) error {
 			s.shapes.drop(to.held)
 		}
 	}
-	s.standings.setStanding(t, to)
+	s.standings.setUnrecorded(t, to)
 	if r.Landing == nil {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (r *TaskRecord) restore(s *State) error {
 		shadow.Shape = s.Intern(*r.Landing.Held)
 		s.shapes.drop(shadow.Shape) // a landing does not count as a use of its shape
 	}
-	s.standings.setStanding(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
-	s.standings.land(shadow, t.Job, +1)
+	s.standings.setUnrecorded(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, reservedAt: r.Landing.ReservedAt})
+	s.standings.changeLanding(shadow, t.Job, +1)
 	return nil
 }

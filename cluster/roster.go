@@ -12,7 +12,7 @@ type roster struct {
 	jobs           map[string]*Job // by ID
 	slots          slots[Job]
 	pending        map[string]*Job // by ID: jobs with tasks that are to be placed
-	torn           map[string]*Job // by ID: jobs that run below their minimum
+	belowMinimum   map[string]*Job // by ID: jobs that run below their minimum
 	retired        map[string]*Job
 	byQueue        map[string][]*Job // by queue, which need not be known: the jobs that name it, in any order
 	nominated      map[*Task]bool
@@ -23,7 +23,7 @@ type roster struct {
 
 func newRoster(l *journal) roster {
 	return roster{
-		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, torn: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
+		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, belowMinimum: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
 		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, earlySightings: map[TaskRef]TaskSeen{},
 	}
 }
@@ -48,15 +48,15 @@ func (r *roster) task(ref TaskRef, uid string) (*Task, error) {
 	if t == nil {
 		return nil, fmt.Errorf("no task %s", ref.ID())
 	}
-	if differ(t.UID, uid) {
+	if uidsDiffer(t.UID, uid) {
 		return nil, fmt.Errorf("task %s was replaced by another one of the same name", ref.ID())
 	}
 	return t, nil
 }
 
-// decide calls change with the job that a decision names. It fails if the job is not
+// withJob calls change with the job that a decision names. It fails if the job is not
 // known.
-func (r *roster) decide(job string, change func(*Job)) error {
+func (r *roster) withJob(job string, change func(*Job)) error {
 	j := r.jobs[job]
 	if j == nil {
 		return fmt.Errorf("no job %q", job)
@@ -69,7 +69,7 @@ func (r *roster) decide(job string, change func(*Job)) error {
 // from was.
 func (r *roster) listNominated(t *Task, was Status) {
 	switch {
-	case t.Status == Nominated && t.shadows == nil:
+	case t.Status == Nominated && t.shadowOf == nil:
 		r.nominated[t] = true
 	case was == Nominated:
 		delete(r.nominated, t)
@@ -83,15 +83,15 @@ func (r *roster) keepEarly(c TaskSeen) {
 	was, known := r.earlySightings[c.Task]
 	r.earlySightings[c.Task] = c
 	if r.journal.recording() {
-		r.journal.cold(func() { keepIf(known, r.earlySightings, c.Task, was) })
+		r.journal.recordUndo(func() { keepIf(known, r.earlySightings, c.Task, was) })
 	}
 }
 
 func (r *roster) forgetEarly(ref TaskRef, uid string) {
-	if was, known := r.earlySightings[ref]; known && !differ(was.UID, uid) {
+	if was, known := r.earlySightings[ref]; known && !uidsDiffer(was.UID, uid) {
 		delete(r.earlySightings, ref)
 		if r.journal.recording() {
-			r.journal.cold(func() { r.earlySightings[ref] = was })
+			r.journal.recordUndo(func() { r.earlySightings[ref] = was })
 		}
 	}
 }
@@ -113,17 +113,17 @@ func (r *roster) listReleasing(t *Task) {
 
 // list adds the job to the lists of jobs, and unlist removes it from them.
 func (r *roster) list(j *Job) {
-	j.seat = len(r.byQueue[j.Queue])
+	j.queueIndex = len(r.byQueue[j.Queue])
 	r.byQueue[j.Queue] = append(r.byQueue[j.Queue], j)
 	r.listRetired(j)
-	r.listTorn(j)
+	r.listBelowMinimum(j)
 }
 
 func (r *roster) unlist(j *Job) {
 	r.leaveQueue(j)
 	r.listPending(j, false)
 	delete(r.retired, j.ID)
-	delete(r.torn, j.ID)
+	delete(r.belowMinimum, j.ID)
 }
 
 // leaveQueue removes the job from the list of its queue. The last job of the list takes
@@ -135,15 +135,17 @@ func (r *roster) leaveQueue(j *Job) {
 		delete(r.byQueue, j.Queue)
 		return
 	}
-	list[j.seat] = list[last]
-	list[j.seat].seat = j.seat
+	list[j.queueIndex] = list[last]
+	list[j.queueIndex].queueIndex = j.queueIndex
 	list[last] = nil
 	r.byQueue[j.Queue] = list[:last]
 }
 
 func (r *roster) listRetired(j *Job) { keepIf(j.Retired, r.retired, j.ID, j) }
 
-func (r *roster) listTorn(j *Job) { keepIf(j.Torn != 0 && r.knows(j), r.torn, j.ID, j) }
+func (r *roster) listBelowMinimum(j *Job) {
+	keepIf(j.BelowMinimumSince != 0 && r.knows(j), r.belowMinimum, j.ID, j)
+}
 
 // keepIf sets the key to the value if the condition is true, and deletes it otherwise.
 func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
@@ -187,7 +189,7 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 		k := j.clone(f, tasks)
 		c.jobs[id], c.slots.at[k.slot] = k, k
 	}
-	c.pending, c.torn, c.retired = c.copiesByID(r.pending), c.copiesByID(r.torn), c.copiesByID(r.retired)
+	c.pending, c.belowMinimum, c.retired = c.copiesByID(r.pending), c.copiesByID(r.belowMinimum), c.copiesByID(r.retired)
 	for name, jobs := range r.byQueue {
 		c.byQueue[name] = c.same(jobs)
 	}

@@ -9,12 +9,12 @@ import (
 // replicas is one Set: its jobs, and what State knows about them together.
 type replicas struct {
 	name         string
-	jobs         []*Job // by ID
-	onWholeNodes []*Job // by ID: the jobs for which keepsToSetGroup is true
-	retired      int    // number of its jobs that were retired and are still in State
-	desired      int    // how many jobs it should have
-	scaled       int    // the number of SetScaled; -1 means that the jobs say how many there should be
-	group        *Key   // the node group that was chosen for all jobs; nil if none is chosen yet
+	jobs         []*Job    // by ID
+	onWholeNodes []*Job    // by ID: the jobs for which keepsToSetGroup is true
+	retired      int       // number of its jobs that were retired and are still in State
+	desired      int       // how many jobs it should have
+	scaled       int       // the number of SetScaled; -1 means that the jobs say how many there should be
+	group        *GroupKey // the node group that was chosen for all jobs; nil if none is chosen yet
 }
 
 // sets is the table of the Sets.
@@ -27,7 +27,7 @@ type sets struct {
 // scale is rescale for a Set that may not be known yet.
 func (ss *sets) scale(name string, desired int) {
 	if ss.byName[name] == nil && ss.journal.recording() {
-		ss.journal.cold(func() { delete(ss.byName, name) })
+		ss.journal.recordUndo(func() { delete(ss.byName, name) })
 	}
 	ss.rescale(ss.findOrAdd(name), desired)
 }
@@ -42,7 +42,7 @@ func (ss *sets) rescale(set *replicas, desired int) {
 	set.scaled = desired
 	ss.updateDesired(set)
 	if ss.journal.recording() {
-		ss.journal.cold(func() {
+		ss.journal.recordUndo(func() {
 			set := ss.byName[name]
 			set.scaled = was
 			ss.updateDesired(set)
@@ -80,7 +80,7 @@ func (ss *sets) listExcess(set *replicas) {
 
 // homeGroup returns the node group that a job on whole nodes was placed for, or else the
 // group that it is on. It returns nil if it has neither.
-func (j *Job) homeGroup() *Key {
+func (j *Job) homeGroup() *GroupKey {
 	if only := j.Alternatives[j.Chosen].Whole.Only; only != nil {
 		return only // even if its nodes belong to another group by now
 	}
@@ -92,16 +92,17 @@ func (j *Job) homeGroup() *Key {
 	return nil
 }
 
-// keep chooses the group that the job is on for its Set, unless a group is chosen already.
-func (ss *sets) keep(j *Job) {
+// keepGroup chooses the group that the job is on for its Set, unless a group is chosen
+// already.
+func (ss *sets) keepGroup(j *Job) {
 	if set := ss.byName[j.Set.Name]; set != nil && set.group == nil && j.keepsToSetGroup() {
-		ss.keepGroup(set, j.homeGroup())
+		ss.setGroup(set, j.homeGroup())
 	}
 }
 
-func (ss *sets) keepGroup(set *replicas, group *Key) {
+func (ss *sets) setGroup(set *replicas, group *GroupKey) {
 	if was := set.group; was != group {
-		ss.journal.note(rare{set: set, group: was})
+		ss.journal.recordOther(otherChange{set: set, group: was})
 		set.group = group
 	}
 }
@@ -110,7 +111,7 @@ func (ss *sets) keepGroup(set *replicas, group *Key) {
 // the chosen group is cleared. The journal keeps it for an undo.
 func (ss *sets) forgetGroup(j *Job) {
 	if set := ss.byName[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
-		ss.keepGroup(set, nil)
+		ss.setGroup(set, nil)
 	}
 }
 

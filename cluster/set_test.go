@@ -101,7 +101,7 @@ func TestRetire(t *testing.T) {
 func TestHome(t *testing.T) {
 	nodes := []enginetest.Part{enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Node("b").GPUs(1, "A10", "24Gi")}
 	build := func(parts ...enginetest.Part) *cluster.State { return enginetest.State(append(parts, nodes...)...) }
-	key := func(s *cluster.State, node string) cluster.Key { return s.Node(node).Group().Key }
+	key := func(s *cluster.State, node string) cluster.GroupKey { return s.Node(node).Group().Key }
 
 	s := build(enginetest.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi"), enginetest.Job("m-1").Set("m", 2).Devices(1).On("a"))
 	if home := s.View().Sets().Home("m"); home != nil || s.View().Sets().Home("o") != nil {
@@ -122,7 +122,7 @@ func TestHome(t *testing.T) {
 		t.Errorf("the job was placed for a, but the home is %v", home)
 	}
 	// The group that was kept stays after the last task has left.
-	s.Keep(tk.Job)
+	s.KeepGroup(tk.Job)
 	s.Clear(tk)
 	if home := s.View().Sets().Home("m"); home == nil || *home != only || *s.Clone().View().Sets().Home("m") != only {
 		t.Errorf("a was chosen, but the home is %v", home)

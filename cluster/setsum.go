@@ -7,21 +7,23 @@ import (
 
 // sumSet is the deviceSet of shapes that request a number of devices, and a minimum for
 // the sum of the memory that they hold of these devices.
-type sumSet struct{ number }
+type sumSet struct{ countSet }
 
-func (sumSet) asked(s *Shape) bool { return s.Need.SumAtLeast > 0 }
-func (sumSet) plain() bool         { return false }
-func (sumSet) matters(*Shape) bool { return true }
+func (sumSet) applies(s *Shape) bool     { return s.Need.SumAtLeast > 0 }
+func (sumSet) countSuffices() bool       { return false }
+func (sumSet) choiceMatters(*Shape) bool { return true }
 
-func (sumSet) met(v supply, claims []Claim) bool { return v.totalMemory(claims) >= v.s.Need.SumAtLeast }
+func (sumSet) suffice(v supply, claims []Claim) bool {
+	return v.totalMemory(claims) >= v.s.Need.SumAtLeast
+}
 
-func (t sumSet) lay(c choice, order []int) ([]Claim, bool) {
+func (t sumSet) claimInOrder(c choice, order []int) ([]Claim, bool) {
 	claims := c.take(order)
-	if len(claims) == c.s.Need.Devices && !t.met(c.supply, claims) {
+	if len(claims) == c.s.Need.Devices && !t.suffice(c.supply, claims) {
 		claims = c.take(largestFirst(c.supply, order)) // the sum of the preferred devices is too small
 	}
 	sortClaims(claims)
-	return claims, len(claims) == c.s.Need.Devices && t.met(c.supply, claims)
+	return claims, len(claims) == c.s.Need.Devices && t.suffice(c.supply, claims)
 }
 
 // largestFirst orders the devices by how much memory each adds to the sum, largest first.
@@ -29,21 +31,21 @@ func (t sumSet) lay(c choice, order []int) ([]Claim, bool) {
 // at the end.
 func largestFirst(v supply, order []int) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v.claim(b).Memory, v.claim(a).Memory) })
-	if !v.n.sliced || !v.s.counted() {
+	if !v.n.sliced || !v.s.holdsWhole() {
 		return order
 	}
-	first := apart(v.n.Devices, order)
+	first := onePerMemory(v.n.Devices, order)
 	return append(first, slices.DeleteFunc(order, func(i int) bool { return slices.Contains(first, i) })...)
 }
 
 func (sumSet) fewest(supply, []*Task) (int, bool) { return 1, true }
-func (sumSet) roomy(supply) bool                  { return false }
+func (sumSet) fitsEmptied(supply) bool            { return false }
 
-func (sumSet) gives(v survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
+func (sumSet) offered(v survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
 
-// empty works without a copy of the node. Models request sums of very many sizes, and a
-// copy of every node for each size would dominate the cost of a session.
-func (sumSet) empty(v supply) (Shortage, bool) {
+// shortageEmptied works without a copy of the node. Models request sums of very many
+// sizes, and a copy of every node for each size would dominate the cost of a session.
+func (sumSet) shortageEmptied(v supply) (Shortage, bool) {
 	if v.unified || v.n.sliced {
 		return Shortage{}, false
 	}
@@ -51,11 +53,11 @@ func (sumSet) empty(v supply) (Shortage, bool) {
 	var best survey
 	most, last := int64(-1), ""
 	for i := range v.n.Devices {
-		if i > 0 && (one || !s.bonded()) {
+		if i > 0 && (one || !s.mustMatch()) {
 			break
 		}
 		group := ""
-		if s.bonded() {
+		if s.mustMatch() {
 			group = s.group(&v.n.Devices[i])
 		}
 		if i > 0 && group == last {

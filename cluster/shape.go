@@ -20,7 +20,7 @@ type Shape struct {
 	Isolation   Isolation    `json:"isolation,omitzero"`    // the classes of isolation that it requests
 	Cell        string       `json:"cell,omitempty"`        // the cell that the node must be in; "" means any
 	Preemptible bool         `json:"preemptible,omitempty"` // whether the job is preemptible
-	// The following fields are only set for models; see Served.
+	// The following fields are only set for models; see ServesModel.
 	Strategy Strategy `json:"strategy,omitempty"` // how replicas are distributed over nodes; "" if the task does not serve a model
 	Backend  string   `json:"backend,omitempty"`  // the name of the program that serves the model; Need.Types says which devices it supports
 	Files    Files    `json:"files,omitzero"`     // the files that the model is loaded from
@@ -68,8 +68,8 @@ type Files struct {
 	Path string `json:"path,omitempty"`
 }
 
-// Served reports whether the shape belongs to a task that serves a model.
-func (s *Shape) Served() bool { return s.Strategy != "" }
+// ServesModel reports whether the shape belongs to a task that serves a model.
+func (s *Shape) ServesModel() bool { return s.Strategy != "" }
 
 // Label is a label of a node: a key and a value.
 type Label struct {
@@ -96,7 +96,7 @@ func (s *Shape) Cores() int64 {
 // GPUClass returns the class of GPU isolation that the node must support. A request for
 // less than a whole device that names no class has the class Shared.
 func (s *Shape) GPUClass() GPUClass {
-	if s.Isolation.GPU == "" && !s.Need.None() && !s.counted() {
+	if s.Isolation.GPU == "" && !s.Need.None() && !s.holdsWhole() {
 		return GPUShared
 	}
 	return s.Isolation.GPU
@@ -143,15 +143,15 @@ func (w *keyWriter) terms(list []Term) {
 	}
 }
 
-// spell returns the encoding of the shape.
-func (s *Shape) spell() string { return string(s.appendKey(nil)) }
+// encoding returns the encoding of the shape.
+func (s *Shape) encoding() string { return string(s.appendKey(nil)) }
 
 // appendKey appends the encoding of the shape to key.
 func (s *Shape) appendKey(key []byte) []byte {
 	w := keyWriter(key)
 	w.amounts(s.Resources)
 	w.amounts(s.LeftOut)
-	s.Need.spell(&w)
+	s.Need.encode(&w)
 	w.num(int64(len(s.Selector)))
 	for _, l := range s.Selector {
 		w.str(l.Key)

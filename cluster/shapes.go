@@ -21,7 +21,7 @@ type interned struct {
 // if that is not the shape that the task requests now.
 func (h *shapes) useHeld(held, requested *Shape, sign int) {
 	switch {
-	case held == nil || held.alike(requested):
+	case held == nil || held.sameInterned(requested):
 	case sign > 0:
 		h.intern(held)
 	default:
@@ -39,7 +39,7 @@ func (h *shapes) intern(shape *Shape) *Shape {
 	case e == nil:
 		copied := *shape
 		n := &copied.Need
-		n.Products, n.Types, n.Selected = trim(n.Products), trim(n.Types), trim(n.Selected)
+		n.Products, n.Types, n.Selected = nilIfEmpty(n.Products), nilIfEmpty(n.Types), nilIfEmpty(n.Selected)
 		copied.key = string(key)
 		copied.devices = deviceRequestOf(&copied)
 		e = &interned{shape: &copied}

@@ -18,16 +18,16 @@ type Lack int
 
 // The kinds of shortage.
 const (
-	LackNothing Lack = iota
-	LackKind         // devices of the requested kind, in use or not; in devices
-	LackDevices      // devices with enough free; in devices
-	LackNode         // free devices, if all devices of the node are requested; in devices
-	LackShare        // a share of one device; in thousandths
-	LackBytes        // device memory; in bytes
-	LackMemory       // memory of the node; in bytes
+	LackNothing   Lack = iota
+	LackKind           // devices of the requested kind, in use or not; in devices
+	LackDevices        // devices with enough free; in devices
+	LackWholeNode      // free devices, if all devices of the node are requested; in devices
+	LackShare          // a share of one device; in thousandths
+	LackBytes          // device memory; in bytes
+	LackMemory         // memory of the node; in bytes
 )
 
-func short(lack Lack, want, have int) Shortage {
+func countShortage(lack Lack, want, have int) Shortage {
 	return Shortage{Lack: lack, Want: int64(want), Have: int64(have)}
 }
 
@@ -49,38 +49,38 @@ func (s *Shape) Short(n *Node) Shortage {
 		v.unified = false
 		if claims, ok := v.choose(nil); ok { // the devices suffice; the memory that they share with the node does not
 			v.unified = true
-			return v.lackMemory(v.host(claims))
+			return v.lackMemory(v.hostMemory(claims))
 		}
 	}
-	return s.set().short(v)
+	return s.set().shortage(v)
 }
 
-// Roomy is a cheap test whether the node has devices for the shape if no task is on it.
-// If it returns false, the node may have them nevertheless.
-func (s *Shape) Roomy(n *Node) bool {
-	return s.Need.None() || !n.Unified && s.set().roomy(supplyOf(s, n))
+// FitsEmptied is a cheap test whether the node has devices for the shape if no task is on
+// it. If it returns false, the node may have them nevertheless.
+func (s *Shape) FitsEmptied(n *Node) bool {
+	return s.Need.None() || !n.Unified && s.set().fitsEmptied(supplyOf(s, n))
 }
 
 // EverShort returns what the node would lack with no task on it and no foreign use. It
 // returns false if it cannot tell, so that the caller has to look at Node.Emptied.
 func (s *Shape) EverShort(n *Node) (Shortage, bool) {
-	return s.set().empty(supplyOf(s, n))
+	return s.set().shortageEmptied(supplyOf(s, n))
 }
 
 // survey counts the devices of a node for a shape.
 type survey struct {
 	supply
-	group  string // only devices of this group count; "" means all
-	once   bool   // replicas that share memory count as one device
-	kind   int    // devices of the requested kind
-	large  int    // of these, devices that are large enough
-	takers int    // of these, devices that have enough free now
+	group        string // only devices of this group count; "" means all
+	onePerMemory bool   // replicas that share memory count as one device
+	kind         int    // devices of the requested kind
+	large        int    // of these, devices that are large enough
+	takers       int    // of these, devices that have enough free now
 }
 
-// surveyOf returns the survey of all devices. If a bond forbids to mix groups of devices,
-// it returns the survey of the group that misses the least.
+// surveyOf returns the survey of all devices. If a groupRule forbids to mix groups of
+// devices, it returns the survey of the group that misses the least.
 func surveyOf(v supply) survey {
-	if !v.s.bonded() {
+	if !v.s.mustMatch() {
 		return surveyGroup(v, "")
 	}
 	var best survey
@@ -95,7 +95,7 @@ func surveyOf(v supply) survey {
 		}
 		last = group
 		t := surveyGroup(v, group)
-		if i == 0 || best.less(t, want) || !t.less(best, want) && set.gives(t) > set.gives(best) {
+		if i == 0 || best.less(t, want) || !t.less(best, want) && set.offered(t) > set.offered(best) {
 			best = t
 		}
 	}
@@ -144,7 +144,7 @@ func surveyGroup(v supply, group string) survey {
 		// The cheap tests are made first: a device that is held whole takes nothing more.
 		switch {
 		case d.Use.Milli >= Whole:
-		case d.Use.Leases == 0 && d.Use.Beside == 0 && d.Foreign == 0 && part.sure(), s.Takes(d):
+		case d.Use.Leases == 0 && d.Use.Beside == 0 && d.Foreign == 0 && part.idleSuffices(), s.Takes(d):
 			t.takers++
 		}
 	}
@@ -179,8 +179,8 @@ func (t survey) least(devices int, value func(*Shape, *Device) int64) int64 {
 func (t survey) most(devices int, value func(*Shape, *Device) int64) int64 {
 	var room [32]int64
 	var values []int64
-	if t.n.sliced && !t.shares() {
-		values = t.cards(value)
+	if t.n.sliced && !t.usesSharedMemory() {
+		values = t.valuesPerMemory(value)
 	} else {
 		values = t.values(room[:0], value)
 	}
@@ -194,8 +194,8 @@ func (t survey) most(devices int, value func(*Shape, *Device) int64) int64 {
 // values appends the value of each device that is included to out, and sorts it, smallest
 // first.
 func (t survey) values(out []int64, value func(*Shape, *Device) int64) []int64 {
-	if t.once {
-		return t.cards(value)
+	if t.onePerMemory {
+		return t.valuesPerMemory(value)
 	}
 	for i := range t.n.Devices {
 		if d := &t.n.Devices[i]; t.includes(d) {
@@ -206,8 +206,9 @@ func (t survey) values(out []int64, value func(*Shape, *Device) int64) []int64 {
 	return out
 }
 
-// cards is values with one value for all replicas that share a memory: the largest.
-func (t survey) cards(value func(*Shape, *Device) int64) []int64 {
+// valuesPerMemory is values with one value for all replicas that share a memory: the
+// largest.
+func (t survey) valuesPerMemory(value func(*Shape, *Device) int64) []int64 {
 	var out []int64
 	at := map[string]int{}
 	for i := range t.n.Devices {
@@ -231,7 +232,7 @@ func (t survey) cards(value func(*Shape, *Device) int64) []int64 {
 func (t survey) tooFew(want int) Shortage {
 	switch {
 	case t.kind < want:
-		return short(LackKind, want, t.kind)
+		return countShortage(LackKind, want, t.kind)
 	case t.large < want:
 		return t.s.part().tooSmall(t, want)
 	case t.takers < want:
@@ -245,11 +246,11 @@ func (t survey) tooFew(want int) Shortage {
 func (t survey) shortTogether(want int) Shortage {
 	most := t.most(want, claimNow)
 	out := Shortage{Lack: LackBytes, Devices: want, Want: int64(t.s.Need.SumAtLeast), Have: most}
-	if !t.shares() || most < out.Want {
+	if !t.usesSharedMemory() || most < out.Want {
 		return out
 	}
 	have := int64(0) // free memory of the devices that can take a task
-	for _, v := range t.cards(freeOfTaker) {
+	for _, v := range t.valuesPerMemory(freeOfTaker) {
 		have += v
 	}
 	if have < most {
@@ -263,7 +264,7 @@ func (t survey) shortTogether(want int) Shortage {
 	for fewer.Need.Devices > 0 && !(supply{&fewer, t.n, t.unified}).feasible() {
 		fewer.Need.Devices--
 	}
-	return short(LackDevices, want, fewer.Need.Devices)
+	return countShortage(LackDevices, want, fewer.Need.Devices)
 }
 
 // freeOfTaker returns the free memory of a device that can take a task of the shape, and

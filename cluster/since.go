@@ -9,7 +9,7 @@ package cluster
 type Since struct {
 	view    View
 	version uint64
-	terms   uint64 // Recent.Terms at the last call of Queues
+	terms   uint64 // Recent.QueueSpecsVersion at the last call of Queues
 }
 
 // Nodes calls visit for the slot of every node that changed since the last call; see
@@ -27,8 +27,8 @@ func (s *Since) Jobs(v View, begin func(), visit func(slot int)) {
 // Queues is Nodes for queues; see Recent.Queues. It also starts again from the beginning
 // if the terms of any queue changed or a queue was removed.
 func (s *Since) Queues(v View, begin func(), visit func(*Queue)) {
-	if s.terms != v.Recent().Terms() {
-		*s = Since{terms: v.Recent().Terms()}
+	if s.terms != v.Recent().QueueSpecsVersion() {
+		*s = Since{terms: v.Recent().QueueSpecsVersion()}
 	}
 	s.follow(v, v.Recent().QueuesVersion(), begin, func(since uint64) { v.Recent().Queues(since, visit) })
 }

@@ -49,39 +49,39 @@ type JobRecord struct {
 
 // SetRecord is a Set in a snapshot. Only a Set with a group or a scaled number has one.
 type SetRecord struct {
-	Name   string `json:"name"`
-	Group  *Key   `json:"group,omitempty"`  // the node group that was chosen for its jobs
-	Scaled *int   `json:"scaled,omitempty"` // the number of SetScaled
+	Name   string    `json:"name"`
+	Group  *GroupKey `json:"group,omitempty"`  // the node group that was chosen for its jobs
+	Scaled *int      `json:"scaled,omitempty"` // the number of SetScaled
 }
 
 // TaskRecord is the status of a task in a snapshot: where it is and what it holds. The
 // spec of the task is in the record of its job.
 type TaskRecord struct {
-	Task     TaskRef   `json:"task"`
-	Status   Status    `json:"status,omitempty"`
-	Node     string    `json:"node,omitempty"`
-	Devices  []Holding `json:"devices,omitempty"`
-	Counted  bool      `json:"counted,omitempty"`  // the devices were not reported; State has chosen them
-	Held     *Shape    `json:"held,omitempty"`     // what it was placed with, if that differs from what it requests now
-	Extra    bool      `json:"extra,omitempty"`    // its job does not request it any more
-	Started  int64     `json:"started,omitempty"`  // when it was assigned to its node, in nanoseconds
-	Promised int64     `json:"promised,omitempty"` // when its room was reserved, in nanoseconds
-	Attempt  uint64    `json:"attempt,omitempty"`  // number of assignments and evictions so far
-	Spared   int64     `json:"spared,omitempty"`   // until when it is not evicted again after a refused eviction, in nanoseconds
-	Sent     bool      `json:"sent,omitempty"`     // its binding was sent and is not confirmed
-	Evicted  bool      `json:"evicted,omitempty"`  // it was evicted by a decision
-	For      string    `json:"for,omitempty"`      // the job that it was evicted for
-	At       int64     `json:"at,omitempty"`       // when it was evicted, in nanoseconds
-	Overdue  bool      `json:"overdue,omitempty"`  // it was evicted and did not leave in time, so its room counts as held
-	Landing  *Landing  `json:"landing,omitempty"`
+	Task           TaskRef   `json:"task"`
+	Status         Status    `json:"status,omitempty"`
+	Node           string    `json:"node,omitempty"`
+	Devices        []Holding `json:"devices,omitempty"`
+	DevicesUnknown bool      `json:"counted,omitempty"`  // the devices were not reported; State has chosen them
+	Held           *Shape    `json:"held,omitempty"`     // what it was placed with, if that differs from what it requests now
+	NotRequested   bool      `json:"extra,omitempty"`    // its job does not request it any more
+	Started        int64     `json:"started,omitempty"`  // when it was assigned to its node, in nanoseconds
+	ReservedAt     int64     `json:"promised,omitempty"` // when its room was reserved, in nanoseconds
+	Attempt        uint64    `json:"attempt,omitempty"`  // number of assignments and evictions so far
+	ProtectedUntil int64     `json:"spared,omitempty"`   // until when it is not evicted again after a refused eviction, in nanoseconds
+	Sent           bool      `json:"sent,omitempty"`     // its binding was sent and is not confirmed
+	Evicted        bool      `json:"evicted,omitempty"`  // it was evicted by a decision
+	For            string    `json:"for,omitempty"`      // the job that it was evicted for
+	At             int64     `json:"at,omitempty"`       // when it was evicted, in nanoseconds
+	Overdue        bool      `json:"overdue,omitempty"`  // it was evicted and did not leave in time, so its room counts as held
+	Landing        *Landing  `json:"landing,omitempty"`
 }
 
 // Landing is the room that is reserved on another node for a task that moves.
 type Landing struct {
-	Node     string    `json:"node"`
-	Devices  []Holding `json:"devices,omitempty"`
-	Promised int64     `json:"promised,omitempty"` // when the room was reserved, in nanoseconds
-	Held     *Shape    `json:"held,omitempty"`     // what is reserved, if that differs from what the task requests now
+	Node       string    `json:"node"`
+	Devices    []Holding `json:"devices,omitempty"`
+	ReservedAt int64     `json:"promised,omitempty"` // when the room was reserved, in nanoseconds
+	Held       *Shape    `json:"held,omitempty"`     // what is reserved, if that differs from what the task requests now
 }
 
 // Digest returns a hash of everything that decisions depend on. Equal States have equal
@@ -161,7 +161,7 @@ func (s *State) records(visit func(any)) {
 	}
 	for _, j := range jobs {
 		for t := range j.each {
-			if t.isPlacedOrEnded() || t.Attempt > 0 || t.extra {
+			if t.isPlacedOrEnded() || t.Attempt > 0 || t.notRequested {
 				visit(t.record())
 			}
 		}
@@ -187,7 +187,7 @@ func (n *Node) record() NodeRecord {
 
 func (j *Job) record() JobRecord {
 	r := JobRecord{Job: *j, Revision: j.revision, Absent: j.absent}
-	r.Job.Alternatives = copied(j.Alternatives)
+	r.Job.Alternatives = copyAlternatives(j.Alternatives)
 	for t := range j.each {
 		if t.revision != 0 {
 			if r.Tasks == nil {
@@ -200,19 +200,19 @@ func (j *Job) record() JobRecord {
 }
 
 func (t *Task) record() TaskRecord {
-	r := TaskRecord{Task: t.Ref(), Status: t.Status, Counted: t.counted, Extra: t.extra, Started: t.Started, Promised: t.Promised, Attempt: t.Attempt, Spared: t.Spared, Sent: t.sent}
+	r := TaskRecord{Task: t.Ref(), Status: t.Status, DevicesUnknown: t.devicesUnknown, NotRequested: t.notRequested, Started: t.Started, ReservedAt: t.ReservedAt, Attempt: t.Attempt, ProtectedUntil: t.ProtectedUntil, Sent: t.sent}
 	if t.Node != nil {
 		r.Node, r.Devices = t.Node.Name, t.Node.holdings(t.Claims)
 	}
-	if t.held != nil && !t.held.alike(t.Shape) {
+	if t.held != nil && !t.held.sameInterned(t.Shape) {
 		r.Held = t.held
 	}
 	if e := t.eviction; e != nil {
 		r.Evicted, r.For, r.At, r.Overdue = true, e.forJob, e.at, e.overdue
 	}
 	if l := t.landing; l != nil {
-		r.Landing = &Landing{Node: l.Node.Name, Devices: l.Node.holdings(l.Claims), Promised: l.Promised}
-		if !l.held.alike(t.Shape) {
+		r.Landing = &Landing{Node: l.Node.Name, Devices: l.Node.holdings(l.Claims), ReservedAt: l.ReservedAt}
+		if !l.held.sameInterned(t.Shape) {
 			r.Landing.Held = l.held
 		}
 	}

@@ -8,18 +8,18 @@ import (
 
 // standing is the status of a task together with where it is and what it holds.
 type standing struct {
-	status            Status
-	node              *Node
-	claims            []Claim
-	held              *Shape // what the task was placed with, which may differ from what it requests now
-	started, promised int64
-	attempt           uint64
-	spared            int64
-	eviction          *eviction
-	sent, counted     bool
+	status               Status
+	node                 *Node
+	claims               []Claim
+	held                 *Shape // what the task was placed with, which may differ from what it requests now
+	started, reservedAt  int64
+	attempt              uint64
+	protectedUntil       int64
+	eviction             *eviction
+	sent, devicesUnknown bool
 }
 
-// standings changes the standings of tasks. All changes go through stand, which updates
+// standings changes the standings of tasks. All changes go through set, which updates
 // ledgers, lists, counts and the journal together.
 type standings struct {
 	journal  *journal
@@ -30,19 +30,19 @@ type standings struct {
 	workload *workload
 	booking  *booking
 	specs    *specs
-	later    []*Node // nodes on which recount has to choose devices again
+	recounts []*Node // nodes on which recount has to choose devices again
 }
 
 func (t *Task) standing() standing {
-	return standing{t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised, t.Attempt, t.Spared, t.eviction, t.sent, t.counted}
+	return standing{t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt, t.Attempt, t.ProtectedUntil, t.eviction, t.sent, t.devicesUnknown}
 }
 
 // unplaced returns the standing of the task if it is pending and on no node.
 func (t *Task) unplaced() standing { return standing{attempt: t.Attempt} }
 
-// leaves reports whether the room of the task is being released, so that it can be
+// releasesRoom reports whether the room of the task is being released, so that it can be
 // reserved for other tasks. The room of a task that is overdue counts as held.
-func (p *standing) leaves() bool {
+func (p *standing) releasesRoom() bool {
 	return p.status == Releasing && (p.eviction == nil || !p.eviction.overdue)
 }
 
@@ -56,13 +56,13 @@ func (t *Task) Held() *Shape {
 	return t.Shape
 }
 
-// leaves is standing.leaves for the current standing of the task.
-func (t *Task) leaves() bool {
+// releasesRoom is standing.releasesRoom for the current standing of the task.
+func (t *Task) releasesRoom() bool {
 	return t.Status == Releasing && (t.eviction == nil || !t.eviction.overdue)
 }
 
-// stand gives the task another standing and records the old one in the journal.
-func (p *standings) stand(t *Task, to standing) {
+// set gives the task another standing and records the old one in the journal.
+func (p *standings) set(t *Task, to standing) {
 	n := t.Node
 	if p.journal.recording() {
 		r := record{task: t, was: t.standing(), chosen: t.Job.Chosen}
@@ -73,25 +73,25 @@ func (p *standings) stand(t *Task, to standing) {
 		}
 		p.journal.records = append(p.journal.records, r)
 	}
-	frees := n != nil && (to.node != n || to.leaves() && !t.leaves())
-	p.setStanding(t, to)
+	frees := n != nil && (to.node != n || to.releasesRoom() && !t.releasesRoom())
+	p.setUnrecorded(t, to)
 	if frees {
 		n.freed = n.version
 	}
 	p.recountLater(n)
 	p.recountLater(to.node)
-	if t.extra && t.Node == nil && t.landing == nil {
-		p.specs.dropExtra(t)
+	if t.notRequested && t.Node == nil && t.landing == nil {
+		p.specs.dropNotRequested(t)
 	}
 }
 
-// restand undoes a record of stand: the task gets its old standing again.
-func (p *standings) restand(r *record) {
+// restore undoes a record of set: the task gets its old standing again.
+func (p *standings) restore(r *record) {
 	n := r.was.node
 	if n == nil {
 		n = r.task.Node
 	}
-	p.setStanding(r.task, r.was)
+	p.setUnrecorded(r.task, r.was)
 	if n != nil {
 		n.freed = r.freed
 	}
@@ -100,10 +100,10 @@ func (p *standings) restand(r *record) {
 	}
 }
 
-// setStanding is stand without the journal.
-func (p *standings) setStanding(t *Task, to standing) {
+// setUnrecorded is set without the journal.
+func (p *standings) setUnrecorded(t *Task, to standing) {
 	n, j, was, ended := t.Node, t.Job, t.Status, t.Ended()
-	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.leaves() == to.leaves()
+	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.releasesRoom() == to.releasesRoom()
 	if n != nil && !same {
 		p.booking.rebook(t, -1)
 	}
@@ -115,18 +115,18 @@ func (p *standings) setStanding(t *Task, to standing) {
 		n.Tasks = remove(n.Tasks, t, (*Task).compare)
 		p.booking.count(t, -1)
 	}
-	if n != nil && t.counted {
-		n.countedTasks--
+	if n != nil && t.devicesUnknown {
+		n.unknownDeviceTasks--
 	}
-	if to.node != nil && to.counted {
-		to.node.countedTasks++
+	if to.node != nil && to.devicesUnknown {
+		to.node.unknownDeviceTasks++
 	}
 	if t.held != to.held {
 		p.shapes.useHeld(to.held, t.Shape, +1)
 		p.shapes.useHeld(t.held, t.Shape, -1)
 	}
-	t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised = to.status, to.node, to.claims, to.held, to.started, to.promised
-	t.Attempt, t.Spared, t.eviction, t.sent, t.counted = to.attempt, to.spared, to.eviction, to.sent, to.counted
+	t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt = to.status, to.node, to.claims, to.held, to.started, to.reservedAt
+	t.Attempt, t.ProtectedUntil, t.eviction, t.sent, t.devicesUnknown = to.attempt, to.protectedUntil, to.eviction, to.sent, to.devicesUnknown
 	if t.Ended() != ended {
 		j.recountEnded()
 	}
@@ -141,13 +141,13 @@ func (p *standings) setStanding(t *Task, to standing) {
 		p.booking.rebook(t, +1)
 	}
 	p.roster.listNominated(t, was)
-	if t.shadows == nil && (was == Releasing) != (to.status == Releasing) {
+	if t.shadowOf == nil && (was == Releasing) != (to.status == Releasing) {
 		p.roster.listReleasing(t)
 	}
 	if alternative := j.placedAlternative(t); alternative != j.Chosen {
 		p.workload.setChosen(j, alternative)
 	} else {
-		p.workload.settle(j)
+		p.workload.update(j)
 	}
 	if n != nil {
 		p.fleet.touch(n)
@@ -162,8 +162,8 @@ func (p *standings) setStanding(t *Task, to standing) {
 // recountLater schedules a recount of the node for the end of the change, if there are
 // tasks on the node with unknown devices.
 func (p *standings) recountLater(n *Node) {
-	if n != nil && n.countedTasks > 0 && !slices.Contains(p.later, n) {
-		p.later = append(p.later, n)
+	if n != nil && n.unknownDeviceTasks > 0 && !slices.Contains(p.recounts, n) {
+		p.recounts = append(p.recounts, n)
 	}
 }
 
@@ -173,9 +173,9 @@ func (p *standings) recountLater(n *Node) {
 // be read.
 func (j *Job) placedAlternative(t *Task) int {
 	switch {
-	case j.attached+j.expected+j.ended == 0:
+	case j.tasksOnNodes+j.landings+j.ended == 0:
 		return -1 // no task is placed, so the job may take any alternative again
-	case len(j.Alternatives) == 1 || t.shadows != nil && j.Chosen >= 0:
+	case len(j.Alternatives) == 1 || t.shadowOf != nil && j.Chosen >= 0:
 		return max(0, j.Chosen)
 	case t.isPlacedOrEnded() && j.Chosen < 0:
 		return t.Alternative
@@ -218,18 +218,18 @@ func (p *standings) clear(t *Task) {
 		return
 	}
 	shadow := t.landing
-	if o := t.shadows; o != nil && o.landing == t {
-		p.link(o, nil)
+	if o := t.shadowOf; o != nil && o.landing == t {
+		p.linkLanding(o, nil)
 	}
-	p.stand(t, t.unplaced())
+	p.set(t, t.unplaced())
 	if shadow != nil {
-		p.arrive(t, shadow)
+		p.takeLanding(t, shadow)
 	}
 }
 
-// strand releases the landing of the task, if it has one: the task does not move any
+// dropLanding releases the landing of the task, if it has one: the task does not move any
 // more.
-func (p *standings) strand(t *Task) {
+func (p *standings) dropLanding(t *Task) {
 	if t.landing != nil {
 		p.clear(t.landing)
 	}
@@ -237,9 +237,9 @@ func (p *standings) strand(t *Task) {
 
 // recountAll calls recount for all nodes for which recountLater scheduled it.
 func (p *standings) recountAll() {
-	for len(p.later) > 0 {
-		n := p.later[0]
-		p.later = p.later[1:]
+	for len(p.recounts) > 0 {
+		n := p.recounts[0]
+		p.recounts = p.recounts[1:]
 		p.recount(n)
 	}
 }
@@ -248,23 +248,23 @@ func (p *standings) recountAll() {
 // devices. It chooses from the devices that no other task holds, task by task in the order
 // of n.Tasks, so that the result does not depend on the order in which tasks were reported.
 func (p *standings) recount(n *Node) {
-	var counted, leaving []*Task
+	var unknown, leaving []*Task
 	for _, t := range n.Tasks {
 		switch {
-		case t.counted && !t.leaves():
-			counted = append(counted, t)
-		case t.counted && len(t.Claims) == 0:
+		case t.devicesUnknown && !t.releasesRoom():
+			unknown = append(unknown, t)
+		case t.devicesUnknown && len(t.Claims) == 0:
 			leaving = append(leaving, t) // a releasing task with devices keeps them until it has left
 		}
 	}
-	was := make([][]Claim, len(counted))
-	for i, t := range counted {
+	was := make([][]Claim, len(unknown))
+	for i, t := range unknown {
 		was[i] = t.Claims
 		p.setClaims(t, nil)
 	}
 	// Devices that a releasing task still holds are the last choice.
 	still := func(d *Device) int64 { return int64(max(0, 1-d.Use.ReleasingLeases)) }
-	for i, t := range counted {
+	for i, t := range unknown {
 		claims, ok := n.Choose(t.held, still)
 		if !ok {
 			claims = nil // the node has too few devices: the task is accounted for without devices
@@ -287,8 +287,8 @@ func (p *standings) setClaims(t *Task, claims []Claim) {
 	}
 	to := t.standing()
 	to.claims = claims
-	p.stand(t, to)
-	p.later = slices.DeleteFunc(p.later, func(n *Node) bool { return n == t.Node }) // stand scheduled a recount, which is what runs now
+	p.set(t, to)
+	p.recounts = slices.DeleteFunc(p.recounts, func(n *Node) bool { return n == t.Node }) // set scheduled a recount, which is what runs now
 }
 
 // withdrawBroken releases reservations on the node that the node cannot keep. It begins
@@ -300,7 +300,7 @@ func (p *standings) withdrawBroken(n *Node) {
 			reserved = append(reserved, t)
 		}
 	}
-	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.Promised, a.Promised), b.compare(a)) })
+	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.ReservedAt, a.ReservedAt), b.compare(a)) })
 	for _, t := range reserved {
 		if !n.Keeps(t) {
 			p.clear(t)
@@ -316,11 +316,11 @@ func (p *standings) evict(t *Task, forJob string, now int64) error {
 	}
 	to := t.standing()
 	to.status, to.eviction, to.attempt = Releasing, &eviction{forJob: forJob, at: now}, t.Attempt+1
-	p.stand(t, to)
+	p.set(t, to)
 	if j := t.Job; j.PreemptionDelay > 0 && now > j.Evicted {
 		status := j.status()
 		status.evicted = now
-		p.workload.update(j, status)
+		p.workload.changeStatus(j, status)
 	}
 	return nil
 }
@@ -333,6 +333,6 @@ func (p *standings) setOverdue(t *Task) {
 		late := *t.eviction
 		late.overdue = true
 		to.eviction = &late
-		p.stand(t, to)
+		p.set(t, to)
 	}
 }

@@ -58,7 +58,7 @@ func TestPlaceEvictNominateBind(t *testing.T) {
 	if !s.Bind(new, 0) || new.Status != cluster.Assumed || len(s.View().Nominated()) != 0 {
 		t.Error("the task was not bound although the room is free")
 	}
-	s.Hold(new, 0)
+	s.Nominate(new, 0)
 	if new.Status != cluster.Nominated || len(s.View().Nominated()) != 1 {
 		t.Error("Hold did not make the task Nominated")
 	}
@@ -129,7 +129,7 @@ func TestPlaceRefusesMissingRoom(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := enginetest.State(
-				enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.Advertised{IsolableCores: 2}).
+				enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.SupportedIsolation{IsolableCores: 2}).
 					With(func(n *cluster.Node) { n.Devices[1].Lost = true }),
 				enginetest.Job("x").Share(1, 500).On("n"), tt.job,
 			)
@@ -260,7 +260,7 @@ func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := enginetest.State(enginetest.Node("n").CPU(64, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}), tt.old.On("n"), tt.new)
+			s := enginetest.State(enginetest.Node("n").CPU(64, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.SupportedIsolation{IsolableCores: 4}), tt.old.On("n"), tt.new)
 			if err := s.Evict(task(s, "old", 0)); err != nil {
 				t.Fatal(err)
 			}
@@ -283,11 +283,11 @@ func TestKeeps(t *testing.T) {
 		"a smaller device":     func(n *cluster.Node) { n.Devices[0].Memory /= 2 },
 		"fewer cores":          func(n *cluster.Node) { n.Ledger(cluster.CPU).Capacity = 1000 },
 		"no such resource":     func(n *cluster.Node) { n.Resources = n.Resources[:1] },
-		"fewer isolable cores": func(n *cluster.Node) { n.Advertised.IsolableCores = 1 },
+		"fewer isolable cores": func(n *cluster.Node) { n.SupportedIsolation.IsolableCores = 1 },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}),
+			s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.SupportedIsolation{IsolableCores: 4}),
 				enginetest.Job("j").CPU(2000, "1Gi").Devices(1).Isolate(cluster.Isolation{CPU: cluster.CPUStrictIsolated}).On("n"))
 			n, j := s.Node("n"), task(s, "j", 0)
 			if !n.Keeps(j) {

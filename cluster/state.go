@@ -31,7 +31,7 @@ func NewState() *State {
 	s.sets = sets{l, map[string]*replicas{}, map[string]bool{}}
 	s.shapes = shapes{journal: l, known: map[string]*interned{}}
 	s.connect()
-	s.tree.seat(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
+	s.tree.enter(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
 }
 

@@ -67,15 +67,15 @@ func TestAddAndRemoveNodes(t *testing.T) {
 }
 
 func TestKeyOrder(t *testing.T) {
-	a := cluster.Key{Product: "A", Memory: 10, Count: 4}
-	for name, b := range map[string]cluster.Key{
+	a := cluster.GroupKey{Product: "A", Memory: 10, Count: 4}
+	for name, b := range map[string]cluster.GroupKey{
 		"product": {Product: "B", Memory: 1, Count: 1}, "memory": {Product: "A", Memory: 11, Count: 1}, "count": {Product: "A", Memory: 10, Count: 5},
 	} {
 		if a.Compare(b) >= 0 || b.Compare(a) <= 0 {
 			t.Errorf("%s does not order groups", name)
 		}
 	}
-	shared := cluster.Key{Product: "A10-SHARED", Count: 4, Strategy: "mps", Replicas: 4}
+	shared := cluster.GroupKey{Product: "A10-SHARED", Count: 4, Strategy: "mps", Replicas: 4}
 	if got := shared.String(); got != "A10-SHARED × 4 (mps, 4 replicas)" {
 		t.Error(got)
 	}
@@ -83,7 +83,7 @@ func TestKeyOrder(t *testing.T) {
 
 func TestGroupOfSlices(t *testing.T) {
 	n := enginetest.Node("n").GPUs(1, "A100", "80Gi").Slices(2, "A100", "1g.10gb", "10Gi").Build()
-	want := cluster.Key{Product: "A100+A100-MIG-1g.10gb", Count: 3, Memory: 10 << 10, Resource: "nvidia.com/gpu+nvidia.com/mig-1g.10gb"}
+	want := cluster.GroupKey{Product: "A100+A100-MIG-1g.10gb", Count: 3, Memory: 10 << 10, Resource: "nvidia.com/gpu+nvidia.com/mig-1g.10gb"}
 	if diff := cmp.Diff(want, n.Group().Key); diff != "" {
 		t.Error(diff)
 	}

@@ -60,22 +60,23 @@ func (a *Alternative) In(sub, outer int) bool {
 	return sub == outer
 }
 
-// Standing reports for each subgroup whether it has its minimum, of its own tasks and of
-// the subgroups that it contains. members is the number of placed tasks of each subgroup.
-func (a *Alternative) Standing(members []int) []bool {
-	stands, inside := make([]bool, len(members)), make([]int, len(members)+1)
+// SubgroupsMet reports for each subgroup whether it has its minimum, of its own tasks and
+// of the subgroups that it contains. members is the number of placed tasks of each
+// subgroup.
+func (a *Alternative) SubgroupsMet(members []int) []bool {
+	met, inside := make([]bool, len(members)), make([]int, len(members)+1)
 	for i := len(members) - 1; i >= 0; i-- {
 		g := &a.Subgroups[i]
-		if stands[i] = members[i] >= g.Min && inside[i+1] >= a.Needed(i+1); stands[i] {
+		if met[i] = members[i] >= g.Min && inside[i+1] >= a.Needed(i+1); met[i] {
 			inside[g.Parent]++
 		}
 	}
-	return stands
+	return met
 }
 
-// Met reports whether as many subgroups have their minimum as the job needs. members is
-// the number of placed tasks of each subgroup.
-func (a *Alternative) Met(members []int) bool {
+// MinimumMet reports whether as many subgroups have their minimum as the job needs.
+// members is the number of placed tasks of each subgroup.
+func (a *Alternative) MinimumMet(members []int) bool {
 	if !a.Nested() {
 		for i := range members {
 			if members[i] < a.Subgroups[i].Min {
@@ -85,18 +86,18 @@ func (a *Alternative) Met(members []int) bool {
 		return true
 	}
 	have := 0
-	for i, stands := range a.Standing(members) {
-		if stands && a.Subgroups[i].Parent == 0 {
+	for i, met := range a.SubgroupsMet(members) {
+		if met && a.Subgroups[i].Parent == 0 {
 			have++
 		}
 	}
 	return have >= a.Needed(0)
 }
 
-// Least returns the least sum over the subgroups that the job needs. own returns the
+// LeastSum returns the least sum over the subgroups that the job needs. own returns the
 // value of one subgroup without the subgroups that it contains. If not all subgroups are
 // needed, those with the smallest sums count.
-func (a *Alternative) Least(own func(sub int) int) int {
+func (a *Alternative) LeastSum(own func(sub int) int) int {
 	inside := make([][]int, len(a.Subgroups)+1)
 	for i := len(a.Subgroups); i > 0; i-- {
 		parent := a.Subgroups[i-1].Parent
@@ -130,7 +131,7 @@ func (a *Alternative) checkSubgroups() error {
 			return fmt.Errorf("subgroup %s: the minimum is %d, and it has %d tasks", g.Name, g.Min, members[i+1])
 		}
 	}
-	if fewest := members[0] + a.Least(func(sub int) int { return members[sub] }); a.Min > fewest {
+	if fewest := members[0] + a.LeastSum(func(sub int) int { return members[sub] }); a.Min > fewest {
 		return fmt.Errorf("the minimum is %d, and the subgroups that are needed may have only %d tasks", a.Min, fewest)
 	}
 	return nil
@@ -163,10 +164,10 @@ func checkNeeded(what string, least, inside int) error {
 	return nil
 }
 
-// SparesSubgroup finds the smallest subgroup with the task that can be evicted as a whole
+// SurplusSubgroup finds the smallest subgroup with the task that can be evicted as a whole
 // while the job, and every subgroup that contains it, keeps its minimum. It returns the
 // running tasks of that subgroup, or nil if there is no such subgroup.
-func (j *Job) SparesSubgroup(t *Task) []*Task {
+func (j *Job) SurplusSubgroup(t *Task) []*Task {
 	if j.Chosen < 0 || t.Subgroup == 0 || t.Subgroup > len(j.Alternatives[j.Chosen].Subgroups) || !j.Alternatives[j.Chosen].Nested() {
 		return nil
 	}
@@ -194,8 +195,8 @@ func (a *Alternative) keeps(sub int, leaves func(*Task) bool) bool {
 	if sub == 0 || !a.Nested() {
 		return true
 	}
-	before := a.Standing(a.members((*Task).Runs))
-	after := a.Standing(a.members(func(t *Task) bool { return t.Runs() && !leaves(t) }))
+	before := a.SubgroupsMet(a.members((*Task).Runs))
+	after := a.SubgroupsMet(a.members(func(t *Task) bool { return t.Runs() && !leaves(t) }))
 	for ; sub > 0; sub = a.Subgroups[sub-1].Parent {
 		if before[sub-1] && !after[sub-1] {
 			return false
@@ -220,9 +221,9 @@ func (a *Alternative) members(counts func(*Task) bool) []int {
 // counts, and a task that failed never does.
 func (a *Alternative) counts(t *Task, counts func(*Task) bool) bool {
 	switch {
-	case t.Status < Succeeded && !t.extra: // almost all tasks
+	case t.Status < Succeeded && !t.notRequested: // almost all tasks
 		return counts(t)
-	case t.Status == Failed || t.extra && !a.Running: // a task that is not requested any more does not count
+	case t.Status == Failed || t.notRequested && !a.Running: // a task that is not requested any more does not count
 		return false
 	}
 	return t.Status == Succeeded || counts(t)

@@ -37,10 +37,10 @@ func two() *cluster.Job {
 // how many tasks of each inner subgroup run.
 func TestNestedSubgroups(t *testing.T) {
 	tests := map[string]struct {
-		run    [6]int // running tasks of the subgroups 3 to 8
-		stands bool   // whether the job has its minimum
-		alone  bool   // whether the first running task can be evicted alone
-		with   []int  // otherwise the subgroups that are evicted with it; nil means the whole job
+		run        [6]int // running tasks of the subgroups 3 to 8
+		hasMinimum bool   // whether the job has its minimum
+		alone      bool   // whether the first running task can be evicted alone
+		with       []int  // otherwise the subgroups that are evicted with it; nil means the whole job
 	}{
 		"the minimum":                   {[6]int{2, 2}, true, false, nil},
 		"a subgroup more":               {[6]int{2, 2, 2}, true, false, []int{3}},
@@ -72,7 +72,7 @@ func TestNestedSubgroups(t *testing.T) {
 				}
 			}
 			var with []int
-			for _, o := range j.SparesSubgroup(first) {
+			for _, o := range j.SurplusSubgroup(first) {
 				if len(with) == 0 || with[len(with)-1] != o.Subgroup {
 					with = append(with, o.Subgroup)
 				}
@@ -80,7 +80,7 @@ func TestNestedSubgroups(t *testing.T) {
 			if tt.alone {
 				with = nil // the task is evicted alone
 			}
-			if diff := cmp.Diff([]any{tt.stands, tt.alone, tt.with}, []any{j.Stands(), j.Spares(first), with}); diff != "" {
+			if diff := cmp.Diff([]any{tt.hasMinimum, tt.alone, tt.with}, []any{j.HasMinimum(), j.IsSurplus(first), with}); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -109,28 +109,28 @@ type supply struct {
 
 func supplyOf(s *Shape, n *Node) supply { return supply{s, n, n.Unified} }
 
-// alike reports whether the shape can use either all of the devices or none if they are
-// idle, so that it suffices to test one of them.
-func (v supply) alike() bool { return v.n.uniform && len(v.s.Need.Selected) == 0 }
+// devicesAlike reports whether the shape can use either all of the devices or none if
+// they are idle, so that it suffices to test one of them.
+func (v supply) devicesAlike() bool { return v.n.uniform && len(v.s.Need.Selected) == 0 }
 
 // isOneGroup reports whether the devices are alike and the shape may use all of them
 // together.
 func (v supply) isOneGroup() bool {
-	if !v.alike() {
+	if !v.devicesAlike() {
 		return false
 	}
-	b := v.s.bond()
+	b := v.s.groupRule()
 	return b == nil || b.uniform()
 }
 
-// shares reports whether the shape requests an amount of memory on a node where replicas
-// share memory.
-func (v supply) shares() bool { return v.n.sliced && !v.s.counted() }
+// usesSharedMemory reports whether the shape requests an amount of memory on a node where
+// replicas share memory.
+func (v supply) usesSharedMemory() bool { return v.n.sliced && !v.s.holdsWhole() }
 
-// pot returns the free unified memory that the claims can hold, after the memory that the
-// shape requests of the node itself. If memory is not unified, it returns more than any
-// device has.
-func (v supply) pot() Bytes {
+// freeUnified returns the free unified memory that the claims can hold, after the memory
+// that the shape requests of the node itself. If memory is not unified, it returns more
+// than any device has.
+func (v supply) freeUnified() Bytes {
 	if !v.unified {
 		return MaxDeviceMemory
 	}
@@ -140,41 +140,41 @@ func (v supply) pot() Bytes {
 	return 0
 }
 
-// Pot returns how much of the node's free unified memory a task of the shape can hold
-// through devices. If the node's memory is not unified, it returns more than any device
-// has.
-func (s *Shape) Pot(n *Node) Bytes { return supplyOf(s, n).pot() }
+// FreeUnifiedMemory returns how much of the node's free unified memory a task of the
+// shape can hold through devices. If the node's memory is not unified, it returns more
+// than any device has.
+func (s *Shape) FreeUnifiedMemory(n *Node) Bytes { return supplyOf(s, n).freeUnified() }
 
 // claim returns what a task of the shape holds of the device with index i.
 func (v supply) claim(i int) Claim {
 	d := &v.n.Devices[i]
 	milli, memory := v.s.part().claim(v.s, d, d.Room())
-	if v.unified && v.s.counted() {
-		memory = min(memory, v.pot()) // a whole device holds what is left of the unified memory
+	if v.unified && v.s.holdsWhole() {
+		memory = min(memory, v.freeUnified()) // a whole device holds what is left of the unified memory
 	}
 	return Claim{Device: i, Milli: milli, Memory: memory}
 }
 
-// affords reports whether all claims fit together: into the memory that replicas share
+// claimsFit reports whether all claims fit together: into the memory that replicas share
 // and, if memory is unified, into the memory of the node.
-func (v supply) affords(claims []Claim) bool {
-	if !v.leave(claims) {
+func (v supply) claimsFit(claims []Claim) bool {
+	if !v.sharedMemorySuffices(claims) {
 		return false
 	}
 	if !v.unified {
-		return true // layered.lay already checked what spills to the node's memory
+		return true // layersKind.claimInOrder already checked what spills to the node's memory
 	}
-	if v.s.counted() && slices.ContainsFunc(claims, func(c Claim) bool { return c.Memory < v.s.Need.Memory }) {
+	if v.s.holdsWhole() && slices.ContainsFunc(claims, func(c Claim) bool { return c.Memory < v.s.Need.Memory }) {
 		return false // the device is large enough, but too little unified memory is free
 	}
 	l := v.n.Ledger(Memory)
-	return l != nil && l.Free() >= v.s.Resources.Of(Memory)+v.host(claims)
+	return l != nil && l.Free() >= v.s.Resources.Of(Memory)+v.hostMemory(claims)
 }
 
-// host returns the memory of the node, in bytes, that the claims take in addition to what
-// the shape requests of the node: layers that spill and, if memory is unified, the memory
-// that is claimed of devices.
-func (v supply) host(claims []Claim) int64 {
+// hostMemory returns the memory of the node, in bytes, that the claims take in addition
+// to what the shape requests of the node: layers that spill and, if memory is unified,
+// the memory that is claimed of devices.
+func (v supply) hostMemory(claims []Claim) int64 {
 	held := v.s.set().spill(v.s, claims)
 	if v.unified {
 		for i := range claims {
@@ -184,14 +184,15 @@ func (v supply) host(claims []Claim) int64 {
 	return int64(held)
 }
 
-// leave reports whether the claims fit together into the memory that replicas share.
-func (v supply) leave(claims []Claim) bool {
-	if !v.shares() {
+// sharedMemorySuffices reports whether the claims fit together into the memory that
+// replicas share.
+func (v supply) sharedMemorySuffices(claims []Claim) bool {
+	if !v.usesSharedMemory() {
 		return true
 	}
 	for _, c := range claims {
 		d := &v.n.Devices[c.Device]
-		if c.Memory+claimed(v.n.Devices, d, claims) > d.Free() {
+		if c.Memory+claimedThroughOthers(v.n.Devices, d, claims) > d.Free() {
 			return false
 		}
 	}
@@ -202,18 +203,18 @@ func (v supply) leave(claims []Claim) bool {
 // one memory count once.
 func (v supply) totalMemory(claims []Claim) Bytes {
 	var sum Bytes
-	once := v.n.sliced && v.s.counted()
+	onePerMemory := v.n.sliced && v.s.holdsWhole()
 	for i, c := range claims {
-		if !once || !claimsSharedMemory(v.n.Devices, &v.n.Devices[c.Device], claims[:i]) {
+		if !onePerMemory || !claimsSharedMemory(v.n.Devices, &v.n.Devices[c.Device], claims[:i]) {
 			sum += c.Memory
 		}
 	}
 	return sum
 }
 
-// claimed returns how much the claims take of the device's memory through other replicas
-// that share it.
-func claimed(devices []Device, d *Device, claims []Claim) Bytes {
+// claimedThroughOthers returns how much the claims take of the device's memory through
+// other replicas that share it.
+func claimedThroughOthers(devices []Device, d *Device, claims []Claim) Bytes {
 	var sum Bytes
 	for _, c := range claims {
 		if o := &devices[c.Device]; o != d && d.Shares != "" && o.Shares == d.Shares {
@@ -241,9 +242,9 @@ func siblings(devices []Device, d *Device, visit func(*Device)) {
 	}
 }
 
-// apart returns the devices of the order without the replicas that share memory with an
-// earlier one, since these add no memory.
-func apart(devices []Device, order []int) []int {
+// onePerMemory returns the devices of the order without the replicas that share memory
+// with an earlier one, since these add no memory.
+func onePerMemory(devices []Device, order []int) []int {
 	var out []int
 	for _, i := range order {
 		shares := devices[i].Shares
@@ -276,7 +277,7 @@ func (s *Shape) FreeDeviceMemory(n *Node) Bytes {
 	if !n.Unified {
 		return sum
 	}
-	return min(sum, supplyOf(s, n).pot())
+	return min(sum, supplyOf(s, n).freeUnified())
 }
 
 func sumDevices(devices []Device, of func(*Device) Bytes) Bytes {

@@ -18,7 +18,7 @@ func (c TaskPut) apply(s *State) error {
 		return fmt.Errorf("%s: %w", c.Job, err)
 	}
 	if j == nil { // the job is not reported yet: an absent job holds the task until then
-		j = build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}}, 0)
+		j = buildJob(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}}, 0)
 		j.absent = true
 		s.workload.add(j)
 	}
@@ -27,7 +27,7 @@ func (c TaskPut) apply(s *State) error {
 	if i >= 0 && stale(c.Revision, tasks[i].revision) {
 		return nil
 	}
-	if i >= 0 && differ(tasks[i].UID, c.Task.UID) {
+	if i >= 0 && uidsDiffer(tasks[i].UID, c.Task.UID) {
 		s.specs.dropTask(tasks[i])
 		i = -1
 	}
@@ -36,7 +36,7 @@ func (c TaskPut) apply(s *State) error {
 		return nil
 	}
 	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, subgroup: c.Task.Subgroup, revision: c.Revision}
-	t.join(&j.Alternatives[0])
+	t.joinSubgroup(&j.Alternatives[0])
 	s.workload.addTask(t)
 	s.sightings.applyEarlyTo(t)
 	return nil
@@ -48,7 +48,7 @@ func (c TaskGone) apply(s *State) error {
 	}
 	t := s.roster.Task(c.Task)
 	s.roster.forgetEarly(c.Task, c.UID)
-	if t == nil || differ(t.UID, c.UID) {
+	if t == nil || uidsDiffer(t.UID, c.UID) {
 		return nil
 	}
 	if c.Rejected > 0 && t.Node != nil && !t.Node.absent {
@@ -58,14 +58,14 @@ func (c TaskGone) apply(s *State) error {
 		s.specs.removeTask(t)
 		return nil
 	}
-	s.standings.strand(t)
-	if c.Ended == Pending || t.extra {
+	s.standings.dropLanding(t)
+	if c.Ended == Pending || t.notRequested {
 		s.standings.clear(t)
 		return nil
 	}
 	if to := t.unplaced(); t.Status != c.Ended {
 		to.status = c.Ended
-		s.standings.stand(t, to)
+		s.standings.set(t, to)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (c TaskSeen) apply(s *State) error {
 	}
 	t := s.roster.Task(c.Task)
 	switch {
-	case t != nil && !differ(t.UID, c.UID):
+	case t != nil && !uidsDiffer(t.UID, c.UID):
 		s.sightings.applySeen(t, &c)
 	case c.Node == "" && s.roster.earlySightings[c.Task].UID == c.UID:
 		s.roster.forgetEarly(c.Task, c.UID)
@@ -111,7 +111,7 @@ func (g *sightings) applySeen(t *Task, c *TaskSeen) {
 	case c.Leaving && t.Runs():
 		to := t.standing()
 		to.status, to.sent = Releasing, false
-		g.standings.stand(t, to)
+		g.standings.set(t, to)
 	case c.Leaving && (t.Status == Releasing || t.Ended()):
 	case c.Leaving && t.Job.Open:
 		g.specs.removeTask(t) // the task was deleted before it was bound
@@ -132,7 +132,7 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 		n.normalize()
 	}
 	here := t.Node == n && t.Status != Nominated
-	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, spared: t.Spared}
+	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, protectedUntil: t.ProtectedUntil}
 	if here {
 		to = t.standing()
 		if to.sent = false; to.status == Assumed {
@@ -147,26 +147,26 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 	}
 	switch {
 	case len(c.Devices) > 0:
-		to.claims, to.counted = g.fleet.claimSeen(n, c.Devices), false
-		if here && !t.counted && slices.Equal(to.claims, t.Claims) {
+		to.claims, to.devicesUnknown = g.fleet.claimSeen(n, c.Devices), false
+		if here && !t.devicesUnknown && slices.Equal(to.claims, t.Claims) {
 			to.claims = t.Claims
 		}
 	case !here:
-		to.claims, to.counted = nil, !t.Shape.Need.None()
+		to.claims, to.devicesUnknown = nil, !t.Shape.Need.None()
 	}
 	if here && to.sameAs(t) {
 		return
 	}
 	if !here {
-		g.standings.strand(t)
+		g.standings.dropLanding(t)
 	}
-	g.standings.stand(t, to)
+	g.standings.set(t, to)
 }
 
 // sameAs reports whether the standing does not differ from the task's, for a task that
 // stays on its node.
 func (p *standing) sameAs(t *Task) bool {
-	return p.status == t.Status && p.started == t.Started && p.sent == t.sent && p.counted == t.counted && sameClaims(p.claims, t.Claims)
+	return p.status == t.Status && p.started == t.Started && p.sent == t.sent && p.devicesUnknown == t.devicesUnknown && sameClaims(p.claims, t.Claims)
 }
 
 // claimSeen returns the claims that correspond to the reported holdings, sorted by device.
@@ -206,7 +206,7 @@ func (f *fleet) addUnlistedDevice(n *Node, h Holding, place int, taken []Claim) 
 	n.uniform, n.sample = false, nil
 	n.Devices[place] = Device{UUID: h.Device, Lost: true, Gone: true, Index: place, Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}
 	if f.journal.recording() {
-		f.journal.cold(func() {
+		f.journal.recordUndo(func() {
 			n.uniform, n.sample = uniform, sample
 			if was != nil {
 				n.Devices[place] = *was
@@ -232,10 +232,10 @@ func (n *Node) holdings(claims []Claim) []Holding {
 }
 
 func (c BindSent) apply(s *State) error {
-	if t := s.roster.Task(c.Task); t != nil && !differ(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
+	if t := s.roster.Task(c.Task); t != nil && !uidsDiffer(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
 		to := t.standing()
 		to.sent = true
-		s.standings.stand(t, to)
+		s.standings.set(t, to)
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (c BindSent) apply(s *State) error {
 func (c BindFailed) apply(s *State) error {
 	t := s.roster.Task(c.Task)
 	switch {
-	case t == nil || differ(t.UID, c.UID):
+	case t == nil || uidsDiffer(t.UID, c.UID):
 		return nil
 	case t.Status == Releasing && t.sent && t.Attempt == c.Attempt+1: // the task was evicted before the failure was reported
 		s.standings.clear(t)
@@ -253,7 +253,7 @@ func (c BindFailed) apply(s *State) error {
 	}
 	s.standings.clear(t)
 	j := t.Job
-	if j.Stands() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
+	if j.HasMinimum() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
 		return nil // the job still has its minimum or runs already: only the failed task is pending again
 	}
 	for _, o := range j.Tasks() { // the minimum of a gang starts as a whole or not at all
@@ -266,7 +266,7 @@ func (c BindFailed) apply(s *State) error {
 
 func (c EvictionRefused) apply(s *State) error {
 	t := s.roster.Task(c.Task)
-	if t == nil || differ(t.UID, c.UID) || t.Status != Releasing || t.eviction == nil || t.Attempt != c.Attempt {
+	if t == nil || uidsDiffer(t.UID, c.UID) || t.Status != Releasing || t.eviction == nil || t.Attempt != c.Attempt {
 		return nil
 	}
 	if j := s.roster.jobs[t.eviction.forJob]; j != nil {
@@ -274,16 +274,16 @@ func (c EvictionRefused) apply(s *State) error {
 			if o.Status == Nominated {
 				s.standings.clear(o)
 			}
-			s.standings.strand(o)
+			s.standings.dropLanding(o)
 		}
 		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction != nil && o.eviction.forJob == j.ID }) {
 			s.workload.undisplace(j, t.Job.ID)
 		}
 	}
-	s.standings.strand(t)
+	s.standings.dropLanding(t)
 	to := t.standing()
-	to.status, to.eviction, to.spared = Bound, nil, c.Spared
-	s.standings.stand(t, to)
+	to.status, to.eviction, to.protectedUntil = Bound, nil, c.ProtectedUntil
+	s.standings.set(t, to)
 	s.standings.withdrawBroken(t.Node)
 	return nil
 }
@@ -339,7 +339,7 @@ func (g *sightings) applyEarly(j *Job) {
 }
 
 func (g *sightings) applyEarlyTo(t *Task) {
-	if seen, found := g.roster.earlySightings[t.Ref()]; found && !differ(t.UID, seen.UID) {
+	if seen, found := g.roster.earlySightings[t.Ref()]; found && !uidsDiffer(t.UID, seen.UID) {
 		g.roster.forgetEarly(t.Ref(), seen.UID)
 		g.applySeen(t, &seen)
 	}

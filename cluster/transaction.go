@@ -30,7 +30,7 @@ func (x *Transaction) End() {
 	if len(x.state.journal.records) > x.mark.at {
 		x.state.journal.commits++
 	}
-	x.state.standings.later = nil // decisions use only free devices, so that no recount is needed
+	x.state.standings.recounts = nil // decisions use only free devices, so that no recount is needed
 	x.state.Release(x.mark)
 }
 
@@ -56,13 +56,13 @@ func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
 	}
 	to := standing{node: n, claims: claims, held: t.Shape, attempt: t.Attempt}
-	if t.shadows != nil || !s.roster.present(t, n, claims) { // a task that moves is still on its old node
-		to.status, to.promised = Nominated, now
+	if t.shadowOf != nil || !s.roster.canStartNow(t, n, claims) { // a task that moves is still on its old node
+		to.status, to.reservedAt = Nominated, now
 	} else {
 		to.status, to.started = Assumed, now
 		to.attempt++
 	}
-	s.standings.stand(t, to)
+	s.standings.set(t, to)
 	return nil
 }
 
@@ -75,21 +75,21 @@ func (x *Transaction) Evict(t *Task, forJob string, now int64) error {
 // Bind changes a Nominated task to Assumed if its reserved room is free by now, and
 // reports whether it did.
 func (x *Transaction) Bind(t *Task, now int64) bool {
-	if t.Status != Nominated || !t.Node.Keeps(t) || !x.state.roster.present(t, t.Node, t.Claims) {
+	if t.Status != Nominated || !t.Node.Keeps(t) || !x.state.roster.canStartNow(t, t.Node, t.Claims) {
 		return false
 	}
 	to := t.standing()
-	to.status, to.started, to.promised, to.attempt = Assumed, now, 0, t.Attempt+1
-	x.state.standings.stand(t, to)
+	to.status, to.started, to.reservedAt, to.attempt = Assumed, now, 0, t.Attempt+1
+	x.state.standings.set(t, to)
 	return true
 }
 
-// Hold changes a task that was just placed from Assumed to Nominated. If one task of a
+// Nominate changes a task that was just placed from Assumed to Nominated. If one task of a
 // gang has to wait for its room, all tasks of the gang wait.
-func (x *Transaction) Hold(t *Task, now int64) {
+func (x *Transaction) Nominate(t *Task, now int64) {
 	to := t.standing()
-	to.status, to.started, to.promised, to.attempt = Nominated, 0, now, t.Attempt-1
-	x.state.standings.stand(t, to)
+	to.status, to.started, to.reservedAt, to.attempt = Nominated, 0, now, t.Attempt-1
+	x.state.standings.set(t, to)
 }
 
 // Withdraw releases the room that is reserved for a nominated task, or that a landing
@@ -104,7 +104,7 @@ func (x *Transaction) Withdraw(t *Task) error {
 
 // Land makes a placed shadow the landing of its task: the reservation on the node that the
 // task moves to. See Job.Shadow.
-func (x *Transaction) Land(shadow *Task) { x.state.standings.landShadow(shadow) }
+func (x *Transaction) Land(shadow *Task) { x.state.standings.addLanding(shadow) }
 
 // Overdue marks an evicted task that did not leave in time. Its room counts as held from
 // then on.
@@ -114,13 +114,15 @@ func (x *Transaction) Overdue(t *Task) { x.state.standings.setOverdue(t) }
 // caller evicts its running tasks.
 func (x *Transaction) Retire(j *Job) { x.state.workload.retire(j) }
 
-// Keep chooses the node group that the job is on for its Set, unless a group is chosen
+// KeepGroup chooses the node group that the job is on for its Set, unless a group is chosen
 // already. The choice stays, even if the nodes of the job change.
-func (x *Transaction) Keep(j *Job) { x.state.sets.keep(j) }
+func (x *Transaction) KeepGroup(j *Job) { x.state.sets.keepGroup(j) }
 
-// SetTorn records since when the job runs below its minimum, in nanoseconds; 0 means that
-// it does not.
-func (x *Transaction) SetTorn(j *Job, since int64) { x.state.workload.setTorn(j, since) }
+// SetBelowMinimum records since when the job runs below its minimum, in nanoseconds; 0
+// means that it does not.
+func (x *Transaction) SetBelowMinimum(j *Job, since int64) {
+	x.state.workload.setBelowMinimum(j, since)
+}
 
 // Displace records that tasks of the victims, which are IDs of jobs, were evicted for the
 // job. No victim is evicted for the same job again.

@@ -9,21 +9,21 @@ import (
 // tree is the table of the queues and budgets. Every change of a queue's use or terms
 // gives it a new version.
 type tree struct {
-	journal       *journal
-	byName        map[string]*Queue
-	slots         slots[Queue]
-	heirs         map[string][]string // by queue, which need not be known: names of the queues with this parent, sorted
-	terms         map[string]int      // by ProductResource: how many terms of queues name it
-	products      []string            // the keys of terms, sorted
-	tierCounts    [4]int              // number of queues, by rank of their tier
-	revision      uint64              // grows when the terms of queues or the budgets change
-	budgets       []*Budget           // sorted by namespace and name
-	now           int64               // when the last session was opened, in nanoseconds
-	passedVersion uint64              // version of queues at the last call of pass
+	journal         *journal
+	byName          map[string]*Queue
+	slots           slots[Queue]
+	byParent        map[string][]string // by queue, which need not be known: names of the queues with this parent, sorted
+	terms           map[string]int      // by ProductResource: how many terms of queues name it
+	products        []string            // the keys of terms, sorted
+	tierCounts      [4]int              // number of queues, by rank of their tier
+	revision        uint64              // grows when the terms of queues or the budgets change
+	budgets         []*Budget           // sorted by namespace and name
+	now             int64               // when the last session was opened, in nanoseconds
+	advancedVersion uint64              // version of queues at the last call of advance
 }
 
 func newTree(l *journal) tree {
-	return tree{journal: l, byName: map[string]*Queue{}, heirs: map[string][]string{}, terms: map[string]int{}}
+	return tree{journal: l, byName: map[string]*Queue{}, byParent: map[string][]string{}, terms: map[string]int{}}
 }
 
 // Fork implements View.Fork.
@@ -69,7 +69,7 @@ func (tr *tree) sumQuotas(q *Queue) {
 func (tr *tree) sumQuota(q *Queue) {
 	sum := map[string]int64{}
 	for _, name := range q.children {
-		for _, a := range tr.byName[name].deserved {
+		for _, a := range tr.byName[name].quotas {
 			total, ok := AddOverflow(sum[a.Name], a.Value)
 			if !ok {
 				total = Unlimited
@@ -80,11 +80,11 @@ func (tr *tree) sumQuota(q *Queue) {
 	for _, a := range q.Quota {
 		sum[a.Name] = a.Value
 	}
-	q.deserved = nil
+	q.quotas = nil
 	for name, v := range sum {
-		q.deserved = append(q.deserved, Amount{name, v})
+		q.quotas = append(q.quotas, Amount{name, v})
 	}
-	slices.SortFunc(q.deserved, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(q.quotas, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // charge adds (sign +1) or subtracts (-1) what the task holds to the use of its queue and
@@ -93,7 +93,7 @@ func (tr *tree) charge(t *Task, sign int64) {
 	for q := tr.byName[t.Job.Queue]; q != nil; q = tr.Parent(q) {
 		tr.slots.touch(q.slot)
 		for _, a := range t.held.Resources {
-			q.charge(t, a.Name, sign*(a.Value+t.Node.host(t.held, t.Claims, a.Name)))
+			q.charge(t, a.Name, sign*(a.Value+t.Node.hostMemory(t.held, t.Claims, a.Name)))
 		}
 		for _, c := range t.Claims {
 			d := &t.Node.Devices[c.Device]
@@ -148,22 +148,22 @@ func (tr *tree) setBudgets(list []*Budget) {
 	tr.budgets = list
 	tr.revision++
 	if tr.journal.recording() {
-		tr.journal.cold(func() { tr.budgets = was; tr.revision++ })
+		tr.journal.recordUndo(func() { tr.budgets = was; tr.revision++ })
 	}
 }
 
-// hang replaces the queue old by q, either of which may be nil. It computes again the
+// replace replaces the queue old by q, either of which may be nil. It computes again the
 // children and quotas of the queues below, which include the queue itself, and of the
 // queues above. The use of the queues below is set to nothing; the caller charges their
-// tasks again. hang returns the parents of old and of q, each of which may be nil.
-func (tr *tree) hang(old, q *Queue, below []string) (above [2]*Queue) {
+// tasks again. replace returns the parents of old and of q, each of which may be nil.
+func (tr *tree) replace(old, q *Queue, below []string) (above [2]*Queue) {
 	if old != nil {
 		above[0] = tr.Parent(old)
-		tr.listHeir(old, false)
+		tr.listByParent(old, false)
 	}
-	tr.seat(q, old)
+	tr.enter(q, old)
 	if q != nil {
-		tr.listHeir(q, true)
+		tr.listByParent(q, true)
 	}
 	for i, name := range below {
 		k := tr.byName[name]
@@ -174,7 +174,7 @@ func (tr *tree) hang(old, q *Queue, below []string) (above [2]*Queue) {
 		// If the parent of the queue is below the queue, the parents form a cycle. The queue
 		// and all queues below it are then loose.
 		k.loose = k.Parent != "" && (parent == nil || parent.loose || i == 0 && slices.Contains(below, k.Parent))
-		k.Used, k.Firm, k.children = nil, nil, nil
+		k.Used, k.UsedByFirm, k.children = nil, nil, nil
 	}
 	if q != nil {
 		above[1] = tr.Parent(q)
@@ -203,45 +203,45 @@ func (tr *tree) hang(old, q *Queue, below []string) (above [2]*Queue) {
 // is known or not. Parents are listed before their children.
 func (tr *tree) below(name string) []string {
 	out := []string{name}
-	if len(tr.heirs[name]) == 0 {
+	if len(tr.byParent[name]) == 0 {
 		return out
 	}
 	seen := map[string]bool{name: true}
 	for i := 0; i < len(out); i++ {
-		for _, heir := range tr.heirs[out[i]] {
-			if !seen[heir] {
-				seen[heir] = true
-				out = append(out, heir)
+		for _, child := range tr.byParent[out[i]] {
+			if !seen[child] {
+				seen[child] = true
+				out = append(out, child)
 			}
 		}
 	}
 	return out
 }
 
-// listHeir adds the queue to the list of queues with its parent, or removes it.
-func (tr *tree) listHeir(q *Queue, add bool) {
+// listByParent adds the queue to the list of queues with its parent, or removes it.
+func (tr *tree) listByParent(q *Queue, add bool) {
 	if q.Parent == "" {
 		return
 	}
-	list := tr.heirs[q.Parent]
+	list := tr.byParent[q.Parent]
 	if add {
 		list = insert(list, q.Name, strings.Compare)
 	} else {
 		list = remove(list, q.Name, strings.Compare)
 	}
-	keepIf(len(list) > 0, tr.heirs, q.Parent, list)
+	keepIf(len(list) > 0, tr.byParent, q.Parent, list)
 }
 
 // listChildren sets the children of the queue: all queues that name it as their parent, or
 // none if the queue is loose.
 func (tr *tree) listChildren(q *Queue) {
 	if q.children = nil; !q.loose {
-		q.children = slices.Clone(tr.heirs[q.Name])
+		q.children = slices.Clone(tr.byParent[q.Name])
 	}
 }
 
-// hangAll computes the whole tree of queues. It is called before any job is added.
-func (tr *tree) hangAll() {
+// build computes the whole tree of queues. It is called before any job is added.
+func (tr *tree) build() {
 	for _, q := range tr.byName {
 		q.loose = tr.isLoose(q)
 		tr.slots.touch(q.slot)
@@ -277,9 +277,9 @@ func (tr *tree) Weakest() int {
 	return 0
 }
 
-// seat enters q in the table, in the slot of the queue old that it replaces. Either may be
+// enter adds q to the table, in the slot of the queue old that it replaces. Either may be
 // nil: without old, q gets a new slot; without q, old is removed and its slot is freed.
-func (tr *tree) seat(q, old *Queue) {
+func (tr *tree) enter(q, old *Queue) {
 	slot := 0
 	if old != nil {
 		slot = old.slot
@@ -301,17 +301,17 @@ func (tr *tree) seat(q, old *Queue) {
 
 func (tr *tree) clone(l *journal) tree {
 	c := *tr
-	c.journal, c.byName, c.slots, c.heirs = l, make(map[string]*Queue, len(tr.byName)), tr.slots.clone(), make(map[string][]string, len(tr.heirs))
+	c.journal, c.byName, c.slots, c.byParent = l, make(map[string]*Queue, len(tr.byName)), tr.slots.clone(), make(map[string][]string, len(tr.byParent))
 	c.terms, c.products, c.budgets = maps.Clone(tr.terms), slices.Clone(tr.products), slices.Clone(tr.budgets)
 	for name, q := range tr.byName {
 		copied := *q
 		copied.Used = slices.Clone(q.Used)
-		copied.Firm = slices.Clone(q.Firm)
+		copied.UsedByFirm = slices.Clone(q.UsedByFirm)
 		copied.children = slices.Clone(q.children)
 		c.byName[name], c.slots.at[q.slot] = &copied, &copied
 	}
-	for name, queues := range tr.heirs {
-		c.heirs[name] = slices.Clone(queues)
+	for name, queues := range tr.byParent {
+		c.byParent[name] = slices.Clone(queues)
 	}
 	return c
 }
@@ -319,7 +319,7 @@ func (tr *tree) clone(l *journal) tree {
 // chargePlaced is charge for a task that may be nil, unplaced or releasing; nothing is
 // charged for these.
 func (tr *tree) chargePlaced(t *Task, sign int64) {
-	if t != nil && t.Node != nil && !t.leaves() {
+	if t != nil && t.Node != nil && !t.releasesRoom() {
 		tr.charge(t, sign)
 	}
 }

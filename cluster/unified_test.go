@@ -18,7 +18,7 @@ func board() *enginetest.NodeBuilder {
 func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 	s := enginetest.State(board(), enginetest.Job("x").CPU(0, "10Gi").DeviceMemory(1, "40Gi"), enginetest.Job("y").CPU(0, "20Gi").DeviceMemory(1, "40Gi"))
 	n := s.Node("n")
-	pot := n.Ledger(cluster.Memory)
+	ledger := n.Ledger(cluster.Memory)
 	x, y := task(s, "x", 0), task(s, "y", 0)
 	place := func(tk *cluster.Task) error {
 		claims, ok := n.Choose(tk.Shape, nil)
@@ -30,8 +30,8 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 	if err := place(x); err != nil {
 		t.Fatal(err)
 	}
-	if pot.Used != int64(50*gi) || x.Holds(cluster.Memory) != int64(50*gi) {
-		t.Errorf("used %d", pot.Used>>30)
+	if ledger.Used != int64(50*gi) || x.Holds(cluster.Memory) != int64(50*gi) {
+		t.Errorf("used %d", ledger.Used>>30)
 	}
 	if n.Feasible(y.Shape) {
 		t.Error("a shape with 60 GiB is feasible in 50 GiB")
@@ -43,8 +43,8 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 	if err := s.Evict(x); err != nil {
 		t.Fatal(err)
 	}
-	if pot.Used != 0 || pot.Releasing != int64(50*gi) {
-		t.Errorf("used %d, releasing %d", pot.Used>>30, pot.Releasing>>30)
+	if ledger.Used != 0 || ledger.Releasing != int64(50*gi) {
+		t.Errorf("used %d, releasing %d", ledger.Used>>30, ledger.Releasing>>30)
 	}
 	if err := place(y); err != nil || y.Status != cluster.Nominated {
 		t.Errorf("%v, %s", err, y.Status)
@@ -52,12 +52,12 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 	if s.Bind(y, 0) {
 		t.Error("y was bound while x is releasing")
 	}
-	if s.Undo(mark); pot.Used != int64(50*gi) || pot.Releasing != 0 {
-		t.Errorf("used %d", pot.Used>>30)
+	if s.Undo(mark); ledger.Used != int64(50*gi) || ledger.Releasing != 0 {
+		t.Errorf("used %d", ledger.Used>>30)
 	}
 	s.Clear(x)
-	if pot.Used != 0 || n.Devices[0].Use != (cluster.DeviceUse{}) {
-		t.Errorf("%+v, %+v", pot, n.Devices[0].Use)
+	if ledger.Used != 0 || n.Devices[0].Use != (cluster.DeviceUse{}) {
+		t.Errorf("%+v, %+v", ledger, n.Devices[0].Use)
 	}
 	// A whole device holds what is left of the unified memory.
 	w := cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory, Value: int64(30 * gi)}}, Need: cluster.Need{Devices: 1}}

@@ -73,11 +73,11 @@ func (v View) Avoiding(visit func(until int64)) {
 // Budgets returns all disruption budgets, sorted by namespace and name.
 func (v View) Budgets() []*Budget { return v.state.tree.budgets }
 
-// Deserved returns what the queue is entitled to by quotas: its own quota and, for each
+// Quotas returns what the queue is entitled to by quotas: its own quota and, for each
 // resource that its quota does not name, the sum over the queues directly below it.
-func (v View) Deserved(q *Queue) Resources {
+func (v View) Quotas(q *Queue) Resources {
 	if known := v.Queue(q.Name); known != nil {
-		return known.deserved
+		return known.quotas
 	}
 	return nil
 }
@@ -186,9 +186,9 @@ func (v View) Retired() []*Job { return byID(v.state.roster.retired) }
 // Task returns the task that the reference names, or nil if there is none.
 func (v View) Task(r TaskRef) *Task { return v.state.roster.Task(r) }
 
-// Torn returns the jobs that are recorded as running below their minimum (Job.Torn),
-// sorted by ID.
-func (v View) Torn() []*Job { return byID(v.state.roster.torn) }
+// BelowMinimum returns the jobs that are recorded as running below their minimum
+// (Job.BelowMinimumSince), sorted by ID.
+func (v View) BelowMinimum() []*Job { return byID(v.state.roster.belowMinimum) }
 
 // Unified returns how many nodes have unified memory.
 func (v View) Unified() int { return v.state.fleet.unified }
@@ -196,8 +196,8 @@ func (v View) Unified() int { return v.state.fleet.unified }
 // Version returns the version of the most recent change of a node.
 func (v View) Version() uint64 { return v.state.fleet.slots.version }
 
-// Waits reports whether the job is pending: it is in the list that Pending returns.
-func (v View) Waits(j *Job) bool { return j.pending && v.state.roster.knows(j) }
+// IsPending reports whether the job is pending: it is in the list that Pending returns.
+func (v View) IsPending(j *Job) bool { return j.pending && v.state.roster.knows(j) }
 
 // Weakest returns the rank (Tier.Rank) of the weakest tier that any queue has.
 func (v View) Weakest() int { return v.state.tree.Weakest() }

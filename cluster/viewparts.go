@@ -24,7 +24,7 @@ func (s Sets) Excess() []string { return slices.Sorted(maps.Keys(s.state.sets.ex
 // Home returns the node group that the replicas of the Set belong on: the group that was
 // chosen for them, or else the group that one of them was placed for or is on. It returns
 // nil if there is none yet.
-func (s Sets) Home(name string) *Key {
+func (s Sets) Home(name string) *GroupKey {
 	set := s.state.sets.byName[name]
 	if set == nil {
 		return nil
@@ -84,12 +84,12 @@ func (k Classes) Lowest(queue string) (priority int32, found bool) {
 // class. Nodes for which skip returns true are left out; among equals, the first by name
 // is returned. least is a lower bound for what every node has of the class, except that
 // least.Newest is that of the returned node. Newest returns false if there is no such node.
-func (k Classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
+func (k Classes) Newest(c Class, skip func(slot int) bool) (slot int, least ClassOnNode, found bool) {
 	return k.state.classes.Newest(c, skip)
 }
 
 // Nodes calls visit for each node on which preemptible tasks of the class run, in no order.
-func (k Classes) Nodes(c Class, visit func(slot int, k OnNode)) { k.state.classes.Nodes(c, visit) }
+func (k Classes) Nodes(c Class, visit func(slot int, k ClassOnNode)) { k.state.classes.Nodes(c, visit) }
 
 // Preemptible returns how many tasks of preemptible jobs are on nodes or have room
 // reserved on them, whatever their status.
@@ -113,8 +113,8 @@ func (k Classes) VisitQueue(queue string, visit func(Class) bool) bool {
 // need not read the rest. Nodes, jobs and queues each have versions of their own.
 type Recent struct{ state *State }
 
-// Born returns the version at which the present node of the slot was added.
-func (r Recent) Born(slot int) uint64 { return r.state.fleet.born[slot] }
+// AddedVersion returns the version at which the current node of the slot was added.
+func (r Recent) AddedVersion(slot int) uint64 { return r.state.fleet.addedVersions[slot] }
 
 // Jobs calls visit once for each slot with a job that changed after the version, most recent
 // first: the job was added or removed, or its spec or the status of a task changed.
@@ -131,7 +131,8 @@ func (r Recent) Nodes(since uint64, visit func(slot int)) { r.state.fleet.slots.
 func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.versions[q.slot] }
 
 // Queues calls visit once for each queue that changed its use or terms after the version,
-// most recent first. A queue that was removed is not visited, but its removal changes Terms.
+// most recent first. A queue that was removed is not visited, but its removal changes
+// QueueSpecsVersion.
 func (r Recent) Queues(since uint64, visit func(*Queue)) {
 	queues := &r.state.tree.slots
 	queues.since(since, func(slot int) {
@@ -158,5 +159,6 @@ func (r Recent) Commits() uint64 { return r.state.journal.commits }
 // Slots returns the number of slots of nodes: one more than the highest slot ever used.
 func (r Recent) Slots() int { return len(r.state.fleet.slots.at) }
 
-// Terms grows whenever a queue or a budget is added, removed or given new terms.
-func (r Recent) Terms() uint64 { return r.state.tree.revision }
+// QueueSpecsVersion grows whenever a queue or a budget is added, removed or given new
+// terms.
+func (r Recent) QueueSpecsVersion() uint64 { return r.state.tree.revision }

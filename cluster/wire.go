@@ -73,7 +73,7 @@ func Decode(data []byte) (Change, error) {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	c := v.Elem().Interface().(Change)
-	if err := malformed(c); err != nil {
+	if err := checkChange(c); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	return c, nil

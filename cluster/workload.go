@@ -22,7 +22,7 @@ func (w *workload) remove(j *Job) { undoable(w.journal, w, j, (*workload).delete
 func (w *workload) insert(j *Job) {
 	w.roster.add(j)
 	w.list(j)
-	w.settle(j)
+	w.update(j)
 }
 
 // list adds the job to the lists of jobs and Sets and interns the shapes of its tasks.
@@ -35,7 +35,7 @@ func (w *workload) list(j *Job) {
 		}
 		alike := !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Shape != tasks[0].Shape })
 		for _, t := range tasks {
-			t.alike = alike
+			t.sameShapes = alike
 		}
 	}
 	w.roster.list(j)
@@ -55,11 +55,11 @@ func (w *workload) delete(j *Job) {
 	w.roster.remove(j)
 }
 
-func (w *workload) setTorn(j *Job, since int64) {
-	if j.Torn != since {
+func (w *workload) setBelowMinimum(j *Job, since int64) {
+	if j.BelowMinimumSince != since {
 		to := j.status()
-		to.torn = since
-		w.update(j, to)
+		to.belowMinimumSince = since
+		w.changeStatus(j, to)
 	}
 }
 
@@ -69,7 +69,7 @@ func (w *workload) displace(j *Job, victims []string) {
 	if all = slices.Compact(all); len(all) > len(j.Displaced) {
 		to := j.status()
 		to.displaced = all
-		w.update(j, to)
+		w.changeStatus(j, to)
 	}
 }
 
@@ -78,7 +78,7 @@ func (w *workload) undisplace(j *Job, victim string) {
 	if i, known := slices.BinarySearch(j.Displaced, victim); known {
 		to := j.status()
 		to.displaced = slices.Delete(slices.Clone(j.Displaced), i, i+1)
-		w.update(j, to)
+		w.changeStatus(j, to)
 	}
 }
 
@@ -91,20 +91,20 @@ func (w *workload) park(j *Job, p *Parked) {
 		copied := *p
 		to.parked = &copied
 	}
-	w.update(j, to)
+	w.changeStatus(j, to)
 }
 
-// update gives the job another status.
-func (w *workload) update(j *Job, to jobStatus) {
-	w.journal.note(rare{job: j, status: j.status()})
+// changeStatus gives the job another status.
+func (w *workload) changeStatus(j *Job, to jobStatus) {
+	w.journal.recordOther(otherChange{job: j, status: j.status()})
 	w.setStatus(j, to)
 }
 
-// setStatus is update without the journal.
+// setStatus is changeStatus without the journal.
 func (w *workload) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
-	j.Torn, j.Evicted, j.Displaced, j.Parked = to.torn, to.evicted, to.displaced, to.parked
-	w.roster.listTorn(j)
+	j.BelowMinimumSince, j.Evicted, j.Displaced, j.Parked = to.belowMinimumSince, to.evicted, to.displaced, to.parked
+	w.roster.listBelowMinimum(j)
 	if to.retired != retired {
 		w.setRetired(j, to.retired)
 	}
@@ -124,15 +124,15 @@ func (w *workload) isEligible(j *Job) bool {
 // of its tasks failed, so that the job is refused with that reason.
 func (j *Job) needsPlacement() bool {
 	if len(j.Alternatives) == 1 && j.ended == 0 {
-		return j.attached < len(j.Tasks())
+		return j.tasksOnNodes < len(j.Tasks())
 	}
-	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.isPlacedOrEnded() }) || // attached does not suffice: tasks of other alternatives may be on nodes
-		j.ended > 0 && j.Running() && !j.Stands()
+	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.isPlacedOrEnded() }) || // tasksOnNodes does not suffice: tasks of other alternatives may be on nodes
+		j.ended > 0 && j.Running() && !j.HasMinimum()
 }
 
-// settle is called after every change of a job. It gives the job a new version and updates
+// update is called after every change of a job. It gives the job a new version and updates
 // the list of pending jobs.
-func (w *workload) settle(j *Job) {
+func (w *workload) update(j *Job) {
 	if !w.roster.knows(j) {
 		return
 	}
@@ -156,26 +156,26 @@ func byTaskID(tasks map[*Task]bool) []*Task {
 func (w *workload) setAbsent(j *Job, absent bool) {
 	if was := j.absent; was != absent {
 		j.absent = absent
-		w.settle(j)
+		w.update(j)
 		if w.journal.recording() {
-			w.journal.cold(func() { j.absent = was; w.settle(j) })
+			w.journal.recordUndo(func() { j.absent = was; w.update(j) })
 		}
 	}
 }
 
-// settleQueue calls settle for all jobs that name the queue.
-func (w *workload) settleQueue(name string) {
+// updateQueue calls update for all jobs that name the queue.
+func (w *workload) updateQueue(name string) {
 	for _, j := range w.roster.byQueue[name] {
-		w.settle(j)
+		w.update(j)
 	}
 }
 
 // addTask adds a task that is on no node to its open job.
 func (w *workload) addTask(t *Task) {
-	at, _ := slices.BinarySearchFunc(t.Job.Alternatives[0].Tasks, t, byPlace)
+	at, _ := slices.BinarySearchFunc(t.Job.Alternatives[0].Tasks, t, byIndexAndName)
 	w.insertTask(t, at)
 	if w.journal.recording() {
-		w.journal.cold(func() { w.deleteTask(t, at) })
+		w.journal.recordUndo(func() { w.deleteTask(t, at) })
 	}
 }
 
@@ -184,7 +184,7 @@ func (w *workload) removeTask(t *Task) {
 	at := slices.Index(t.Job.Alternatives[0].Tasks, t)
 	w.deleteTask(t, at)
 	if w.journal.recording() {
-		w.journal.cold(func() { w.insertTask(t, at) })
+		w.journal.recordUndo(func() { w.insertTask(t, at) })
 	}
 }
 
@@ -202,14 +202,14 @@ func (w *workload) deleteTask(t *Task, at int) {
 func (w *workload) setTasks(j *Job, tasks []*Task) {
 	j.Alternatives[0].Tasks = tasks
 	j.recountEnded()
-	w.settle(j)
+	w.update(j)
 	j.spec = w.roster.slots.version
 }
 
 func (w *workload) retire(j *Job) {
 	to := j.status()
 	to.retired = true
-	w.update(j, to)
+	w.changeStatus(j, to)
 }
 
 func (w *workload) setRetired(j *Job, retired bool) {
@@ -217,7 +217,7 @@ func (w *workload) setRetired(j *Job, retired bool) {
 	j.Retired = retired
 	w.sets.list(j)
 	w.roster.listRetired(j)
-	w.settle(j)
+	w.update(j)
 }
 
 // setChosen sets the alternative that the job is placed in; -1 means none.
@@ -226,5 +226,5 @@ func (w *workload) setChosen(j *Job, alternative int) {
 	if w.roster.knows(j) {
 		w.sets.listOnWholeNodes(j)
 	}
-	w.settle(j)
+	w.update(j)
 }

@@ -46,6 +46,6 @@ func isModel(state *cluster.State, id string) bool {
 		jobs = []*cluster.Job{j}
 	}
 	return slices.ContainsFunc(jobs, func(j *cluster.Job) bool {
-		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Shape.Served() })
+		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Shape.ServesModel() })
 	})
 }

@@ -10,7 +10,7 @@ import (
 // use. It keeps sums that are asked for often.
 type accounts struct {
 	view     cluster.View
-	asks     map[*cluster.Shape]cluster.DeviceAsk
+	asks     map[*cluster.Shape]cluster.DeviceEstimate
 	unplaced unplacedCharges
 	idle     *idleDevices
 }
@@ -104,13 +104,13 @@ func (acc *accounts) adjustUnplaced(t *cluster.Task, sign int64) {
 	}
 }
 
-func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
+func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceEstimate {
 	a, known := acc.asks[shape]
 	if !known {
 		if acc.asks == nil {
-			acc.asks = map[*cluster.Shape]cluster.DeviceAsk{}
+			acc.asks = map[*cluster.Shape]cluster.DeviceEstimate{}
 		}
-		a = acc.view.DeviceAsk(shape)
+		a = acc.view.DeviceEstimate(shape)
 		acc.asks[shape] = a
 	}
 	return a

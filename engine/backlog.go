@@ -69,7 +69,7 @@ func (b *backlog) open(o *order, f *finder, now int64) {
 	b.order, b.finder, b.now, b.waiting = o, f, now, 0
 	b.alarmDue, b.alarm = b.alarm > 0 && now >= b.alarm, 0
 	b.sessions++
-	if b.turns == nil || b.revision != b.view.Recent().Terms() {
+	if b.turns == nil || b.revision != b.view.Recent().QueueSpecsVersion() {
 		b.turns = o.newTurns() // the specs of queues changed, and with them perhaps their parents
 		b.refreshQueues()
 	} else {
@@ -81,7 +81,7 @@ func (b *backlog) open(o *order, f *finder, now int64) {
 	}
 	b.wake(moved)
 	b.jobs, b.nodes, b.queues = b.view.Recent().JobsVersion(), b.view.Version(), b.view.Recent().QueuesVersion()
-	b.revision, b.epoch = b.view.Recent().Terms(), f.index.epoch
+	b.revision, b.epoch = b.view.Recent().QueueSpecsVersion(), f.index.epoch
 }
 
 // refreshQueues looks up the queue of each lane again: State replaces the object of a queue
@@ -115,12 +115,12 @@ func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 			b.setNames[slot] = job.Set.Name
 			moved[job.Set.Name] = true
 		}
-		if e != nil && (job != e.job || !b.view.Waits(job)) {
+		if e != nil && (job != e.job || !b.view.IsPending(job)) {
 			b.remove(e)
 			b.waiters[slot], e = nil, nil
 		}
 		switch {
-		case job == nil || !b.view.Waits(job):
+		case job == nil || !b.view.IsPending(job):
 		case e == nil:
 			e = &waiter{turn: turnOf(job)}
 			if job.Parked != nil { // the back-off continues after a restart

@@ -50,16 +50,16 @@ type bucket struct {
 
 	refusal       *Refusal // of the job that was last tried because something changed
 	refusalNumber uint64
-	version       uint64        // the version of State when a job was last refused
-	home          cluster.Key   // the node group of the jobs' set; zero if it has none
-	asks          []*asked      // the shapes of its tasks
-	blockers      []string      // queues that prevented the placement, by their limit or share
-	permanent     bool          // the refusal is permanent
-	before        bool          // a PreFilter rejected the job before any node was considered
-	examineAlways bool          // any change of a node may help
-	wakes         Wake          // what else may help, by the hints of plugins
-	known         knownVersions // when a job was last refused
-	recheck       bool          // a PreFilter rejected the job since, so that nodes that changed meanwhile must be checked as well
+	version       uint64           // the version of State when a job was last refused
+	home          cluster.GroupKey // the node group of the jobs' set; zero if it has none
+	asks          []*asked         // the shapes of its tasks
+	blockers      []string         // queues that prevented the placement, by their limit or share
+	permanent     bool             // the refusal is permanent
+	before        bool             // a PreFilter rejected the job before any node was considered
+	examineAlways bool             // any change of a node may help
+	wakes         Wake             // what else may help, by the hints of plugins
+	known         knownVersions    // when a job was last refused
+	recheck       bool             // a PreFilter rejected the job since, so that nodes that changed meanwhile must be checked as well
 
 	toTry  *waiter // the job to be tried, while inLine is set
 	inLine bool    // it is in the heap lane.inLine

@@ -139,7 +139,7 @@ func TestParkedJobWithAnotherSpec(t *testing.T) {
 	apply(t, s, jobGone("job/busy"))
 	patience(t, e, s, second)
 	for _, id := range []string{"job/one", "job/two"} {
-		if !s.Job(id).Stands() {
+		if !s.Job(id).HasMinimum() {
 			t.Errorf("%s is not placed", id)
 		}
 	}

@@ -11,15 +11,15 @@ import (
 )
 
 var (
-	big   = cluster.Key{Product: "A100", Count: 8, Memory: 80 << 10, Resource: cluster.DefaultDeviceResource}
-	mid   = cluster.Key{Product: "A100", Count: 4, Memory: 40 << 10, Resource: cluster.DefaultDeviceResource}
-	small = cluster.Key{Product: "A10", Count: 1, Memory: 24 << 10, Resource: cluster.DefaultDeviceResource}
-	lost  = cluster.Key{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}
+	big   = cluster.GroupKey{Product: "A100", Count: 8, Memory: 80 << 10, Resource: cluster.DefaultDeviceResource}
+	mid   = cluster.GroupKey{Product: "A100", Count: 4, Memory: 40 << 10, Resource: cluster.DefaultDeviceResource}
+	small = cluster.GroupKey{Product: "A10", Count: 1, Memory: 24 << 10, Resource: cluster.DefaultDeviceResource}
+	lost  = cluster.GroupKey{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}
 )
 
 // form is an alternative that takes a number of whole nodes of one group for each replica.
 type form struct {
-	group cluster.Key
+	group cluster.GroupKey
 	nodes int
 }
 
@@ -88,14 +88,14 @@ func TestChoiceRefusedAsOne(t *testing.T) {
 		forms         []form
 		wantReason    engine.Reason
 		wantPermanent bool
-		wantGroups    map[cluster.Key]engine.Reason
+		wantGroups    map[cluster.GroupKey]engine.Reason
 	}{
-		"no group is suitable": {nil, []form{{mid, 1}, {small, 1}}, engine.NoSuitableGroup, true, map[cluster.Key]engine.Reason{mid: "TooFew", small: "TooFew"}},
+		"no group is suitable": {nil, []form{{mid, 1}, {small, 1}}, engine.NoSuitableGroup, true, map[cluster.GroupKey]engine.Reason{mid: "TooFew", small: "TooFew"}},
 		"one is in use": {
 			[]enginetest.Part{enginetest.Job("x").Devices(1).On("big-1")}, []form{{mid, 1}, {big, 1}},
-			engine.GroupInUse, false, map[cluster.Key]engine.Reason{mid: "TooFew", big: ""},
+			engine.GroupInUse, false, map[cluster.GroupKey]engine.Reason{mid: "TooFew", big: ""},
 		},
-		"one is gone": {nil, []form{{mid, 1}, {lost, 1}}, engine.GroupMissing, false, map[cluster.Key]engine.Reason{mid: "TooFew", lost: engine.GroupMissing}},
+		"one is gone": {nil, []form{{mid, 1}, {lost, 1}}, engine.GroupMissing, false, map[cluster.GroupKey]engine.Reason{mid: "TooFew", lost: engine.GroupMissing}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestChoiceRefusedAsOne(t *testing.T) {
 			if r.Reason != tt.wantReason || r.Permanent != tt.wantPermanent {
 				t.Errorf("%s, permanent: %v", r.Reason, r.Permanent)
 			}
-			got := map[cluster.Key]engine.Reason{}
+			got := map[cluster.GroupKey]engine.Reason{}
 			for _, g := range r.Attempts[0].Groups {
 				if got[g.Key] = ""; g.Rejection != nil {
 					got[g.Key] = g.Rejection.Reason

@@ -64,7 +64,7 @@ func (h *nodeHeap) seen(slot int) bool {
 
 // leastCost returns a lower bound of the cost of evicting a task of the class from a node.
 // The answers of VictimCost hooks are not known for classes and count as 0, their minimum.
-func (h *nodeHeap) leastCost(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
+func (h *nodeHeap) leastCost(w *nodewise, c cluster.Class, k *cluster.ClassOnNode) cost {
 	out := cost{tier: strength(tierOf(w.view, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
 	if k.Whole {
 		out.jobs = 1
@@ -75,7 +75,7 @@ func (h *nodeHeap) leastCost(w *nodewise, c cluster.Class, k *cluster.OnNode) co
 // addAllNodes adds all nodes of the class to the heap.
 func (h *nodeHeap) addAllNodes(w *nodewise, c cluster.Class) {
 	var fresh []heapNode
-	w.view.Classes().Nodes(c, func(slot int, k cluster.OnNode) {
+	w.view.Classes().Nodes(c, func(slot int, k cluster.ClassOnNode) {
 		if n := w.view.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
 			return
 		}
@@ -101,7 +101,7 @@ func (h *nodeHeap) addAllNodes(w *nodewise, c cluster.Class) {
 // enough reports whether the node would have as much of devices free as the shape requests
 // at least, if all preemptible tasks were evicted from it.
 func (h *nodeHeap) enough(n *cluster.Node) bool {
-	return n.Leavable() >= h.need || n.Leavable()+idleOn(n) >= h.need
+	return n.PreemptibleMilli() >= h.need || n.PreemptibleMilli()+idleOn(n) >= h.need
 }
 
 // lower lowers the cost until it is a lower bound of both costs.

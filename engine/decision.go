@@ -15,13 +15,13 @@ const (
 // Decision is one decision about a task. It holds names and copies and no pointers into
 // State, so that it does not change when State does.
 type Decision struct {
-	Action      Action          // Bind, Nominate or EvictTask
-	Task        cluster.TaskRef // the task
-	Node        string          // the node on which it is placed, or from which it is evicted
-	Claims      []cluster.Claim // what the task holds of the node's devices
-	Group       cluster.Key     // the node group of the node
-	Alternative string          // the name of the job's alternative, if it has several
-	Score       Score           // the score of the node; for a retired replica, its InstanceScore
+	Action      Action           // Bind, Nominate or EvictTask
+	Task        cluster.TaskRef  // the task
+	Node        string           // the node on which it is placed, or from which it is evicted
+	Claims      []cluster.Claim  // what the task holds of the node's devices
+	Group       cluster.GroupKey // the node group of the node
+	Alternative string           // the name of the job's alternative, if it has several
+	Score       Score            // the score of the node; for a retired replica, its InstanceScore
 	// Candidates has all feasible nodes, best first, if Options.Explain is set.
 	Candidates []Candidate
 	GroupScore Score // the score of the node group, if the alternative takes whole nodes
@@ -68,7 +68,7 @@ type Candidate struct {
 // GroupCandidate is a feasible node group with its score, and the alternative of the job
 // that is for this group.
 type GroupCandidate struct {
-	Group       cluster.Key
+	Group       cluster.GroupKey
 	Alternative string
 	Score       Score
 }

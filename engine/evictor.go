@@ -139,13 +139,13 @@ func (l *evictor) mightBeEvicted(v *Victim) bool {
 // with its whole job. A surplus task may be protected alone, for example because it started
 // too recently, and be allowed together with the rest of its job, which runs longer.
 func (l *evictor) taskMightBeEvicted(t *cluster.Task) bool {
-	return l.mightBeEvicted(VictimOf(t)) || t.Job.Spares(t) && l.mightBeEvicted(wholeJob(t.Job, Reclaim))
+	return l.mightBeEvicted(VictimOf(t)) || t.Job.IsSurplus(t) && l.mightBeEvicted(wholeJob(t.Job, Reclaim))
 }
 
 // mightMove reports whether the task may be moved. A job that must move as a whole is not
 // moved if it has more than maxMoved tasks.
 func (l *evictor) mightMove(t *cluster.Task) bool {
-	return l.may[Move] != nil && (t.Job.Spares(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).spared == nil
+	return l.may[Move] != nil && (t.Job.IsSurplus(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).spared == nil
 }
 
 // protected says that a job was protected, by which plugin, why, and for which purpose.

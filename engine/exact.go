@@ -115,7 +115,7 @@ func (g *gang) mayFitOtherwise() bool {
 		return true
 	}
 	for _, t := range g.left {
-		if t.Shape != g.left[0].Shape || t.Shape.Matters() {
+		if t.Shape != g.left[0].Shape || t.Shape.ChoiceMatters() {
 			return true
 		}
 		if filters, _, _ := g.placer.finder.taskHooks(t); len(filters) > 0 {

@@ -56,7 +56,7 @@ func TestExactSearch(t *testing.T) {
 			ssn := enginetest.Engine(fit(), selfish()).Open(s, engine.Options{Search: search})
 			stmt := ssn.Begin()
 			r := ssn.Place(stmt, job)
-			placed := job.Stands()
+			placed := job.HasMinimum()
 			var got []engine.Decision
 			for _, task := range job.Tasks() {
 				if task.Node != nil {

@@ -129,7 +129,7 @@ func (g *gang) lacksBeyondSubgroups() int {
 // needs returns how many more tasks must be placed for all minima.
 func (g *gang) needs() int {
 	if g.free {
-		return max(g.least-g.placed, g.alt.Least(func(sub int) int { return g.lacks(sub - 1) }))
+		return max(g.least-g.placed, g.alt.LeastSum(func(sub int) int { return g.lacks(sub - 1) }))
 	}
 	n := g.lacksBeyondSubgroups()
 	for i := range g.members {

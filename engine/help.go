@@ -56,11 +56,11 @@ func (k *bucket) changedFor(b *backlog, t *cluster.Task) bool {
 
 // homeOf returns the node group that the replicas of the job's Set are kept on. It returns the
 // zero key if there is none.
-func homeOf(s cluster.View, j *cluster.Job) cluster.Key {
+func homeOf(s cluster.View, j *cluster.Job) cluster.GroupKey {
 	if j.Set.Name != "" {
 		if home := s.Sets().Home(j.Set.Name); home != nil {
 			return *home
 		}
 	}
-	return cluster.Key{}
+	return cluster.GroupKey{}
 }

@@ -236,7 +236,7 @@ func (x *index) refresh(r *ranking) {
 		if !anew && r.staticKeys[slot] < 0 {
 			return // a static filter rejects the node, whatever tasks hold of it
 		}
-		if anew && x.view.Recent().Born(slot) > r.version {
+		if anew && x.view.Recent().AddedVersion(slot) > r.version {
 			// The slot has a node with another name, so its old place in the order is invalid.
 			r.count(r.keys[slot], r.codes[slot], -1)
 			r.set(slot, absent, ranks)

@@ -166,7 +166,7 @@ func (l shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
 		return nil
 	}
 	var out [][]*cluster.Task
-	stands := alt.Standing(placedMembers(alt))
+	stands := alt.SubgroupsMet(placedMembers(alt))
 	for i := range wanted {
 		if !wanted[i] || stands[i] || len(out) == maxChoices {
 			continue

@@ -111,7 +111,7 @@ func (x *trial) seat(moving []*cluster.Job) bool {
 	all.Subgroups = make([]cluster.Subgroup, len(x.want.alt().Subgroups))
 	for _, j := range moving {
 		for _, t := range j.Tasks() {
-			if t.Shadows() != nil {
+			if t.ShadowOf() != nil {
 				t.Subgroup = 0
 				all.Tasks = append(all.Tasks, t)
 			}

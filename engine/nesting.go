@@ -82,7 +82,7 @@ func (x *search) within(left []int) bool {
 	for sub := range left {
 		left[sub] += x.gang.members[sub]
 	}
-	return x.gang.alt.Met(left)
+	return x.gang.alt.MinimumMet(left)
 }
 
 // dangling reports whether the search has placed tasks of a subgroup that does not reach
@@ -91,7 +91,7 @@ func (x *search) dangling() bool {
 	if !x.gang.free {
 		return false
 	}
-	stands := x.gang.alt.Standing(x.gang.members)
+	stands := x.gang.alt.SubgroupsMet(x.gang.members)
 	for i, n := range x.gang.members {
 		for sub := i + 1; n > x.began[i] && sub > 0; sub = x.gang.alt.Subgroups[sub-1].Parent {
 			if !stands[sub-1] {

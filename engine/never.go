@@ -31,7 +31,7 @@ func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 		return true
 	}
 	most, _ = e.apart(t.Job, e.finder.view.Nodes(), e.capacityOfAnyShape(alt.Tasks, in))
-	return most < max(alt.Min, alt.Least(func(sub int) int { return alt.Subgroups[sub-1].Min }))
+	return most < max(alt.Min, alt.LeastSum(func(sub int) int { return alt.Subgroups[sub-1].Min }))
 }
 
 // capacityWhenEmpty returns a function that counts how many tasks of this shape a node
@@ -136,7 +136,7 @@ func leastOfShape(alt *cluster.Alternative, shape *cluster.Shape) int {
 			least--
 		}
 	}
-	return max(least, alt.Least(func(sub int) int {
+	return max(least, alt.LeastSum(func(sub int) int {
 		part := alt.Subgroups[sub-1].Min
 		for _, t := range alt.Tasks {
 			if t.Subgroup == sub && t.Shape != shape {

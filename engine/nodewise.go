@@ -205,7 +205,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 			continue
 		}
 		gang := []*cluster.Task{c.task}
-		if whole && !c.task.Job.Spares(c.task) {
+		if whole && !c.task.Job.IsSurplus(c.task) {
 			gang = wholeJob(c.task.Job, Move).Tasks
 		}
 		for _, t := range gang {

@@ -24,7 +24,7 @@ type turn struct {
 }
 
 func turnOf(j *cluster.Job) turn {
-	if !j.Stands() {
+	if !j.HasMinimum() {
 		return turn{j, -1}
 	}
 	return turn{j, max(0, j.Placed()-j.Alternatives[j.Chosen].Min)}

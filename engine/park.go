@@ -15,7 +15,7 @@ func (b *backlog) fileAfterTurn(job *cluster.Job, r *Refusal) (news bool) {
 	if r == nil {
 		b.remove(e)
 		b.waiters[job.Slot()] = nil
-		if b.view.Waits(job) {
+		if b.view.IsPending(job) {
 			b.again(job)
 		}
 		if tried != nil && len(tried.jobs) > 0 {

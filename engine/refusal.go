@@ -126,7 +126,7 @@ type Miss struct {
 // GroupMiss is a node group on which a job could not be placed. Rejection is nil if the group
 // is suitable once enough of its nodes are free.
 type GroupMiss struct {
-	Key       cluster.Key
+	Key       cluster.GroupKey
 	Nodes     int // how many nodes of the group could take a task if no other task held anything
 	Rejection *Rejection
 }

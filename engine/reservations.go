@@ -54,7 +54,7 @@ func (p *reservations) withdrawExpired() {
 	if p.hold <= 0 {
 		return
 	}
-	expired := func(t *cluster.Task) bool { return p.clerk.now-t.Promised > p.hold }
+	expired := func(t *cluster.Task) bool { return p.clerk.now-t.ReservedAt > p.hold }
 	stmt := p.clerk.begin()
 	for _, t := range p.clerk.view.Nominated() {
 		if t.Status == cluster.Nominated && expired(t) {
@@ -115,4 +115,4 @@ func byJob(tasks []*cluster.Task) [][]*cluster.Task {
 
 // torn reports whether a gang with no running task has lost part of its reservations. The
 // remaining reservations are useless and must be withdrawn.
-func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
+func torn(j *cluster.Job) bool { return !j.Running() && !j.HasMinimum() }

@@ -8,7 +8,7 @@ import (
 
 // Reserver accounts for something that tasks need and the State does not know, such as a
 // license or space in a storage system. At the beginning of a session it counts the tasks on
-// the nodes of the View for which Task.Stays returns true. After that it counts by the calls of
+// the nodes of the View for which Task.KeepsRoom returns true. After that it counts by the calls of
 // its functions, which see the changes of the statement. Both functions only count, because
 // plans are tried and rolled back many times. Use Observer.Committed for effects outside the
 // engine.

@@ -44,7 +44,7 @@ func (l *licenses) OnSessionOpen(s *engine.Session) {
 func holders(n *cluster.Node) int {
 	count := 0
 	for _, t := range n.Tasks {
-		if t.Stays() {
+		if t.KeepsRoom() {
 			count++
 		}
 	}

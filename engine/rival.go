@@ -19,7 +19,7 @@ type rival struct {
 }
 
 func (v *victims) rival(t *cluster.Task) rival {
-	c := rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), surplus: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
+	c := rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), surplus: t.Job.IsSurplus(t) || t.Job.SurplusSubgroup(t) != nil}
 	if v.priced() {
 		c.cost = v.costOfTasks(VictimOf(t).Tasks)
 	}

@@ -72,7 +72,7 @@ func TestMakeRoomTakesLeast(t *testing.T) {
 			if d := cmp.Diff(tt.want, evicted(out)); d != "" {
 				t.Errorf("evicted (-want +got):\n%s", d)
 			}
-			if stands := s.Job("job/new").Stands(); stands == (len(out.Refusals) > 0 && !out.Refusals[0].Surplus) {
+			if stands := s.Job("job/new").HasMinimum(); stands == (len(out.Refusals) > 0 && !out.Refusals[0].Surplus) {
 				t.Errorf("the minimum is placed: %t, refusals: %d", stands, len(out.Refusals))
 			}
 		})
@@ -90,8 +90,8 @@ func TestMakeRoomOnLargeClusters(t *testing.T) {
 	parts = append(parts, enginetest.Job("new").Gang(10).Devices(4))
 	s := enginetest.State(parts...)
 	out := run(t, enginetest.Engine(fit(), enginetest.AllowAllVictims(), roomMaker(engine.Preempt)), s)
-	if got := len(evicted(out)); got != 20 || !s.Job("job/new").Stands() {
-		t.Errorf("%d were evicted, want 20; the minimum is placed: %t", got, s.Job("job/new").Stands())
+	if got := len(evicted(out)); got != 20 || !s.Job("job/new").HasMinimum() {
+		t.Errorf("%d were evicted, want 20; the minimum is placed: %t", got, s.Job("job/new").HasMinimum())
 	}
 	for _, id := range evicted(out) { // nodes on which all tasks have priority 0 cost least
 		if j := s.Job("job/" + id[:3]); j.Priority != 0 {

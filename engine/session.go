@@ -161,7 +161,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	stmt := s.clerk.begin()
 	placed := job.Placed()
 	stmt.aim.minimumOnly = true
-	if job.Stands() {
+	if job.HasMinimum() {
 		stmt.aim.growing, stmt.aim.target = job, placed+1
 	}
 	refusal := s.denied.refusalFor(job, s.clerk.decided)
@@ -178,7 +178,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 			s.explainer.tellNearest(job, refusal)
 		}
 	}
-	if refusal == nil && job.Placed() == placed && s.View.Waits(job) {
+	if refusal == nil && job.Placed() == placed && s.View.IsPending(job) {
 		s.fault.fail("engine", "%s was not refused, but no task of it was placed", job.ID)
 	}
 	if s.fault.err != nil {
@@ -204,7 +204,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	if s.options.Patient {
 		s.engine.backlog.saveBackOff(s.clerk, job)
 	}
-	return refusal == nil && s.View.Waits(job)
+	return refusal == nil && s.View.IsPending(job)
 }
 
 // met reports whether the refusal that Place returned means that the turn succeeded. A
@@ -259,7 +259,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 			return r
 		}
 		if stmt.aim.met(job, left) {
-			if job.Stands() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.target) {
+			if job.HasMinimum() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.target) {
 				return left
 			}
 			s.fault.fail(h.plugin, "the adapter returned that %s is placed, but its minimum is not", job.ID)

@@ -218,7 +218,7 @@ func (st *Statement) markOverdue(t *cluster.Task) {
 // task of the shadow is a copy of one of these.
 func (st *Statement) reserveMove(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {
-		if t.Shadows() != nil {
+		if t.ShadowOf() != nil {
 			st.logOperation(operation{kind: unannounced, at: st.position()})
 			st.tx.Land(t)
 		}
@@ -230,7 +230,7 @@ func (st *Statement) reserveMove(shadow *cluster.Job) {
 func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	for i := checkpoint; i < len(st.log); i++ {
 		if op := &st.log[i]; op.kind == placed && op.task.Job == j && st.decisions[op.decision-1].Action == Bind {
-			st.tx.Hold(op.task, st.clerk.now)
+			st.tx.Nominate(op.task, st.clerk.now)
 			st.decisions[op.decision-1].Action = Nominate
 			st.stamp++
 		}
@@ -350,15 +350,15 @@ func (st *Statement) Commit() []Decision {
 			d := &out[len(out)-1]
 			d.Claims = slices.Clone(d.Claims) // the State keeps the original slice
 			if op.kind == placed {
-				st.tx.Keep(op.task.Job)
+				st.tx.KeepGroup(op.task.Job)
 			}
 			if d.Action == Bind && op.task.Job.Preemptible {
 				st.clerk.noteBound(op.task)
 			}
-			if op.kind != evicted && op.task.Job.Stands() {
-				st.tx.SetTorn(op.task.Job, 0)
+			if op.kind != evicted && op.task.Job.HasMinimum() {
+				st.tx.SetBelowMinimum(op.task.Job, 0)
 			}
-			if op.task.Shadows() != nil {
+			if op.task.ShadowOf() != nil {
 				st.setLanding(out, d)
 			}
 			evicts = evicts || op.kind == evicted

@@ -16,7 +16,7 @@ import (
 // Subgroups with placed tasks are preferred. It returns nil if too few subgroups are left that
 // are not excluded.
 func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int) []bool {
-	stands, able := alt.Standing(members), alt.Standing(possible(alt))
+	stands, able := alt.SubgroupsMet(members), alt.SubgroupsMet(possible(alt))
 	out := make([]bool, len(members))
 	if outer > 0 {
 		if !able[outer-1] {
@@ -94,7 +94,7 @@ func (g *gang) wants(sub int) bool { return sub == 0 || g.wanted == nil || g.wan
 // if none of these can be replaced.
 func (g *gang) withOtherSubgroups() *gang {
 	before := placedMembers(g.alt)
-	stood := g.alt.Standing(before)
+	stood := g.alt.SubgroupsMet(before)
 	for _, f := range g.failed {
 		for sub := f.Task.Subgroup; sub > 0; sub = g.alt.Subgroups[sub-1].Parent {
 			if !g.wanted[sub-1] || stood[sub-1] {
@@ -159,7 +159,7 @@ func (g *gang) copy() *gang {
 
 // started returns which subgroups have their minimum with tasks that run or succeeded.
 func started(alt *cluster.Alternative) []bool {
-	return alt.Standing(membersThat(alt, func(t *cluster.Task) bool { return t.Runs() || t.Status == cluster.Succeeded }))
+	return alt.SubgroupsMet(membersThat(alt, func(t *cluster.Task) bool { return t.Runs() || t.Status == cluster.Succeeded }))
 }
 
 // startsInPart reports whether one of the tasks that are to start now is in a subgroup that
@@ -169,7 +169,7 @@ func startsInPart(alt *cluster.Alternative, starts []*cluster.Task) bool {
 	if !alt.Nested() {
 		return false
 	}
-	runs, stands := started(alt), alt.Standing(placedMembers(alt))
+	runs, stands := started(alt), alt.SubgroupsMet(placedMembers(alt))
 	return slices.ContainsFunc(starts, func(t *cluster.Task) bool {
 		return t.Subgroup > 0 && t.Runs() && stands[t.Subgroup-1] && !runs[t.Subgroup-1]
 	})

@@ -31,11 +31,11 @@ func (w *sweeping) markTorn(stmt *Statement) {
 	state.Recent().Jobs(since, func(slot int) {
 		j := state.JobAt(slot)
 		switch {
-		case j == nil || !state.Waits(j) && j.Torn == 0:
-		case !j.Running() || j.Stands():
-			stmt.tx.SetTorn(j, 0)
-		case j.Torn == 0:
-			stmt.tx.SetTorn(j, max(1, w.clerk.now))
+		case j == nil || !state.IsPending(j) && j.BelowMinimumSince == 0:
+		case !j.Running() || j.HasMinimum():
+			stmt.tx.SetBelowMinimum(j, 0)
+		case j.BelowMinimumSince == 0:
+			stmt.tx.SetBelowMinimum(j, max(1, w.clerk.now))
 		}
 	})
 }

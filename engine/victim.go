@@ -32,10 +32,10 @@ type Victim struct {
 
 // VictimOf returns all tasks that are evicted together with the bound task.
 func VictimOf(t *cluster.Task) *Victim {
-	if t.Job.Spares(t) {
+	if t.Job.IsSurplus(t) {
 		return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
 	}
-	if tasks := t.Job.SparesSubgroup(t); tasks != nil {
+	if tasks := t.Job.SurplusSubgroup(t); tasks != nil {
 		return &Victim{Job: t.Job, Tasks: tasks}
 	}
 	return wholeJob(t.Job, Reclaim)
@@ -65,9 +65,9 @@ func (v *Victim) isValid() bool {
 	}
 	switch {
 	case v.Purpose == Move:
-		return v.Job.Spares(v.Tasks[0]) || !hasReservations(v.Job)
+		return v.Job.IsSurplus(v.Tasks[0]) || !hasReservations(v.Job)
 	case !v.Whole:
-		return len(v.Tasks) == 1 && v.Job.Spares(v.Tasks[0]) || slices.Equal(v.Tasks, v.Job.SparesSubgroup(v.Tasks[0]))
+		return len(v.Tasks) == 1 && v.Job.IsSurplus(v.Tasks[0]) || slices.Equal(v.Tasks, v.Job.SurplusSubgroup(v.Tasks[0]))
 	}
 	bound := 0
 	for _, t := range v.Job.Tasks() {
@@ -266,7 +266,7 @@ func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool
 // in this session, nor jobs that were evicted for this job before, nor tasks for a while after
 // their eviction was refused.
 func (v *victims) mayBeVictim(t *cluster.Task, job *cluster.Job) bool {
-	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.Spared > v.clerk.now {
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.ProtectedUntil > v.clerk.now {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)

@@ -26,7 +26,7 @@ import (
 // wake puts the buckets in line that changes since the last session may help. moved has the
 // sets of which jobs changed.
 func (b *backlog) wake(moved map[string]bool) {
-	if b.revision != b.view.Recent().Terms() || b.epoch != b.finder.index.epoch {
+	if b.revision != b.view.Recent().QueueSpecsVersion() || b.epoch != b.finder.index.epoch {
 		b.eachBucket(func(k *bucket) { b.queueForTrial(k) })
 	}
 	for len(b.timers.Items) > 0 && isDue(b.timers.Items[0].parked, b.now) {

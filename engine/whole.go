@@ -128,7 +128,7 @@ func (w *whole) tryGroup(choices []groupChoice) *Attempt {
 // placeAtHome places the job on the node group that has other jobs of its set, or tasks of its
 // own. The group is scored for explanations, but the group filters are not called: if the group
 // has no room, the job waits.
-func (w *whole) placeAtHome(home cluster.Key) (*cluster.Alternative, *Attempt) {
+func (w *whole) placeAtHome(home cluster.GroupKey) (*cluster.Alternative, *Attempt) {
 	for i := range w.forms {
 		form := &w.forms[i]
 		if namesGroup(form) && *form.Whole.Only != home {
@@ -184,7 +184,7 @@ func (w *whole) firstTask(form *cluster.Alternative) *cluster.Task {
 }
 
 // groupGone is the rejection of a node group that does not exist.
-func groupGone(k cluster.Key) GroupMiss {
+func groupGone(k cluster.GroupKey) GroupMiss {
 	return GroupMiss{k, 0, &Rejection{Reason: GroupMissing, Cure: Wait | Grow, Subject: k.String()}}
 }
 
@@ -205,7 +205,7 @@ func (a *Attempt) rejection() *Rejection {
 
 // homeGroup returns the node group that the job must be placed on because jobs of its set, or
 // tasks of its own, are there. It returns nil if there is none.
-func (p *placer) homeGroup(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
+func (p *placer) homeGroup(job *cluster.Job, alt *cluster.Alternative) *cluster.GroupKey {
 	if job.Set.Name != "" && !alt.Whole.Apart {
 		if home := p.finder.view.Sets().Home(job.Set.Name); home != nil {
 			return home

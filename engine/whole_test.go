@@ -96,7 +96,7 @@ func TestDecisionsShowTheGroup(t *testing.T) {
 	score := func(points int64) engine.Score {
 		return engine.Score{Total: points * 1000, Weight: 1, Parts: []engine.ScorePart{{Plugin: "Groups", Score: float64(points), Weight: 1}}}
 	}
-	choice := func(k cluster.Key, points int64) engine.GroupCandidate {
+	choice := func(k cluster.GroupKey, points int64) engine.GroupCandidate {
 		return engine.GroupCandidate{Group: k, Score: score(points)}
 	}
 	type shown struct {

@@ -133,8 +133,8 @@ func (b *NodeBuilder) Artifact(name string, state cluster.ArtifactState) *NodeBu
 }
 
 // Advertise sets the isolation that the node supports.
-func (b *NodeBuilder) Advertise(a cluster.Advertised) *NodeBuilder {
-	b.n.Advertised = a
+func (b *NodeBuilder) Advertise(a cluster.SupportedIsolation) *NodeBuilder {
+	b.n.SupportedIsolation = a
 	return b
 }
 

@@ -42,7 +42,7 @@ func TestNode(t *testing.T) {
 		"every mistake": {
 			v1alpha1.Node{Spec: v1alpha1.NodeSpec{Resources: amounts("memory", "-1"), DeviceResource: "example.com/npu",
 				Isolation: &v1alpha1.NodeIsolation{CPU: []string{"WholeCores"}}}},
-			cluster.Node{Name: "n", Resources: []cluster.Ledger{{Name: "memory"}}, Advertised: cluster.Advertised{CPU: []cluster.CPUClass{"WholeCores"}}},
+			cluster.Node{Name: "n", Resources: []cluster.Ledger{{Name: "memory"}}, SupportedIsolation: cluster.SupportedIsolation{CPU: []cluster.CPUClass{"WholeCores"}}},
 			convert.Notes{
 				{Path: field.Path{"spec", "isolation", "cpu", 0}, Message: `unknown value "WholeCores"; did you mean WholeCore?`},
 				{Path: field.Path{"spec", "resources", "memory"}, Message: "-1 is negative"},

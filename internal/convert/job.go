@@ -82,7 +82,7 @@ func Job(o *v1alpha1.Job, env *Environment) (*cluster.Job, Notes) {
 	j.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
 	checkTime(o.Status.TornSince, path{"status", "tornSince"}, r)
 	checkTime(o.Status.Evicted, path{"status", "evicted"}, r)
-	j.Torn, j.Evicted = Nanoseconds(o.Status.TornSince), Nanoseconds(o.Status.Evicted)
+	j.BelowMinimumSince, j.Evicted = Nanoseconds(o.Status.TornSince), Nanoseconds(o.Status.Evicted)
 	checkDistinct(o.Spec.Cells, "cell", spec.Add("cells"), r)
 	checkLabels(o.Spec.NodeSelector, spec.Add("nodeSelector"), r)
 	if iso := o.Spec.Isolation; iso != nil {

@@ -13,7 +13,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 		at := path{"status", "group"}
 		checkRange(g.Count, 1, maxDevices, at.Add("count"), r)
 		checkRange(g.NodesPerReplica, 1, model.MostNodes, at.Add("nodesPerReplica"), r)
-		key := cluster.Key{Product: g.Product, Count: g.Count, Resource: g.Resource, Memory: int64(checkMemory(g.Memory, at.Add("memory"), r)) >> 20}
+		key := cluster.GroupKey{Product: g.Product, Count: g.Count, Resource: g.Resource, Memory: int64(checkMemory(g.Memory, at.Add("memory"), r)) >> 20}
 		if key.Resource == "" {
 			key.Resource = cluster.DefaultDeviceResource
 		}

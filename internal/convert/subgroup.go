@@ -122,13 +122,13 @@ func taskNames(a *v1alpha1.Alternative) []string {
 // written is not valid.
 func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *layout) (int, bool) {
 	alt := cluster.Alternative{Subgroups: p.subgroups, MinSubgroups: p.minSubgroups}
-	minima := alt.Least(func(sub int) int { return p.subgroups[sub-1].Min })
+	minima := alt.LeastSum(func(sub int) int { return p.subgroups[sub-1].Min })
 	members := make([]int, len(p.subgroups)+1)
 	for i := range p.roles {
 		members[p.roles[i].subgroup] += p.roles[i].count
 	}
 	loose := members[0]
-	fewest := loose + alt.Least(func(sub int) int { return members[sub] })
+	fewest := loose + alt.LeastSum(func(sub int) int { return members[sub] })
 	if a.MinMember == nil {
 		return max(1, minima+loose), true
 	}

@@ -65,6 +65,6 @@ func (r *Report) AddGroup(d *engine.Decision) {
 // AddTorn adds since when the job has run below its minimum, if it does.
 func (r *Report) AddTorn(j *cluster.Job, now int64) {
 	if r.Notes.Torn = tornText(j, now); r.Notes.Torn != "" {
-		r.TornSince = quantity.Time(j.Torn)
+		r.TornSince = quantity.Time(j.BelowMinimumSince)
 	}
 }

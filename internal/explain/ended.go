@@ -34,16 +34,16 @@ func (r *Report) endedText(w io.Writer) {
 // tornText says since when the job has run below its minimum. It is "" if the job does not,
 // or if that was found only now.
 func tornText(j *cluster.Job, now int64) string {
-	if j.Torn == 0 || j.Torn >= now || !j.Running() || j.Stands() {
+	if j.BelowMinimumSince == 0 || j.BelowMinimumSince >= now || !j.Running() || j.HasMinimum() {
 		return ""
 	}
-	text := fmt.Sprintf("It has run below its minimum since %s", quantity.Time(j.Torn))
+	text := fmt.Sprintf("It has run below its minimum since %s", quantity.Time(j.BelowMinimumSince))
 	switch g := j.StaleGrace; {
 	case g == nil:
 	case *g < 0:
 		text += "; its stale grace lets it run without a limit of time"
 	default:
-		text += fmt.Sprintf("; its stale grace of %s lets it run until %s", quantity.Span(*g), quantity.Time(j.Torn+*g))
+		text += fmt.Sprintf("; its stale grace of %s lets it run until %s", quantity.Span(*g), quantity.Time(j.BelowMinimumSince+*g))
 	}
 	return text + "."
 }

@@ -20,7 +20,7 @@ func (r *Report) groupText(w io.Writer) {
 
 // GroupTitle is "A100 × 4, 40 GiB each". It has the memory because groups may differ in
 // nothing else.
-func GroupTitle(k cluster.Key) string {
+func GroupTitle(k cluster.GroupKey) string {
 	title := k.String()
 	if k.Memory > 0 {
 		title += ", " + quantity.Memory(cluster.Bytes(k.Memory)<<20) + " each"

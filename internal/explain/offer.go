@@ -12,10 +12,10 @@ import (
 // on all devices of the best product. It is "" if the shape is not of a model, or requests
 // no device.
 func Offer(s *cluster.State, shape *cluster.Shape) string {
-	if !shape.Served() || shape.Need.None() {
+	if !shape.ServesModel() || shape.Need.None() {
 		return ""
 	}
-	var any cluster.Shape // requests nothing, so that Pot is all that is free of unified memory
+	var any cluster.Shape // requests nothing, so that FreeUnifiedMemory is all that is free of unified memory
 	var device *cluster.Device
 	var node, product string
 	var onDevice, onNode, onProduct cluster.Bytes
@@ -25,7 +25,7 @@ func Offer(s *cluster.State, shape *cluster.Shape) string {
 		if n.Closed() {
 			continue
 		}
-		pot := any.Pot(n)
+		pot := any.FreeUnifiedMemory(n)
 		sums, counts := map[string]cluster.Bytes{}, map[string]int{}
 		for i := range n.Devices {
 			d := &n.Devices[i]

@@ -17,7 +17,7 @@ import (
 // AddForms adds the forms of a model, in the order in which they were tried. It adds
 // nothing for a model with one form only: the funnel says it all.
 func (r *Report) AddForms(refused *engine.Refusal, shape *cluster.Shape, ph Phrases) {
-	if !shape.Served() || len(refused.Attempts) < 2 || refused.Surplus {
+	if !shape.ServesModel() || len(refused.Attempts) < 2 || refused.Surplus {
 		return
 	}
 	for i := range refused.Attempts {

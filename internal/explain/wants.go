@@ -30,7 +30,7 @@ func Wants(j *cluster.Job) string {
 	others := names(alternatives[1:])
 	switch {
 	case len(forms) == 1:
-	case alternatives[0].Tasks[0].Shape.Served() && others != "":
+	case alternatives[0].Tasks[0].Shape.ServesModel() && others != "":
 		text += ", or else " + others
 	case len(forms) == 2:
 		text += ", or else " + forms[1]

@@ -28,7 +28,7 @@ type pending struct {
 
 // shapeRequest is what one task of the shape requests.
 type shapeRequest struct {
-	devices cluster.DeviceAsk
+	devices cluster.DeviceEstimate
 	all     cluster.Resources
 	tasks   int
 }
@@ -101,7 +101,7 @@ func (d *demand) stale() bool {
 		return false
 	}
 	for shape, a := range d.shapes {
-		if d.view.DeviceAsk(shape) != a.devices {
+		if d.view.DeviceEstimate(shape) != a.devices {
 			return true
 		}
 	}
@@ -110,7 +110,7 @@ func (d *demand) stale() bool {
 
 // lacks returns what the pending tasks of the job request.
 func (d *demand) lacks(j *cluster.Job) pending {
-	if j == nil || !d.view.Waits(j) {
+	if j == nil || !d.view.IsPending(j) {
 		return pending{}
 	}
 	out := pending{queue: j.Queue}
@@ -150,7 +150,7 @@ func (d *demand) count(p *pending, by func(total, int64) total, tasks int, chang
 func (d *demand) shape(s *cluster.Shape) *shapeRequest {
 	a := d.shapes[s]
 	if a == nil {
-		a = &shapeRequest{devices: d.view.DeviceAsk(s)}
+		a = &shapeRequest{devices: d.view.DeviceEstimate(s)}
 		for _, x := range s.Resources {
 			a.all = a.all.With(x.Name, Add(a.all.Of(x.Name), x.Value))
 		}

@@ -77,7 +77,7 @@ func (k *Keeper) jobChanged(j *cluster.Job) {
 
 // follow is Follow with a given total.
 func (k *Keeper) follow(s cluster.View, total cluster.Resources, settings Settings) *Tree {
-	if k.tree == nil || k.view != s || k.revision != s.Recent().Terms() || !slices.Equal(k.kinds, s.Kinds()) {
+	if k.tree == nil || k.view != s || k.revision != s.Recent().QueueSpecsVersion() || !slices.Equal(k.kinds, s.Kinds()) {
 		k.reset(s, settings)
 	}
 	if k.tree.decay = settings.Decay; k.tree.decay.counts() {
@@ -111,7 +111,7 @@ func (k *Keeper) updatePastUse() {
 func (k *Keeper) reset(s cluster.View, settings Settings) {
 	*k = Keeper{
 		Changed: k.Changed, JobChanged: k.JobChanged, offer: k.offer,
-		tree: newTree(s), view: s, revision: s.Recent().Terms(), asks: newDemand(s), kinds: s.Kinds(), sliceProfiles: sliceProfilesOf(s), divided: settings.Divided(s),
+		tree: newTree(s), view: s, revision: s.Recent().QueueSpecsVersion(), asks: newDemand(s), kinds: s.Kinds(), sliceProfiles: sliceProfilesOf(s), divided: settings.Divided(s),
 		resources: map[string]bool{}, divisions: map[divisionKey]*division{},
 	}
 	k.tree.pastUse = newPastUse(k.divided)

@@ -8,11 +8,11 @@ import "github.com/berth-project/berth/cluster"
 type requestSums struct {
 	view   cluster.View
 	asks   map[string]map[string]int64
-	shapes map[*cluster.Shape]cluster.DeviceAsk
+	shapes map[*cluster.Shape]cluster.DeviceEstimate
 }
 
 func pendingRequests(s cluster.View) map[string]map[string]int64 {
-	r := requestSums{s, map[string]map[string]int64{}, map[*cluster.Shape]cluster.DeviceAsk{}}
+	r := requestSums{s, map[string]map[string]int64{}, map[*cluster.Shape]cluster.DeviceEstimate{}}
 	for _, j := range s.Pending() {
 		asks := r.asks[j.Queue]
 		if asks == nil {
@@ -40,10 +40,10 @@ func pendingRequests(s cluster.View) map[string]map[string]int64 {
 	return r.asks
 }
 
-func (r *requestSums) devices(s *cluster.Shape) cluster.DeviceAsk {
+func (r *requestSums) devices(s *cluster.Shape) cluster.DeviceEstimate {
 	a, known := r.shapes[s]
 	if !known {
-		a = r.view.DeviceAsk(s)
+		a = r.view.DeviceEstimate(s)
 		r.shapes[s] = a
 	}
 	return a

@@ -102,7 +102,7 @@ func (l sliceProfiles) forChildren(parent *Queue, resource string, share func(re
 }
 
 // ofGPU returns what a request for slices counts as nvidia.com/gpu in the queue.
-func ofGPU(ask cluster.DeviceAsk, q *cluster.Queue) int64 {
+func ofGPU(ask cluster.DeviceEstimate, q *cluster.Queue) int64 {
 	if ask.OfGPU == 0 || q == nil || q.Names(ask.Name) {
 		return 0
 	}

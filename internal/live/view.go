@@ -126,14 +126,14 @@ func (t *tables) note(s *cluster.State, refusals []*engine.Refusal) {
 			id = j.ID
 		}
 		t.newJobs.rename(slot, id)
-		if r, known := t.refusals[was]; known && (r.job != j || !s.View().Waits(j)) {
+		if r, known := t.refusals[was]; known && (r.job != j || !s.View().IsPending(j)) {
 			delete(t.refusals, was)
 		}
 	})
 	t.newJobs.version = s.View().Recent().JobsVersion()
 	for _, r := range refusals {
 		j := s.Job(r.Job)
-		if j == nil || !s.View().Waits(j) {
+		if j == nil || !s.View().IsPending(j) {
 			continue
 		}
 		t.refusals[r.Job] = lastRefusal{j, r}
@@ -160,7 +160,7 @@ func (t *tables) view(s *cluster.State, position uint64) *View {
 		if j == nil {
 			return Job{}, false
 		}
-		return jobRow(j, s.View().Waits(j), t.refusals[id].refusal), true
+		return jobRow(j, s.View().IsPending(j), t.refusals[id].refusal), true
 	})
 	if v := s.View().Recent().QueuesVersion(); v != t.queuesVersion || t.queues == nil {
 		t.queuesVersion, t.queues = v, queueRows(s)

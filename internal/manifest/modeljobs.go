@@ -13,7 +13,7 @@ import (
 func (m *stateMaker) models(s *cluster.State) {
 	groups := s.View().Groups()
 	fleet := model.NewFleet(groups)
-	m.groupOf = map[string]cluster.Key{}
+	m.groupOf = map[string]cluster.GroupKey{}
 	for _, g := range groups {
 		for _, n := range g.Nodes {
 			m.groupOf[n.Name] = g.Key

@@ -41,7 +41,7 @@ type placements struct {
 // alternatives of a model apart, which have tasks of the same names.
 func canHold(t *cluster.Task, devices []int) bool {
 	need := &t.Shape.Need
-	return devices == nil || !t.Shape.Served() || (need.None() == (len(devices) == 0) && (need.Devices == 0 || need.Devices == len(devices)))
+	return devices == nil || !t.Shape.ServesModel() || (need.None() == (len(devices) == 0) && (need.Devices == 0 || need.Devices == len(devices)))
 }
 
 // runningTasks finds the tasks of the job that its status places.

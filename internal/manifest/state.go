@@ -53,7 +53,7 @@ type stateMaker struct {
 	running []running
 	cells   map[string]string // of the nodes, by name
 
-	groupOf map[string]cluster.Key // node group of each node; set by models
+	groupOf map[string]cluster.GroupKey // node group of each node; set by models
 
 	offered, asked totals
 	tasks, devices int

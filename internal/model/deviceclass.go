@@ -88,4 +88,4 @@ func (k *deviceClass) canGive(n int, c backend.Claim) bool {
 }
 
 // isMixed reports whether the nodes of the group have devices of several products.
-func isMixed(k cluster.Key) bool { return strings.Contains(k.Product, "+") }
+func isMixed(k cluster.GroupKey) bool { return strings.Contains(k.Product, "+") }

@@ -183,7 +183,7 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 		Created: r.Created, Preemptible: s.Preemptible, Labels: maps.Clone(s.Labels), Chosen: -1,
 		Set:    cluster.Set{Name: s.ID, Desired: s.Replicas, Group: s.Group},
 		Health: r.Health, Offload: r.Offload,
-		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, Torn: r.Torn, Evicted: r.Evicted,
+		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, BelowMinimumSince: r.Torn, Evicted: r.Evicted,
 	}
 	if s.layered() && s.Place.Distributed {
 		keepTasksOnDifferentNodes(j)

@@ -80,7 +80,7 @@ func TestCells(t *testing.T) {
 // kept sets a group that was chosen earlier.
 func kept(product string, count, perReplica int) func(*model.Spec) {
 	return func(s *model.Spec) {
-		s.Group = &cluster.Key{Product: product, Count: count, Memory: 16384, Resource: cluster.DefaultDeviceResource}
+		s.Group = &cluster.GroupKey{Product: product, Count: count, Memory: 16384, Resource: cluster.DefaultDeviceResource}
 		s.NodesPerReplica = perReplica
 	}
 }

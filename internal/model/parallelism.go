@@ -58,7 +58,7 @@ func (p parallelism) split(devices int) (tensor, pipeline int) {
 
 // withinNode returns the tensor parallelism within a whole node: the largest that
 // divides both the node's devices and the model.
-func (p parallelism) withinNode(key cluster.Key) int {
+func (p parallelism) withinNode(key cluster.GroupKey) int {
 	if key.Combines() {
 		for t := key.Count; t > 1; t-- {
 			if key.Count%t == 0 && p.tensorProblem(t) == "" {

@@ -50,7 +50,7 @@ type Spec struct {
 
 	// Group is the node group that was chosen for all replicas earlier, and
 	// NodesPerReplica the nodes that each takes there; nil: not chosen yet.
-	Group           *cluster.Key
+	Group           *cluster.GroupKey
 	NodesPerReplica int
 	// There lists the replicas that exist.
 	There []Replica

@@ -48,7 +48,7 @@ func (w *wholeNodes) forms() ([]Form, error) {
 	}
 	uniform := slices.ContainsFunc(groups, func(g *cluster.Group) bool { return !isMixed(g.Key) })
 	if !uniform && (s.Source != nil || w.memoryGiven() > 0) {
-		f := w.onMissingGroup(cluster.Key{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: w.memoryGiven()})
+		f := w.onMissingGroup(cluster.GroupKey{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: w.memoryGiven()})
 		f.Name = "whole nodes"
 		if len(groups) > 0 {
 			f.Problem, f.tasks[0].shape.Need.Products = notUniform, []string{noOneProduct}
@@ -85,7 +85,7 @@ func (w *wholeNodes) onGroup(g *cluster.Group) Form {
 // usableKey returns the group's key with the memory that each device can give, on the
 // node where that is most. It can be less than the device has, because memory may be
 // reserved or unified with the node's.
-func (w *wholeNodes) usableKey(g *cluster.Group) cluster.Key {
+func (w *wholeNodes) usableKey(g *cluster.Group) cluster.GroupKey {
 	key, shape := g.Key, w.spec.shape(w.spec.Backend.Host)
 	if !key.Combines() { // a replica uses one device
 		return key
@@ -100,7 +100,7 @@ func (w *wholeNodes) usableKey(g *cluster.Group) cluster.Key {
 
 // onMissingGroup returns the form on nodes like those of a group that does not exist
 // yet. The form is not restricted to a group.
-func (w *wholeNodes) onMissingGroup(key cluster.Key, plan *nodes.Plan) Form {
+func (w *wholeNodes) onMissingGroup(key cluster.GroupKey, plan *nodes.Plan) Form {
 	f := w.onNodes(key, plan.Nodes, plan)
 	f.Group, f.whole.Only = "", nil
 	return f
@@ -111,7 +111,7 @@ func (w *wholeNodes) onMissingGroup(key cluster.Key, plan *nodes.Plan) Form {
 var errMemoryUnknown = errors.New("the memory of its devices is not known: its nodes lack device labels such as " + cluster.LabelMemory)
 
 // plan returns how a replica is divided over nodes of the group.
-func (w *wholeNodes) plan(key cluster.Key) (nodes.Plan, error) {
+func (w *wholeNodes) plan(key cluster.GroupKey) (nodes.Plan, error) {
 	var plan nodes.Plan
 	if key.Memory <= 0 {
 		return plan, errMemoryUnknown
@@ -141,7 +141,7 @@ func (w *wholeNodes) plan(key cluster.Key) (nodes.Plan, error) {
 
 // planForMemory returns how a replica is divided over such nodes if the spec sets its
 // memory.
-func (w *wholeNodes) planForMemory(key cluster.Key, total cluster.Bytes) nodes.Plan {
+func (w *wholeNodes) planForMemory(key cluster.GroupKey, total cluster.Bytes) nodes.Plan {
 	each := cluster.Bytes(key.Memory << 20)
 	plan := nodes.Plan{GPUs: w.devicesGiven(), Need: total}
 	if w.spec.Memory.Device == 0 {
@@ -191,7 +191,7 @@ func (w *wholeNodes) replica() (nodes.Replica, error) {
 
 // leastNeed returns the least that a replica needs of one node, and what the node can
 // give; 0 if it is not known.
-func (w *wholeNodes) leastNeed(key cluster.Key) (need, usable cluster.Bytes) {
+func (w *wholeNodes) leastNeed(key cluster.GroupKey) (need, usable cluster.Bytes) {
 	usable = cluster.Bytes(key.Memory << 20)
 	switch {
 	case w.spec.Memory.Device > 0:
@@ -211,7 +211,7 @@ func (w *wholeNodes) leastNeed(key cluster.Key) (need, usable cluster.Bytes) {
 
 // onNodes returns the form on this many nodes of the group. plan is nil if the group was
 // chosen earlier.
-func (w *wholeNodes) onNodes(key cluster.Key, perReplica int, plan *nodes.Plan) Form {
+func (w *wholeNodes) onNodes(key cluster.GroupKey, perReplica int, plan *nodes.Plan) Form {
 	f := Form{Group: key.String(), Tensor: w.par.withinNode(key), Devices: key.Count, Nodes: perReplica}
 	f.Pipeline = perReplica
 	if key.Combines() {

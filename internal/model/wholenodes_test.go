@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-func key(product string, count int, gib int64) *cluster.Key {
-	return &cluster.Key{Product: product, Count: count, Memory: gib << 10, Resource: cluster.DefaultDeviceResource}
+func key(product string, count int, gib int64) *cluster.GroupKey {
+	return &cluster.GroupKey{Product: product, Count: count, Memory: gib << 10, Resource: cluster.DefaultDeviceResource}
 }
 
 // eight returns a model of which only the 8 GiB of weights are known.

@@ -40,7 +40,7 @@ func scoreOf(d *engine.Decision, name string) (score *engine.Score, problem stri
 			return &d.Candidates[i].Score, ""
 		}
 	}
-	var key cluster.Key
+	var key cluster.GroupKey
 	for i := range d.Groups {
 		switch g := &d.Groups[i]; {
 		case !isGroupName(name, g.Group):
@@ -58,7 +58,7 @@ func scoreOf(d *engine.Decision, name string) (score *engine.Score, problem stri
 
 // isGroupName reports whether the text is a name of the group: as it is printed, with
 // "x" or "×" and with or without the memory, or the product alone.
-func isGroupName(text string, k cluster.Key) bool {
+func isGroupName(text string, k cluster.GroupKey) bool {
 	return text == k.Product || slices.Contains([]string{k.String(), explain.GroupTitle(k)}, strings.ReplaceAll(text, " x ", " × "))
 }
 

@@ -19,14 +19,14 @@ func LoseNode(state *cluster.State, name string) error {
 		return err
 	}
 	for _, t := range tasks {
-		if t.Node != nil && t.Shadows() == nil { // a task that was moving away is now nominated on its new node
+		if t.Node != nil && t.ShadowOf() == nil { // a task that was moving away is now nominated on its new node
 			if err := state.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
 				return err
 			}
 		}
 	}
 	for _, t := range tasks {
-		if j := t.Job; j.Chosen >= 0 && !j.Stands() {
+		if j := t.Job; j.Chosen >= 0 && !j.HasMinimum() {
 			for _, o := range slices.Clone(j.Tasks()) {
 				if err := stop(state, o); err != nil {
 					return err
@@ -39,7 +39,7 @@ func LoseNode(state *cluster.State, name string) error {
 
 // stop takes a task off its node, and releases the room that is reserved for it.
 func stop(state *cluster.State, t *cluster.Task) error {
-	if t.Node == nil || t.Shadows() != nil {
+	if t.Node == nil || t.ShadowOf() != nil {
 		return nil
 	}
 	if t.Status == cluster.Nominated {

@@ -37,7 +37,7 @@ func (p pusher) OnSessionOpen(s *engine.Session) {
 				}
 			}
 		}
-		if j.Stands() {
+		if j.HasMinimum() {
 			return nil
 		}
 		return s.Place(stmt, j)

@@ -38,7 +38,7 @@ func (w *workload) bounds() []bound {
 func (b *bound) used(s *cluster.State) int64 {
 	q := s.Queue(b.queue)
 	if b.quota {
-		return q.Firm.Of(b.amount.Name)
+		return q.UsedByFirm.Of(b.amount.Name)
 	}
 	return q.Used.Of(b.amount.Name)
 }

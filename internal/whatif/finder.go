@@ -43,7 +43,7 @@ func (f *finder) seek(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 		return false
 	}
 	l.budget = l.tries + defaultTries/2
-	if w.shape().Served() {
+	if w.shape().ServesModel() {
 		turn.turnAndGrow()
 		return false
 	}
@@ -105,7 +105,7 @@ func (f *finder) largest(n int, at func(i int) *change) *change {
 func (f *finder) trials() []wire.Trial {
 	const mostLines, mostFits, mostFails = 6, 5, 2
 	mostOfKind := 2
-	if f.lab.workload.shape().Served() {
+	if f.lab.workload.shape().ServesModel() {
 		mostOfKind = 3 // a model has more settings that can be changed
 	}
 	var out []wire.Trial

@@ -26,7 +26,7 @@ type Machine struct {
 func Twin(n *cluster.Node, name string) *cluster.Node {
 	m := &cluster.Node{
 		Name: name, Cell: n.Cell, Labels: maps.Clone(n.Labels), DeviceResource: n.DeviceResource, Sharing: n.Sharing,
-		Advertised: n.Advertised, Artifacts: maps.Clone(n.Artifacts), Defect: n.Defect, Unified: n.Unified,
+		SupportedIsolation: n.SupportedIsolation, Artifacts: maps.Clone(n.Artifacts), Defect: n.Defect, Unified: n.Unified,
 	}
 	for k, v := range m.Labels {
 		if v == n.Name { // kubernetes.io/hostname and the like
@@ -77,7 +77,7 @@ func appearance(n *cluster.Node) string {
 			fmt.Fprintf(&b, "%s=%s,", k, v)
 		}
 	}
-	fmt.Fprintf(&b, "|%v|%s|%v|%v", n.Taints, n.Cell, n.Advertised, n.Defect)
+	fmt.Fprintf(&b, "|%v|%s|%v|%v", n.Taints, n.Cell, n.SupportedIsolation, n.Defect)
 	for _, l := range n.Resources {
 		fmt.Fprintf(&b, "|%s=%d", l.Name, l.Capacity)
 	}

@@ -19,7 +19,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"))
 	j := enginetest.Job("m").Set("model/m", 2).Build()
 	j.Alternatives = nil
-	for _, k := range []cluster.Key{state.View().Groups()[0].Key, {Product: "V100", Count: 8, Memory: 16384, Resource: cluster.DefaultDeviceResource}} {
+	for _, k := range []cluster.GroupKey{state.View().Groups()[0].Key, {Product: "V100", Count: 8, Memory: 16384, Resource: cluster.DefaultDeviceResource}} {
 		alt := enginetest.Job("m").WholeNodes(1, "8Gi").Build().Alternatives[0]
 		alt.Name, alt.Whole.Replicas, alt.Whole.Only = k.Product, 2, &k
 		j.Alternatives = append(j.Alternatives, alt)

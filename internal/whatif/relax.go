@@ -64,10 +64,10 @@ func (r *relaxer) conditions() []*change {
 		}
 		out = append(out, r.lift(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
 	}
-	if len(s.Need.Products) > 0 && !s.Served() {
+	if len(s.Need.Products) > 0 && !s.ServesModel() {
 		out = append(out, r.lift(10, "on any product instead of "+explain.List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
 	}
-	if s.Need.SameProduct && !s.Served() {
+	if s.Need.SameProduct && !s.ServesModel() {
 		out = append(out, r.lift(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
 	}
 	if s.Need.Partition != "" {

@@ -20,7 +20,7 @@ type shrinker struct {
 
 func (k *shrinker) shrink() {
 	s := k.workload.shape()
-	if s.Served() {
+	if s.ServesModel() {
 		return // what a model requests follows from its settings: see knobTurner
 	}
 	k.found.largest(k.fewerMembers())

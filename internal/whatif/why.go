@@ -51,7 +51,7 @@ func Why(q Question) (*explain.Report, error) {
 		Report: wire.Report{Workload: j.ID, Wants: explain.Wants(j), Remarks: j.Remarks, Set: wire.NewSetReport(q.State, j), Placements: []wire.Placement{}, Nodes: len(q.State.Nodes())},
 		Notes:  explain.Notes{Tasks: len(j.Tasks())},
 	}
-	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.Served() {
+	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.ServesModel() {
 		r.Form, r.Notes.Kept = alt.Name, alt.Running
 	}
 	if err := addPlacements(r, q, phrases, was, simulation, j); err != nil {

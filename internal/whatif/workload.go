@@ -65,7 +65,7 @@ func (w *workload) satisfied() bool {
 	if w.refusal.Surplus {
 		return w.job().Missing() == 0
 	}
-	return w.job().Stands()
+	return w.job().HasMinimum()
 }
 
 // editJob changes the request of the job. Tasks that run stay where they are; edit may

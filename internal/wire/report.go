@@ -176,7 +176,7 @@ func NewSetReport(s *cluster.State, j *cluster.Job) *SetReport {
 	}
 	out := &SetReport{Name: j.Set.Name, Desired: s.View().Sets().Desired(j.Set.Name)}
 	for _, o := range s.View().Sets().Jobs(j.Set.Name) {
-		if o.Stands() {
+		if o.HasMinimum() {
 			out.Placed++
 		}
 	}

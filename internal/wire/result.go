@@ -94,7 +94,7 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 			})
 		}
 	}
-	if d.Group != (cluster.Key{}) {
+	if d.Group != (cluster.GroupKey{}) {
 		g := NewGroup(d.Group)
 		out.Group = &g
 	}
@@ -144,7 +144,7 @@ func parts(s engine.Score) map[string]float64 {
 }
 
 // NewGroup is the key of a node group as JSON.
-func NewGroup(k cluster.Key) Group {
+func NewGroup(k cluster.GroupKey) Group {
 	return Group{
 		Product: k.Product, Count: k.Count, Memory: quantity.Exact(cluster.Bytes(k.Memory) << 20),
 		Resource: k.Resource, Strategy: k.Strategy, Replicas: k.Replicas,

@@ -51,8 +51,8 @@ func TestConsolidating(t *testing.T) {
 					t.Errorf("%s has %d tasks left", j.ID, j.Placed())
 				}
 			}
-			if n := state.Job("job/new"); n.Stands() != (len(out.Decisions) > 0) {
-				t.Errorf("the job has its minimum: %t", n.Stands())
+			if n := state.Job("job/new"); n.HasMinimum() != (len(out.Decisions) > 0) {
+				t.Errorf("the job has its minimum: %t", n.HasMinimum())
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 }
 
 func matters(s *cluster.Shape) bool {
-	return s.Served() && s.Need.Share > 0 && s.Need.SumAtLeast > 0
+	return s.ServesModel() && s.Need.Share > 0 && s.Need.SumAtLeast > 0
 }
 
 // score returns the fit of the tightest device of the node that can take the task.

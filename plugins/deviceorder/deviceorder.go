@@ -55,7 +55,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddDeviceScore(p.sco
 // that a task is still releasing loses half a step. So it is the last of devices that are
 // otherwise equal, because a task that gets it has to wait.
 func (p *plugin) score(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
-	if s.Need.Layers != nil || s.Served() {
+	if s.Need.Layers != nil || s.ServesModel() {
 		return 0 // layers must be put where most of them fit; another order may leave some without a device
 	}
 	used := min(max(0, d.Use.Milli), cluster.Whole)

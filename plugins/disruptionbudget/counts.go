@@ -30,7 +30,7 @@ type jobCounts struct {
 
 // covering returns the budgets that cover the job, with up-to-date counts.
 func (c *counts) covering(s cluster.View, j *cluster.Job) []*budget {
-	if c.view != s || c.revision != s.Recent().Terms() {
+	if c.view != s || c.revision != s.Recent().QueueSpecsVersion() {
 		c.reset(s)
 	}
 	if c.known != s.Recent().JobsVersion() {
@@ -45,7 +45,7 @@ func (c *counts) covering(s cluster.View, j *cluster.Job) []*budget {
 
 // reset starts again with counts of 0.
 func (c *counts) reset(s cluster.View) {
-	*c = counts{view: s, revision: s.Recent().Terms(), budgets: map[string][]*budget{}}
+	*c = counts{view: s, revision: s.Recent().QueueSpecsVersion(), budgets: map[string][]*budget{}}
 	for _, b := range s.Budgets() {
 		c.budgets[b.Namespace] = append(c.budgets[b.Namespace], &budget{Budget: b})
 	}

@@ -161,7 +161,7 @@ func (c *reclaimer) isMoreEven(level int, sibling *fairshare.Queue) bool {
 // mayBeMoreEven is isMoreEven after all possible evictions from the reclaimer's queue.
 func (c *reclaimer) mayBeMoreEven(level int, sibling *fairshare.Queue) bool {
 	q := c.branch[level]
-	return ratioOf(c.tree, q, q.Firm, c.left[level]).compare(c.ratioBefore(sibling)) < 0
+	return ratioOf(c.tree, q, q.UsedByFirm, c.left[level]).compare(c.ratioBefore(sibling)) < 0
 }
 
 // ratioBefore returns the ratio of the sibling when it was first needed, before anything was evicted.
@@ -211,7 +211,7 @@ func (c *reclaimer) haveHighestRatio(branch []*fairshare.Queue, resource string)
 	for _, q := range branch {
 		own := ratioWith(c.tree, q, nil)
 		for _, o := range c.siblings(q) {
-			if o != q && o.Used.Of(resource) > o.Firm.Of(resource) && ratioWith(c.tree, o, nil).compare(own) > 0 {
+			if o != q && o.Used.Of(resource) > o.UsedByFirm.Of(resource) && ratioWith(c.tree, o, nil).compare(own) > 0 {
 				return false
 			}
 		}

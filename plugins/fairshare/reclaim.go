@@ -120,7 +120,7 @@ func (c *reclaimer) mayStay(level int, bound func(*fairshare.Share) int64) bool 
 		}
 	}
 	for _, a := range c.left[level] {
-		if sh := q.Share(a.Name); sh != nil && q.Firm.Of(a.Name)+a.Value > bound(sh) {
+		if sh := q.Share(a.Name); sh != nil && q.UsedByFirm.Of(a.Name)+a.Value > bound(sh) {
 			return false
 		}
 	}

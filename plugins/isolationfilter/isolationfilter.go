@@ -99,14 +99,14 @@ func cores(s *cluster.Shape, n *cluster.Node) (all, free int64) {
 		all, free = l.Capacity/int64(cluster.Whole), l.Free()/int64(cluster.Whole)
 	}
 	if s.Isolation.CPU == cluster.CPUStrictIsolated {
-		all, free = min(all, n.Advertised.IsolableCores), min(free, n.Advertised.IsolableCores-n.Isolated)
+		all, free = min(all, n.SupportedIsolation.IsolableCores), min(free, n.SupportedIsolation.IsolableCores-n.Isolated)
 	}
 	return all, free
 }
 
 func supportsCores(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	class := string(s.Isolation.CPU)
-	if !n.Advertised.SupportsCPU(s.Isolation.CPU) {
+	if !n.SupportedIsolation.SupportsCPU(s.Isolation.CPU) {
 		return unsupported(class)
 	}
 	if all, _ := cores(s, n); all < s.Cores() {
@@ -129,7 +129,7 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		// The request names whole devices and asks for partitions. Without a resource name, it may mean the partitions of another node.
 		return contradiction(class)
 	}
-	if !n.Advertised.SupportsGPU(class) || (wantsPartitions && !partitioned(s, n)) {
+	if !n.SupportedIsolation.SupportsGPU(class) || (wantsPartitions && !partitioned(s, n)) {
 		return unsupported(string(class))
 	}
 	var usable int64
@@ -148,7 +148,7 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if usable < int64(s.Wanted(int(usable))) {
 		return nil // NodeResourcesFit rejects the node for too few devices
 	}
-	if class == cluster.GPUShared && n.Advertised.Share == cluster.ShareExclusive {
+	if class == cluster.GPUShared && n.SupportedIsolation.Share == cluster.ShareExclusive {
 		return &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: string(class), Precedence: 1}
 	}
 	return nil

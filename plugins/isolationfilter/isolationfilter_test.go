@@ -12,7 +12,7 @@ import (
 
 func shape(b *enginetest.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
 
-var everything = cluster.Advertised{CPU: cluster.CPUClasses, GPU: cluster.GPUClasses, IsolableCores: 4}
+var everything = cluster.SupportedIsolation{CPU: cluster.CPUClasses, GPU: cluster.GPUClasses, IsolableCores: 4}
 
 // plain returns a node of 8 cores and 2 devices that advertises nothing; able one that advertises everything.
 func plain() *enginetest.NodeBuilder {
@@ -67,8 +67,8 @@ func TestAdmit(t *testing.T) {
 		return isolated(enginetest.Job("x").CPU(milli, "1Gi"), c, "")
 	}
 	x := func() *enginetest.JobBuilder { return enginetest.Job("x") }
-	many := cluster.Advertised{CPU: cluster.CPUClasses, IsolableCores: 64}
-	exclusively := cluster.Advertised{GPU: cluster.GPUClasses, Share: cluster.ShareExclusive}
+	many := cluster.SupportedIsolation{CPU: cluster.CPUClasses, IsolableCores: 64}
+	exclusively := cluster.SupportedIsolation{GPU: cluster.GPUClasses, Share: cluster.ShareExclusive}
 	sliced := func() *enginetest.NodeBuilder { return able().Slices(7, "A100", "1g.10gb", "10Gi") }
 	even := func() *enginetest.NodeBuilder { // divided evenly: slices are requested by count
 		return enginetest.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").Advertise(everything).With(func(n *cluster.Node) {
@@ -133,7 +133,7 @@ func TestAdmit(t *testing.T) {
 		"PartitionExclusive, no partition":     {gpu(1, partition), on(able()), unsupportedClass("PartitionExclusive")},
 		"PartitionExclusive, named as a whole": {need(partition, cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}), on(able()), &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: "PartitionExclusive", Precedence: 2}},
 
-		"never beats not now": {shape(isolated(enginetest.Job("j").CPU(8000, "1Gi").Devices(1), cluster.CPUWholeCore, exclusive)), on(plain().Advertise(cluster.Advertised{CPU: cluster.CPUClasses}), held(1000, "")), unsupportedClass("DeviceExclusive")},
+		"never beats not now": {shape(isolated(enginetest.Job("j").CPU(8000, "1Gi").Devices(1), cluster.CPUWholeCore, exclusive)), on(plain().Advertise(cluster.SupportedIsolation{CPU: cluster.CPUClasses}), held(1000, "")), unsupportedClass("DeviceExclusive")},
 		"cores, then devices": {shape(isolated(enginetest.Job("j").CPU(8000, "1Gi").Devices(2), cluster.CPUWholeCore, exclusive)), on(able(), held(1000, "").Share(1, 100)), contended("WholeCore", 8, 7)},
 	}
 	for name, tc := range tests {
@@ -188,7 +188,7 @@ func decide(t *testing.T, tier cluster.Tier, cpu cluster.CPUClass, gpu cluster.G
 	state := enginetest.State(
 		enginetest.Queue("q").Tier(tier),
 		enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
-		enginetest.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.Advertised{CPU: cluster.CPUClasses[:2], GPU: cluster.GPUClasses[:3]}),
+		enginetest.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.SupportedIsolation{CPU: cluster.CPUClasses[:2], GPU: cluster.GPUClasses[:3]}),
 		enginetest.Node("c").CPU(8, "64Gi").Slices(7, "A100", "1g.10gb", "10Gi").Advertise(everything),
 		isolated(enginetest.Job("j").Queue("q").CPU(1000, "1Gi").Devices(1), cpu, gpu),
 	)
@@ -223,8 +223,8 @@ func (room) OnSessionOpen(s *engine.Session) {
 
 // The reason of a refusal if nodes are rejected for different reasons.
 func TestHeadline(t *testing.T) {
-	exclusive := cluster.Advertised{Share: cluster.ShareExclusive}
-	node := func(name string, a cluster.Advertised) *enginetest.NodeBuilder {
+	exclusive := cluster.SupportedIsolation{Share: cluster.ShareExclusive}
+	node := func(name string, a cluster.SupportedIsolation) *enginetest.NodeBuilder {
 		return enginetest.Node(name).CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Advertise(a)
 	}
 	device := func() *enginetest.JobBuilder {
@@ -235,12 +235,12 @@ func TestHeadline(t *testing.T) {
 		reason          engine.Reason
 		permanent       bool
 	}{
-		"no node advertises": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), device()}, NoNodeSupportsClass, true},
-		"contention beats": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), node("c", everything), enginetest.Job("x").Devices(1).On("c"), device()},
+		"no node advertises": {[]enginetest.Part{node("a", cluster.SupportedIsolation{}), node("b", cluster.SupportedIsolation{}), device()}, NoNodeSupportsClass, true},
+		"contention beats": {[]enginetest.Part{node("a", cluster.SupportedIsolation{}), node("b", cluster.SupportedIsolation{}), node("c", everything), enginetest.Job("x").Devices(1).On("c"), device()},
 			NodesSupportButContended, false},
-		"daemon mode beats": {[]enginetest.Part{node("a", cluster.Advertised{CPU: cluster.CPUClasses, Share: cluster.ShareExclusive}), node("b", cluster.Advertised{}), node("c", cluster.Advertised{}),
+		"daemon mode beats": {[]enginetest.Part{node("a", cluster.SupportedIsolation{CPU: cluster.CPUClasses, Share: cluster.ShareExclusive}), node("b", cluster.SupportedIsolation{}), node("c", cluster.SupportedIsolation{}),
 			isolated(enginetest.Job("j").CPU(1000, "1Gi").Share(1, 500), cluster.CPUWholeCore, cluster.GPUShared)}, ClassConflictsWithDaemonMode, true},
-		"a partition, exclusively": {[]enginetest.Part{node("a", everything), node("b", cluster.Advertised{}), isolated(enginetest.Job("j"), "", cluster.GPUDeviceExclusive).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"} })},
+		"a partition, exclusively": {[]enginetest.Part{node("a", everything), node("b", cluster.SupportedIsolation{}), isolated(enginetest.Job("j"), "", cluster.GPUDeviceExclusive).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"} })},
 			ClassConflictsWithResourceId, true},
 		"share mode everywhere": {[]enginetest.Part{node("a", exclusive), node("b", exclusive), isolated(enginetest.Job("j").Share(1, 500), "", cluster.GPUShared)}, ClassConflictsWithDaemonMode, true},
 	}

@@ -32,4 +32,4 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &filter })
 
 // concern reports whether the filter applies: to all tasks except those of models that take
 // devices, which LabelMatchingFilter checks.
-func concern(s *cluster.Shape) bool { return !s.Served() || s.Need.WholeNode }
+func concern(s *cluster.Shape) bool { return !s.ServesModel() || s.Need.WholeNode }

@@ -37,8 +37,8 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen registers no hook for a purpose for which no queue has a minimum run time.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if p.view != s.View || p.revision != s.View.Recent().Terms() {
-		*p = plugin{view: s.View, revision: s.View.Recent().Terms()}
+	if p.view != s.View || p.revision != s.View.Recent().QueueSpecsVersion() {
+		*p = plugin{view: s.View, revision: s.View.Recent().QueueSpecsVersion()}
 		for _, q := range s.View.Queues() {
 			p.reclaim = p.reclaim || q.MinRunBeforeReclaim > 0
 			p.preempt = p.preempt || q.MinRunBeforePreempt > 0

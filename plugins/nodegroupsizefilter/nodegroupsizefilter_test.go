@@ -33,7 +33,7 @@ func TestAdmit(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			group := &cluster.Group{Key: cluster.Key{Product: "A100", Count: 8, Memory: 81920}}
+			group := &cluster.Group{Key: cluster.GroupKey{Product: "A100", Count: 8, Memory: 81920}}
 			got := admit(nil, &tt.whole, group, make([]*cluster.Node, tt.nodes))
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("rejection (-want +got):\n%s", d)

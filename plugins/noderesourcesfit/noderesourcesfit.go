@@ -108,7 +108,7 @@ func isRoomy(s *cluster.Shape, n *cluster.Node) bool {
 			return false
 		}
 	}
-	return s.Roomy(n)
+	return s.FitsEmptied(n)
 }
 
 // fit is called only for nodes that possible accepts, so everything that is missing is held

@@ -17,14 +17,14 @@ type checkReasons struct {
 
 var (
 	ifEmpty = checkReasons{never, ResourceTooSmall, [...]engine.Reason{
-		cluster.LackDevices: TooFewDevices, cluster.LackNode: NodeInUse, cluster.LackShare: GPUMemoryTooSmall, cluster.LackBytes: GPUMemoryTooSmall}}
+		cluster.LackDevices: TooFewDevices, cluster.LackWholeNode: NodeInUse, cluster.LackShare: GPUMemoryTooSmall, cluster.LackBytes: GPUMemoryTooSmall}}
 	asIs = checkReasons{held, InsufficientResource, [...]engine.Reason{
-		cluster.LackDevices: InsufficientDevices, cluster.LackNode: NodeInUse, cluster.LackShare: InsufficientDeviceShare, cluster.LackBytes: GPUMemoryInUse}}
+		cluster.LackDevices: InsufficientDevices, cluster.LackWholeNode: NodeInUse, cluster.LackShare: InsufficientDeviceShare, cluster.LackBytes: GPUMemoryInUse}}
 )
 
 // units are the units of shortages.
 var units = [...]engine.Unit{
-	cluster.LackKind: engine.Count, cluster.LackDevices: engine.Count, cluster.LackNode: engine.Count,
+	cluster.LackKind: engine.Count, cluster.LackDevices: engine.Count, cluster.LackWholeNode: engine.Count,
 	cluster.LackShare: engine.Devices, cluster.LackBytes: engine.Bytes,
 }
 

@@ -108,7 +108,7 @@ func (p *plugin) Name() string                    { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddShapeScore(matters, p.score) }
 
 // matters excludes models, which PlacementScorer scores.
-func matters(s *cluster.Shape) bool { return !s.Served() }
+func matters(s *cluster.Shape) bool { return !s.ServesModel() }
 
 func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	var sum, weights int64

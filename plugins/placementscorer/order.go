@@ -4,7 +4,7 @@ import "github.com/berth-project/berth/cluster"
 
 // order scores the devices of a node for a replica.
 func order(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
-	if !s.Served() {
+	if !s.ServesModel() {
 		return 0
 	}
 	return float64(points(s, d)) / 1000
@@ -52,6 +52,6 @@ func free(d *cluster.Device) fraction {
 // fill returns the fraction that the shape would take of what is free of the device. For a
 // shape that takes whole devices, all devices are equal.
 func fill(s *cluster.Shape, d *cluster.Device) fraction {
-	of, all := s.Fill(d)
+	of, all := s.FreeFraction(d)
 	return fraction{of, all}
 }

@@ -67,7 +67,7 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddInstanceScore(keep)
 }
 
-func packs(s *cluster.Shape) bool   { return s.Served() && s.Strategy != cluster.Spread }
+func packs(s *cluster.Shape) bool   { return s.ServesModel() && s.Strategy != cluster.Spread }
 func spreads(s *cluster.Shape) bool { return s.Strategy == cluster.Spread }
 
 // choice returns the devices of the node that the shape would get.
@@ -100,7 +100,7 @@ func keep(j *cluster.Job) float64 {
 		if l := t.Landing(); l != nil {
 			t = l
 		}
-		if !inUse(t) || !t.Shape.Served() {
+		if !inUse(t) || !t.Shape.ServesModel() {
 			continue
 		}
 		tasks++

@@ -8,7 +8,7 @@ func replicasBeside(j *cluster.Job, n *cluster.Node) (same, others int) {
 	var last *cluster.Job
 	for _, t := range n.Tasks { // sorted by ID, so that tasks of one job are adjacent
 		o := t.Job
-		if o == last || !inUse(t) || !t.Shape.Served() || o.ID == j.ID {
+		if o == last || !inUse(t) || !t.Shape.ServesModel() || o.ID == j.ID {
 			continue
 		}
 		if last = o; o.Set.Name != "" && o.Set.Name == j.Set.Name {
@@ -37,7 +37,7 @@ func replicasOn(n *cluster.Node) int {
 	count := 0
 	var last *cluster.Job
 	for _, t := range n.Tasks {
-		if t.Job != last && inUse(t) && t.Shape.Served() {
+		if t.Job != last && inUse(t) && t.Shape.ServesModel() {
 			last = t.Job
 			count++
 		}

@@ -9,10 +9,10 @@ import (
 )
 
 func TestScore(t *testing.T) {
-	a10 := cluster.Key{Product: "A10", Count: 1, Memory: 24576}
-	a100 := cluster.Key{Product: "A100", Count: 4, Memory: 40960}
+	a10 := cluster.GroupKey{Product: "A10", Count: 1, Memory: 24576}
+	a100 := cluster.GroupKey{Product: "A100", Count: 4, Memory: 40960}
 	tests := map[string]struct {
-		key    cluster.Key
+		key    cluster.GroupKey
 		memory cluster.Bytes
 		nodes  int
 		want   float64
@@ -24,8 +24,8 @@ func TestScore(t *testing.T) {
 		"over two nodes":               {a10, 24 << 30, 2, 50},
 		"need unknown, small node":     {a10, 0, 1, 100.0 / 24},
 		"need unknown, large node":     {a100, 0, 1, 100.0 / 160},
-		"need unknown, tiny node":      {cluster.Key{Product: "toy", Count: 1, Memory: 512}, 0, 1, 100},
-		"memory unknown":               {cluster.Key{Product: "toy", Count: 1}, 8 << 30, 1, 0},
+		"need unknown, tiny node":      {cluster.GroupKey{Product: "toy", Count: 1, Memory: 512}, 0, 1, 100},
+		"memory unknown":               {cluster.GroupKey{Product: "toy", Count: 1}, 8 << 30, 1, 0},
 		"nodes too many to count":      {a100, 8 << 30, math.MaxInt64, 100 * float64(8<<30) / float64(math.MaxInt64)},
 		"need and nodes beyond counts": {a100, math.MaxInt64, math.MaxInt64, 100},
 	}

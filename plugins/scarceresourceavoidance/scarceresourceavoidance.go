@@ -129,7 +129,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 }
 
 // matters excludes models that use devices, which PlacementScorer scores.
-func matters(s *cluster.Shape) bool { return !s.Served() || s.Need.None() }
+func matters(s *cluster.Shape) bool { return !s.ServesModel() || s.Need.None() }
 
 func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	var spare, rare int64 // weights of the spare types, and of the scarce ones among them

@@ -56,7 +56,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 // sweep evicts gangs that have run below their minimum for longer than their grace period.
 // A gang without a pending task is not evicted, because its missing tasks are nominated.
 func (p *plugin) sweep(stmt *engine.Statement) {
-	for _, j := range p.session.View.Torn() {
+	for _, j := range p.session.View.BelowMinimum() {
 		grace := p.grace.Nanoseconds()
 		if j.StaleGrace != nil {
 			grace = *j.StaleGrace
@@ -64,8 +64,8 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		if grace < 0 {
 			continue
 		}
-		if !p.session.View.Waits(j) || p.session.Now-j.Torn < grace {
-			p.session.WakeAt(j.Torn + grace)
+		if !p.session.View.IsPending(j) || p.session.Now-j.BelowMinimumSince < grace {
+			p.session.WakeAt(j.BelowMinimumSince + grace)
 			continue
 		}
 		for _, t := range j.Tasks() {

@@ -15,11 +15,11 @@ import (
 // default profile.
 func TestNodeGroups(t *testing.T) {
 	var (
-		a10   = cluster.Key{Product: "A10", Count: 1, Memory: 24576, Resource: "nvidia.com/gpu"}
-		a100  = cluster.Key{Product: "A100", Count: 4, Memory: 40960, Resource: "nvidia.com/gpu"}
-		a100b = cluster.Key{Product: "A100", Count: 8, Memory: 81920, Resource: "nvidia.com/gpu"}
+		a10   = cluster.GroupKey{Product: "A10", Count: 1, Memory: 24576, Resource: "nvidia.com/gpu"}
+		a100  = cluster.GroupKey{Product: "A100", Count: 4, Memory: 40960, Resource: "nvidia.com/gpu"}
+		a100b = cluster.GroupKey{Product: "A100", Count: 8, Memory: 81920, Resource: "nvidia.com/gpu"}
 	)
-	gpus := func(name string, k cluster.Key, memory string) *enginetest.NodeBuilder {
+	gpus := func(name string, k cluster.GroupKey, memory string) *enginetest.NodeBuilder {
 		return enginetest.Node(name).CPU(64, "256Gi").GPUs(k.Count, k.Product, memory)
 	}
 	with := func(job *enginetest.JobBuilder) *cluster.State {
@@ -30,23 +30,23 @@ func TestNodeGroups(t *testing.T) {
 			job,
 		)
 	}
-	miss := func(k cluster.Key, nodes int, r *engine.Rejection) engine.GroupMiss {
+	miss := func(k cluster.GroupKey, nodes int, r *engine.Rejection) engine.GroupMiss {
 		return engine.GroupMiss{Key: k, Nodes: nodes, Rejection: r}
 	}
-	tooFew := func(k cluster.Key, want, have int64) *engine.Rejection {
+	tooFew := func(k cluster.GroupKey, want, have int64) *engine.Rejection {
 		return &engine.Rejection{
 			Plugin: "NodeGroupSizeFilter", Reason: "GroupTooSmall", Cure: engine.Grow, Subject: k.String(),
 			Want: engine.Quantity{Value: want, Unit: engine.Count}, Have: engine.Quantity{Value: have, Unit: engine.Count},
 		}
 	}
-	tooLarge := func(k cluster.Key, want, have int64) *engine.Rejection {
+	tooLarge := func(k cluster.GroupKey, want, have int64) *engine.Rejection {
 		return &engine.Rejection{
 			Plugin: "CapacityFilter", Reason: "ReplicaTooLarge", Cure: engine.Grow, Subject: k.String(),
 			Want: engine.Quantity{Value: want << 30, Unit: engine.Bytes}, Have: engine.Quantity{Value: have << 30, Unit: engine.Bytes},
 		}
 	}
 	type result struct {
-		Group     cluster.Key
+		Group     cluster.GroupKey
 		Nodes     []string
 		Devices   int
 		Reason    engine.Reason

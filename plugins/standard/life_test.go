@@ -303,7 +303,7 @@ func TestEvictionRefused(t *testing.T) {
 	old := c.task("old", 0)
 	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt - 1}) // refers to an earlier attempt
 	c.want("old", map[string]int{"Releasing": 1})
-	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt, Spared: c.now + 60*sec})
+	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt, ProtectedUntil: c.now + 60*sec})
 	c.want("old", map[string]int{"Bound": 1})
 	c.want("new", map[string]int{"Pending": 1})
 	if d := c.state.Job("job/new").Displaced; len(d) != 0 {

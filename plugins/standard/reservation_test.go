@@ -96,7 +96,7 @@ func TestParkedSurplusLosesItsMinimum(t *testing.T) {
 		t.Fatal(err)
 	}
 	session(t, e, s, engine.Options{Now: 1000 * second, Patient: true})
-	if !j.Stands() {
+	if !j.HasMinimum() {
 		t.Errorf("its minimum is %s, although a whole node is empty", j.Tasks()[0].Status)
 	}
 }

@@ -215,7 +215,7 @@ func TestRefusedGangDoesNotAffectOtherJobs(t *testing.T) {
 		}
 		s := enginetest.State(parts...)
 		session(t, profile(t, "Reclaim"), s, engine.Options{})
-		if !s.Job("job/small").Stands() {
+		if !s.Job("job/small").HasMinimum() {
 			t.Errorf("%s: the job is not placed", name)
 		}
 	}

@@ -139,7 +139,7 @@ func TestLimitsHold(t *testing.T) {
 					}
 				}
 				for _, l := range q.Quota {
-					if firm := q.Firm.Of(l.Name); firm > l.Value {
+					if firm := q.UsedByFirm.Of(l.Name); firm > l.Value {
 						t.Fatalf("the quota of queue %s is %d of %s, and %d is held by jobs that are not preemptible", q.Name, l.Value, l.Name, firm)
 					}
 				}

@@ -119,7 +119,7 @@ func (p *plugin) bounds(j *cluster.Job) iter.Seq[bound] {
 			}
 			for i := range q.Quota {
 				l := &q.Quota[i]
-				if !j.Preemptible && !yield(bound{q, l.Name, l.Value, q.Firm.Of(l.Name), true}) {
+				if !j.Preemptible && !yield(bound{q, l.Name, l.Value, q.UsedByFirm.Of(l.Name), true}) {
 					return
 				}
 			}
@@ -192,7 +192,7 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 // admit checks the most that the task would cost on this node.
 func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 	var layers []cluster.Claim
-	if t.Shape.Open() {
+	if t.Shape.HasOpenCount() {
 		ok := false
 		if layers, ok = n.Choose(t.Shape, nil); !ok {
 			return nil // the task does not fit; NodeResourcesFit rejects the node

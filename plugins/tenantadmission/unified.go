@@ -23,7 +23,7 @@ func unifiedCost(s *cluster.Shape, n *cluster.Node, layers []cluster.Claim) (lea
 		}
 		return 0, most
 	}
-	free := int64(s.Pot(n)) // all that is free
+	free := int64(s.FreeUnifiedMemory(n)) // all that is free
 	var low, high []int64
 	for i := range n.Devices {
 		d := &n.Devices[i]

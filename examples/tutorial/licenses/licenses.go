@@ -38,7 +38,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		delete(p.runs, slot)
 		if n := s.View.At(slot); n != nil {
 			for _, t := range n.Tasks {
-				if t.Stays() && licensed(t, t.Job) {
+				if t.KeepsRoom() && licensed(t, t.Job) {
 					p.runs[slot]++
 				}
 			}

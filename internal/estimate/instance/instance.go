@@ -133,8 +133,8 @@ func containsWords(product, short string) bool {
 
 // Group returns the key of the node group that nodes of this type form. The memory is
 // that of the table; a running node usually reports a little less.
-func (t Type) Group() cluster.Key {
-	return cluster.Key{
+func (t Type) Group() cluster.GroupKey {
+	return cluster.GroupKey{
 		Product: t.Product, Count: t.GPUs, Resource: cluster.DefaultDeviceResource,
 		Memory: int64(t.Memory) / int64(t.GPUs) >> 20,
 	}

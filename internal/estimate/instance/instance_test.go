@@ -31,7 +31,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
-	tests := map[string]cluster.Key{
+	tests := map[string]cluster.GroupKey{
 		"p4d.24xlarge":              {Product: "A100", Count: 8, Memory: 40960, Resource: "nvidia.com/gpu"},
 		"Standard_NC80adis_H100_v5": {Product: "H100", Count: 2, Memory: 96256, Resource: "nvidia.com/gpu"},
 		"Standard_ND96isr_H200_v5":  {Product: "H200", Count: 8, Memory: 144384, Resource: "nvidia.com/gpu"},

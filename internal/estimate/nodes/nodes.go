@@ -44,7 +44,7 @@ const (
 
 // On returns how the replica is divided over nodes of the group. It returns an error
 // with the figures if no number of nodes is enough.
-func (r Replica) On(group cluster.Key) (Plan, error) {
+func (r Replica) On(group cluster.GroupKey) (Plan, error) {
 	if err := r.check(group); err != nil {
 		return Plan{}, err
 	}
@@ -91,7 +91,7 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 
 // Least returns the least that the replica needs of one node, and what the node can
 // give. They are the figures of a refusal if no number of nodes is enough.
-func (r Replica) Least(group cluster.Key) (need, gives cluster.Bytes) {
+func (r Replica) Least(group cluster.GroupKey) (need, gives cluster.Bytes) {
 	if !group.Combines() {
 		group.Count = 1
 	}
@@ -116,7 +116,7 @@ const (
 	maxBytes   = 1 << 60
 )
 
-func (r Replica) check(group cluster.Key) error {
+func (r Replica) check(group cluster.GroupKey) error {
 	switch {
 	case r.Weights <= 0:
 		return errors.New("the size of the weights is not known; set the memory explicitly")
@@ -141,7 +141,7 @@ func tensor(heads, devices int) int {
 
 // partNoun returns the name of what the devices of the group are; "" if they are whole
 // devices.
-func partNoun(group cluster.Key) string {
+func partNoun(group cluster.GroupKey) string {
 	switch {
 	case group.Combines():
 		return ""

@@ -16,8 +16,8 @@ import (
 
 const gi = cluster.Bytes(1) << 30
 
-func group(product string, count int, gib int64) cluster.Key {
-	return cluster.Key{Product: product, Count: count, Memory: gib << 10, Resource: cluster.DefaultDeviceResource}
+func group(product string, count int, gib int64) cluster.GroupKey {
+	return cluster.GroupKey{Product: product, Count: count, Memory: gib << 10, Resource: cluster.DefaultDeviceResource}
 }
 
 func replica(t *testing.T, name string) nodes.Replica {
@@ -32,7 +32,7 @@ func replica(t *testing.T, name string) nodes.Replica {
 func TestNodesNeeded(t *testing.T) {
 	tests := map[string]struct {
 		model string
-		group cluster.Key
+		group cluster.GroupKey
 		want  int
 	}{
 		"phi-4 on A10":                   {"phi-4", group("A10", 1, 24), 2},
@@ -46,8 +46,8 @@ func TestNodesNeeded(t *testing.T) {
 		"deepseek on 8 A100-40":          {"deepseek-r1-0528", group("A100", 8, 40), 3},
 		"deepseek on 8 H100-80":          {"deepseek-r1-0528", group("H100", 8, 80), 2},
 		"deepseek on 8 H200-141":         {"deepseek-r1-0528", group("H200", 8, 141), 1},
-		"qwen 32b on an A10 as reported": {"qwen2.5-coder-32b", cluster.Key{Product: "A10", Count: 1, Memory: 23028}, 5},
-		"qwen 32b on 2 A10 as reported":  {"qwen2.5-coder-32b", cluster.Key{Product: "A10", Count: 2, Memory: 23028}, 3},
+		"qwen 32b on an A10 as reported": {"qwen2.5-coder-32b", cluster.GroupKey{Product: "A10", Count: 1, Memory: 23028}, 5},
+		"qwen 32b on 2 A10 as reported":  {"qwen2.5-coder-32b", cluster.GroupKey{Product: "A10", Count: 2, Memory: 23028}, 3},
 	}
 	for name, tt := range tests {
 		plan, err := replica(t, tt.model).On(tt.group)
@@ -60,7 +60,7 @@ func TestNodesNeeded(t *testing.T) {
 func TestPlans(t *testing.T) {
 	tests := map[string]struct {
 		replica nodes.Replica
-		group   cluster.Key
+		group   cluster.GroupKey
 		want    nodes.Plan
 	}{
 		// 1.071 × 13.44 = 14.39424 GiB and 2.3 GiB + 16 MiB; 0.84 × 24 = 20.16 GiB.
@@ -101,7 +101,7 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 	shared.Strategy, shared.Replicas = "time-slicing", 4
 	tests := map[string]struct {
 		replica nodes.Replica
-		group   cluster.Key
+		group   cluster.GroupKey
 		want    string
 	}{
 		"slice":         {nodes.Replica{Weights: 8 * gi}, group("A100-MIG-1g.10gb", 7, 10), "one replica needs 10.87 GiB, and A100-MIG-1g.10gb gives 8.4 GiB: MIG slices cannot be combined"},
@@ -109,7 +109,7 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 		"no room":       {nodes.Replica{Weights: gi, BytesPerToken: 1 << 20, Tokens: 8192}, group("T4", 1, 8), "a T4 gives a model 6.72 GiB, but 8192 tokens and the runtime take 10.3 GiB of each; set a shorter context, or use devices with more memory"},
 		"weights":       {nodes.Replica{}, group("A10", 1, 24), "the size of the weights is not known; set the memory explicitly"},
 		"negative":      {nodes.Replica{Weights: gi, Tokens: -1}, group("A10", 1, 24), "bytes per token 0, tokens -1 and heads 0 cannot be negative"},
-		"empty group":   {nodes.Replica{Weights: gi}, cluster.Key{Product: "A10"}, "group A10 × 0 has no device with memory"},
+		"empty group":   {nodes.Replica{Weights: gi}, cluster.GroupKey{Product: "A10"}, "group A10 × 0 has no device with memory"},
 		"no memory":     {nodes.Replica{Weights: gi}, group("unknown", 2, 0), "the memory of the devices of group unknown × 2 is not known"},
 		"absurd weight": {nodes.Replica{Weights: 1 << 62}, group("T4", 1, 3), "at most 1000000 are allowed"},
 	}
@@ -154,7 +154,7 @@ func TestPlansHold(t *testing.T) {
 
 // TestTableOfNodes checks the table of docs/models.md.
 func TestTableOfNodes(t *testing.T) {
-	groups := []cluster.Key{
+	groups := []cluster.GroupKey{
 		group("A10, 24 GiB", 1, 24), group("A10, 24 GiB", 2, 24), {Product: "A10, 23,028 MiB", Count: 1, Memory: 23028}, group("A100, 80 GiB", 1, 80),
 		group("A100, 80 GiB", 4, 80), group("A100, 40 GiB", 8, 40), group("H100, 80 GiB", 8, 80), group("H200, 141 GiB", 8, 141),
 	}

@@ -47,7 +47,7 @@ func Nodes(n int) []cluster.Change {
 				{Name: "ephemeral-storage", Capacity: 4 << 40},
 				{Name: cluster.Memory, Capacity: 1 << 40},
 			},
-			Advertised: cluster.Advertised{
+			SupportedIsolation: cluster.SupportedIsolation{
 				CPU: []cluster.CPUClass{cluster.CPUWholeCore},
 				GPU: []cluster.GPUClass{cluster.GPUSessionExclusive, cluster.GPUDeviceExclusive},
 			},

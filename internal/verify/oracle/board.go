@@ -236,7 +236,7 @@ func (b *board) canHold(t *task, n, device int) bool {
 func supports(n *cluster.Node, t *task) bool {
 	switch class := t.Shape.Isolation.GPU; class {
 	case cluster.GPUDeviceExclusive, cluster.GPUSessionExclusive:
-		for _, c := range n.Advertised.GPU {
+		for _, c := range n.SupportedIsolation.GPU {
 			if c == class {
 				return true
 			}

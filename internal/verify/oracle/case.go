@@ -95,7 +95,7 @@ func (d *drawing) nodes() error {
 		}
 		n.Resources = []cluster.Ledger{{Name: cluster.CPU, Capacity: int64(cores) * 1000}, {Name: cluster.Memory, Capacity: int64(1024 * gib)}}
 		if d.chance(80) {
-			n.Advertised.GPU = []cluster.GPUClass{cluster.GPUDeviceExclusive, cluster.GPUSessionExclusive}
+			n.SupportedIsolation.GPU = []cluster.GPUClass{cluster.GPUDeviceExclusive, cluster.GPUSessionExclusive}
 		}
 		d.devices += count
 		d.largest = max(d.largest, count)

@@ -12,7 +12,7 @@ func (c *Case) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "case: %s %d\nnow: %dm\nnodes:\n", c.Kind, c.Number, c.Now/minute)
 	for _, n := range c.State.Nodes() {
-		fmt.Fprintf(&b, "- {name: %s, cores: %d, devices: %d, product: %s, classes: %v}\n", n.Name, n.Ledger(cluster.CPU).Capacity/1000, len(n.Devices), n.Devices[0].Product, n.Advertised.GPU)
+		fmt.Fprintf(&b, "- {name: %s, cores: %d, devices: %d, product: %s, classes: %v}\n", n.Name, n.Ledger(cluster.CPU).Capacity/1000, len(n.Devices), n.Devices[0].Product, n.SupportedIsolation.GPU)
 	}
 	b.WriteString("queues:\n")
 	w := newTable(c.State.View(), c.Now)

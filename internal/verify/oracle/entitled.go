@@ -68,7 +68,7 @@ func (c *quotaCheck) findVictims(j *cluster.Job, minimum []*cluster.Task) string
 		for _, a := range t.Shape.Resources {
 			p.names = append(p.names, a.Name)
 		}
-		if d := c.View().DeviceAsk(t.Shape); d.Value > 0 {
+		if d := c.View().DeviceEstimate(t.Shape); d.Value > 0 {
 			p.names = append(p.names, d.Name)
 			if d.OfGPU > 0 {
 				p.names = append(p.names, cluster.DefaultDeviceResource)
@@ -132,7 +132,7 @@ func (c *quotaCheck) allowed(p *quotaRequest) bool {
 			}
 		}
 		for _, l := range q.Quota {
-			if ask := c.asks(p, q, l.Name); !p.job.Preemptible && ask > 0 && q.Firm.Of(l.Name)+ask > l.Value {
+			if ask := c.asks(p, q, l.Name); !p.job.Preemptible && ask > 0 && q.UsedByFirm.Of(l.Name)+ask > l.Value {
 				return false
 			}
 		}
@@ -175,7 +175,7 @@ func (c *quotaCheck) reclaimable(p *quotaRequest, t *cluster.Task, whole bool) b
 		return false
 	}
 	for q := c.View().Parent(a); q != nil; q = c.View().Parent(q) {
-		for _, quota := range c.View().Deserved(q) {
+		for _, quota := range c.View().Quotas(q) {
 			if q.Tier == cluster.TierGuaranteed && held(q, quota.Name) > 0 && c.asks(p, q, quota.Name) == 0 && c.ends(p, q, quota.Name) < quota.Value {
 				return false // the job of the victim could reclaim the room from other tiers
 			}
@@ -214,13 +214,13 @@ func (c *quotaCheck) reclaimable(p *quotaRequest, t *cluster.Task, whole bool) b
 // counts as Standard.
 func (c *quotaCheck) tiersAllow(p *quotaRequest, a, b *cluster.Queue, held func(*cluster.Queue, string) int64) bool {
 	own, theirs := a.Tier, b.Tier
-	for _, quota := range c.View().Deserved(a) {
+	for _, quota := range c.View().Quotas(a) {
 		if own == cluster.TierGuaranteed && c.asks(p, a, quota.Name) > 0 && c.ends(p, a, quota.Name) > quota.Value {
 			own = cluster.TierStandard
 		}
 	}
 	if theirs == cluster.TierGuaranteed {
-		for _, quota := range c.View().Deserved(b) {
+		for _, quota := range c.View().Quotas(b) {
 			if held(b, quota.Name) == 0 {
 				continue
 			}
@@ -235,7 +235,7 @@ func (c *quotaCheck) tiersAllow(p *quotaRequest, a, b *cluster.Queue, held func(
 
 // quota returns the quota of the queue, or 0 if it has none.
 func (c *quotaCheck) quota(q *cluster.Queue, resource string) int64 {
-	return c.View().Deserved(q).Of(resource)
+	return c.View().Quotas(q).Of(resource)
 }
 
 // asks returns how much of the resource the queue is charged for the minimum.
@@ -243,7 +243,7 @@ func (c *quotaCheck) asks(p *quotaRequest, q *cluster.Queue, resource string) in
 	sum := int64(0)
 	for _, t := range p.minimum {
 		sum += t.Shape.Resources.Of(resource)
-		switch d := c.View().DeviceAsk(t.Shape); {
+		switch d := c.View().DeviceEstimate(t.Shape); {
 		case d.Name == resource:
 			sum += d.Value
 		case resource == cluster.DefaultDeviceResource && !q.Names(d.Name):

@@ -108,7 +108,7 @@ func (b *board) hasTwin(first, n int) bool {
 	for o := first; o < n; o++ {
 		x, y := b.nodes[o], b.nodes[n]
 		if b.rooms[o].free == b.rooms[n].free && slices.Equal(b.rooms[o].devices, b.rooms[n].devices) &&
-			slices.EqualFunc(x.Devices, y.Devices, sameKind) && slices.Equal(x.Advertised.GPU, y.Advertised.GPU) &&
+			slices.EqualFunc(x.Devices, y.Devices, sameKind) && slices.Equal(x.SupportedIsolation.GPU, y.SupportedIsolation.GPU) &&
 			x.Labels[rack] == y.Labels[rack] && (b.flow == nil || b.flow[o] == b.flow[n] && !b.flow[n].origin) {
 			return true
 		}

@@ -33,7 +33,7 @@ func TestStateAccepts(t *testing.T) {
 					}
 				}
 				tx.End()
-				if !j.Stands() {
+				if !j.HasMinimum() {
 					t.Fatalf("case %d: %s is placed and does not stand", number, j.ID)
 				}
 				seated++

@@ -39,7 +39,7 @@ func (w *World) Check() error {
 					return fmt.Errorf("%s is on a node that does not exist any more", t.ID)
 				}
 				if l := t.Landing(); l != nil {
-					if t.Status != cluster.Releasing || l.Status != cluster.Nominated || l.Shadows() != t {
+					if t.Status != cluster.Releasing || l.Status != cluster.Nominated || l.ShadowOf() != t {
 						return fmt.Errorf("%s is %s, and its landing is %s", t.ID, t.Status, l.Status)
 					}
 					w.charge(used, l, named)
@@ -63,8 +63,8 @@ func (w *World) Check() error {
 		if !used[q.Name].equal(q.Used) {
 			return fmt.Errorf("queue %s: State has a use of %v, and its tasks use %v", q.Name, q.Used, used[q.Name])
 		}
-		if !firm[q.Name].equal(q.Firm) {
-			return fmt.Errorf("queue %s: State has a firm use of %v, and its firm tasks use %v", q.Name, q.Firm, firm[q.Name])
+		if !firm[q.Name].equal(q.UsedByFirm) {
+			return fmt.Errorf("queue %s: State has a firm use of %v, and its firm tasks use %v", q.Name, q.UsedByFirm, firm[q.Name])
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func (w *World) checkNode(n *cluster.Node) error {
 		}
 	}
 	tight, over := !w.site.shrunk[n.Name], false
-	if all := n.Advertised.IsolableCores; isolated > all || isolatedThere > all {
+	if all := n.SupportedIsolation.IsolableCores; isolated > all || isolatedThere > all {
 		if over = true; tight {
 			return fmt.Errorf("%d isolated cores are booked and %d held of %d", isolated, isolatedThere, all)
 		}
@@ -318,7 +318,7 @@ type queueUse struct{ used, firm cluster.Resources }
 func (w *World) queueUses() map[string]queueUse {
 	out := map[string]queueUse{}
 	for _, q := range w.State.Queues() {
-		out[q.Name] = queueUse{slices.Clone(q.Used), slices.Clone(q.Firm)}
+		out[q.Name] = queueUse{slices.Clone(q.Used), slices.Clone(q.UsedByFirm)}
 	}
 	return out
 }
@@ -334,7 +334,7 @@ func (w *World) checkLimits(before map[string]queueUse) error {
 			}
 		}
 		for _, l := range q.Quota {
-			if firm := q.Firm.Of(l.Name) - w.overdueUse(q, l.Name, false); firm > l.Value && firm > before[q.Name].firm.Of(l.Name) {
+			if firm := q.UsedByFirm.Of(l.Name) - w.overdueUse(q, l.Name, false); firm > l.Value && firm > before[q.Name].firm.Of(l.Name) {
 				return fmt.Errorf("queue %s: jobs that are not preemptible use %d of %s, its quota is %d", q.Name, firm, l.Name, l.Value)
 			}
 		}
@@ -362,7 +362,7 @@ func (w *World) overdueUse(q *cluster.Queue, resource string, preemptible bool) 
 func Dump(s *cluster.State) string {
 	var b strings.Builder
 	for _, q := range s.Queues() {
-		fmt.Fprintf(&b, "queue %s %v firm %v\n", q.Name, q.Used, q.Firm)
+		fmt.Fprintf(&b, "queue %s %v firm %v\n", q.Name, q.Used, q.UsedByFirm)
 	}
 	for _, n := range s.Nodes() {
 		fmt.Fprintf(&b, "node %s %v isolated=%d\n", n.Name, n.Resources, n.Isolated)

@@ -83,9 +83,9 @@ func (w *World) checkVictim(before *prior, d *engine.Decision, reduced map[strin
 	switch {
 	case job == nil:
 		return fmt.Errorf("%s is evicted for %q, which does not exist", t.ID, d.For)
-	case !job.Stands():
+	case !job.HasMinimum():
 		return fmt.Errorf("%s is evicted for %s, which is not placed: %s", t.ID, job.ID, describe(job))
-	case before.stood[job] && !reduced[job.ID] && len(w.State.View().Deserved(w.State.Queue(job.Queue))) == 0:
+	case before.stood[job] && !reduced[job.ID] && len(w.State.View().Quotas(w.State.Queue(job.Queue))) == 0:
 		return fmt.Errorf("%s is evicted for surplus of %s, and the queue of that job has no quota", t.ID, job.ID)
 	case job.DelayEnds() > w.clock:
 		return fmt.Errorf("%s is evicted for %s, which must not evict before %d", t.ID, job.ID, job.DelayEnds())

@@ -142,7 +142,7 @@ func (w *World) nestSubgroups(alt *cluster.Alternative) {
 	for _, t := range alt.Tasks {
 		members[t.Subgroup]++
 	}
-	alt.Min = min(alt.Min, members[0]+alt.Least(func(sub int) int { return members[sub] }))
+	alt.Min = min(alt.Min, members[0]+alt.LeastSum(func(sub int) int { return members[sub] }))
 	if alt.Min < 1 { // the required subgroup has no tasks
 		alt.Min, alt.MinSubgroups = 1, 0
 	}

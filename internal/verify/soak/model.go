@@ -40,7 +40,7 @@ func (w *World) AddModel() error {
 // wholeNodeForms adds an alternative for each of several groups to the replica. One of
 // the groups may not exist.
 func (w *World) wholeNodeForms(j *cluster.Job) {
-	keys := []cluster.Key{{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}}
+	keys := []cluster.GroupKey{{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}}
 	for _, g := range w.State.View().Groups() {
 		keys = append(keys, g.Key)
 	}
@@ -204,7 +204,7 @@ func (w *World) checkSets(settled bool) error {
 		if large := slices.Contains(w.State.View().Sets().Excess(), name); large != (len(jobs) > desired) {
 			return fmt.Errorf("%s has %d replicas of %d, and is listed as too large: %v", name, len(jobs), desired, large)
 		}
-		var home *cluster.Key
+		var home *cluster.GroupKey
 		hosts := map[*cluster.Node]string{}
 		for _, j := range jobs {
 			if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil {

@@ -63,11 +63,11 @@ func (w *World) AddNode() error {
 	if w.unconstrained {
 		return w.reportNode(n)
 	}
-	n.Advertised.GPU = append(n.Advertised.GPU, cluster.GPUClasses[w.dice.Roll(4):]...)
-	n.Advertised.CPU = append(n.Advertised.CPU, cluster.CPUClasses[w.dice.Roll(3):]...)
-	n.Advertised.IsolableCores = int64(w.dice.Roll(8))
+	n.SupportedIsolation.GPU = append(n.SupportedIsolation.GPU, cluster.GPUClasses[w.dice.Roll(4):]...)
+	n.SupportedIsolation.CPU = append(n.SupportedIsolation.CPU, cluster.CPUClasses[w.dice.Roll(3):]...)
+	n.SupportedIsolation.IsolableCores = int64(w.dice.Roll(8))
 	if w.chance(15) {
-		n.Advertised.Share = cluster.ShareExclusive
+		n.SupportedIsolation.Share = cluster.ShareExclusive
 	}
 	return w.reportNode(n)
 }

@@ -25,7 +25,7 @@ type prior struct {
 func (w *World) prior() *prior {
 	m := &prior{held: w.queueUses(), at: w.nodesOfTasks(), bound: map[*cluster.Task]int64{}, stood: map[*cluster.Job]bool{}, started: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}}
 	for _, j := range w.State.Jobs() {
-		m.stood[j], m.tasks[j] = j.Stands(), len(j.Tasks())
+		m.stood[j], m.tasks[j] = j.HasMinimum(), len(j.Tasks())
 		m.started[j] = started(j)
 		for _, t := range j.Tasks() {
 			if t.Runs() {
@@ -191,7 +191,7 @@ func (w *World) evict(t *cluster.Task) error {
 	if w.chance(3) {
 		w.Refused++
 		maps.DeleteFunc(w.displaced, func(pair [2]string, _ bool) bool { return pair[1] == t.Job.ID })
-		return w.apply(cluster.EvictionRefused{Task: t.Ref(), Attempt: t.Attempt, Spared: w.clock + 30*second})
+		return w.apply(cluster.EvictionRefused{Task: t.Ref(), Attempt: t.Attempt, ProtectedUntil: w.clock + 30*second})
 	}
 	return w.site.stop(t)
 }
@@ -229,7 +229,7 @@ func (w *World) checkGangs(before *prior, out *engine.Outcome) error {
 		}
 	}
 	for _, j := range w.State.Jobs() {
-		if j.Placed() == 0 || j.Stands() {
+		if j.Placed() == 0 || j.HasMinimum() {
 			if err := checkSubgroups(j); err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ func (w *World) Settle() error {
 		}
 		moved := len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
 		left := endReleasing(state)
-		pending := len(state.View().Nominated()) > 0 || slices.ContainsFunc(state.Jobs(), func(j *cluster.Job) bool { return j.Running() && !j.Stands() })
+		pending := len(state.View().Nominated()) > 0 || slices.ContainsFunc(state.Jobs(), func(j *cluster.Job) bool { return j.Running() && !j.HasMinimum() })
 		switch {
 		case moved && quiet > 0:
 			return fmt.Errorf("the cluster had settled, and then more decisions were made: %s", summary(&out))

@@ -242,7 +242,7 @@ func (w *World) restart(j *cluster.Job) error {
 // findTorn updates the gangs that run below their minimum.
 func (w *World) findTorn() {
 	for _, j := range w.State.Jobs() {
-		if !j.Running() || j.Stands() {
+		if !j.Running() || j.HasMinimum() {
 			delete(w.torn, j.ID)
 		} else if _, known := w.torn[j.ID]; !known {
 			w.torn[j.ID] = 0

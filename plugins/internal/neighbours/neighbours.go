@@ -75,7 +75,7 @@ func (c *Counter) Term(j *cluster.Job, t *cluster.JobTerm) *Term {
 		c.terms[key] = term
 		for _, n := range c.view.Nodes() {
 			for _, task := range n.Tasks {
-				if task.Stays() && term.Matches(task.Job) {
+				if task.KeepsRoom() && term.Matches(task.Job) {
 					term.add(n, +1)
 				}
 			}
@@ -113,7 +113,7 @@ func (c *Counter) recount(slot int) {
 		return
 	}
 	for _, t := range n.Tasks {
-		if t.Stays() {
+		if t.KeepsRoom() {
 			c.add(t, n, +1)
 		}
 	}

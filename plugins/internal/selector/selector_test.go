@@ -41,7 +41,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestMatters(t *testing.T) {
-	f := Filter{Concern: (*cluster.Shape).Served}
+	f := Filter{Concern: (*cluster.Shape).ServesModel}
 	served := enginetest.Job("m").Served(cluster.Binpack)
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder

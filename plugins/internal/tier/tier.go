@@ -9,7 +9,7 @@ func With(s cluster.View, q *cluster.Queue, asks func(resource string) int64) cl
 	if q.Tier != cluster.TierGuaranteed {
 		return q.Tier
 	}
-	for _, quota := range s.Deserved(q) {
+	for _, quota := range s.Quotas(q) {
 		if ask := asks(quota.Name); ask > 0 && q.Used.Of(quota.Name)+ask > quota.Value {
 			return cluster.TierStandard
 		}
@@ -26,7 +26,7 @@ func Without(s cluster.View, q *cluster.Queue, holds func(resource string) int64
 		return q.Tier, false
 	}
 	tier = cluster.TierGuaranteed
-	for _, quota := range s.Deserved(q) {
+	for _, quota := range s.Quotas(q) {
 		held := holds(quota.Name)
 		if held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
 			return cluster.TierGuaranteed, true

@@ -2,21 +2,21 @@ package cluster
 
 import "math"
 
-// DeviceAsk is an estimate of what a queue is charged for the devices of a task that
+// DeviceEstimate is an estimate of what a queue is charged for the devices of a task that
 // is not placed yet.
-type DeviceAsk struct {
+type DeviceEstimate struct {
 	Amount         // the most that may be charged, in thousandths of a device, under the resource name of the devices
 	OfGPU   int64  // for MIG slices: the same in thousandths of nvidia.com/gpu, for a queue without terms for the resource
 	Product string // the product resource, if only one product fits and some queue has terms for it; otherwise ""
 	Least   int64  // the least that may be charged, in thousandths; with less the shape cannot be placed
 }
 
-// DeviceAsk returns what a task of the shape may be charged for devices, judged by all
+// DeviceEstimate returns what a task of the shape may be charged for devices, judged by all
 // nodes of the cluster, idle or not. If devices with different resource names fit, it
 // returns the name that most devices have. It is zero if no device fits.
-func (v View) DeviceAsk(shape *Shape) DeviceAsk {
+func (v View) DeviceEstimate(shape *Shape) DeviceEstimate {
 	if shape.Need.None() {
-		return DeviceAsk{}
+		return DeviceEstimate{}
 	}
 	there, asks, parts := map[string]int{}, map[string]int64{}, map[string]int64{}
 	product, several, least := "", false, int64(math.MaxInt64)
@@ -30,17 +30,17 @@ func (v View) DeviceAsk(shape *Shape) DeviceAsk {
 				continue
 			}
 			there[d.Resource] += len(g.Nodes)
-			count, each := set.count(has, d), set.each(has, d)
+			count, each := set.chargedDevices(has, d), set.chargePerDevice(has, d)
 			asks[d.Resource] = max(asks[d.Resource], count*int64(each))
 			if d.Fraction > 0 && d.Resource != DefaultDeviceResource {
 				parts[d.Resource] = max(parts[d.Resource], count*d.ofGPU(each))
 			}
-			least = min(least, set.least(has, d))
+			least = min(least, set.leastCharge(has, d))
 			several = several || product != "" && d.ProductResource != product
 			product = d.ProductResource
 		}
 	}
-	var out DeviceAsk
+	var out DeviceEstimate
 	for name, ask := range asks {
 		if out.Name == "" || there[name] > there[out.Name] || there[name] == there[out.Name] && name < out.Name {
 			out.Amount, out.OfGPU = Amount{name, ask}, parts[name]

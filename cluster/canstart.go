@@ -2,11 +2,11 @@ package cluster
 
 import "slices"
 
-// present reports whether the task can start on the node now, so that it is assigned
+// canStartNow reports whether the task can start on the node now, so that it is assigned
 // and not only nominated. No releasing task may still hold the room that the claims
 // name, and no anti-affinity term may separate the task from a task that is still
 // releasing. Other reservations are ignored.
-func (r *roster) present(t *Task, n *Node, claims []Claim) bool {
+func (r *roster) canStartNow(t *Task, n *Node, claims []Claim) bool {
 	return n.isVacated(t, claims) && r.isClearOfReleasing(t, n)
 }
 

@@ -9,20 +9,20 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-func TestDeviceAsk(t *testing.T) {
+func TestDeviceEstimate(t *testing.T) {
 	const gpu = cluster.DefaultDeviceResource
 	amd := enginetest.Node("amd").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })
 	need := func(n cluster.Need) *enginetest.JobBuilder {
 		return enginetest.Job("j").Shape(func(s *cluster.Shape) { s.Need = n })
 	}
-	ask := func(name string, value int64, product string) cluster.DeviceAsk {
-		return cluster.DeviceAsk{Amount: cluster.Amount{Name: name, Value: value}, Product: product}
+	ask := func(name string, value int64, product string) cluster.DeviceEstimate {
+		return cluster.DeviceEstimate{Amount: cluster.Amount{Name: name, Value: value}, Product: product}
 	}
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
-		want cluster.DeviceAsk
+		want cluster.DeviceEstimate
 	}{
-		"no devices":          {enginetest.Job("j").CPU(1000, "1Gi"), cluster.DeviceAsk{}},
+		"no devices":          {enginetest.Job("j").CPU(1000, "1Gi"), cluster.DeviceEstimate{}},
 		"whole devices":       {need(cluster.Need{Devices: 2}), ask(gpu, 2000, "")},
 		"shares":              {need(cluster.Need{Devices: 2, Share: 300}), ask(gpu, 600, "")},
 		"exclusive shares":    {need(cluster.Need{Devices: 2, Share: 300}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 2000, "")},
@@ -38,13 +38,13 @@ func TestDeviceAsk(t *testing.T) {
 		"layers, 2 requested": {need(cluster.Need{Devices: 2, Layers: &cluster.Layers{Total: 3, Bytes: 20 << 30}}), ask(gpu, 1000, "")},
 		"exclusive layers":    {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 10 << 30}}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 1000, "")},
 		"selected elsewhere":  {need(cluster.Need{Devices: 1, Selected: []cluster.DeviceID{{Node: "other", Type: "cuda"}}}), ask(gpu, 1000, "")},
-		"no such partition":   {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.DeviceAsk{}},
-		"no such product":     {need(cluster.Need{Devices: 1, Products: []string{"H100"}}), cluster.DeviceAsk{}},
+		"no such partition":   {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.DeviceEstimate{}},
+		"no such product":     {need(cluster.Need{Devices: 1, Products: []string{"H100"}}), cluster.DeviceEstimate{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := enginetest.State(enginetest.Node("n").GPUs(4, "A100", "80Gi"), amd, enginetest.Queue("q").Limit("amd.com/gpu:MI300", 1000).Limit(gpu+":H100", 1000), tc.job)
-			got := state.View().DeviceAsk(state.Job("job/j").Tasks()[0].Shape)
+			got := state.View().DeviceEstimate(state.Job("job/j").Tasks()[0].Shape)
 			if got.Least > got.Value {
 				t.Errorf("%+v: Least is more than the amount", got)
 			}
@@ -55,8 +55,8 @@ func TestDeviceAsk(t *testing.T) {
 	}
 }
 
-// TestDeviceAskLeast checks that Choose never claims less than DeviceAsk.Least.
-func TestDeviceAskLeast(t *testing.T) {
+// TestDeviceEstimateLeast checks that Choose never claims less than DeviceEstimate.Least.
+func TestDeviceEstimateLeast(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
 		total := 1 + roll(20)
@@ -67,7 +67,7 @@ func TestDeviceAskLeast(t *testing.T) {
 		state := enginetest.State(enginetest.Node("a").CPU(8, "90Gi").GPUs(1+roll(3), "A", "24Gi"), enginetest.Node("b").CPU(8, "90Gi").GPUs(1+roll(3), "B", "10Gi").GPUs(1+roll(2), "C", "40Gi"),
 			enginetest.Job("j").Shape(func(s *cluster.Shape) { s.Need = need }))
 		shape := state.Job("job/j").Tasks()[0].Shape
-		ask := state.View().DeviceAsk(shape)
+		ask := state.View().DeviceEstimate(shape)
 		for _, n := range state.Nodes() {
 			for _, score := range []func(*cluster.Device) int64{nil, func(d *cluster.Device) int64 { return int64(d.Memory) }} {
 				claims, _ := n.Choose(shape, score)
