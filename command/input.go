@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/nearest"
-	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/sim/scenario"
 )
 
 // load reads the paths and the configuration file, if config is not empty. The

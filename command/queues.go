@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/fairshare"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/quantity"
-	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/sim/scenario"
 	fairshareplugin "github.com/berth-project/berth/plugins/fairshare"
 	"github.com/spf13/cobra"
 )

@@ -10,8 +10,8 @@ import (
 
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
-	"github.com/berth-project/berth/internal/scenario"
 	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/sim/scenario"
 	"github.com/berth-project/berth/plugins/standard"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
-	"github.com/berth-project/berth/internal/timeline"
+	"github.com/berth-project/berth/internal/sim/timeline"
 	"github.com/spf13/pflag"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/internal/manifest"
-	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/sim/scenario"
 	"github.com/spf13/cobra"
 )
 

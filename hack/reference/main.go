@@ -49,7 +49,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	courses, err := types(filepath.Join(root, "internal", "timeline"), "Result")
+	courses, err := types(filepath.Join(root, "internal", "sim", "timeline"), "Result")
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/timeline"
+	"github.com/berth-project/berth/internal/sim/timeline"
 )
 
 // Many nodes have one victim each. Which victim is chosen does not depend on the number of nodes.

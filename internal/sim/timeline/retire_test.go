@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/timeline"
+	"github.com/berth-project/berth/internal/sim/timeline"
 )
 
 // TestRetiredJobsEnd checks that a retired replica stops, ends, and is not placed again.

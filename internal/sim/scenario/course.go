@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/sim"
-	"github.com/berth-project/berth/internal/timeline"
+	"github.com/berth-project/berth/internal/sim/timeline"
 )
 
 // runCourse is Run for a scenario with cycles, which simulates a period of time.

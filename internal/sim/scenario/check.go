@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/sim"
-	"github.com/berth-project/berth/internal/timeline"
+	"github.com/berth-project/berth/internal/sim/timeline"
 )
 
 // checker compares a result with an expectation. Its maps have the result by ID.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
-	"github.com/berth-project/berth/internal/timeline"
+	"github.com/berth-project/berth/internal/sim/timeline"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
-	"github.com/berth-project/berth/internal/timeline"
+	"github.com/berth-project/berth/internal/sim/timeline"
 	"github.com/berth-project/berth/plugins/noderesourcefilter"
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 	"github.com/google/go-cmp/cmp"
