@@ -308,7 +308,7 @@ func (p *standings) withdrawBroken(n *Node) {
 	}
 }
 
-// evict changes the status of a running task to Releasing, for the sake of forJob, which
+// evict changes the status of a running task to Releasing, for the job forJob, which
 // may be "". It fails if the task does not run.
 func (p *standings) evict(t *Task, forJob string, now int64) error {
 	if !t.Runs() {

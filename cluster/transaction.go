@@ -66,7 +66,7 @@ func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 	return nil
 }
 
-// Evict evicts a running task for the sake of the job forJob, which may be "". The task is
+// Evict evicts a running task for the job forJob, which may be "". The task is
 // then Releasing: its room can be reserved, but is not free yet.
 func (x *Transaction) Evict(t *Task, forJob string, now int64) error {
 	return x.state.standings.evict(t, forJob, now)

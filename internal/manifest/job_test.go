@@ -136,7 +136,7 @@ func TestJobShapes(t *testing.T) {
 		"share as a quantity":                   {"{tasks: [{name: w, devices: {share: 250m, totalMemory: 4Gi}}]}", cluster.Shape{Resources: none, LeftOut: both, Need: cluster.Need{Devices: 1, Share: 250, SumAtLeast: 4 * gi}}},
 		"partition":                             {"{tasks: [{name: w, devices: {partition: 1g.5gb}}]}", cluster.Shape{Resources: none, LeftOut: both, Need: cluster.Need{Devices: 1, Partition: "1g.5gb"}}},
 		"an isolated task takes a core":         {"{tasks: [{name: w, isolation: {cpu: StrictIsolated}}]}", cluster.Shape{Resources: none.With("cpu", 1000), LeftOut: both[1:], Isolation: cluster.Isolation{CPU: "StrictIsolated"}}},
-		"a session goes with its class":         {"{isolation: {gpu: SessionExclusive, session: s}, tasks: [{name: w, isolation: {gpu: Shared}}]}", cluster.Shape{Resources: none, LeftOut: both, Isolation: cluster.Isolation{GPU: "Shared"}}},
+		"a session belongs to its class":        {"{isolation: {gpu: SessionExclusive, session: s}, tasks: [{name: w, isolation: {gpu: Shared}}]}", cluster.Shape{Resources: none, LeftOut: both, Isolation: cluster.Isolation{GPU: "Shared"}}},
 		"a task's session with the job's class": {"{isolation: {gpu: SessionExclusive}, tasks: [{name: w, isolation: {session: s}}]}", cluster.Shape{Resources: none, LeftOut: both, Isolation: cluster.Isolation{GPU: "SessionExclusive", Session: "s"}}},
 		"whole nodes": {
 			"{placement: {unit: Node, nodesPerReplica: 3}, tasks: [{name: w, devices: {totalMemory: 100, count: 8, sameProduct: true}}]}",

@@ -140,7 +140,7 @@ func TestEvictionsInWords(t *testing.T) {
 				enginetest.Job("x").Queue("q").Priority(50).Gang(2).Devices(2)),
 			ask: []string{"e", "x"},
 		},
-		"surplus-evicts-nobody": {
+		"surplus-evicts-nothing": {
 			state: enginetest.State(l4("a", 2), enginetest.Queue("q"), enginetest.Job("e").Queue("q").Preemptible().Devices(2).On("a"),
 				enginetest.Job("x").Queue("q").Priority(50).Gang(2).Min(1).Devices(2)),
 			ask: []string{"x"},

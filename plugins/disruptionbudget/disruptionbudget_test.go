@@ -32,11 +32,11 @@ func TestBudgets(t *testing.T) {
 	four := []enginetest.Part{web("x").Gang(2).Min(1).On("n", "n"), web("y").Gang(2).On("n", "n")}
 	tests := map[string]struct {
 		parts []enginetest.Part
-		x, y  engine.Reason // whether x's first task may go, and y
+		x, y  engine.Reason // whether the first task of x may be evicted, and that of y
 	}{
 		"no budget":                       {four, "", ""},
 		"enough are left":                 {append(four, least(2)), "", ""},
-		"one may go, two may not":         {append(four, least(3)), "", InBudget},
+		"one may be evicted, two may not": {append(four, least(3)), "", InBudget},
 		"all must stay":                   {append(four, least(4)), InBudget, InBudget},
 		"below it already":                {append(four, least(9)), InBudget, InBudget},
 		"two may be missing":              {append(four, most(2)), "", ""},
