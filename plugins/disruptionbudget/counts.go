@@ -57,7 +57,9 @@ func (c *counts) recount(slot int) {
 		c.perJob = append(c.perJob, nil)
 	}
 	j, s := c.view.JobAt(slot), c.perJob[slot]
-	if s != nil && (s.job != j || j.SpecVersion() > c.known) { // its labels may have changed, and with them its budgets
+	// A spec may have other labels, and no budget covers a retired job. To retire a job does
+	// not change the version of its spec.
+	if s != nil && (s.job != j || j.Retired || j.SpecVersion() > c.known) {
 		s.count(0, 0)
 		s, c.perJob[slot] = nil, nil
 	}
