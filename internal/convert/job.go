@@ -44,17 +44,23 @@ func scopedID(kind string, m *metav1.ObjectMeta) string {
 func created(m *metav1.ObjectMeta) int64 { return Nanoseconds(&m.CreationTimestamp) }
 
 // Nanoseconds returns the time in nanoseconds since 1970, as State counts it. It is 0
-// for no time and for a time before 1970 or after 2200.
+// if t is nil or zero, or is before 1970 or after 2200 in UTC. State has 0 for a time that
+// is not known.
 func Nanoseconds(t *metav1.Time) int64 {
-	if t == nil || t.IsZero() || t.Year() < 1970 || t.Year() > 2200 {
+	if t == nil || t.IsZero() || t.UTC().Year() < 1970 || t.UTC().Year() > 2200 {
 		return 0
 	}
 	return t.UnixNano()
 }
 
-// checkTime reports a time that State cannot count. No time is valid.
+// checkTime reports a time for which Nanoseconds returns 0, so that State would take it
+// for a time that is not known. A nil time is valid: the field may be left out.
 func checkTime(t *metav1.Time, at path, r reporter) {
-	if t != nil && Nanoseconds(t) == 0 {
+	switch {
+	case t == nil || Nanoseconds(t) != 0:
+	case t.Unix() == 0:
+		r.errorf(at, "1970-01-01T00:00:00Z stands for a time that is not known; write a later time, or leave it out")
+	default:
 		r.errorf(at, "want a time from 1970 to 2200, have %s", t.UTC().Format(time.RFC3339))
 	}
 }
