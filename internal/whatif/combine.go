@@ -140,17 +140,20 @@ func (x *combiner) everything() ([]*change, *Machine) {
 	// No sort of node is large enough: reduce the request to what the largest has.
 	var best *Machine
 	var smaller *change
-	for _, n := range templates(x.workload.state.Nodes()) {
-		edit := boundedBy(n)
-		if !x.grow.holds(n, func(s *cluster.Shape) { dropConditions(s); edit(s) }) || (best != nil && size(n) <= size(best.Template)) {
-			continue
+	for _, nodes := range x.grow.sorts() {
+		list := templates(nodes)
+		for _, n := range list {
+			edit := boundedBy(n)
+			holds := func(n *cluster.Node) bool {
+				return x.grow.holds(n, func(s *cluster.Shape) { dropConditions(s); edit(s) })
+			}
+			if best != nil && size(n) <= size(best.Template) || !holds(n) {
+				continue
+			}
+			exact := !slices.ContainsFunc(list, func(n *cluster.Node) bool { return !holds(n) })
+			best = &Machine{Name: groupName(n), Template: n, exact: exact}
+			smaller = &change{wire.SmallerAsk, boundedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
 		}
-		name := ""
-		if g := n.Group(); g != nil {
-			name = g.Key.String()
-		}
-		best = &Machine{Name: name, Template: n, exact: true}
-		smaller = &change{wire.SmallerAsk, boundedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
 	}
 	if best == nil {
 		return nil, nil
