@@ -141,11 +141,12 @@ type grower struct {
 	workload    *workload
 	found       *finder
 	probe       *engine.Engine  // for clusters of a few nodes; nil until it is first used
-	lastRefusal *engine.Refusal // that of the last node that could not take the workload
+	lastRefusal *engine.Refusal // of the last call of holds that returned false; nil if there was none
 }
 
-// machines are the sorts of node that could take the refused task if they were empty, the
-// smallest first. Edit, which may be nil, changes the request before.
+// machines returns the sorts of node that could take the refused task if they were empty,
+// the smallest first. Edit, which may be nil, changes the request of the task before a node
+// is tested.
 func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 	var out []Machine
 	sorts := g.sorts()
@@ -164,8 +165,13 @@ func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 				}
 			}
 		}
-		if first != nil {
-			out = append(out, Machine{Name: groupName(first), Template: first, exact: good == len(list), domain: domain})
+		if first == nil {
+			continue
+		}
+		m := Machine{Name: groupName(first), Template: first, exact: good == len(list), domain: domain}
+		// Nodes with lost devices are another group, and a new node like them is not.
+		if !slices.ContainsFunc(out, func(o Machine) bool { return o.change(1).text == m.change(1).text }) {
+			out = append(out, m)
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return size(out[i].Template) < size(out[j].Template) })
@@ -273,7 +279,9 @@ func (m Machine) change(n int) *change {
 }
 
 // fewest finds the smallest number of added nodes of the sort by which the workload fits,
-// together with other changes. It doubles the number until it fits, and then bisects.
+// together with other changes. It doubles the number until it fits, and then bisects. If
+// the tries are used up, it returns the smallest number that was found to fit. It returns
+// nil if no number was.
 func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 	missing, pending := g.workload.missing(), 0
 	for _, j := range g.workload.state.Pending() {

@@ -4,12 +4,13 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// counts holds what every budget covers. It is counted when a session first needs it,
-// and then updated from the jobs that change, also from session to session.
+// counts holds how many tasks every budget covers. All jobs are counted once, when a
+// session first needs the counts. The counts are then kept across sessions, and only jobs
+// that changed are counted again.
 type counts struct {
 	view     cluster.View
-	revision uint64               // the revision of the budgets that was counted
-	known    uint64               // the version of the jobs that was counted
+	revision uint64               // Recent.Terms when budgets was filled; it grows if a budget or a queue changes
+	known    uint64               // Recent.JobsVersion up to which jobs are counted
 	budgets  map[string][]*budget // by namespace
 	perJob   []*jobCounts         // by slot of the job; nil if no budget covers it
 }
