@@ -53,6 +53,21 @@ func TestNewNodeIsSound(t *testing.T) {
 	}
 }
 
+// A change is listed once, although the node with a lost device is in a group of its own.
+func TestNewNodeIsListedOnce(t *testing.T) {
+	r, text := ask(t, enginetest.State(h100("a").With(func(n *cluster.Node) { n.Devices[3].Lost = true }), h100("b"),
+		enginetest.Job("e").Devices(8).On("b"), enginetest.Job("x").Devices(8)), "job/x")
+	same := 0
+	for _, c := range fitting(r) {
+		if c == "with one more node of H100 × 8" {
+			same++
+		}
+	}
+	if same != 1 {
+		t.Errorf("%d times one more node of H100 × 8 in\n%s", same, text)
+	}
+}
+
 // Alternatives that each name a node group share an attempt, so that the number of an
 // attempt is not that of its alternative.
 func TestAlternativeOfAnAttempt(t *testing.T) {
