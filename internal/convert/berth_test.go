@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
@@ -93,6 +94,10 @@ func TestQueue(t *testing.T) {
 			spec: v1alpha1.QueueSpec{Limits: amounts("example.com/disk:ssd", "1")},
 			want: cluster.Queue{Weight: 1, Limits: cluster.Resources{{Name: "example.com/disk:ssd", Value: 1000}}},
 		},
+		"a fraction of it is accepted, and rounded up": {
+			spec: v1alpha1.QueueSpec{Limits: amounts("example.com/npu", "1500m")},
+			want: cluster.Queue{Weight: 1, Limits: cluster.Resources{{Name: "example.com/npu", Value: 2}}},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -165,6 +170,64 @@ func TestModel(t *testing.T) {
 		{Path: field.Path{"spec", "kvCacheBits"}, Message: "want 16, 8 or 4, have 5"},
 		{Path: field.Path{"spec", "source"}, Message: "say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory"},
 	}, notes)
+}
+
+// A wrong isolation class of a model is reported once.
+func TestModelIsolation(t *testing.T) {
+	_, notes := convert.Model(&v1alpha1.Model{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: v1alpha1.ModelSpec{
+		Source: v1alpha1.ModelSource{Preset: "phi-4"}, Isolation: &v1alpha1.Isolation{CPU: "WholeCores"}}}, &convert.Environment{})
+	compare(t, convert.Notes{{Path: field.Path{"spec", "isolation", "cpu"}, Message: `unknown value "WholeCores"; did you mean WholeCore?`}}, notes)
+}
+
+// Notes about several fields of one object are in the order of the fields.
+func TestOrderOfNotes(t *testing.T) {
+	paths := func(notes convert.Notes) []string {
+		var out []string
+		for _, n := range notes {
+			out = append(out, n.Path.String())
+		}
+		return out
+	}
+	meta := metav1.ObjectMeta{Name: "x"}
+	early := metav1.Date(1850, 1, 1, 0, 0, 0, 0, time.UTC)
+	for range 20 { // an order that comes from a map is right by chance now and then
+		_, model := convert.Model(&v1alpha1.Model{ObjectMeta: meta, Spec: v1alpha1.ModelSpec{Source: v1alpha1.ModelSource{Preset: "phi-4"},
+			Context: -1, Sequences: -1, BatchTokens: -1, Parallelism: &v1alpha1.Parallelism{Tensor: -1, Pipeline: -1}}}, &convert.Environment{})
+		compare(t, []string{"spec.context", "spec.sequences", "spec.batchTokens", "spec.parallelism.tensor", "spec.parallelism.pipeline"}, paths(model))
+		_, node := convert.Node(&v1alpha1.Node{ObjectMeta: meta, Spec: v1alpha1.NodeSpec{Devices: v1alpha1.DeviceSets{
+			{Product: "L4", Count: 1, Memory: resource.MustParse("24Gi"), UUIDs: []string{"a", "b"}, NUMA: []int{0, 1}, Links: []string{"a", "b"}}}}})
+		compare(t, []string{"spec.devices[0].uuids", "spec.devices[0].numa", "spec.devices[0].links"}, paths(node))
+		_, job := convert.Job(&v1alpha1.Job{ObjectMeta: meta, Spec: v1alpha1.JobSpec{Placement: &v1alpha1.Placement{Unit: "Node"}, Tasks: []v1alpha1.Task{{Name: "w",
+			Devices: &v1alpha1.DeviceNeed{Memory: to(resource.MustParse("1Gi")), Share: to(resource.MustParse("1")), Partition: "1g.10gb"}}}}}, &convert.Environment{})
+		compare(t, []string{"spec.tasks[0].devices.memory", "spec.tasks[0].devices.share", "spec.tasks[0].devices.partition"}, paths(job))
+		_, queue := convert.Queue(&v1alpha1.Queue{ObjectMeta: meta, Status: v1alpha1.QueueStatus{Usage: []v1alpha1.QueueUsage{{From: early, To: early}}}}, &convert.Environment{})
+		compare(t, []string{"status.usage[0].from", "status.usage[0].to"}, paths(queue))
+	}
+}
+
+// A time is reported if State cannot count it. The beginning of 1970 is 0 in State, which
+// means that the time is not known.
+func TestTimes(t *testing.T) {
+	const wrong = "want a time from 1970 to 2200, have "
+	for text, want := range map[string]string{
+		"1970-01-01T00:00:01Z":      "",
+		"1969-12-31T23:30:00-05:00": "",
+		"2200-12-31T23:59:59Z":      "",
+		"1970-01-01T00:00:00Z":      "1970-01-01T00:00:00Z stands for a time that is not known; write a later time, or leave it out",
+		"0001-01-01T00:00:00Z":      wrong + "0001-01-01T00:00:00Z",
+		"1969-12-31T23:59:59Z":      wrong + "1969-12-31T23:59:59Z",
+		"2201-01-01T00:00:00Z":      wrong + "2201-01-01T00:00:00Z",
+	} {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notes convert.Notes
+		if want != "" {
+			notes = convert.Notes{{Path: field.Path{"now"}, Message: want}}
+		}
+		compare(t, notes, convert.Scenario(&v1alpha1.Scenario{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Now: &metav1.Time{Time: at}, Expect: v1alpha1.Expectation{Pending: []string{"job/a"}}}))
+	}
 }
 
 func TestDisruptionBudget(t *testing.T) {

@@ -46,7 +46,7 @@ func isName(s string) bool {
 	return letter(s[0]) && letter(s[len(s)-1])
 }
 
-// checkNamespace reports whether the namespace is valid. No namespace is valid.
+// checkNamespace reports whether the namespace is valid. It may be left out.
 func checkNamespace(namespace string, r reporter) bool {
 	return namespace == "" || checkNameAt(namespace, "namespace", path{"metadata", "namespace"}, r)
 }

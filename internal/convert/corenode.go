@@ -8,8 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// nameLabel is a label that every converted node gets. It holds the field
-// metadata.name, which node affinity may match like a label (matchFields).
+// nameLabel is a label that CoreNode sets. It holds the field metadata.name, which node
+// affinity of pods may match like a label (matchFields). Node does not set it, so that a
+// required term on this field matches no node of Berth.
 const nameLabel = "metadata.name"
 
 // notReady is the phase of a node whose condition Ready is not True.
@@ -69,7 +70,7 @@ func CoreNodeNotes(o *corev1.Node) Notes {
 }
 
 // isReady reports whether the condition Ready of the node is True. A node without
-// that condition, as in a shortened dump, counts as isReady.
+// that condition, as in a shortened dump, counts as ready.
 func isReady(o *corev1.Node) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxDelay is the maxDelay delay that a workload may have: about 11 years.
+// maxDelay is the longest delay that a workload may have: about 11 years.
 const maxDelay = 100_000 * time.Hour
 
 // staleGrace converts how long a gang may run below its minimum; nil if that is not

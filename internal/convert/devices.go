@@ -103,9 +103,12 @@ func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 			fail("reserved", "slices and shared devices reserve nothing; lower their memory instead")
 		}
 	}
-	for field, have := range map[string]int{"uuids": len(set.UUIDs), "numa": len(set.NUMA), "links": len(set.Links)} {
-		if have != 0 && have != set.Count {
-			fail(field, "want one for each of the %d devices, have %d", set.Count, have)
+	for _, x := range []struct {
+		field string
+		have  int
+	}{{"uuids", len(set.UUIDs)}, {"numa", len(set.NUMA)}, {"links", len(set.Links)}} {
+		if x.have != 0 && x.have != set.Count {
+			fail(x.field, "want one for each of the %d devices, have %d", set.Count, x.have)
 		}
 	}
 	if set.Link != "" && len(set.Links) > 0 {

@@ -10,8 +10,10 @@ import (
 // read. The zero value is for a cluster of which nothing is known.
 type Environment struct {
 	// DeviceResources are the names under which nodes offer devices, besides the names
-	// that are always devices, such as nvidia.com/gpu. If it is nil, they are not known,
-	// and any resource with a domain in its name may be a device.
+	// that are always devices, such as nvidia.com/gpu. If it is nil, the names are not
+	// known: a queue may then name a product and a fraction of any resource with a domain
+	// in its name. Such a queue is only checked, because it is not known whether its
+	// amounts are devices. Jobs, models and pods count such a resource as no device.
 	DeviceResources map[string]bool
 	// PodsCounted is set if every node says how many pods it takes. Each pod then
 	// requests one of the resource pods.

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// MaxTasks is the largest number of tasks in a cluster.
+	// MaxTasks is the largest number of tasks of all jobs of a cluster together.
 	MaxTasks = 2_000_000
-	// maxTasks is the largest number of tasks of one job, in all of its alternatives
+	// maxJobTasks is the largest number of tasks of one job, in all of its alternatives
 	// and cells together.
-	maxTasks = 100_000
+	maxJobTasks = 100_000
 )
 
 // Units of placement.
@@ -44,17 +44,23 @@ func scopedID(kind string, m *metav1.ObjectMeta) string {
 func created(m *metav1.ObjectMeta) int64 { return Nanoseconds(&m.CreationTimestamp) }
 
 // Nanoseconds returns the time in nanoseconds since 1970, as State counts it. It is 0
-// for no time and for a time before 1970 or after 2200.
+// if t is nil or zero, or is before 1970 or after 2200 in UTC. State has 0 for a time that
+// is not known.
 func Nanoseconds(t *metav1.Time) int64 {
-	if t == nil || t.IsZero() || t.Year() < 1970 || t.Year() > 2200 {
+	if t == nil || t.IsZero() || t.UTC().Year() < 1970 || t.UTC().Year() > 2200 {
 		return 0
 	}
 	return t.UnixNano()
 }
 
-// checkTime reports a time that State cannot count. No time is valid.
+// checkTime reports a time for which Nanoseconds returns 0, so that State would take it
+// for a time that is not known. A nil time is valid: the field may be left out.
 func checkTime(t *metav1.Time, at path, r reporter) {
-	if t != nil && Nanoseconds(t) == 0 {
+	switch {
+	case t == nil || Nanoseconds(t) != 0:
+	case t.Unix() == 0:
+		r.errorf(at, "1970-01-01T00:00:00Z stands for a time that is not known; write a later time, or leave it out")
+	default:
 		r.errorf(at, "want a time from 1970 to 2200, have %s", t.UTC().Format(time.RFC3339))
 	}
 }
@@ -100,7 +106,7 @@ func Job(o *v1alpha1.Job, env *Environment) (*cluster.Job, Notes) {
 		checkPlacement(&o.Status.Placements[i], path{"status", "placements", i}, r)
 	}
 
-	m := jobMaker{job: o, common: common, env: env, r: r, left: maxTasks}
+	m := jobMaker{job: o, common: common, env: env, r: r, left: maxJobTasks}
 	switch {
 	case len(o.Spec.Tasks) > 0 && len(o.Spec.Alternatives) > 0:
 		r.errorf(spec.Add("alternatives"), "a job has tasks or alternatives; move the tasks into an alternative of their own")
@@ -115,8 +121,8 @@ func Job(o *v1alpha1.Job, env *Environment) (*cluster.Job, Notes) {
 	return j, notes
 }
 
-// jobMaker makes the alternatives of one job: one for each that is written and each
-// cell.
+// jobMaker makes the alternatives of one job: one for each pair of an alternative in its
+// spec and a cell.
 type jobMaker struct {
 	job    *v1alpha1.Job
 	common cluster.Shape
@@ -177,7 +183,7 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 	}
 	total := int64(layout.total) * int64(len(cells))
 	if total > m.left {
-		m.r.errorf(at.Add("tasks"), "the job has more than %d tasks, all alternatives and cells counted; split it", maxTasks)
+		m.r.errorf(at.Add("tasks"), "the job has more than %d tasks, all alternatives and cells counted; split it", maxJobTasks)
 		return nil
 	}
 	m.left -= total
@@ -240,8 +246,8 @@ func (m *jobMaker) layout(a *v1alpha1.Alternative, at, placementAt path) *layout
 		if t.Replicas != nil {
 			replicas = *t.Replicas
 		}
-		if replicas < 1 || replicas > maxTasks {
-			m.r.errorf(at.Add("replicas"), "want from 1 to %d, have %d", maxTasks, replicas)
+		if replicas < 1 || replicas > maxJobTasks {
+			m.r.errorf(at.Add("replicas"), "want from 1 to %d, have %d", maxJobTasks, replicas)
 			countable = false
 			continue
 		}
@@ -258,12 +264,12 @@ func (m *jobMaker) layout(a *v1alpha1.Alternative, at, placementAt path) *layout
 				m.r.errorf(at.Add("resources", x.Name), "%d times this is too large to count", count)
 			}
 		}
-		p.roles = append(p.roles, role{name: t.Name, count: int(min(count, maxTasks+1)), shape: shape})
+		p.roles = append(p.roles, role{name: t.Name, count: int(min(count, maxJobTasks+1)), shape: shape})
 	}
 	if !countable {
 		return nil
 	}
-	p.total = int(min(total, maxTasks+1))
+	p.total = int(min(total, maxJobTasks+1))
 	return p
 }
 
@@ -275,8 +281,8 @@ func (m *jobMaker) placement(p *v1alpha1.Placement, at path, tasks int, into *la
 		switch {
 		case p.Unit != unitNode:
 			m.r.errorf(at.Add("nodesPerReplica"), "nodes per replica need unit: %s beside it", unitNode)
-		case *n < 1 || *n > maxTasks:
-			m.r.errorf(at.Add("nodesPerReplica"), "want from 1 to %d, have %d", maxTasks, *n)
+		case *n < 1 || *n > maxJobTasks:
+			m.r.errorf(at.Add("nodesPerReplica"), "want from 1 to %d, have %d", maxJobTasks, *n)
 		default:
 			into.nodes = *n
 		}

@@ -60,7 +60,6 @@ func Model(o *v1alpha1.Model, env *Environment) (*model.Spec, Notes) {
 		checkRange(*n, 0, maxReplicas, spec.Add("replicas"), r)
 	}
 	if iso := o.Spec.Isolation; iso != nil {
-		checkIsolation(iso, spec.Add("isolation"), r)
 		s.Isolation = makeIsolation(nil, iso, spec.Add("isolation"), r)
 	}
 	makeServe(s, &o.Spec, spec, r)
@@ -98,13 +97,12 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 		}
 	}
 	s.Serve = estimate.Form{Context: o.Context, Sequences: o.Sequences, BatchTokens: o.BatchTokens, KVBits: o.KVCacheBits}
-	for field, n := range map[string]int{"context": o.Context, "sequences": o.Sequences, "batchTokens": o.BatchTokens} {
-		if n != 0 {
-			most := maxContext
-			if field == "sequences" {
-				most = maxSequences
-			}
-			checkRange(n, 1, most, spec.Add(field), r)
+	for _, x := range []struct {
+		field   string
+		n, most int
+	}{{"context", o.Context, maxContext}, {"sequences", o.Sequences, maxSequences}, {"batchTokens", o.BatchTokens, maxContext}} {
+		if x.n != 0 {
+			checkRange(x.n, 1, x.most, spec.Add(x.field), r)
 		}
 	}
 	if bits := o.KVCacheBits; bits != 0 && bits != 16 && bits != 8 && bits != 4 {
@@ -114,9 +112,12 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 	}
 	if p := o.Parallelism; p != nil {
 		s.Serve.Tensor, s.Serve.Pipeline = p.Tensor, p.Pipeline
-		for field, n := range map[string]int{"tensor": p.Tensor, "pipeline": p.Pipeline} {
-			if n != 0 {
-				checkRange(n, 1, maxParallel, spec.Add("parallelism", field), r)
+		for _, x := range []struct {
+			field string
+			n     int
+		}{{"tensor", p.Tensor}, {"pipeline", p.Pipeline}} {
+			if x.n != 0 {
+				checkRange(x.n, 1, maxParallel, spec.Add("parallelism", x.field), r)
 			}
 		}
 		if n := max(1, p.Tensor) * max(1, p.Pipeline); n > maxParallel && max(p.Tensor, p.Pipeline) <= maxParallel {

@@ -82,9 +82,12 @@ func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cl
 	if d == nil {
 		return n, 0
 	}
-	for field, given := range map[string]bool{"memory": d.Memory != nil, "share": d.Share != nil, "partition": d.Partition != ""} {
-		if given {
-			r.errorf(at.Add(field), "unit Node takes whole nodes: say totalMemory, of all devices of a replica, or count, of each node")
+	for _, x := range []struct {
+		field string
+		given bool
+	}{{"memory", d.Memory != nil}, {"share", d.Share != nil}, {"partition", d.Partition != ""}} {
+		if x.given {
+			r.errorf(at.Add(x.field), "unit Node takes whole nodes: say totalMemory, of all devices of a replica, or count, of each node")
 		}
 	}
 	whole := makeNeed(&v1alpha1.DeviceNeed{Count: d.Count, TotalMemory: d.TotalMemory, SameProduct: d.SameProduct, Products: d.Products}, at, r)

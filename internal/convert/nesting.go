@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// nestSubgroups sets the parents of the subgroups, and how many of the subgroups at the
-// top, or in one subgroup, are needed. It sorts the subgroups so that parents precede
+// nestSubgroups sets the parents of the subgroups, and how many subgroups are needed: one
+// number for the top level and one for each subgroup that has subgroups inside. It sorts the subgroups so that parents precede
 // the subgroups in them. It reports whether what is written is valid.
 func (m *jobMaker) nestSubgroups(a *v1alpha1.Alternative, at, subgroupsAt path, p *layout) bool {
 	ok, names, inside := true, []string{}, make([]int, len(a.Subgroups)+1)

@@ -1,10 +1,10 @@
 // Package convert turns single API objects, of Berth and of Kubernetes, into cluster
 // objects. It checks each field, and returns what is wrong, ignored or unusual as notes.
 //
-// It knows no files and no positions in them: package manifest adds these. Objects do
-// not change, so that they may be shared, as those of informers are. What depends on
-// other objects of the cluster is passed as an Environment. Nothing is decided here:
-// whether a job fits a node is decided by plugins.
+// It knows no files and no positions in them: package manifest adds these. A conversion
+// does not modify its input, so that objects of informers, which are shared, can be
+// converted. What depends on other objects of the cluster is passed as an Environment.
+// Nothing is decided here: whether a job fits a node is decided by plugins.
 package convert
 
 import (

@@ -10,8 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Limits of one amount. The sum over a whole cluster fits in an int64. The limits are
-// below the value to which the quantity library reduces larger ones without an error.
+// Limits of one amount, in units of the resource. The quantity library silently caps
+// larger values at the maximum of int64, also in thousandths; the limits are below that
+// cap. A few amounts of maxAmount overflow an int64 if they are added, so package manifest
+// limits the sum of each resource over all objects, and State checks sums by itself.
 const (
 	maxCores  = 1 << 30
 	maxAmount = 1 << 60

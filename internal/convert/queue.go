@@ -15,7 +15,8 @@ import (
 )
 
 // Queue converts a queue. Quotas and limits of devices are in thousandths of a device,
-// as State counts them.
+// as State counts them. If env.DeviceResources is nil, the queue is only checked, and the
+// result must not be used (see Environment).
 func Queue(o *v1alpha1.Queue, env *Environment) (*cluster.Queue, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -95,12 +96,14 @@ func minRunTime(d *metav1.Duration, at path, r reporter) int64 {
 // makeUsage converts what a queue held during a time.
 func (env *Environment) makeUsage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
 	from, to := Nanoseconds(&o.From), Nanoseconds(&o.To)
-	for field, t := range map[string]metav1.Time{"from": o.From, "to": o.To} {
-		switch {
-		case t.IsZero():
-			r.errorf(at.Add(field), "say when; write a time such as 2026-01-02T15:04:05Z")
-		case Nanoseconds(&t) == 0:
-			r.errorf(at.Add(field), "want a time between 1970 and 2200, have the year %d", t.Year())
+	for _, x := range []struct {
+		field string
+		time  *metav1.Time
+	}{{"from", &o.From}, {"to", &o.To}} {
+		if x.time.IsZero() {
+			r.errorf(at.Add(x.field), "say when; write a time such as 2026-01-02T15:04:05Z")
+		} else {
+			checkTime(x.time, at.Add(x.field), r)
 		}
 	}
 	if from != 0 && to != 0 && to <= from {
@@ -151,7 +154,8 @@ func (env *Environment) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount,
 }
 
 // queueAmounts converts amounts of resources, sorted by name. Devices are in
-// thousandths.
+// thousandths. If it is not known whether a resource is devices, a fraction is accepted
+// and the value is rounded up to whole units.
 func (env *Environment) queueAmounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
 	var out cluster.Resources
 	for _, name := range slices.Sorted(maps.Keys(list)) {

@@ -31,8 +31,9 @@ func (m *jobMaker) selector(of []cluster.Label, own map[string]string, at path) 
 }
 
 // nodeAffinity adds the node affinity of the task to that of its job. A node must match
-// one required term of the job and one of the task. State knows only alternatives of
-// terms, so that each term of the job is combined with each term of the task.
+// one required term of the job and one of the task. State has a single list of terms of
+// which a node must match one, so each term of the job is combined with each term of the
+// task.
 func (m *jobMaker) nodeAffinity(s *cluster.Shape, a *v1alpha1.NodeAffinity, at path) {
 	if a == nil {
 		return

@@ -73,7 +73,7 @@ func TestUsage(t *testing.T) {
 		"fine":          {usage("{" + from + ", " + to + `, resources: {cpu: 500m, nvidia.com/gpu: 2, "nvidia.com/gpu:H100": 1}}`), ""},
 		"no end":        {usage("{" + from + "}"), "4:18: status.usage[0].to: say when; write a time such as 2026-01-02T15:04:05Z"},
 		"no time":       {usage("{from: yesterday, " + to + "}"), `4:25: status.usage[0].from: want a time such as 2026-01-02T15:04:05Z, have "yesterday"`},
-		"no such year":  {usage(`{from: "1850-01-01T00:00:00Z", ` + to + "}"), "4:25: status.usage[0].from: want a time between 1970 and 2200, have the year 1850"},
+		"no such year":  {usage(`{from: "1850-01-01T00:00:00Z", ` + to + "}"), "4:25: status.usage[0].from: want a time from 1970 to 2200, have 1850-01-01T00:00:00Z"},
 		"backwards":     {usage(`{` + from + `, to: "2026-01-01T00:00:00Z"}`), "4:53: status.usage[0].to: it ends at 2026-01-01T00:00:00Z, which is not after it began; swap from and to, or leave the entry out"},
 		"negative":      {usage("{" + from + ", " + to + ", resources: {cpu: -1}}"), "4:94: status.usage[0].resources.cpu: -1 is negative"},
 		"a typo":        {usage("{" + from + ", " + to + ", resource: {cpu: 1}}"), `4:77: status.usage[0]: unknown field "resource"; did you mean "resources"?`},

@@ -22,8 +22,10 @@ type combiner struct {
 }
 
 // combine makes all changes together, and then leaves out one after another that is not
-// needed. The rest is a set of changes of which none can be left out. It reports whether
-// the request contradicts itself: even with all changes no sort of node could take it.
+// needed. As long as tries are left, the rest is a set of changes of which none can be left
+// out; a change for which no try is left is kept. It reports whether the request contradicts
+// itself: even with all changes no sort of node could take it, and no plugin says what would
+// cure that.
 func (x *combiner) combine() (conflict bool) {
 	all, m := x.everything()
 	if m == nil {
@@ -55,9 +57,10 @@ func (x *combiner) combine() (conflict bool) {
 	return false
 }
 
-// beyond is the rejection that is left after all changes, if its plugin says that
-// something cures it. It proves that nothing was found, not that nothing can help: only
-// the plugin knows what exactly cures it. Nil means that nothing cures what is left.
+// beyond returns the rejection that is left after all changes, if its plugin says that
+// something cures it. Such a rejection means that no change was found, and not that nothing
+// can help: only the plugin knows what exactly cures it. Nil means that nothing cures the
+// rejection that is left, or that there is none.
 func (g *grower) beyond() *engine.Rejection {
 	if g.lastRefusal == nil || len(g.lastRefusal.Attempts) == 0 {
 		return nil
@@ -125,9 +128,10 @@ func join(changes []*change) *change {
 	return out
 }
 
-// everything is all changes that could be made, and the sort of node to add. The most
-// expensive change is the first, so that it is the first that is tried to leave out. The
-// sort is nil if no sort of node could take the workload.
+// everything returns all changes that could be made, and the sort of node to add. Changes
+// of the request come before changes of limits, and a smaller request comes first: combine
+// tries to leave out the first change first. The sort is nil if no sort of node could take
+// the workload.
 func (x *combiner) everything() ([]*change, *Machine) {
 	limits := wire.Map(x.workload.bounds(), func(b bound) *change { return b.raisedTo(-1) })
 	if list := x.grow.machines(nil); len(list) > 0 {
@@ -140,17 +144,20 @@ func (x *combiner) everything() ([]*change, *Machine) {
 	// No sort of node is large enough: reduce the request to what the largest has.
 	var best *Machine
 	var smaller *change
-	for _, n := range templates(x.workload.state.Nodes()) {
-		edit := boundedBy(n)
-		if !x.grow.holds(n, func(s *cluster.Shape) { dropConditions(s); edit(s) }) || (best != nil && size(n) <= size(best.Template)) {
-			continue
+	for _, nodes := range x.grow.sorts() {
+		list := templates(nodes)
+		for _, n := range list {
+			edit := boundedBy(n)
+			holds := func(n *cluster.Node) bool {
+				return x.grow.holds(n, func(s *cluster.Shape) { dropConditions(s); edit(s) })
+			}
+			if best != nil && size(n) <= size(best.Template) || !holds(n) {
+				continue
+			}
+			exact := !slices.ContainsFunc(list, func(n *cluster.Node) bool { return !holds(n) })
+			best = &Machine{Name: groupName(n), Template: n, exact: exact}
+			smaller = &change{wire.SmallerAsk, boundedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
 		}
-		name := ""
-		if g := n.Group(); g != nil {
-			name = g.Key.String()
-		}
-		best = &Machine{Name: name, Template: n, exact: true}
-		smaller = &change{wire.SmallerAsk, boundedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
 	}
 	if best == nil {
 		return nil, nil
@@ -158,8 +165,9 @@ func (x *combiner) everything() ([]*change, *Machine) {
 	return append(append([]*change{smaller}, conditions...), limits...), best
 }
 
-// dropConditions drops every condition on where a task may run, and keeps the amounts that
-// it requests.
+// dropConditions drops the conditions on the labels, taints, cell, isolation and products of
+// a node. It keeps the amounts that a task requests, and the types and the selected devices
+// of a model.
 func dropConditions(s *cluster.Shape) {
 	s.Selector, s.Required, s.Cell = nil, nil, ""
 	s.Tolerations = []cluster.Toleration{{Operator: "Exists"}}

@@ -5,8 +5,10 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 )
 
-// newEntitlement looks at the State at the end of the simulation, where nothing changes
-// any more. Sought are the adapters that the engine asked for the workload.
+// newEntitlement returns what the queues of the workload are entitled to, and which jobs
+// could be victims for it. It reads the State at the end of the simulation, when sessions
+// decide nothing any more. Sought has an entry for each purpose for which the engine looked
+// for victims for the workload.
 func newEntitlement(l *lab, sought []engine.Sparing) *explain.Entitlement {
 	w := l.workload
 	c := &explain.Entitlement{State: w.state, Workload: w.id, Delayed: w.refusal.Delayed, Census: map[engine.Purpose]engine.Census{}}

@@ -21,14 +21,15 @@ const (
 	mostVictims = 16 // workloads among which more than two victims are looked for
 )
 
-// evictor looks for the fewest workloads that would free enough room if they were evicted.
+// evictor looks for the fewest workloads that would free enough room if they were removed.
+// The text of the change calls them evicted.
 type evictor struct {
 	lab      *lab
 	workload *workload
 	found    *finder
 }
 
-// rivals are the workloads that hold the room, the cheapest to evict first: preemptible
+// rivals returns the workloads that hold the room, the cheapest to remove first: preemptible
 // before firm, then by lower tier, lower priority, and fewer devices.
 func (e *evictor) rivals() []*cluster.Job {
 	seen := map[string]bool{e.workload.id: true}
@@ -149,7 +150,7 @@ func (e *evictor) holdingText(j *cluster.Job) string {
 	return text
 }
 
-// evict tries to evict one workload, then two, then as few as possible of more.
+// evict tries to remove one workload, then two, then as few as possible of more.
 func (e *evictor) evict() {
 	rivals := e.rivals()
 	if len(rivals) == 0 {
@@ -188,8 +189,9 @@ func (e *evictor) evict() {
 	e.evictSeveral(rivals[:min(len(rivals), mostVictims)])
 }
 
-// evictSeveral starts with all of them evicted, and then keeps every workload that need
-// not be evicted, the most expensive first.
+// evictSeveral removes all of the workloads, and then keeps every workload that need not be
+// removed, the most expensive first. If the tries are used up, it stops there: more workloads
+// are then removed than are needed.
 func (e *evictor) evictSeveral(gone []*cluster.Job) {
 	if len(gone) < 3 || !e.lab.try(e.eviction(gone...)).fits {
 		return

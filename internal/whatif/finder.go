@@ -15,7 +15,9 @@ type finder struct {
 	phrases explain.Phrases
 	helps   []*change
 	fails   []failure
-	beyond  *engine.Rejection // what is left after all changes; nil: nothing
+	// beyond is the rejection that is left after all changes, if no set of changes was found
+	// and a plugin says that something cures it. It is nil in all other cases.
+	beyond *engine.Rejection
 }
 
 type failure struct {
@@ -76,8 +78,9 @@ func (f *finder) tryJoined(c *change) {
 }
 
 // largest finds by bisection the highest i in [0, n) for which the change at(i) helps, and
-// records that change. A smaller i must be easier to fit. It returns nil if not even 0
-// fits.
+// records that change. A smaller i must be easier to fit. If the tries are used up, it
+// records the highest i that was found to fit, which may be 0. It returns nil if not even 0
+// fits, or no try is left.
 func (f *finder) largest(n int, at func(i int) *change) *change {
 	if n == 0 || f.lab.spent() {
 		return nil

@@ -16,13 +16,15 @@ import (
 
 // Machine is a sort of node of which more could be added.
 type Machine struct {
-	Name     string        // the group's, or "node like NAME" without devices
+	Name     string        // of the node group that a new node is in; "" without devices
 	Template *cluster.Node // an existing node of the sort
-	exact    bool          // every node of the group could take the workload
+	exact    bool          // a new node like any node of the group could take the workload
 	domain   string        // the domain in which they must be: " in rack r2", or ""
 }
 
-// Twin is an empty node with another name that is otherwise like the given one.
+// Twin returns a new node with another name that is otherwise like the given one. It is
+// empty, ready and not cordoned, and none of its devices is lost, whatever the state of the
+// given node is.
 func Twin(n *cluster.Node, name string) *cluster.Node {
 	m := &cluster.Node{
 		Name: name, Cell: n.Cell, Labels: maps.Clone(n.Labels), DeviceResource: n.DeviceResource, Sharing: n.Sharing,
@@ -34,8 +36,7 @@ func Twin(n *cluster.Node, name string) *cluster.Node {
 		}
 	}
 	for _, t := range n.Taints {
-		// A new node is not cordoned, even if the given one is.
-		if t.Key != "node.kubernetes.io/unschedulable" {
+		if t.Key != "node.kubernetes.io/unschedulable" && !isNodeCondition(t) {
 			m.Taints = append(m.Taints, t)
 		}
 	}
@@ -68,7 +69,8 @@ func AddTwins(s *cluster.State, template *cluster.Node, count int) ([]string, er
 	return names, nil
 }
 
-// appearance is a key of all properties of a node that a filter may read, except names.
+// appearance returns a key of all properties of a node that Twin copies and that a filter
+// may read. Names of the node are left out, and devices count as if none were lost.
 func appearance(n *cluster.Node) string {
 	var b strings.Builder
 	keys := slices.Sorted(maps.Keys(n.Labels))
@@ -81,13 +83,31 @@ func appearance(n *cluster.Node) string {
 	for _, l := range n.Resources {
 		fmt.Fprintf(&b, "|%s=%d", l.Name, l.Capacity)
 	}
+	fmt.Fprintf(&b, "|%s|%v|%t", n.DeviceResource, n.Sharing, n.Unified)
+	for _, file := range slices.Sorted(maps.Keys(n.Artifacts)) {
+		fmt.Fprintf(&b, "|%s=%s", file, n.Artifacts[file])
+	}
+	var was cluster.Device
+	for i, d := range n.Devices {
+		d = cluster.Device{
+			Product: d.Product, Profile: d.Profile, Resource: d.Resource, Memory: d.Memory, Reserved: d.Reserved,
+			Type: d.Type, NUMA: d.NUMA, Link: d.Link, Replica: d.Replica,
+		}
+		if d != was {
+			fmt.Fprintf(&b, "|%d:%v", i, d)
+			was = d
+		}
+	}
+	fmt.Fprintf(&b, "|%d", len(n.Devices))
 	return b.String()
 }
 
-// maxAppearances bounds how many sorts of node of one group are tried.
+// maxAppearances is the largest number of templates of one list of nodes: of one node
+// group, or of all nodes without devices. Nodes that look different from these are not
+// tried.
 const maxAppearances = 32
 
-// templates are one node for each appearance, in order.
+// templates returns the first node of each appearance, at most maxAppearances.
 func templates(nodes []*cluster.Node) []*cluster.Node {
 	seen := map[string]bool{}
 	var out []*cluster.Node
@@ -121,14 +141,19 @@ type grower struct {
 	workload    *workload
 	found       *finder
 	probe       *engine.Engine  // for clusters of a few nodes; nil until it is first used
-	lastRefusal *engine.Refusal // that of the last node that could not take the workload
+	lastRefusal *engine.Refusal // of the last call of holds that returned false; nil if there was none
 }
 
-// machines are the sorts of node that could take the refused task if they were empty, the
-// smallest first. Edit, which may be nil, changes the request before.
+// machines returns the sorts of node that could take the refused task if they were empty,
+// the smallest first. Edit, which may be nil, changes the request of the task before a node
+// is tested.
 func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 	var out []Machine
-	consider := func(name string, nodes []*cluster.Node) {
+	sorts := g.sorts()
+	if !g.workload.shape().Need.None() {
+		sorts = sorts[1:]
+	}
+	for _, nodes := range sorts {
 		nodes, domain := inBestDomain(g.workload.attempt, nodes)
 		list := templates(nodes)
 		good := 0
@@ -140,18 +165,37 @@ func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 				}
 			}
 		}
-		if first != nil {
-			out = append(out, Machine{Name: name, Template: first, exact: good == len(list), domain: domain})
+		if first == nil {
+			continue
 		}
-	}
-	for _, group := range g.workload.state.View().Groups() {
-		consider(group.Key.String(), group.Nodes)
-	}
-	if g.workload.shape().Need.None() {
-		consider("", slices.DeleteFunc(slices.Clone(g.workload.state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil }))
+		m := Machine{Name: groupName(first), Template: first, exact: good == len(list), domain: domain}
+		// Nodes with lost devices are another group, and a new node like them is not.
+		if !slices.ContainsFunc(out, func(o Machine) bool { return o.change(1).text == m.change(1).text }) {
+			out = append(out, m)
+		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return size(out[i].Template) < size(out[j].Template) })
 	return out
+}
+
+// sorts returns the nodes without devices, which may be none, and then the nodes of each
+// node group.
+func (g *grower) sorts() [][]*cluster.Node {
+	out := [][]*cluster.Node{slices.DeleteFunc(slices.Clone(g.workload.state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil })}
+	for _, group := range g.workload.state.View().Groups() {
+		out = append(out, group.Nodes)
+	}
+	return out
+}
+
+// groupName returns the name of the node group of a new node like n; "" if n has no
+// devices. That group is not the group of n if n has lost devices.
+func groupName(n *cluster.Node) string {
+	s := cluster.NewState()
+	if s.Apply(cluster.NodePut{Node: *Twin(n, n.Name)}) != nil || s.Node(n.Name).Group() == nil {
+		return ""
+	}
+	return s.Node(n.Name).Group().Key.String()
 }
 
 // size compares nodes roughly: by device memory, then by cores.
@@ -235,7 +279,9 @@ func (m Machine) change(n int) *change {
 }
 
 // fewest finds the smallest number of added nodes of the sort by which the workload fits,
-// together with other changes. It doubles the number until it fits, and then bisects.
+// together with other changes. It doubles the number until it fits, and then bisects. If
+// the tries are used up, it returns the smallest number that was found to fit. It returns
+// nil if no number was.
 func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 	missing, pending := g.workload.missing(), 0
 	for _, j := range g.workload.state.Pending() {

@@ -70,7 +70,7 @@ func (t *knobTurner) turnAndGrow() {
 		}
 		c := &change{wire.SmallerAsk, text, cost, t.replace(job)}
 		for _, g := range t.workload.state.View().Groups() {
-			m := Machine{Name: g.Key.String(), Template: g.Nodes[0], exact: true}
+			m := Machine{Name: groupName(g.Nodes[0]), Template: g.Nodes[0], exact: len(templates(g.Nodes)) == 1}
 			for n := 1; n <= mostNodes && !t.lab.spent(); n *= 2 {
 				if nodes := m.change(n); t.lab.try(c, nodes).fits {
 					for ; n > 1 && t.lab.try(c, m.change(n-1)).fits; n-- {

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// origin is what a report needs of the State before the simulation. The State is undone to
-// the mark where more is needed: to copy a large cluster would take longer than to answer
-// the question.
+// origin is what a report needs of the State before the simulation. If decisions must be
+// made once more, the State is undone to the mark: to copy a large cluster would take longer
+// than to answer the question.
 type origin struct {
 	mark cluster.Mark
 	jobs []string        // the workload, or the replicas of the set
@@ -139,9 +139,9 @@ func decideAlone(q Question, simulation *sim.Simulation, j *cluster.Job) ([]engi
 	return out.Decisions, err
 }
 
-// replay repeats the decisions before those of the job, and removes all other pending
-// jobs. It reports whether that was possible: evictions and nominations cannot be
-// repeated.
+// replay repeats the decisions before those of the job, and removes all other pending jobs
+// of which no task is placed. It reports whether that was possible: evictions and
+// nominations cannot be repeated.
 func replay(s *cluster.State, decisions []engine.Decision, id string) bool {
 	for i := range decisions {
 		d := &decisions[i]

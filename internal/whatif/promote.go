@@ -35,7 +35,7 @@ func (c *promoter) raiseQuotas() {
 	}
 	var all []raise
 	var texts []string
-	declared := false // a quota that no queue declares is reported only if it helps
+	declared := false // if no raised quota is one that its queue itself declares, the change is reported only if it helps
 	for i := range c.entitlement.Standings {
 		st := &c.entitlement.Standings[i]
 		to := st.Used + c.entitlement.Asks.Of(st.Resource)
@@ -156,7 +156,7 @@ func (c *promoter) waitForTime() {
 	}
 }
 
-// firstStart is when the first task of the job that still runs was started.
+// firstStart returns the earliest start among the tasks of the job that still run.
 func firstStart(j *cluster.Job) int64 {
 	first := int64(math.MaxInt64)
 	for _, t := range j.Tasks() {

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// shrinker makes one amount of the request smaller at a time, and records the largest that
-// fits.
+// shrinker makes one amount of the request smaller at a time, and records the largest amount
+// that it finds to fit while tries are left.
 type shrinker struct {
 	workload *workload
 	found    *finder
@@ -40,7 +40,7 @@ func (k *shrinker) shrink() {
 	}
 }
 
-// costOfGivingUp is 20 and the part of the request that is given up, in percent.
+// costOfGivingUp returns 20 plus the percentage of the request that is given up.
 func costOfGivingUp(want, get int64) int {
 	return 20 + int(cluster.MulDiv(want-get, 100, max(want, 1)))
 }

@@ -13,11 +13,13 @@ import (
 // Question asks why a workload is where it is, or is pending.
 type Question struct {
 	Engine   *engine.Engine
-	State    *cluster.State // as it is before the simulation, which changes it
+	State    *cluster.State // Why simulates on it and leaves it as it is at the end of the simulation
 	Workload string         // its ID, or the name of a set: then its first pending replica
 	Now      int64
-	// Tries bounds how many changes are tried; 0 means 64, or fewer if more than 500
-	// workloads are pending.
+	// Tries is how many sessions may be run to try changes; 0 means 64, or fewer if more
+	// than 500 workloads are pending. If no single change helps, 32 more are allowed for
+	// changes that are made together. Sessions on small clusters of new nodes, which find
+	// out whether a node could take the workload at all, are not counted.
 	Tries int
 	// Knobs returns the settings of a workload that can be tried, such as those of a model;
 	// nil: there are none.

@@ -22,14 +22,22 @@ func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
 // shape is what the task that could not be placed requests.
 func (w *workload) shape() *cluster.Shape { return w.attempt.Task.Shape }
 
-// alternative is the index of the form of the attempt.
+// alternative returns the index of the alternative of the attempt. Consecutive alternatives
+// that each name a node group share an attempt: the index is that of the first of them.
 func (w *workload) alternative() int {
+	j := w.job()
+	if j.Chosen >= 0 {
+		return j.Chosen
+	}
+	namesGroup := func(i int) bool { return j.Alternatives[i].Whole != nil && j.Alternatives[i].Whole.Only != nil }
+	index := 0
 	for i := range w.refusal.Attempts {
 		if &w.refusal.Attempts[i] == w.attempt {
-			if j := w.job(); j.Chosen >= 0 {
-				return j.Chosen
-			}
-			return i
+			return index
+		}
+		index++
+		for index < len(j.Alternatives) && namesGroup(index-1) && namesGroup(index) {
+			index++
 		}
 	}
 	return 0

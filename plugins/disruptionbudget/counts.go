@@ -4,12 +4,13 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// counts holds what every budget covers. It is counted when a session first needs it,
-// and then updated from the jobs that change, also from session to session.
+// counts holds how many tasks every budget covers. All jobs are counted once, when a
+// session first needs the counts. The counts are then kept across sessions, and only jobs
+// that changed are counted again.
 type counts struct {
 	view     cluster.View
-	revision uint64               // the revision of the budgets that was counted
-	known    uint64               // the version of the jobs that was counted
+	revision uint64               // Recent.Terms when budgets was filled; it grows if a budget or a queue changes
+	known    uint64               // Recent.JobsVersion up to which jobs are counted
 	budgets  map[string][]*budget // by namespace
 	perJob   []*jobCounts         // by slot of the job; nil if no budget covers it
 }
@@ -57,7 +58,9 @@ func (c *counts) recount(slot int) {
 		c.perJob = append(c.perJob, nil)
 	}
 	j, s := c.view.JobAt(slot), c.perJob[slot]
-	if s != nil && (s.job != j || j.SpecVersion() > c.known) { // its labels may have changed, and with them its budgets
+	// A spec may have other labels, and no budget covers a retired job. To retire a job does
+	// not change the version of its spec.
+	if s != nil && (s.job != j || j.Retired || j.SpecVersion() > c.known) {
 		s.count(0, 0)
 		s, c.perJob[slot] = nil, nil
 	}

@@ -2,8 +2,10 @@
 // keep running than a disruption budget requires.
 //
 // It does not matter for which job the room is needed. A task that is moved counts as
-// missing for a while, like one that is evicted. Tasks that fail or end by themselves are
-// not evicted, but they reduce how many of the remaining tasks may be evicted.
+// missing for a while, like one that is evicted. A task that has ended counts neither as
+// running nor as desired. It therefore reduces how many of the remaining tasks may be
+// evicted under minAvailable as a number, and not under maxUnavailable as a number. A
+// percentage is of the desired tasks that remain.
 package disruptionbudget
 
 import (

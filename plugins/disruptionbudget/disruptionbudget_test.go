@@ -128,6 +128,32 @@ func TestAnotherSpec(t *testing.T) {
 	}
 }
 
+// No budget covers a job any more once the job is retired, also during a session.
+func TestRetiredJobIsNotCounted(t *testing.T) {
+	state := enginetest.State(enginetest.Node("n"), enginetest.Job("new"), enginetest.Budget("b").Label("app", "web").MinAvailable(1),
+		web("x").On("n"), web("y").On("n"))
+	s := open(t, state)
+	defer s.Close()
+	protected := func() bool {
+		return s.Spares(engine.Preempt, state.Job("job/new"), nil, engine.VictimOf(state.Job("job/x").Tasks()[0])) != nil
+	}
+	if protected() {
+		t.Error("job/x is protected although job/y is enough for the budget")
+	}
+	mark := state.Mark()
+	defer state.Release(mark)
+	if err := state.Apply(cluster.Retire{Job: "job/y"}); err != nil {
+		t.Fatal(err)
+	}
+	if !protected() {
+		t.Error("job/x is not protected although it is the only job that the budget still covers")
+	}
+	state.Undo(mark)
+	if protected() {
+		t.Error("job/x is protected although job/y is not retired any more")
+	}
+}
+
 func TestArguments(t *testing.T) {
 	if _, err := New(enginetest.Arguments(`{"minAvailable": 1}`)); err == nil {
 		t.Error("an unknown argument was accepted")

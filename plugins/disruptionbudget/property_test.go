@@ -47,7 +47,7 @@ func recount(s *cluster.State, of *cluster.Job) standing {
 			if !b.Covers(j) {
 				continue
 			}
-			desired += len(j.Tasks())
+			desired += len(j.Tasks()) - j.Ended()
 			for _, t := range j.Tasks() {
 				if t.Runs() {
 					running++
@@ -86,10 +86,37 @@ func drawJob(t *rapid.T, name string) *cluster.Job {
 	return j
 }
 
-// The counts agree with the State after any changes and undone changes of a statement, and
-// after any new specs of jobs.
+// retireOrEnd retires jobs and ends tasks that run, and undoes some of that.
+func retireOrEnd(t *rapid.T, state *cluster.State, check func()) {
+	for _, j := range state.Jobs() {
+		mark := state.Mark()
+		var changes []cluster.Change
+		switch rapid.IntRange(0, 5).Draw(t, "fate") {
+		case 0:
+			changes = append(changes, cluster.Retire{Job: j.ID})
+		case 1:
+			for _, task := range j.Tasks() {
+				if task.Runs() && rapid.Bool().Draw(t, "ends") {
+					changes = append(changes, cluster.TaskGone{Task: task.Ref(), Ended: cluster.Succeeded})
+				}
+			}
+		}
+		if err := state.ApplyAll(changes); err != nil {
+			t.Fatal(err)
+		}
+		check()
+		if rapid.Bool().Draw(t, "undo") {
+			state.Undo(mark)
+			check()
+		}
+		state.Release(mark)
+	}
+}
+
+// The counts agree with the State after any changes and undone changes of a statement,
+// after any new specs of jobs, and after jobs are retired and tasks end.
 func TestCountsAgreeWithState(t *testing.T) {
-	nominated, running := 0, 0
+	nominated, running, retired, ended := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		state := enginetest.State(enginetest.Node("n").CPU(8, "1Gi"), enginetest.Node("m").CPU(5, "1Gi"), drawBudget(t, "b"), drawBudget(t, "c"))
 		for i := range rapid.IntRange(2, 6).Draw(t, "jobs") {
@@ -99,6 +126,15 @@ func TestCountsAgreeWithState(t *testing.T) {
 		}
 		var kept counts
 		jobs := state.Jobs()
+		check := func() {
+			asked := rapid.SampledFrom(jobs).Draw(t, "asked")
+			if d := cmp.Diff(recount(state, asked), kept.standing(state, asked)); d != "" {
+				t.Fatalf("%s: running and desired (-State +counts):\n%s", asked.ID, d)
+			}
+			for _, c := range kept.standing(state, asked) {
+				running += c[0]
+			}
+		}
 		for range rapid.IntRange(1, 3).Draw(t, "sessions") {
 			s := enginetest.Engine(room{}, enginetest.AllowAllVictims()).Open(state, engine.Options{})
 			stmt := s.Begin()
@@ -126,13 +162,7 @@ func TestCountsAgreeWithState(t *testing.T) {
 						marks = marks[:n-1]
 					}
 				}
-				asked := rapid.SampledFrom(jobs).Draw(t, "asked")
-				if d := cmp.Diff(recount(state, asked), kept.standing(state, asked)); d != "" {
-					t.Fatalf("%s: running and desired (-State +counts):\n%s", asked.ID, d)
-				}
-				for _, c := range kept.standing(state, asked) {
-					running += c[0]
-				}
+				check()
 			}
 			if rapid.Bool().Draw(t, "discard") {
 				stmt.Discard()
@@ -141,6 +171,11 @@ func TestCountsAgreeWithState(t *testing.T) {
 			}
 			s.Close()
 			nominated += len(state.View().Nominated())
+			retireOrEnd(t, state, check)
+			retired += len(state.View().Retired())
+			for _, j := range jobs {
+				ended += j.Ended()
+			}
 			for i := range jobs {
 				if rapid.IntRange(0, 3).Draw(t, "respec") == 0 {
 					if err := state.Apply(cluster.JobPut{Job: *drawJob(t, fmt.Sprint("j", i))}); err != nil {
@@ -159,7 +194,7 @@ func TestCountsAgreeWithState(t *testing.T) {
 			}
 		}
 	})
-	if nominated == 0 || running == 0 {
-		t.Errorf("%d tasks were nominated, %d counted as running: nothing was tried", nominated, running)
+	if nominated == 0 || running == 0 || retired == 0 || ended == 0 {
+		t.Errorf("nominated tasks: %d, running: %d, ended: %d, retired jobs: %d: nothing was tried", nominated, running, ended, retired)
 	}
 }

@@ -4,9 +4,10 @@
 // Isolation is a filter and never a score. A class that a node does not advertise is not
 // available there. The tier of a tenant does not matter.
 //
-// A node with fewer devices of the kind than the task needs, held or not, is not rejected
-// here but by NodeResourcesFit. A request for whole devices without a class needs no
-// isolation. A request for a fraction of a device without a class is Shared.
+// A node that advertises the class and has too few devices of the requested kind is rejected
+// by NodeResourcesFit and not here. There is one exception: for PartitionExclusive without a
+// profile, a node without slices is rejected here. A request for whole devices without a
+// class needs no isolation. A request for a fraction of a device without a class is Shared.
 package isolationfilter
 
 import (
@@ -23,7 +24,7 @@ const Name = "IsolationFilter"
 // reason of the refusal; then ClassConflictsWithResourceId, then
 // ClassConflictsWithDaemonMode.
 const (
-	NoNodeSupportsClass          engine.Reason = "NoNodeSupportsClass"          // the class is not advertised, or the node is too small for it even when idle
+	NoNodeSupportsClass          engine.Reason = "NoNodeSupportsClass"          // the class is not advertised, or the node has too few cores for it even when idle, or no devices that can be isolated so
 	NodesSupportButContended     engine.Reason = "NodesSupportButContended"     // the class is advertised, but what it needs is held by other tasks
 	ClassConflictsWithDaemonMode engine.Reason = "ClassConflictsWithDaemonMode" // the node's share mode forbids it; an operator can change the mode
 	ClassConflictsWithResourceId engine.Reason = "ClassConflictsWithResourceId" // the request contradicts itself; the client must correct it
@@ -61,7 +62,8 @@ func asksCPU(s *cluster.Shape) bool {
 // asksGPU reports whether the task requests devices and has an isolation class for them.
 func asksGPU(s *cluster.Shape) bool { return !s.Need.None() && s.GPUClass() != "" }
 
-// support rejects nodes that could not provide the classes even if they were idle.
+// support rejects nodes that could not provide the classes even if they were idle. It
+// accepts a node that has merely too few devices: NodeResourcesFit rejects it.
 func support(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if asksCPU(s) {
 		if r := supportsCores(s, n); r != nil {
@@ -91,9 +93,8 @@ func contention(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return nil
 }
 
-// cores returns how many cores the CPU class may use, in total and free. A core of which
-// any task holds a part is not free. StrictIsolated may use only the cores that can be
-// isolated.
+// cores returns how many cores the CPU class may use, in total and free. Free cpu is
+// rounded down to whole cores. StrictIsolated may use only the cores that can be isolated.
 func cores(s *cluster.Shape, n *cluster.Node) (all, free int64) {
 	if l := n.Ledger(cluster.CPU); l != nil {
 		all, free = l.Capacity/int64(cluster.Whole), l.Free()/int64(cluster.Whole)
@@ -126,7 +127,8 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		// A partition shares its device with the other partitions, even if it is exclusive itself.
 		return contradiction(class)
 	case wantsPartitions && need.Resource != "" && n.Usable(s) > 0 && !partitioned(s, n):
-		// The request names whole devices and asks for partitions. Without a resource name, it may mean the partitions of another node.
+		// The request names a resource that is whole devices and asks for partitions. Without
+		// a resource name, the same request may be satisfiable on another node.
 		return contradiction(class)
 	}
 	if !n.SupportedIsolation.SupportsGPU(class) || (wantsPartitions && !partitioned(s, n)) {
@@ -139,7 +141,7 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		case !s.Usable(d):
 			continue
 		case class != cluster.GPUShared && d.Replica:
-			return unsupported(string(class)) // replicas of a device do not isolate tasks, whatever State says
+			return unsupported(string(class)) // State lists replicas as separate devices, but they share a GPU; one usable replica rejects the node
 		case class == cluster.GPUDeviceExclusive && d.Parent != "":
 			return unsupported(string(class)) // a slice: other tasks may use other slices of its device
 		}
