@@ -71,12 +71,12 @@ func TestNewNodeIsListedOnce(t *testing.T) {
 // Alternatives that each name a node group share an attempt, so that the number of an
 // attempt is not that of its alternative.
 func TestAlternativeOfAnAttempt(t *testing.T) {
-	whole := func(group *cluster.Key) cluster.Alternative {
+	whole := func(group *cluster.GroupKey) cluster.Alternative {
 		alt := enginetest.Job("x").WholeNodes(1, "8Gi").Build().Alternatives[0]
 		alt.Whole.Only = group
 		return alt
 	}
-	h, l := &cluster.Key{Product: "H100", Count: 8}, &cluster.Key{Product: "L4", Count: 8}
+	h, l := &cluster.GroupKey{Product: "H100", Count: 8}, &cluster.GroupKey{Product: "L4", Count: 8}
 	plain := enginetest.Job("x").Devices(2).Build().Alternatives[0]
 	for name, tt := range map[string]struct {
 		alternatives []cluster.Alternative
