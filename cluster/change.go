@@ -259,7 +259,9 @@ type SessionOpened struct {
 // Parked is the back-off of a refused job: when it is tried again if nothing changes
 // before that may help it.
 type Parked struct {
-	Tries   int   `json:"tries,omitempty"`   // how often it was refused, not counting tries before RetryAt
+	// Tries determines how long the next back-off is. A refusal before RetryAt does not
+	// count, and neither does a permanent refusal unless it is the first.
+	Tries   int   `json:"tries,omitempty"`
 	RetryAt int64 `json:"retryAt,omitempty"` // 0: the job is tried again only when something changes
 }
 

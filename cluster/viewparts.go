@@ -159,6 +159,6 @@ func (r Recent) Commits() uint64 { return r.state.journal.commits }
 // Slots returns the number of slots of nodes: one more than the highest slot ever used.
 func (r Recent) Slots() int { return len(r.state.fleet.slots.at) }
 
-// QueueSpecsVersion grows whenever a queue or a budget is added, removed or given new
-// terms.
+// QueueSpecsVersion grows whenever a queue or a budget is added or removed, or its spec
+// changes.
 func (r Recent) QueueSpecsVersion() uint64 { return r.state.tree.revision }
