@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// accounts changes the terms of queues while their jobs run. It keeps the tree of
-// queues and what each queue is charged with consistent.
+// accounts changes the specs of queues, such as quota, limits and weights, while their
+// jobs run. It keeps the tree of queues and what each queue is charged with consistent.
 type accounts struct {
 	journal  *journal
 	roster   *roster
@@ -16,8 +16,8 @@ type accounts struct {
 	booking  *booking
 }
 
-// updateProducts updates the list of products that queues have terms for. If the list
-// changes, which is rare, all tasks are booked again under the new names.
+// updateProducts updates the list of products that the quota, limits or weights of queues
+// name. If the list changes, which is rare, all tasks are booked again under the new names.
 func (ac *accounts) updateProducts() {
 	maps.DeleteFunc(ac.tree.terms, func(_ string, count int) bool { return count == 0 })
 	if len(ac.tree.terms) == len(ac.tree.products) && !slices.ContainsFunc(ac.tree.products, func(name string) bool { return ac.tree.terms[name] == 0 }) {

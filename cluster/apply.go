@@ -6,8 +6,11 @@ import (
 	"slices"
 )
 
-// Apply makes the change. It returns an error and changes nothing if a fact is
-// malformed, or if a decision contradicts State.
+// Apply makes the change. It returns an error and changes nothing if a fact has a wrong
+// structure, such as a missing name or a minimum above the number of tasks, or if a
+// decision contradicts State. Apply does not check all amounts: negative capacities,
+// quotas, requests and durations are not rejected. Decode rejects them in JSON, and
+// package internal/convert checks API objects. Facts that are built in Go must be valid.
 func (s *State) Apply(c Change) error {
 	if c == nil {
 		return errors.New("no change")

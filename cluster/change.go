@@ -5,9 +5,15 @@ package cluster
 // ones; docs/reference/changes.md has the JSON form of each.
 //
 // Facts report what happened outside the scheduler. State accepts every fact that is
-// well-formed. A fact that is older than what State knows, or equal to it, changes
-// nothing. A fact about something unknown is kept until that is known. A fact that
-// contradicts State replaces what State had.
+// well-formed, with one exception: TaskPut for a job that is not open is an error. A fact
+// that is older than what State knows, or equal to it, changes nothing. A fact that
+// contradicts State replaces what State had. TaskPut for an unknown job and TaskSeen for
+// an unknown task are kept until the job or task is known. NodeSeen and NodeRead for an
+// unknown node and JobSeen for an unknown job are dropped.
+//
+// State does not check all values of a fact: Apply accepts negative amounts, and a node
+// that lists a resource twice. Decode checks these in JSON, and package internal/convert
+// in API objects. A caller that builds a fact in Go must give it valid values.
 //
 // Decisions are what a session decided. State refuses a decision that contradicts it.
 // The decisions of one statement (Decided) are applied together or not at all.
@@ -20,7 +26,8 @@ type Change interface {
 // Facts about nodes.
 type (
 	// NodePut reports the spec of a node. For a new node it also reports the status:
-	// Phase, Artifacts, and Lost and Foreign of the devices. A known node keeps its status.
+	// Phase, Artifacts, Avoids, and Lost and Foreign of the devices. A known node keeps its
+	// status.
 	NodePut struct {
 		Node Node `json:"node"`
 		// Revision is a number that the source increases with each change of the object. A
@@ -51,17 +58,19 @@ type (
 
 // Facts about queues and budgets.
 type (
-	// QueuePut reports the terms of a queue. A known queue keeps its Past.
+	// QueuePut reports the spec of a queue: its parent, tier and priority, its quota,
+	// limits and weights, and its minimum run times. A known queue keeps its Past.
 	QueuePut struct {
 		Queue    Queue  `json:"queue"`
 		Revision uint64 `json:"revision,omitempty"` // see NodePut
 	}
-	// QueueGone reports that a queue was removed. Its jobs are not pending until the
-	// queue is put again.
+	// QueueGone reports that a queue was removed. Its jobs, and those of the queues below
+	// it, are not pending until the queue is put again. The queue default cannot be
+	// removed: QueueGone resets its spec to the defaults, and its jobs stay pending.
 	QueueGone struct {
 		Name string `json:"name"`
 	}
-	// BudgetPut reports the terms of a disruption budget.
+	// BudgetPut reports the spec of a disruption budget.
 	BudgetPut struct {
 		Budget Budget `json:"budget"`
 	}
@@ -75,9 +84,10 @@ type (
 // Facts about jobs and tasks.
 type (
 	// JobPut reports the spec of a job. For a new job it also reports the status:
-	// Displaced, Evicted, Retired and BelowMinimumSince. Tasks of a known job that run,
-	// are nominated or are releasing stay as they are. The tasks of an Open job are
-	// reported with TaskPut, and those in Job are ignored.
+	// Displaced, Evicted, Retired, BelowMinimumSince, Parked, Health and Offload. A known
+	// job keeps its status. Tasks of a known job that run, are nominated or are releasing
+	// stay as they are. The tasks of an Open job are reported with TaskPut, and those in
+	// Job are ignored.
 	JobPut struct {
 		Job      Job    `json:"job"`
 		Revision uint64 `json:"revision,omitempty"` // see NodePut
@@ -121,7 +131,9 @@ type (
 	// TaskGone reports that a task is on no node any more. If Ended is set, the task has
 	// ended: it stays ended until it is seen on a node, is put with another UID, or
 	// TaskGone is reported without Ended. Otherwise a task of an open job is removed, and
-	// a task of another job is pending again.
+	// a task of another job is pending again. Room that is reserved for the task on
+	// another node, because the task moves, is released in all these cases. TaskSeen
+	// without a node keeps that room: the task is then nominated for it.
 	TaskGone struct {
 		Task TaskRef `json:"task"`
 		UID  string  `json:"uid,omitempty"`
@@ -222,7 +234,7 @@ type (
 		Victims []string `json:"victims"`
 	}
 	// Tear notes since when a job has run with fewer tasks than its minimum; 0: it has
-	// its minimum.
+	// its minimum. Sessions make it only if a plugin of the profile has a Sweep hook.
 	Tear struct {
 		Job   string `json:"job"`
 		Since int64  `json:"since,omitempty"`
@@ -247,7 +259,9 @@ type SessionOpened struct {
 // Parked is the back-off of a refused job: when it is tried again if nothing changes
 // before that may help it.
 type Parked struct {
-	Tries   int   `json:"tries,omitempty"`   // how often it was refused, not counting tries before RetryAt
+	// Tries determines how long the next back-off is. A refusal before RetryAt does not
+	// count, and neither does a permanent refusal unless it is the first.
+	Tries   int   `json:"tries,omitempty"`
 	RetryAt int64 `json:"retryAt,omitempty"` // 0: the job is tried again only when something changes
 }
 

@@ -7,8 +7,11 @@ import (
 	"slices"
 )
 
-// Input from outside is checked before State is created from it or changed by it: a
-// value that no State can have is an error here, so that it causes no panic later.
+// The functions in this file check JSON input: Decode calls checkChange, and
+// Snapshot.State checks a snapshot. A value that no State can have is an error, so that it
+// causes no panic later. Apply calls only checkHoldings and the check methods of Job, Task
+// and TaskGone, which do not check all amounts. Facts that are built in Go must therefore
+// be valid; package internal/convert checks the API objects from which it builds facts.
 
 // maxAmount is the largest amount that is accepted. It is small enough that the sum of
 // a few amounts does not overflow.

@@ -12,8 +12,9 @@ type Device struct {
 	// Resource is the resource name under which the device is requested and charged.
 	Resource string `json:"resource,omitempty"`
 	Memory   Bytes  `json:"memory,omitempty"` // all memory of the device
-	// Lost is true for a device that does not work any more. It stays in Node.Devices, so
-	// that the indexes of other devices do not change, and takes no new task.
+	// Lost is true for a device that is broken, or that its node does not list any more
+	// (Gone). It takes no new task. It stays in Node.Devices, so that the indexes of other
+	// devices do not change.
 	Lost     bool  `json:"lost,omitempty"`
 	Reserved Bytes `json:"reserved,omitempty"` // memory that is kept for the system, and that no task can have
 	// Foreign is memory that is used by processes that Berth did not place. It is
@@ -35,14 +36,18 @@ type Device struct {
 	Shares string `json:"shares,omitempty"`
 	// Parent is the UUID of the physical device that a slice or replica is a part of.
 	Parent string `json:"parent,omitempty"`
-	// ProductResource is the name under which devices of this product are charged, if a
-	// queue has terms for the product. State sets it; see the function ProductResource.
+	// ProductResource is the name under which devices of this product are charged, if the
+	// quota, limits or weights of a queue name the product. State sets it; see the function
+	// ProductResource.
 	ProductResource string `json:"-"`
 	// Fraction is the fraction of a GPU that a MIG slice with a Profile has, in
 	// thousandths; 0 for any other device. State sets it.
 	Fraction Milli `json:"-"`
-	// Gone is true for a device that its node does not list any more. It stays, as a lost
-	// device, while a task holds it.
+	// Gone is true for a device that its node does not list any more, but that a task held
+	// when the spec of the node changed, or was seen to hold. Such a device is Lost as
+	// well. It stays in Node.Devices after the task has released it, until the next NodePut
+	// that changes the spec of the node, or until another device gets its index. Snapshots
+	// leave it out once no task holds it.
 	Gone bool `json:"gone,omitempty"`
 }
 

@@ -28,7 +28,7 @@
 // several tables is a method of a type of its own, which has pointers to these
 // tables: standings changes the status and the node of tasks, booking adds up what
 // tasks hold, workload adds and removes jobs, specs changes the specs of jobs,
-// accounts the terms of queues and inventory the specs of nodes, and sightings
+// accounts the specs of queues and inventory the specs of nodes, and sightings
 // places tasks on the nodes on which they were seen. The apply method of a Change
 // calls these.
 //

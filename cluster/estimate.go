@@ -6,8 +6,8 @@ import "math"
 // is not placed yet.
 type DeviceEstimate struct {
 	Amount         // the most that may be charged, in thousandths of a device, under the resource name of the devices
-	OfGPU   int64  // for MIG slices: the same in thousandths of nvidia.com/gpu, for a queue without terms for the resource
-	Product string // the product resource, if only one product fits and some queue has terms for it; otherwise ""
+	OfGPU   int64  // for MIG slices: the same in thousandths of nvidia.com/gpu, for a queue of which neither quota nor limits nor weights name the resource
+	Product string // the product resource, if only one product fits and some queue names it in its quota, limits or weights; otherwise ""
 	Least   int64  // the least that may be charged, in thousandths; with less the shape cannot be placed
 }
 

@@ -52,8 +52,9 @@ type Job struct {
 	Open bool `json:"open,omitempty"`
 	// Remarks are sentences that `berth why` shows. Decisions do not depend on them.
 	Remarks []string `json:"remarks,omitempty"`
-	// BelowMinimumSince is when a session first found the job running below its minimum;
-	// 0: it has its minimum, or does not run.
+	// BelowMinimumSince is when a session first found the job running below its minimum, in
+	// nanoseconds since 1970; 0: it has its minimum, does not run, or this was not recorded.
+	// Sessions record it only if a plugin of the profile has a Sweep hook.
 	BelowMinimumSince int64 `json:"torn,omitempty"`
 	// Evicted is when a task of the job was last evicted; 0: never. It is set only for
 	// jobs with a PreemptionDelay.
@@ -69,7 +70,7 @@ type Job struct {
 	revision     uint64
 	absent       bool // it is not reported; only its tasks are known
 	tasksOnNodes int  // how many of its tasks are on a node, in any status
-	landings     int  // how many of its tasks move, and have room reserved on another node
+	landings     int  // the number of landings: how many of its tasks move, and have room reserved on another node
 	ended        int  // how many of its tasks have ended
 	pending      bool // it is in roster.pending
 	queueIndex   int  // its index in roster.byQueue

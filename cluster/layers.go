@@ -38,9 +38,9 @@ func (l *Layers) least() int {
 	return l.Total
 }
 
-// layersKind is the part and the set of divisible work. Of each device it takes memory
-// for some of the layers. It takes as few devices as hold all layers, or as many as are
-// requested. The interfaces devicePart and deviceSet describe the methods.
+// layersKind is both the devicePart and the deviceSet of divisible work. Of each device it
+// takes memory for some of the layers. It takes as few devices as hold all layers, or as
+// many as are requested. The two interfaces describe the methods.
 type layersKind struct {
 	partial
 	countSet
@@ -48,7 +48,7 @@ type layersKind struct {
 
 func (layersKind) applies(s *Shape) bool { return s.Need.Layers != nil }
 
-// Methods of part.
+// Methods of devicePart.
 
 func (layersKind) idleSuffices() bool { return false } // a layer may be larger than an idle device
 
@@ -88,7 +88,7 @@ func (layersKind) inUse(v survey, want int) Shortage {
 	return countShortage(LackDevices, want, v.takers)
 }
 
-// Methods of set.
+// Methods of deviceSet.
 
 func (layersKind) countSuffices() bool        { return false }
 func (layersKind) hasSingleChoice() bool      { return true }

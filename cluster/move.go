@@ -4,8 +4,9 @@ import "slices"
 
 // A task that moves is evicted, and at the same time room is reserved for it on another
 // node. The reservation belongs to a second Task, the shadow, which is nominated there
-// and is the landing of the task. When the task has stopped on its old node, it is
-// nominated in the place of the shadow.
+// and is the landing of the task. When TaskSeen reports that the task is on no node any
+// more, the task is nominated for the room of the landing. When TaskGone reports it, the
+// landing is released: the task is pending, has ended, or is removed from its open job.
 
 // Shadow returns a copy of the job in which the given tasks, which are evicted in order
 // to move, are replaced by pending shadows. The engine places this copy to find room for

@@ -108,7 +108,9 @@ type inventory struct {
 
 // respecify gives a known node another spec. The node keeps its status, and its tasks
 // keep their claims: devices are matched by UUID, whatever their order. A device that
-// the new spec does not list stays on the node as a lost device while a task holds it.
+// the new spec does not list is dropped if no task holds it. Otherwise it stays on the
+// node, marked as Lost and Gone. It stays even after the task has released it, until the
+// next call of respecify or until addUnlistedDevice reuses its index.
 func (v *inventory) respecify(n, spec *Node) {
 	devices, at := mergeDevices(n, spec.Devices)
 	after := *spec

@@ -7,8 +7,8 @@ import (
 )
 
 // Queue holds the jobs that name it, and says what they are entitled to together.
-// Queues form a tree; jobs are in its leaves. Quota, Limits and OverQuotaWeight are the
-// terms of the queue.
+// Queues form a tree; jobs are in its leaves. A queue has terms for a resource if its
+// Quota, Limits or OverQuotaWeight name the resource.
 type Queue struct {
 	Name     string `json:"name,omitempty"`     // unique in a State
 	Parent   string `json:"parent,omitempty"`   // the queue above it; "" for a queue at the top of the tree
@@ -16,11 +16,14 @@ type Queue struct {
 	Priority int32  `json:"priority,omitempty"` // among its siblings: what is left after quotas is offered to a higher priority first
 	Created  int64  `json:"created,omitempty"`  // when it was created, in nanoseconds; it orders queues by age
 	// Weight is the proportion in which the queue and its siblings divide what is left
-	// after quotas. It holds for every resource that OverQuotaWeight does not name; 0
-	// means 1. To give a queue nothing beyond its quota, set Weightless.
-	Weight     int64 `json:"weight,omitempty"`
-	Weightless bool  `json:"weightless,omitempty"` // the weight is 0
-	// OverQuotaWeight is the weight for single resources. Here a weight of 0 means 0.
+	// after quotas. It holds for every resource that OverQuotaWeight does not name. The
+	// value 0 means that no weight is given, and the weight is 1.
+	Weight int64 `json:"weight,omitempty"`
+	// Weightless is true for a queue with the weight 0: it gets nothing beyond its quota of
+	// any resource that OverQuotaWeight does not name. Weight is then ignored.
+	Weightless bool `json:"weightless,omitempty"`
+	// OverQuotaWeight is the weight for single resources. Unlike Weight, the value 0 is the
+	// weight 0: the queue gets nothing of the resource beyond its quota.
 	OverQuotaWeight Resources `json:"overQuotaWeight,omitempty"`
 	// Quota is what the queue is entitled to before any queue gets more than its own
 	// quota. For a resource that it does not name, see View.Quotas. The value
@@ -78,7 +81,7 @@ func (q *Queue) Loose() bool { return q.loose }
 func (q *Queue) Leaf() bool { return len(q.children) == 0 }
 
 // Slot returns the index of the queue in State's table of queues. It stays the same when
-// the queue is given new terms.
+// QueuePut changes the spec of the queue.
 func (q *Queue) Slot() int { return q.slot }
 
 // WeightOf returns the weight with which the queue gets a part of the resource beyond its

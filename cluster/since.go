@@ -25,7 +25,7 @@ func (s *Since) Jobs(v View, begin func(), visit func(slot int)) {
 }
 
 // Queues is Nodes for queues; see Recent.Queues. It also starts again from the beginning
-// if the terms of any queue changed or a queue was removed.
+// if the spec of any queue changed or a queue was removed.
 func (s *Since) Queues(v View, begin func(), visit func(*Queue)) {
 	if s.terms != v.Recent().QueueSpecsVersion() {
 		*s = Since{terms: v.Recent().QueueSpecsVersion()}

@@ -26,8 +26,10 @@ func (d *Device) Room() Bytes { return max(0, d.Memory-d.Reserved-d.Foreign) }
 // negative if more is in use than the device has.
 func (d *Device) Free() Bytes { return d.Room() - d.Use.Memory - d.Use.Beside }
 
-// InStep returns the free device memory for a request that takes the same share of memory
-// and of time: the scarcer of the two limits it.
+// InStep returns how much device memory is free for a task that takes equal shares of the
+// device's memory and of its time. This is the free memory, or the memory that corresponds
+// to the free share of the device (FreeMilli), whichever is less. For example, if half of
+// the memory is free and a quarter of the device, it is a quarter of the memory.
 func (d *Device) InStep() Bytes {
 	return min(d.Free(), d.Of(max(0, d.FreeMilli())))
 }

@@ -92,8 +92,9 @@ func (x *Transaction) Nominate(t *Task, now int64) {
 	x.state.standings.set(t, to)
 }
 
-// Withdraw releases the room that is reserved for a nominated task, or that a landing
-// reserves for a task that moves. It fails if the task is not Nominated.
+// Withdraw releases the room that is reserved for the Nominated task t. To release the room
+// that is reserved for a task that moves, pass its shadow, which Task.Landing returns. The
+// task that moves is itself Releasing. Withdraw returns an error if t is not Nominated.
 func (x *Transaction) Withdraw(t *Task) error {
 	if t.Status != Nominated {
 		return fmt.Errorf("task %s is %s, not nominated", t.ID, t.Status)

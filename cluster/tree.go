@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// tree is the table of the queues and budgets. Every change of a queue's use or terms
-// gives it a new version.
+// tree is the table of the queues and budgets. Every change of a queue's use or spec, such
+// as its quota, limits or weights, gives the queue a new version.
 type tree struct {
 	journal         *journal
 	byName          map[string]*Queue
 	slots           slots[Queue]
 	byParent        map[string][]string // by queue, which need not be known: names of the queues with this parent, sorted
-	terms           map[string]int      // by ProductResource: how many terms of queues name it
+	terms           map[string]int      // by ProductResource: how many entries of quotas, limits and weights name it
 	products        []string            // the keys of terms, sorted
 	tierCounts      [4]int              // number of queues, by rank of their tier
-	revision        uint64              // grows when the terms of queues or the budgets change
+	revision        uint64              // grows when the specs of queues or the budgets change
 	budgets         []*Budget           // sorted by namespace and name
 	now             int64               // when the last session was opened, in nanoseconds
 	advancedVersion uint64              // version of queues at the last call of advance
@@ -114,7 +114,8 @@ func (tr *tree) Named(product string) bool {
 	return found
 }
 
-// countTerms adds (sign +1) or removes (-1) the products that the queue has terms for.
+// countTerms adds (sign +1) or removes (-1) the products that the queue's quota, limits and
+// weights name.
 func (tr *tree) countTerms(q *Queue, sign int) {
 	if q == nil {
 		return

@@ -132,8 +132,8 @@ func (v View) Kinds() []Device { return v.state.fleet.samples }
 // move, sorted by ID.
 func (v View) Moving() []*Task { return byTaskID(v.state.roster.moving) }
 
-// Named reports whether any queue has terms for the product, which is a name as
-// ProductResource returns it.
+// Named reports whether the quota, limits or weights of any queue name the product, which
+// is a name as ProductResource returns it.
 func (v View) Named(product string) bool { return v.state.tree.Named(product) }
 
 // Node returns the node with the name, or nil if there is none. Absent nodes are not
@@ -164,8 +164,8 @@ func (v View) Past(q *Queue) []Usage {
 // Pending returns the jobs that have a task to place, sorted by ID.
 func (v View) Pending() []*Job { return byID(v.state.roster.pending) }
 
-// Products returns the products that any queue has terms for, sorted, named as by
-// ProductResource. Queue.Used counts devices under these names too, and not under other
+// Products returns the products that the quota, limits or weights of any queue name,
+// sorted, named as by ProductResource. Queue.Used counts devices under these names too, and not under other
 // products.
 func (v View) Products() []string { return v.state.tree.products }
 

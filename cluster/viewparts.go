@@ -127,10 +127,10 @@ func (r Recent) JobsVersion() uint64 { return r.state.roster.slots.version }
 // recent first. The slot of a node that was removed is visited too.
 func (r Recent) Nodes(since uint64, visit func(slot int)) { r.state.fleet.slots.since(since, visit) }
 
-// Queue returns the version at which the queue's use or terms changed last.
+// Queue returns the version at which the queue's use or spec changed last.
 func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.versions[q.slot] }
 
-// Queues calls visit once for each queue that changed its use or terms after the version,
+// Queues calls visit once for each queue that changed its use or spec after the version,
 // most recent first. A queue that was removed is not visited, but its removal changes
 // QueueSpecsVersion.
 func (r Recent) Queues(since uint64, visit func(*Queue)) {
@@ -142,7 +142,7 @@ func (r Recent) Queues(since uint64, visit func(*Queue)) {
 	})
 }
 
-// QueuesVersion returns the version of the most recent change of a queue's use or terms.
+// QueuesVersion returns the version of the most recent change of a queue's use or spec.
 func (r Recent) QueuesVersion() uint64 { return r.state.tree.slots.version }
 
 // Rank returns a number by which slots can be sorted by the names of their nodes. Adding a
@@ -159,6 +159,6 @@ func (r Recent) Commits() uint64 { return r.state.journal.commits }
 // Slots returns the number of slots of nodes: one more than the highest slot ever used.
 func (r Recent) Slots() int { return len(r.state.fleet.slots.at) }
 
-// QueueSpecsVersion grows whenever a queue or a budget is added, removed or given new
-// terms.
+// QueueSpecsVersion grows whenever a queue or a budget is added or removed, or its spec
+// changes.
 func (r Recent) QueueSpecsVersion() uint64 { return r.state.tree.revision }

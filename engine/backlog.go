@@ -17,7 +17,7 @@ type backlog struct {
 	now    int64
 	view   cluster.View
 
-	// The versions of jobs, nodes, queues and queue terms, and the epoch of the index, that
+	// The versions of jobs, nodes, queues and queue specs, and the epoch of the index, that
 	// the backlog is up to date with.
 	jobs, nodes, queues, revision, epoch uint64
 
@@ -43,7 +43,7 @@ type backlog struct {
 	// The fields below are used while a session runs.
 	turns           *turns
 	waiting         int      // how many of the lanes in joined have not ended their turn
-	joined          []*lane  // lanes that are in line for another cause than a fresh shape
+	joined          []*lane  // the lanes that have arrivals, or buckets that queueForCheck put in line
 	inLine          []*lane  // all lanes that have been in line in this session
 	joining         []*lane  // the lanes that are in line at the beginning; kept to reuse its memory
 	freshShapes     []*asked // shapes for which a node has got room since the last session
@@ -174,7 +174,8 @@ func (b *backlog) lane(j *cluster.Job) *lane {
 	return l
 }
 
-// joinLine puts the lane in line for this session, even if no shape is fresh.
+// joinLine puts the lane in line for this session, even if no node has got room for a shape
+// that its parked jobs request.
 func (b *backlog) joinLine(l *lane) {
 	if !l.joined {
 		l.joined = true

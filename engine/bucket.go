@@ -56,10 +56,13 @@ type bucket struct {
 	blockers      []string         // queues that prevented the placement, by their limit or share
 	permanent     bool             // the refusal is permanent
 	before        bool             // a PreFilter rejected the job before any node was considered
-	examineAlways bool             // any change of a node may help
-	wakes         Wake             // what else may help, by the hints of plugins
-	known         knownVersions    // when a job was last refused
-	recheck       bool             // a PreFilter rejected the job since, so that nodes that changed meanwhile must be checked as well
+	// examineAlways means that a change of any node may help, because a plugin gave the hint
+	// WakeNodes or no hint. The bucket is examined in every session, and its first job is
+	// tried if any node changed since the last refusal and no PreFilter rejects the job.
+	examineAlways bool
+	wakes         Wake          // what else may help, by the hints of plugins
+	known         knownVersions // when a job was last refused
+	recheck       bool          // a PreFilter rejected the job since, so that nodes that changed meanwhile must be checked as well
 
 	toTry  *waiter // the job to be tried, while inLine is set
 	inLine bool    // it is in the heap lane.inLine

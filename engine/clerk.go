@@ -5,8 +5,8 @@ import (
 )
 
 // clerk opens the statements of a session and records what they commit: events, changes,
-// and which jobs and tasks must not become victims in this session. No other part of the
-// session can change State.
+// and which jobs and tasks must not become victims in this session. The session changes the
+// State only through these statements, except that Session.advanceClock sets its clock.
 type clerk struct {
 	state      *cluster.State
 	view       cluster.View
@@ -23,7 +23,7 @@ type clerk struct {
 	events  []Record
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
-	bound   map[*cluster.Task]bool // tasks of preemptible jobs that were bound in this session; they are no victims in it
+	bound   map[*cluster.Task]bool // tasks of preemptible jobs with a Bind decision of this session; they are no victims in it
 	decided int                    // the number of committed statements that had decisions
 	// spareLog and spareDecisions are memory of an ended statement, for reuse by the next one.
 	spareLog       []operation
@@ -77,7 +77,8 @@ func (c *clerk) announce(kind EventKind, t *cluster.Task, n *cluster.Node, undo 
 	}
 }
 
-// noteBound records that the task was bound in this session, so that it is not evicted in it.
+// noteBound records that this session made a Bind decision for the task, so that the task is
+// not evicted in this session.
 func (c *clerk) noteBound(t *cluster.Task) {
 	if c.bound == nil {
 		c.bound = map[*cluster.Task]bool{}

@@ -9,10 +9,16 @@ import (
 // The goal of a lane is its first job that is to be tried. In most lanes, parked jobs that
 // no change may have helped come before it. They are not tried, but they keep their places:
 // a lane passes to its next job only when its bid with the present job is the lowest of all
-// lanes. So a lane reaches its goal when its highest bid up to the goal is the lowest bid of
-// all lanes, and of two lanes the one with the lower highest bid reaches its goal first. If
-// all queues in line are siblings, an election compares these highest bids instead of
-// giving each parked job its turn.
+// lanes. The lane that reaches its goal first is therefore found in two steps: for each lane,
+// the highest of its bids up to and including the goal is computed; then the lane with the
+// lowest of these highest bids is elected. If all queues in line are siblings, an election
+// makes this comparison instead of giving each parked job its turn.
+//
+// For example, queue a has a parked job with the bid 3, a parked job with the bid 5, and its
+// goal with the bid 2. Queue b has a parked job with the bid 4, and its goal with the bid 1.
+// With turns, a passes its job with 3, because 3 is lower than 4. Then b passes its job with
+// 4, because 4 is lower than 5, and its goal, with the bid 1, is tried first. The highest
+// bids are 5 for a and 4 for b, so that the election of b has the same result.
 
 // maxElections is how many elections a session makes before it puts queues into heaps. An
 // election compares all queues that are in line, and a heap only a few of them.

@@ -28,8 +28,9 @@ type Event struct {
 	Undo bool          // the event undoes an earlier one
 }
 
-// Record is an event that was committed. It holds names and copies and no pointers into
-// State, so that it does not change when State does.
+// Record is an event that was committed. It holds names and copies, so that it does not
+// change when State does. The only pointers that it shares with State are those to shapes,
+// which never change.
 type Record struct {
 	Kind     EventKind
 	Job      string          // the ID of the job

@@ -6,7 +6,8 @@ type Wake uint8
 
 // The kinds of change. Whatever a plugin names, a refused job is also tried again when the
 // plugin publishes a new number, when the spec of a queue or budget changes, and when the
-// job's back-off ends, which takes five minutes at most.
+// job's back-off ends, which takes five minutes at most. A job that was refused permanently
+// has no back-off, unless only surplus tasks were refused.
 const (
 	WakeNodes  Wake = 1 << iota // any change of a node: its spec, or what tasks hold of it
 	WakeJobs                    // any change of a job: it is added, it ends, its tasks are placed or evicted, or its spec changes
@@ -17,8 +18,9 @@ const (
 // AddWake registers which changes may cure the rejections of the plugin's task-form filters,
 // PreFilters and Reservers. Rejections of shape-form filters need no hint, since only a
 // change of the node can cure them. Without a hint, any change of a node counts. Patient
-// sessions try a refused job again only after such a change, so a hint that is too narrow
-// makes jobs wait for their back-off.
+// sessions try a refused job again only after such a change. If a hint is too narrow, jobs
+// wait until their back-off ends. A job that was refused permanently has no back-off, and
+// waits until another change causes a new try.
 //
 // Combining: a refused job is tried again after a change of any kind that was named by a
 // plugin with filters that are called for its tasks.

@@ -114,9 +114,12 @@ type Bid struct {
 // SiblingOrder.
 type FrozenOrder func(Bid) func(other Bid) int
 
-// EventHandler has functions that are called at once for each allocation and each eviction
-// in a statement, before it is committed. If one is undone, the opposite function is called
-// (see Event.Undo). A handler cannot fail, and must be quick: most attempts are undone.
+// EventHandler has functions that are called at once for changes in a statement, before it
+// is committed. AllocateFunc is called for each task that is placed, and for each evicted task
+// that is marked as overdue, because its room counts as held again. DeallocateFunc is called
+// for each task that is evicted, and for each reservation that is withdrawn. If a placement,
+// an eviction or a withdrawal is undone, the opposite function is called (see Event.Undo). A
+// handler cannot fail, and must be quick: most attempts are undone.
 type EventHandler struct {
 	AllocateFunc   func(*Event)
 	DeallocateFunc func(*Event)
@@ -301,9 +304,9 @@ func (h *Hooks) AddPreFilter(fn PreFilter) { add(h, &h.preFilters, fn) }
 //
 // Combining: a node must pass all filters. Static filters are called first, then the other
 // shape-form filters, then the task-form filters, each kind in profile order. The first
-// rejection of a node counts. One exception: if it comes from a static filter and waiting
-// may cure it, the first rejection of a static filter that waiting cannot cure counts
-// instead.
+// rejection of a node counts, with one exception: if it comes from a static filter and
+// waiting or evicting may cure it (Cure.Transient), the first rejection of a static filter
+// that neither waiting nor evicting can cure counts instead.
 func (h *Hooks) AddShapeFilter(matters func(*cluster.Shape) bool, fn ShapeFilter) {
 	add(h, &h.shapeFilters, fn).shapes = matters
 }
@@ -423,9 +426,9 @@ func (h *Hooks) AddSweep(fn Sweep) { add(h, &h.sweeps, fn) }
 // Combining: in profile order; the first answer that is not nil counts.
 func (h *Hooks) AddStanding(fn StandingRule) { add(h, &h.standings, fn) }
 
-// AddEventHandler registers functions that are called for each allocation and eviction in a
-// statement, at once and before it is committed. A plugin that keeps sums of what tasks use
-// updates them there.
+// AddEventHandler registers functions that are called for each placement, eviction, withdrawn
+// reservation and overdue task in a statement, at once and before it is committed. A plugin that
+// keeps sums of what tasks use updates them there.
 //
 // Combining: all handlers are called for every event, in profile order.
 func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, handler) }

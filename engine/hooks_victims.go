@@ -70,10 +70,11 @@ type LastResort struct {
 	Victims VictimRule // replaces the VictimRule; it must not be nil
 	Classes ClassRule  // the classes that Victims may allow; nil means any
 	Queues  QueueRule  // the queues that have these classes; nil means any
-	// Balance compares the State that a plan leads to with the State without the plan. A
-	// plan that does not lower the Balance is not carried out. In both States, the rule counts
-	// idle room as held by the pending jobs and victims that would get it, in the order of
-	// their turns. If Balance is nil, every plan is accepted.
+	// Balance compares the State that a plan leads to with the State without the plan. When
+	// the plan is carried out in the statement, the engine calls the rule and measures the
+	// Balance. It then undoes the plan and measures the Balance again. A plan that does not
+	// lower the Balance is rejected. The rule alone decides how room that is idle in these
+	// States counts. If Balance is nil, or if the rule returns nil, the plan is accepted.
 	Balance BalanceRule
 }
 

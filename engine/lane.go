@@ -30,7 +30,7 @@ type lane struct {
 	cursorDone    bool               // the job of the cursor has had its turn as well
 	parked        parkedHeap         // the buckets with jobs that have not had their turn; made when the lane has its first turn
 	freshExamined int                // how many entries of backlog.freshShapes were examined
-	joined        bool               // it is in line for another cause than a fresh shape
+	joined        bool               // joinLine put it in line; see backlog.joined
 	passed        bool               // its turn is over
 }
 

@@ -12,10 +12,11 @@ const (
 // isDue reports whether the back-off is over.
 func isDue(p cluster.Parked, now int64) bool { return p.RetryAt > 0 && now >= p.RetryAt }
 
-// refusedAgain returns the back-off after one more refusal. Tries counts the first refusal
-// and each refusal after a back-off was over. A refusal during the back-off, of a job that
-// was tried because something changed, does not count. If waiting alone does not help, the
-// job has no time at which it is tried again (RetryAt is 0).
+// refusedAgain returns the back-off after one more refusal. If waiting is false, waiting alone
+// does not help: RetryAt is then 0, and Tries is at least 1 and otherwise unchanged. If
+// waiting is true, Tries grows by 1 and a new back-off begins after the first refusal, after
+// a refusal at or after RetryAt, and after a refusal that follows one with RetryAt 0. A
+// refusal before RetryAt, of a job that was tried because something changed, changes nothing.
 func refusedAgain(p cluster.Parked, now int64, waiting bool) cluster.Parked {
 	switch {
 	case !waiting:

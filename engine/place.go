@@ -10,11 +10,14 @@ import (
 
 // aim says what a statement tries to place.
 type aim struct {
-	minimumOnly   bool         // place the minimum and no surplus, which has turns of its own
-	growing       *cluster.Job // the job of which one surplus task is placed; nil: a minimum is placed
-	target        int          // how many tasks of growing are placed if the turn succeeds
-	quiet         bool         // failures are not explained: the attempt is one of many in a search
-	deferMissesAt uint64       // while the nodes have this version, nearest misses are not collected; 0: they always are
+	minimumOnly bool         // place the minimum and no surplus, which has turns of its own
+	growing     *cluster.Job // the job of which one surplus task is placed; nil: a minimum is placed
+	target      int          // how many tasks of growing are placed if the turn succeeds
+	quiet       bool         // failures are not explained: the attempt is one of many in a search
+	// deferMissesAt is a version of the nodes. While the nodes have this version, a failure is
+	// explained without the nearest misses, because collecting them is expensive; tellNearest
+	// collects them later if the job stays refused. 0 means that they are collected at once.
+	deferMissesAt uint64
 }
 
 // placer places jobs in a statement.

@@ -157,7 +157,7 @@ type Rejection struct {
 	// OtherKind). A plugin may use values above 0 to order its own reasons.
 	Precedence int8
 	// Queue is set by a PreFilter that rejects a task because of the limit or share of a
-	// queue. The job is then not tried again until what the queue uses, or its terms,
+	// queue. The job is then not tried again until what the queue uses, or its spec,
 	// change. If Queue is empty, the rejection may depend on anything.
 	Queue string
 }

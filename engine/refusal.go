@@ -10,7 +10,8 @@ import (
 )
 
 // Refusal is why a job was not placed: the rejections of all nodes, summed up. It has names
-// and copies, no pointers into the State, so that it does not change with the State.
+// and copies, so that it does not change with the State. The only pointers that it shares with
+// the State are those to shapes (Unplaced.Shape), which are interned and never change.
 type Refusal struct {
 	Job string // the ID of the job
 	// Reason is the most important reason of all rejections. A reason that waiting or
@@ -96,7 +97,7 @@ type Unplaced struct {
 	Role     string
 	Index    int
 	Subgroup int            // its index among the subgroups of the alternative, from 1; 0: in none
-	Shape    *cluster.Shape // shapes never change
+	Shape    *cluster.Shape // interned by the State; shapes never change
 }
 
 // unplaced copies what a refusal needs of the task. The task may be nil if the session failed.

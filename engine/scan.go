@@ -47,8 +47,9 @@ func (f *finder) rejectAt(filters []hook[TaskFilter], t *cluster.Task, n *cluste
 }
 
 // rejectShape returns the first rejection of the shape-form filters, with one exception. If
-// a static filter gives a rejection that waiting cures, and a later static filter gives one
-// that waiting does not cure, the latter is returned: waiting for the node would be useless.
+// a static filter gives a rejection that waiting or evicting may cure, and a later static
+// filter gives one that neither can cure, the latter is returned: waiting for the node would be
+// useless.
 // It also returns how many shape-form filters were left at the first rejection, including
 // the filter that gave it.
 func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection, int) {

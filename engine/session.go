@@ -10,7 +10,8 @@ import (
 // Session is one pass over the pending jobs. Run lists its steps. Each step is done by a
 // component with a type of its own, and calls between components have one direction: the
 // order of turns and the search for room call the placer, the placer calls the finder and
-// the explainer, and all of them change the State only through statements.
+// the explainer, and all of them change the State only through statements. The session makes
+// one other change itself: advanceClock sets the clock of the State.
 type Session struct {
 	View  cluster.View // the cluster, including changes of statements that are still open
 	Now   int64        // the time of the session, in nanoseconds since 1970
@@ -155,7 +156,8 @@ func (s *Session) tryWoken(out *Outcome) {
 // decide is one turn: it places the minimum of the job or, if the job has its minimum, one
 // surplus task. If that fails, the adapters are called, and if they fail too, the job is
 // refused. It reports whether the job has another turn in this session. A patient session
-// records a refusal only if it differs from the job's previous one.
+// parks every refused job, but adds the refusal to the outcome and its events only if it
+// differs from the job's previous one.
 func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
 	stmt := s.clerk.begin()

@@ -67,7 +67,7 @@ const (
 	bound
 	withdrawn
 	retired
-	unannounced // an operation of which event handlers are not informed when it is undone
+	unannounced // a landing or an overdue mark: event handlers are not called when it is undone
 )
 
 // release ends the statement and gives the memory of its log to the next statement.
@@ -114,9 +114,10 @@ func (st *Statement) end() {
 	st.begun = false
 }
 
-// Allocate places the task on the node: the task is bound, or nominated if part of its room is
-// still releasing. It returns an error and changes nothing if the node lacks the room or a
-// Reserver rejects it.
+// Allocate places the task on the node. The task is then Assumed, or Nominated if it cannot
+// start yet, such as because other tasks are still releasing part of its room; see
+// cluster.Transaction.Place. Allocate returns an error and changes nothing if the node lacks
+// the room or a Reserver rejects it.
 func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster.Claim) error {
 	return st.allocate(t, Decision{Node: n.Name, Claims: claims}, n)
 }
@@ -146,8 +147,9 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 
 var errClosed = errors.New("the session is closed; no more decisions can be made in it")
 
-// Evict evicts a bound task to make room for the job with the ID. Tasks that are placed on its
-// room from now on are nominated, until the evicted task has released the room.
+// Evict evicts a running task, which is Bound or Assumed (Task.Runs), to make room for the job
+// with the ID. Tasks that are placed on its room from now on are nominated, until the evicted
+// task has released the room.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if st.clerk.closed {
 		return errClosed
@@ -172,7 +174,8 @@ func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 	return nil
 }
 
-// Bind binds a nominated task if its reserved room is free now. It reports whether it did.
+// Bind changes a Nominated task to Assumed if its reserved room is free now. It reports
+// whether it did.
 func (st *Statement) Bind(t *cluster.Task) bool {
 	if st.clerk.closed {
 		return false
@@ -240,8 +243,10 @@ func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 // Checkpoint returns a mark to which Rollback can return.
 func (st *Statement) Checkpoint() int { return len(st.log) }
 
-// Rollback undoes all changes since the checkpoint. Event handlers and Reservers are called
-// with the opposite of each change.
+// Rollback undoes all changes since the checkpoint, the last first. For each task that was
+// placed, evicted or lost its reservation, event handlers and Reservers are called with the
+// opposite of the change. They are not called when a binding, a retirement, a landing or an
+// overdue mark is undone.
 func (st *Statement) Rollback(checkpoint int) {
 	for i := len(st.log) - 1; i >= checkpoint; i-- {
 		op := st.log[i]

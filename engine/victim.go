@@ -21,16 +21,17 @@ const (
 func (p Purpose) String() string { return [...]string{"Reclaim", "Preempt", "Move"}[p] }
 
 // Victim is tasks of one job that are evicted together: a surplus task, a surplus subgroup or,
-// because a gang below its minimum is useless, all tasks of the job. Tasks that move are
-// victims one by one, since the other tasks of the gang stay on their nodes.
+// because a gang below its minimum is useless, all running tasks of the job. A task is running
+// if it is Bound or Assumed (Task.Runs). Tasks that move are victims one by one, since the other
+// tasks of the gang stay on their nodes.
 type Victim struct {
 	Job     *cluster.Job    // the job of the tasks
-	Tasks   []*cluster.Task // the tasks, all of which are bound
-	Whole   bool            // these are all bound tasks of the job
+	Tasks   []*cluster.Task // the tasks, all of which are running
+	Whole   bool            // these are all running tasks of the job
 	Purpose Purpose         // why it would be evicted: Reclaim, Preempt or Move
 }
 
-// VictimOf returns all tasks that are evicted together with the bound task.
+// VictimOf returns all tasks that are evicted together with the running task.
 func VictimOf(t *cluster.Task) *Victim {
 	if t.Job.IsSurplus(t) {
 		return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
@@ -41,7 +42,7 @@ func VictimOf(t *cluster.Task) *Victim {
 	return wholeJob(t.Job, Reclaim)
 }
 
-// wholeJob returns all bound tasks of the job as one victim.
+// wholeJob returns all running tasks of the job as one victim.
 func wholeJob(j *cluster.Job, p Purpose) *Victim {
 	v := &Victim{Job: j, Whole: true, Purpose: p}
 	for _, t := range j.Tasks() {
@@ -57,8 +58,9 @@ func mover(t *cluster.Task) *Victim {
 	return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}, Purpose: Move}
 }
 
-// isValid reports whether the victim is still valid: its tasks are bound, and without them the
-// job either keeps its minimum or has no bound task left.
+// isValid reports whether the victim is still valid: its tasks are running, and without them the
+// job either keeps its minimum or has no running task left. A task that is to move must be
+// surplus, or its job must have no reservations.
 func (v *Victim) isValid() bool {
 	if slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !t.Runs() }) {
 		return false
@@ -262,9 +264,10 @@ func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool
 }
 
 // mayBeVictim reports whether the task may be a victim for the job at all, whatever the hooks
-// return. Tasks that were bound in this session may not, nor jobs for which others were evicted
-// in this session, nor jobs that were evicted for this job before, nor tasks for a while after
-// their eviction was refused.
+// return. It must be a running task of another job that is preemptible. These tasks may not be
+// victims: tasks with a Bind decision of this session, tasks of jobs for which this session
+// evicted other tasks, tasks of jobs that were evicted for this job before, and tasks for a while
+// after their eviction was refused.
 func (v *victims) mayBeVictim(t *cluster.Task, job *cluster.Job) bool {
 	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.ProtectedUntil > v.clerk.now {
 		return false

@@ -10,7 +10,7 @@ import (
 // first job of a bucket in line. When that job has its turn, bucket.helped decides by the State
 // at that time whether the job is tried. These changes wake a bucket:
 //
-//   - The terms of queues or budgets changed, or a plugin published other parameters: all
+//   - The specs of queues or budgets changed, or a plugin published other parameters: all
 //     buckets are tried.
 //   - The back-off of the bucket is over. Whether other tasks may be evicted depends on
 //     time, on fair shares and on budgets, which are not watched: only the back-off makes

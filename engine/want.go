@@ -13,9 +13,15 @@ type want struct {
 	choice      int // the first alternative of the choice that alternative belongs to
 	lacks       []*cluster.Task
 	last        bool // the last resorts of plugins replace their VictimRules
-	bounded     bool // something other than the room of nodes blocks the job, such as the limit of a queue
-	limited     bool // the job was rejected before any node was considered, so moves alone do not help
-	exactly     bool // exactly these tasks are placed, although others would make up the minimum too
+	// bounded means that some alternative of the job was rejected for something other than
+	// the room of nodes, such as the limit of a queue; see isBounded. Evictions on any node
+	// may then help.
+	bounded bool
+	// limited means that this alternative was rejected before any node was considered, such
+	// as by the limit of a queue. Moves alone do not help, because they do not change what
+	// queues use.
+	limited bool
+	exactly bool // exactly these tasks are placed, although others would make up the minimum too
 }
 
 func (w *want) alt() *cluster.Alternative { return &w.job.Alternatives[w.alternative] }

@@ -41,17 +41,19 @@ type Option struct {
 	Cost    Cost     // what making room on this node costs
 }
 
-// Cost is what a plan takes from other jobs. Plans are compared by the strongest tier that
-// loses a task, then by Highest, VictimCost, Beyond, the number of evicted tasks, Jobs and
-// Youngest, then by Moved, the priorities of the tasks that move and MovedCost. Less is better,
-// except that a later start of the youngest victim is better.
+// Cost is what a plan takes from other jobs. Evictions are compared first: by the strongest
+// tier that loses a task, then by Highest, VictimCost, Beyond, the number of evicted tasks, Jobs,
+// and the start of the youngest evicted task. Then moves are compared: by Moved, the number of
+// jobs that move as a whole, the sum of the priorities of the tasks that move, MovedCost, and the
+// start of the youngest task that moves. Less is better, except that a later start of the
+// youngest task is better.
 type Cost struct {
 	Tasks    [3]int // how many tasks of Guaranteed, Standard and Scavenger queues are evicted
 	Highest  int32  // the highest priority of the evicted tasks
 	Beyond   int64  // room that is freed and not needed, in thousandths of devices
 	Jobs     int    // how many jobs are evicted as a whole
 	Priority int64  // the sum of the priorities of all tasks that are evicted or move
-	Youngest int64  // when the youngest victim started, in nanoseconds since 1970
+	Youngest int64  // when the youngest task that is evicted or moves started, in nanoseconds since 1970
 	Moved    int    // how many tasks move
 	// VictimCost is the sum of the VictimCosts of the evicted tasks, and MovedCost that of
 	// the tasks that move.

@@ -35,14 +35,14 @@ type Allotment struct {
 // Share returns the whole amount.
 func (p Allotment) Share() int64 { return p.Quota + p.OverQuota }
 
-// Stop is the reason why a share is not larger. Stops are part of the JSON output.
+// Stop is the reason why a queue's share is not larger. Stops are part of the JSON output.
 type Stop string
 
 // The stops.
 const (
-	Satisfied Stop = "Satisfied" // it has all that it requests
-	AtLimit   Stop = "AtLimit"   // it has reached its limit
-	AtQuota   Stop = "AtQuota"   // its weight is 0, so it gets nothing beyond its quota
+	Satisfied Stop = "Satisfied" // the queue has all that it requests
+	AtLimit   Stop = "AtLimit"   // the queue has reached its limit
+	AtQuota   Stop = "AtQuota"   // the weight of the queue, or of queues below it, is 0, so that they get nothing beyond their quotas
 	NoneLeft  Stop = "NoneLeft"  // nothing is left to divide
 )
 
@@ -78,8 +78,9 @@ func allot(total int64, entitlements []entitlement) []Allotment {
 	return out
 }
 
-// allotWith is allot that also records what each result depends on. It returns what is left
-// if all entitlements have the most that they can take, and -1 otherwise.
+// allotWith is allot that also records what each result depends on. The slack is -1 if some
+// entitlement did not get the most that it can take. Otherwise the slack is what is left of
+// the total; it is 0 if all got the most that they can take and nothing is left.
 func allotWith(total int64, entitlements []entitlement, on []basis) (out []Allotment, slack int64) {
 	out = make([]Allotment, len(entitlements))
 	left := allotOverQuota(allotQuotas(max(0, total), entitlements, out), entitlements, out, on)

@@ -47,7 +47,7 @@ type division struct {
 	depth    int
 	siblings []*Queue
 	basis    []basis
-	slack    int64 // what is left if all have the most that they can take; -1 otherwise
+	slack    int64 // -1: some sibling did not get the most that it can take; otherwise what is left, which may be 0
 	dirty    bool
 }
 
@@ -226,7 +226,7 @@ func (k *Keeper) setRequest(q *Queue, name string, v, takes int64) {
 	k.list(q, sh)
 }
 
-// list updates the listed share. A share without request and quota is not listed.
+// list updates the listed share. A share is listed only if its request or its quota is above 0.
 func (k *Keeper) list(q *Queue, sh *Share) {
 	k.changed(q)
 	listed := q.Share(sh.Resource)

@@ -33,7 +33,7 @@ type Queue struct {
 	Children   []*Queue // by name
 	Branch     []*Queue // the queues from the top down to this one
 	SliceTerms bool     // it names MIG slices in its quota, limits or weights
-	Shares     []Share  // by resource, without those that the queue neither requests nor has a quota of
+	Shares     []Share  // sorted by resource; only resources with a request or a quota above 0
 
 	past []sum // past use, by position of the resource, if past use counts
 
@@ -50,7 +50,10 @@ type Share struct {
 	Quota    int64 // its own, or the sum of those below it; -1: none
 	Limit    int64 // -1: none
 	Request  int64 // what its tasks hold and pending tasks request, within the limits of the queues below
-	Takes    int64 // the part of the request that the queues below can take: with a weight of 0 a queue takes no more than its quota
+	// Takes is the part of the request that can be given. For a leaf it is the whole request.
+	// For any other queue it is the sum of what each child can take: the child's own Takes,
+	// but no more than the child's limit and, if the child's weight is 0, than its quota.
+	Takes int64
 	Allotment
 	Past *Past // nil if past use changed nothing
 }
@@ -199,8 +202,9 @@ func (sh *Share) WithinLimit() int64 {
 	return sh.Request
 }
 
-// set sets the allotment of the share. A queue can be Satisfied with less than it requests,
-// if the queues below it can take no more than their quotas; its stop is then AtQuota.
+// set sets the allotment of the share. The division among siblings gives the queue at most
+// Takes, and its stop is Satisfied when it has that. If Takes is less than Request, because
+// queues below it can take no more than their quotas, set changes the stop to AtQuota.
 func (sh *Share) set(p Allotment) {
 	if p.Stop == Satisfied && sh.Request > sh.Takes {
 		p.Stop = AtQuota
@@ -241,7 +245,8 @@ func (t *Tree) weigh(total int64, name string, siblings []*Queue, entitlements [
 	return t.decay.weigh(total, entitlements, used)
 }
 
-// Share returns the queue's share of the resource, and nil if it neither requests it nor has a quota of it.
+// Share returns the queue's share of the resource, and nil if the queue neither requests the
+// resource nor has a quota of it that is above 0.
 func (q *Queue) Share(resource string) *Share {
 	for i := range q.Shares {
 		if q.Shares[i].Resource == resource {

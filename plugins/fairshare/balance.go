@@ -10,16 +10,21 @@ import (
 )
 
 // Jobs cannot be divided, so there may be no plan that keeps all queues within their
-// shares. Two other rules then allow victims:
+// shares. If the search for such a plan fails, a second search is made, in which two more
+// rules allow victims. The ratio of a queue is what it holds divided by its share, in the
+// resource for which that is highest. A queue that holds something without a share has a
+// higher ratio than all queues with a share.
 //
 //   - A queue that stays within its quota takes from queues that are beyond theirs. Each
 //     victim is allowed while its queue still holds more than its quota.
-//   - A queue takes from a sibling, at the level at which their branches fork, if more is
-//     then held within shares or, if that stays the same, if the siblings exceed their
-//     shares less. Its ratio must then be lower than that of the sibling was before. A
-//     queue that would be beyond its quota takes nothing by this rule that another queue
-//     holds within its quota. Below the sibling, the queues with the highest ratios lose
-//     first.
+//   - A queue takes from a sibling, at the level at which their branches fork. Three
+//     conditions are checked for each victim: the ratio of the queue, with the job, must be
+//     lower than the ratio of the sibling before any eviction; a queue that would be beyond
+//     its quota takes nothing that another queue holds within its quota; and below the
+//     sibling, the queues with the highest ratios lose first. One condition is checked for
+//     the whole plan, by the Balance: with the plan, either more is held within shares, or
+//     equally much is, and the ratios of the siblings, the highest first, are lower. For
+//     these ratios, each queue counts as holding all idle room that it requests.
 
 // lastResort registers the two rules.
 func (p *plugin) lastResort(s *engine.Session) {
@@ -191,7 +196,7 @@ func (c *reclaimer) mayExceedQuotas(branch []*fairshare.Queue, resource string) 
 	return !slices.ContainsFunc(branch, func(q *fairshare.Queue) bool {
 		sh := q.Share(resource)
 		if resource == gpu && q.SliceTerms {
-			return false // it may lose nothing of nvidia.com/gpu
+			return false // not tested: a victim that holds slices may be charged 0 of nvidia.com/gpu to this queue
 		}
 		return sh != nil && c.plugin.view.Recent().Queue(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
 	})

@@ -8,7 +8,9 @@ import (
 	"github.com/berth-project/berth/internal/fairshare"
 )
 
-// ratio is what a queue holds relative to its share, in the resource with the highest ratio.
+// ratio is what a queue holds divided by its share (held ÷ share), in the resource for which
+// that is highest. A queue that holds something without a share is above all queues with a
+// share; see compare. total is what the cluster has of the resource.
 type ratio struct{ held, share, total int64 }
 
 // ratioWith returns the ratio of the queue if it holds more in addition.

@@ -11,6 +11,8 @@ import (
 
 // The reasons why a victim is protected from being reclaimed.
 const (
+	// VictimInSameQueue means that the branches of the two queues do not fork: the victim is
+	// in the job's own queue, in a queue above it, or in a queue that was removed.
 	VictimInSameQueue         engine.Reason = "VictimInSameQueue"
 	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue, the victim's or one above it, would hold less than its quota
 	VictimOfStrongerTier      engine.Reason = "VictimOfStrongerTier"
@@ -196,9 +198,11 @@ func (c *reclaimer) judge(v *engine.Victim) engine.Verdict {
 }
 
 // checkTiers finds the level at which the branch of the victim's queue forks from the
-// reclaimer's. It objects if the branches do not fork, or if the victim's queue is of a
-// stronger tier there. The leaf is nil if the objection is final. Otherwise the reclaimer's
-// queue may be within its quota after further evictions, and the objection ends.
+// reclaimer's. It objects in three cases: the branches do not fork (VictimInSameQueue), a
+// Guaranteed queue would hold less than its quota (VictimGuaranteed), or the victim's queue is
+// of a stronger tier at the fork (VictimOfStrongerTier). The leaf is nil if the objection is
+// final. Only VictimOfStrongerTier may not be final: the reclaimer's queue counts as of a
+// stronger tier if further evictions bring it within its quota, and the objection then ends.
 func (c *reclaimer) checkTiers(v *engine.Victim) (leaf *fairshare.Queue, fork int, objection engine.Reason) {
 	c.refresh()
 	leaf, fork = c.fork(c.tree.ByName[v.Job.Queue])
@@ -221,9 +225,11 @@ func (c *reclaimer) checkTiers(v *engine.Victim) (leaf *fairshare.Queue, fork in
 	return nil, 0, VictimOfStrongerTier
 }
 
-// wouldTakeBack reports whether a Guaranteed queue above both would hold less than its quota of
-// a resource that the victim holds and the job does not request. The victim's queue would
-// then take that back from other tiers within the guarantee of that queue.
+// wouldTakeBack reports whether a common ancestor of the job's queue and the victim's queue is
+// Guaranteed and would hold less than its quota without the victim. The victim's queue could
+// then reclaim what it lost, within the guarantee of that ancestor, from queues of weaker tiers.
+// Only resources that the job does not request are checked: of the others, the job takes the
+// victim's place below the same ancestor.
 func (c *reclaimer) wouldTakeBack(v *engine.Victim, fork int) bool {
 	for level, above := range c.branch[:fork] {
 		_, keeps := tier.Without(c.plugin.view, above.Queue, func(resource string) int64 {

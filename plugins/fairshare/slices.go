@@ -10,8 +10,9 @@ import (
 const gpu = cluster.DefaultDeviceResource
 
 // mayKeepShares reports whether all queues of the branch may keep their share of the resource
-// without a victim that holds at least the least, which is 1 or more. A queue that names
-// slices may lose nothing of nvidia.com/gpu.
+// without a victim that is charged at least the least, which is 1 or more. For nvidia.com/gpu,
+// queues that name slices in their quota, limits or weights are not tested: a victim that
+// holds slices may be charged 0 of nvidia.com/gpu to such a queue, which then keeps its share.
 func mayKeepShares(branch []*fairshare.Queue, resource string, least func(resource string) int64) bool {
 	for _, q := range branch {
 		sh := q.Share(resource)
