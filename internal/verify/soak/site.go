@@ -209,10 +209,10 @@ func (s *site) restore(state *cluster.State, t *cluster.Task) error {
 // no others.
 func (s *site) compareState(state *cluster.State, sent map[string]*process) error {
 	if got, want := len(state.Nodes()), len(s.nodes); got != want {
-		return fmt.Errorf("State has %d nodes, the site has %d", got, want)
+		return fmt.Errorf("the site has %[2]d nodes, State has %[1]d", got, want)
 	}
 	if got, want := len(state.Jobs()), len(s.jobs); got != want {
-		return fmt.Errorf("State has %d jobs, the site has %d", got, want)
+		return fmt.Errorf("the site has %[2]d jobs, State has %[1]d", got, want)
 	}
 	running := 0
 	for _, j := range state.Jobs() {
