@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Budget is a disruption budget: it bounds how many tasks of the selected jobs may be
-// missing at the same time because they were evicted.
+// Budget is a disruption budget: it protects tasks of the selected jobs from eviction while
+// too few of them run. Tasks that were never placed count as missing too.
 type Budget struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`

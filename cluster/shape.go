@@ -87,8 +87,8 @@ func SortLabels(m map[string]string) []Label {
 	return out
 }
 
-// Cores returns how many whole cores a StrictIsolated task of the shape holds: its cpu
-// request, rounded up, and at least one.
+// Cores returns how many whole cores a task of the shape holds if its class of CPU isolation
+// is WholeCore or StrictIsolated: its cpu request, rounded up, and at least one.
 func (s *Shape) Cores() int64 {
 	return max(1, (s.Resources.Of(CPU)+int64(Whole)-1)/int64(Whole))
 }

@@ -74,8 +74,7 @@ func totalMemory(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	return cluster.Bytes(bytesOf(q, at, r))
 }
 
-// makeNodeNeed converts the devices that a task requests whose replicas take whole
-// nodes. It returns what the task needs of each node, and the device memory that one
+// makeNodeNeed converts the device request of a task that takes whole nodes. It returns what the task needs of each node, and the device memory that one
 // replica needs on all of its nodes together.
 func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cluster.Bytes) {
 	n := cluster.Need{WholeNode: true}

@@ -124,8 +124,8 @@ func templates(nodes []*cluster.Node) []*cluster.Node {
 }
 
 // inBestDomain are the nodes that are in the domain with the most room, if the tasks must
-// be in one domain: nodes that are added elsewhere do not help. It also returns the name
-// of the domain for the text of a change.
+// be in one domain. Nodes in other domains are not tried. It also returns the name of the
+// domain for the text of a change.
 func inBestDomain(a *engine.Attempt, nodes []*cluster.Node) ([]*cluster.Node, string) {
 	if len(a.Domains) == 0 {
 		return nodes, ""

@@ -122,8 +122,9 @@ func (k *shrinker) lessOf(name string) (int, func(int) *change) {
 	return k.reduce(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
 }
 
-// reduce sets an amount to what some device or node has free. Amounts between these give the
-// same answer, so they are not tried.
+// reduce sets an amount to what some device or node has free. Other amounts are not tried.
+// For a single task they give the same answer; several tasks that share a node could fit
+// with an amount that is not tried.
 func (k *shrinker) reduce(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
 	room = valuesBelow(room, want)
 	return len(room), func(i int) *change {

@@ -9,7 +9,7 @@ import (
 // that changed are counted again.
 type counts struct {
 	view     cluster.View
-	revision uint64               // Recent.Terms when budgets was filled; it grows if a budget or a queue changes
+	revision uint64               // Recent.QueueSpecsVersion when budgets was filled; it grows if a budget or a queue changes
 	known    uint64               // Recent.JobsVersion up to which jobs are counted
 	budgets  map[string][]*budget // by namespace
 	perJob   []*jobCounts         // by slot of the job; nil if no budget covers it
