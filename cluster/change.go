@@ -48,9 +48,9 @@ type (
 		Name string           `json:"name"`
 		Free map[string]Bytes `json:"free"` // by UUID of the device
 	}
-	// NodeGone reports that a node was removed. Its running tasks stay on it, as on an
-	// absent node, until they are reported on another node or as gone. Reservations on
-	// the node are released.
+	// NodeGone reports that a node was removed. The node becomes absent: its running tasks
+	// stay on it until they are reported on another node or as gone. Reservations on the
+	// node are released. A task that moves there loses its landing, and stays evicted.
 	NodeGone struct {
 		Name string `json:"name"`
 	}
@@ -214,7 +214,7 @@ type (
 		Landing bool    `json:"landing,omitempty"`
 	}
 	// Overdue notes that an evicted task has not stopped in time. Its room counts as held
-	// again, and nothing is reserved there.
+	// again, and no new reservation can be made there. Reservations that exist are not released.
 	Overdue struct {
 		Task TaskRef `json:"task"`
 	}

@@ -227,8 +227,8 @@ func (p *standings) clear(t *Task) {
 	}
 }
 
-// dropLanding releases the landing of the task, if it has one: the task does not move any
-// more.
+// dropLanding releases the landing of the task, if it has one. The task stays evicted, and is
+// pending after it has stopped.
 func (p *standings) dropLanding(t *Task) {
 	if t.landing != nil {
 		p.clear(t.landing)

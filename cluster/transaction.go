@@ -43,8 +43,9 @@ func (x *Transaction) Commit() []Change {
 }
 
 // Place gives a pending task room on the node, with these claims. The task is then
-// Assumed. It is Nominated instead if part of the room is still being released, or if a
-// releasing task is still there that its job's anti-affinity excludes. The caller has
+// Assumed. It is Nominated instead if part of the room is still being released, if the
+// anti-affinity of its job, or of the job of a releasing task, excludes a task that is still
+// there, or if it is a shadow, which is always Nominated. The caller has
 // checked that the task fits. Place checks it again, so that a mistake of the caller
 // cannot book a device twice, and returns an error without a change if it does not fit.
 func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {

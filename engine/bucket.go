@@ -40,7 +40,8 @@ func taskCountsOf(j *cluster.Job) taskCounts {
 
 // bucket holds refused jobs of one queue that are equal in everything that a decision
 // depends on: if one of them cannot be placed, none can. The result of the last attempt to
-// place one of them holds for all, and only the first of them is tried.
+// place one of them holds for all, and only the first of them is tried. If its refusal has
+// another reason than before, the next job is tried too, so that it gets its own refusal.
 type bucket struct {
 	key    string
 	lane   *lane

@@ -58,7 +58,7 @@ func (p *reservations) withdrawExpired() {
 	stmt := p.clerk.begin()
 	for _, t := range p.clerk.view.Nominated() {
 		if t.Status == cluster.Nominated && expired(t) {
-			stmt.withdraw(t.Job, !t.Job.Running()) // a gang without a running task loses all its reservations
+			stmt.withdraw(t.Job, !t.Job.Running()) // a gang without a running task also loses the landings of its tasks
 		}
 	}
 	for _, t := range p.clerk.view.Moving() {

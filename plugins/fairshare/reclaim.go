@@ -109,8 +109,8 @@ func (c *reclaimer) stays(level int, bound func(*fairshare.Share) int64) bool {
 }
 
 // mayStay reports whether the queue at the level stays within the bound, or would after
-// further evictions: from queues below it that it may reclaim from, and in the job's own
-// queue of jobs of lower priority.
+// further evictions of preemptible jobs: from queues below it that it may reclaim from, and
+// in the job's own queue of jobs of lower priority.
 func (c *reclaimer) mayStay(level int, bound func(*fairshare.Share) int64) bool {
 	q := c.branch[level]
 	if c.stays(level, bound) {
