@@ -57,7 +57,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: s.Hooks.isBounded(refusal)}
+				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: isBounded(s.Hooks, refusal)}
 				for k, lacks := range place.shortage.minima(form.alt()) {
 					w := form
 					w.lacks, w.exactly = lacks, k > 0

@@ -37,7 +37,7 @@ func (r *Refusal) of(alternative int) *Attempt {
 
 // isBounded reports whether the job was rejected for something other than the room of nodes:
 // before any node was considered, or by a plugin with a task-form filter.
-func (h *Hooks) isBounded(r *Refusal) bool {
+func isBounded(h *Hooks, r *Refusal) bool {
 	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
 		return a.Before != nil || slices.ContainsFunc(a.Counts, func(c Tally) bool {
 			return slices.ContainsFunc(h.taskFilters, func(p hook[TaskFilter]) bool { return p.plugin == c.Plugin })
