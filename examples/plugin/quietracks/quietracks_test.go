@@ -15,10 +15,10 @@ func TestQuietRacks(t *testing.T) {
 		job  *enginetest.JobBuilder
 		want string // node, or reason
 	}{
-		"steady work stays away":       {enginetest.Job("j").Devices(1), "RackIsQuiet"},
-		"a preemptible job may use it": {enginetest.Job("j").Devices(1).Preemptible(), "a"},
-		"but prefers another rack":     {enginetest.Job("j").Preemptible(), "b"},
-		"steady work has other racks":  {enginetest.Job("j"), "b"},
+		"a firm job is rejected":      {enginetest.Job("j").Devices(1), "RackIsQuiet"},
+		"a preemptible job is placed": {enginetest.Job("j").Devices(1).Preemptible(), "a"},
+		"another rack is preferred":   {enginetest.Job("j").Preemptible(), "b"},
+		"a firm job uses other racks": {enginetest.Job("j"), "b"},
 	}
 	r := standard.Registry()
 	if err := r.RegisterPluginBuilder(quietracks.Name, quietracks.New); err != nil {

@@ -24,13 +24,13 @@ var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 func (plugin) Name() string { return Name }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.Hooks.AddReclaimable(spare)
-	s.Hooks.AddPreemptable(spare)
-	s.Hooks.AddMovable(spare)
+	s.Hooks.AddReclaimable(protectKept)
+	s.Hooks.AddPreemptable(protectKept)
+	s.Hooks.AddMovable(protectKept)
 }
 
-// spare returns the same function for every job that needs room.
-func spare(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
+// protectKept returns the same function for every job that needs room.
+func protectKept(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
 
 func judge(v *engine.Victim) engine.Verdict {
 	if _, marked := v.Job.Labels[label]; marked {

@@ -40,7 +40,7 @@ func TestLicenses(t *testing.T) {
 		}
 	}
 
-	// Three of four licenses are taken. The pair gets one license, and returns it when its second task is rejected.
+	// Three of four licenses are taken. The first task of the pair gets one license. It is released when the second task is rejected.
 	out := run(1)
 	if len(out.Decisions) != 4 || len(out.Refusals) != 1 || out.Refusals[0].Job != "job/pair" || out.Refusals[0].Reason != licenses.NoLicense || out.Refusals[0].Permanent {
 		t.Fatalf("%+v", out)

@@ -62,11 +62,11 @@ func TestCountsFollowTheStatement(t *testing.T) {
 	}
 	expect("a gang is placed", map[string]int{"research": 3})
 
-	// One device is free: the first task of the gang takes it, and the second finds none.
+	// One device is free. The first task of the gang takes it, and no node has a device for the second.
 	if r := place("job/half"); r == nil || r.Attempts[0].Placed != 1 {
 		t.Fatalf("want a refusal after the first task: %+v", r)
 	}
-	expect("a gang fails half-way", map[string]int{"research": 3})
+	expect("a gang fails at its second task", map[string]int{"research": 3})
 
 	mark := stmt.Checkpoint()
 	if err := stmt.Evict(old, "job/half", "Test"); err != nil {
@@ -75,7 +75,7 @@ func TestCountsFollowTheStatement(t *testing.T) {
 	expect("a task is evicted", map[string]int{"research": 2})
 
 	stmt.Rollback(mark)
-	expect("the eviction is taken back", map[string]int{"research": 3})
+	expect("the eviction is undone", map[string]int{"research": 3})
 
 	if r := place("job/web"); r != nil {
 		t.Fatalf("refused: %s", r.Reason)
@@ -83,7 +83,7 @@ func TestCountsFollowTheStatement(t *testing.T) {
 	expect("another namespace has its own count", map[string]int{"research": 3, "web": 1})
 
 	stmt.Discard()
-	expect("all is taken back", map[string]int{"research": 1})
+	expect("everything is undone", map[string]int{"research": 1})
 }
 
 func TestCap(t *testing.T) {
@@ -99,13 +99,13 @@ func TestCap(t *testing.T) {
 		want      *engine.Rejection
 		permanent bool
 	}{
-		"no cap":                          {running: 2, arguments: `{}`, job: job(), placed: 1},
-		"below the cap":                   {running: 1, arguments: `{"maxTasks": 2}`, job: job(), placed: 1},
-		"at the cap":                      {running: 2, arguments: `{"maxTasks": 2}`, job: job(), want: &full},
-		"a gang that would go beyond it":  {running: 1, arguments: `{"maxTasks": 2}`, job: job().Gang(2), want: &full},
-		"a gang that is beyond it alone":  {running: 0, arguments: `{"maxTasks": 2}`, job: job().Gang(3), want: &never, permanent: true},
-		"surplus is cut off at the cap":   {running: 0, arguments: `{"maxTasks": 2}`, job: job().Gang(3).Min(1), placed: 2, want: &full},
-		"another namespace does not care": {running: 2, arguments: `{"maxTasks": 2}`, job: job().Namespace("web").Gang(2), placed: 2},
+		"no cap":                            {running: 2, arguments: `{}`, job: job(), placed: 1},
+		"below the cap":                     {running: 1, arguments: `{"maxTasks": 2}`, job: job(), placed: 1},
+		"at the cap":                        {running: 2, arguments: `{"maxTasks": 2}`, job: job(), want: &full},
+		"a gang that would exceed it":       {running: 1, arguments: `{"maxTasks": 2}`, job: job().Gang(2), want: &full},
+		"a gang that alone exceeds it":      {running: 0, arguments: `{"maxTasks": 2}`, job: job().Gang(3), want: &never, permanent: true},
+		"surplus is cut off at the cap":     {running: 0, arguments: `{"maxTasks": 2}`, job: job().Gang(3).Min(1), placed: 2, want: &full},
+		"another namespace is not affected": {running: 2, arguments: `{"maxTasks": 2}`, job: job().Namespace("web").Gang(2), placed: 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
