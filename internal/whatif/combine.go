@@ -32,8 +32,8 @@ func (x *combiner) combine() (conflict bool) {
 		x.found.beyond = x.grow.beyond()
 		return x.found.beyond == nil
 	}
-	nodes, _ := x.grow.fewest(*m, all...)
-	if nodes == nil {
+	nodes, v := x.grow.fewest(*m, all...)
+	if !v.fits {
 		return false // other workloads are in the way, or no tries are left: this proves nothing
 	}
 	needed := slices.Clone(all)
@@ -47,7 +47,7 @@ func (x *combiner) combine() (conflict bool) {
 	}
 	if len(needed) > 0 && x.lab.try(needed...).fits {
 		nodes = nil
-	} else if c, _ := x.grow.fewest(*m, needed...); c != nil {
+	} else if c, v := x.grow.fewest(*m, needed...); v.fits {
 		nodes = c
 	}
 	if nodes != nil {

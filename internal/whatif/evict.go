@@ -192,15 +192,19 @@ func (e *evictor) evict() {
 // evictSeveral removes all of the workloads, and then keeps every workload that need not be
 // removed, the most expensive first. If the tries are used up, it stops there: more workloads
 // are then removed than are needed.
-func (e *evictor) evictSeveral(gone []*cluster.Job) {
-	if len(gone) < 3 || !e.lab.try(e.eviction(gone...)).fits {
+func (e *evictor) evictSeveral(removed []*cluster.Job) {
+	best := e.eviction(removed...)
+	if len(removed) < 3 || !e.lab.try(best).fits {
 		return
 	}
-	for i := len(gone) - 1; i >= 0 && !e.lab.spent(); i-- {
-		fewer := slices.Delete(slices.Clone(gone), i, i+1)
-		if len(fewer) > 0 && e.lab.try(e.eviction(fewer...)).fits {
-			gone = fewer
+	for i := len(removed) - 1; i >= 0 && !e.lab.spent(); i-- {
+		fewer := slices.Delete(slices.Clone(removed), i, i+1)
+		if len(fewer) == 0 {
+			continue
+		}
+		if c := e.eviction(fewer...); e.lab.try(c).fits {
+			removed, best = fewer, c
 		}
 	}
-	e.found.addHelp(e.eviction(gone...))
+	e.found.addHelp(best)
 }

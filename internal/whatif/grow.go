@@ -279,9 +279,10 @@ func (m Machine) change(n int) *change {
 }
 
 // fewest finds the smallest number of added nodes of the sort by which the workload fits,
-// together with other changes. It doubles the number until it fits, and then bisects. If
-// the tries are used up, it returns the smallest number that was found to fit. It returns
-// nil if no number was.
+// together with other changes. It doubles the number until the workload fits, and then
+// bisects. It returns the change that was tried, and its verdict. If the tries are used up,
+// that is the smallest number that was found to fit. If no number fits, it is one node for
+// each missing task, or the last number that was tried if the tries are used up before.
 func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 	missing, pending := g.workload.missing(), 0
 	for _, j := range g.workload.state.Pending() {
@@ -295,14 +296,17 @@ func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 		return c, g.lab.try(append(slices.Clone(with), c)...)
 	}
 	low, n := 0, 1
-	var best *change
-	var v verdict
+	var best, failed *change
+	var v, failure verdict
 	for {
 		if best, v = fits(n); v.fits {
 			break
 		}
+		if n <= missing {
+			failed, failure = best, v
+		}
 		if n >= most || g.lab.spent() {
-			return nil, v
+			return failed, failure
 		}
 		low = n
 		next := n * 2
@@ -332,11 +336,10 @@ func (g *grower) grow() {
 		if i == mostKinds || g.lab.spent() {
 			return
 		}
-		c, v := g.fewest(m)
-		if c != nil {
+		if c, v := g.fewest(m); v.fits {
 			g.found.addHelp(c)
 		} else {
-			g.found.addFailure(m.change(g.workload.missing()), v)
+			g.found.addFailure(c, v)
 		}
 	}
 }

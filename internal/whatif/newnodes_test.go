@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -65,6 +66,28 @@ func TestNewNodeIsListedOnce(t *testing.T) {
 	}
 	if same != 1 {
 		t.Errorf("%d times one more node of H100 × 8 in\n%s", same, text)
+	}
+}
+
+// If the tries are used up, the failure names the last number of nodes that was tried, and
+// not the number that the workload lacks.
+func TestFailureNamesTheNodesThatWereTried(t *testing.T) {
+	state := enginetest.State(h100("a"), enginetest.Job("e").Devices(8).On("a"), enginetest.Job("x").Gang(5).Devices(8))
+	e := testEngine(t)
+	out, err := sim.Session(e, state, engine.Options{})
+	if err != nil || len(out.Refusals) != 1 {
+		t.Fatal(out.Refusals, err)
+	}
+	w := &workload{state, "job/x", out.Refusals[0], wire.MainAttempt(out.Refusals[0])}
+	l := &lab{engine: e, workload: w, budget: 2, evicted: map[*change][]string{}}
+	found := &finder{lab: l, phrases: testPhrases(t)}
+	(&grower{lab: l, workload: w, found: found}).grow()
+	var got []string
+	for _, f := range found.fails {
+		got = append(got, f.change.text)
+	}
+	if d := cmp.Diff([]string{"with 2 more nodes of H100 × 8"}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 

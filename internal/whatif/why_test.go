@@ -159,6 +159,29 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 	}
 }
 
+// The report of a change that removes several workloads lists the workloads that are
+// evicted in addition.
+func TestSeveralRemovedWorkloadsAndAnEviction(t *testing.T) {
+	r, text := ask(t, enginetest.State(h100("a"), enginetest.Queue("q"), enginetest.Job("p").Queue("q").Devices(2).Preemptible().On("a"),
+		enginetest.Job("e").Queue("q").Devices(2).On("a"), enginetest.Job("f").Queue("q").Devices(2).On("a"), enginetest.Job("g").Queue("q").Devices(2).On("a"),
+		enginetest.Job("x").Queue("q").Priority(5).Devices(8)), "job/x")
+	for _, trial := range r.Trials {
+		if trial.Kind != wire.EvictOthers || !trial.Fits {
+			continue
+		}
+		for _, name := range []string{"job/e", "job/f", "job/g"} {
+			if !strings.Contains(trial.Change, name+" (") {
+				t.Errorf("%s is not removed by the change %q", name, trial.Change)
+			}
+		}
+		if d := cmp.Diff([]string{"job/p"}, trial.Evicts); d != "" {
+			t.Errorf("workloads that are evicted in addition (-want +got):\n%s\n%s", d, text)
+		}
+		return
+	}
+	t.Errorf("no change removes workloads:\n%s", text)
+}
+
 func TestWhyText(t *testing.T) {
 	_, got := ask(t, enginetest.State(
 		h100("a"), h100("b"), enginetest.Node("c").CPU(96, "512Gi").GPUs(4, "A100", "40Gi"),
