@@ -9,11 +9,13 @@ import (
 // Environment is what the other objects of a cluster say about how one object is
 // read. The zero value is for a cluster of which nothing is known.
 type Environment struct {
-	// DeviceResources are the names under which nodes offer devices, besides the names
-	// that are always devices, such as nvidia.com/gpu. If it is nil, the names are not
-	// known: a queue may then name a product and a fraction of any resource with a domain
-	// in its name. Such a queue is only checked, because it is not known whether its
-	// amounts are devices. Jobs, models and pods count such a resource as no device.
+	// DeviceResources are the names of resources under which nodes of the cluster offer
+	// devices. Names that always mean devices, such as nvidia.com/gpu, may be missing.
+	//
+	// Nil means that the nodes are not known. Any name with a domain, such as
+	// example.com/npu, may then mean devices. Queue accepts fractions and products of such a
+	// resource, and its result must not be used: State counts devices in thousandths and
+	// other resources in units. Job, Model and Pod treat the resource as no device.
 	DeviceResources map[string]bool
 	// PodsCounted is set if every node says how many pods it takes. Each pod then
 	// requests one of the resource pods.

@@ -53,8 +53,10 @@ func (m *jobMaker) nestSubgroups(a *v1alpha1.Alternative, at, subgroupsAt path, 
 	return m.parentsFirst(subgroupsAt, p) && ok
 }
 
-// minSubgroups converts a field minSubgroups of an object that has so many subgroups
-// inside: how many of these must have their minimum. 0 means all.
+// minSubgroups converts the field minSubgroups of a job, an alternative or a subgroup: how
+// many of the subgroups directly inside it must reach their minimum. Inside is how many
+// subgroups these are. It returns 0, which means all, if the field is left out. It reports
+// false if the field is not valid.
 func (m *jobMaker) minSubgroups(least *int, inside int, at path) (int, bool) {
 	switch {
 	case least == nil:

@@ -119,9 +119,12 @@ func makeAdvertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.Supp
 	return out
 }
 
-// findDevices sets the devices of the node from its labels and from what it offers. A
-// device of which only the resource is known has the product "unknown" and no memory.
-// With trustLabels the labels alone say how many devices there are.
+// findDevices sets the devices of the node from its labels and from its allocatable
+// resources. Labels describe only NVIDIA devices. A device that no label describes has the
+// product "unknown" and no memory.
+//
+// With trustLabels, the node has all devices that its labels count. Otherwise it has at most
+// as many of a resource as it offers, and none of a resource that it does not offer.
 func findDevices(n *cluster.Node, allocatable cluster.Resources, trustLabels bool) {
 	labelled := cluster.HasDeviceLabels(n.Labels)
 	if labelled {

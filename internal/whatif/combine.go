@@ -21,20 +21,23 @@ type combiner struct {
 	relax    *relaxer
 }
 
-// combine makes all changes together, and then leaves out one after another that is not
-// needed. As long as tries are left, the rest is a set of changes of which none can be left
-// out; a change for which no try is left is kept. It reports whether the request contradicts
-// itself: even with all changes no sort of node could take it, and no plugin says what would
-// cure that.
+// combine makes all changes of everything together, adds as many nodes as are needed, and
+// then leaves out one change after another that is not needed. The result is recorded as one
+// change. None of its parts can be left out, unless the tries are used up: a part that could
+// not be tried is kept.
+//
+// It reports whether the request contradicts itself: an empty node of any sort rejects the
+// task even after all changes, and the rejection has no cure. If the rejection has a cure, it
+// is recorded in finder.beyond instead.
 func (x *combiner) combine() (conflict bool) {
 	all, m := x.everything()
 	if m == nil {
-		x.found.beyond = x.grow.beyond()
+		x.found.beyond = x.grow.curableRejection()
 		return x.found.beyond == nil
 	}
 	nodes, v := x.grow.fewest(*m, all...)
 	if !v.fits {
-		return false // other workloads are in the way, or no tries are left: this proves nothing
+		return false // this proves no contradiction: other pending workloads may take the added nodes, or no tries are left
 	}
 	needed := slices.Clone(all)
 	for i := 0; i < len(needed); {
@@ -57,11 +60,10 @@ func (x *combiner) combine() (conflict bool) {
 	return false
 }
 
-// beyond returns the rejection that is left after all changes, if its plugin says that
-// something cures it. Such a rejection means that no change was found, and not that nothing
-// can help: only the plugin knows what exactly cures it. Nil means that nothing cures the
-// rejection that is left, or that there is none.
-func (g *grower) beyond() *engine.Rejection {
+// curableRejection returns why holds last returned false, if that rejection has a cure. The
+// plugin then names a type of cure, such as Grow, and only the plugin knows what exactly
+// would help. It returns nil if the rejection has no cure, or if there is none.
+func (g *grower) curableRejection() *engine.Rejection {
 	if g.lastRefusal == nil || len(g.lastRefusal.Attempts) == 0 {
 		return nil
 	}

@@ -15,8 +15,8 @@ type finder struct {
 	phrases explain.Phrases
 	helps   []*change
 	fails   []failure
-	// beyond is the rejection that is left after all changes, if no set of changes was found
-	// and a plugin says that something cures it. It is nil in all other cases.
+	// beyond is set if no changes help even together: it is a rejection that remains after
+	// all of them and that has a cure, which is none of the changes that were tried.
 	beyond *engine.Rejection
 }
 

@@ -33,9 +33,9 @@ type lab struct {
 	now      int64
 	tries    int
 	budget   int
-	at       map[*change]int64    // the time at which a change is tried, if that is not now
-	evicted  map[*change][]string // the workloads that are evicted if the change is made
-	err      error                // of the engine; no verdict counts then
+	at       map[*change]int64    // the time at which a change is tried, if that is later than now
+	evicted  map[*change][]string // for a change that was tried alone and helps: the workloads that are evicted for the workload in addition, without those that move
+	err      error                // the first error of the engine; no verdict is valid after it
 }
 
 // spent reports whether no further try is allowed.

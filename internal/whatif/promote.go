@@ -35,7 +35,9 @@ func (c *promoter) raiseQuotas() {
 	}
 	var all []raise
 	var texts []string
-	declared := false // if no raised quota is one that its queue itself declares, the change is reported only if it helps
+	// declared is set if one of the queues itself has the quota that is raised. If none has,
+	// the change would add quotas, and is reported only if it helps.
+	declared := false
 	for i := range c.entitlement.Standings {
 		st := &c.entitlement.Standings[i]
 		to := st.Used + c.entitlement.Asks.Of(st.Resource)

@@ -76,8 +76,8 @@ func (w *workload) satisfied() bool {
 	return w.job().HasMinimum()
 }
 
-// editJob changes the request of the job. Tasks that run stay where they are; edit may
-// change all that are pending.
+// editJob returns a change of the spec of the job. Tasks that have a node stay on it
+// whatever edit does.
 func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
 		j := s.Job(w.id)
@@ -124,8 +124,9 @@ func (w *workload) editAllShapes(edit func(*cluster.Shape)) func(*cluster.State)
 	return w.editShapesIf(func(int, *cluster.Task) bool { return true }, edit)
 }
 
-// editShapesIf edits the shape of the chosen tasks. Chosen gets the index of the form and
-// the task. Tasks that run keep their shape.
+// editShapesIf edits the shape of the tasks for which chosen returns true. Chosen is called
+// with the index of the form and with the task. Tasks that have a node, whether they run, are
+// nominated or are releasing, keep their shape.
 func (w *workload) editShapesIf(chosen func(int, *cluster.Task) bool, edit func(*cluster.Shape)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
 		known := s.Job(w.id).Alternatives
