@@ -84,7 +84,7 @@ func simulationEvents(s *sim.Simulation, results explain.Results) iter.Seq[event
 				line.Node, line.For, line.Landing, line.Reason, line.Message = d.Node, d.For, d.Landing, string(d.Reason), makesRoom(d.For)
 			}
 			if ev.Score != nil {
-				line.Reason, line.Message = string(engine.ScaledDown), explain.Worth(ev.Score)
+				line.Reason, line.Message = string(engine.ScaledDown), explain.ReplicaScoreText(ev.Score)
 			}
 			if r := ev.Refusal; r != nil {
 				refusal := results.Refusal(r, false)

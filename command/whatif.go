@@ -145,7 +145,7 @@ func addNodes(state *cluster.State, specs []string) error {
 		if devices += n * len(template.Devices); devices > mostAddedDevices {
 			return fmt.Errorf("--add-nodes %s: at most %d devices can be added, and each of these nodes has %d", spec, mostAddedDevices, len(template.Devices))
 		}
-		if _, err = whatif.AddTwins(state, template, n); err != nil {
+		if _, err = whatif.AddNodesLike(state, template, n); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 			if err != nil {
 				return err
 			}
-			id, err := workload(state, b.LeftOut(), args[0])
+			id, err := workload(state, b.LeftOutWorkloads(), args[0])
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 			if err != nil {
 				return err
 			}
-			if b.Snapshotted() && isModel(state, id) {
+			if b.IsSnapshot() && isModel(state, id) {
 				fmt.Fprintln(p.stderr, "note: a snapshot does not contain the manifest of a model, so other settings of the model are not tried")
 			}
 			report, err := whatif.Why(whatif.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})

@@ -26,14 +26,14 @@ func Configuration(o *v1alpha1.SchedulerConfiguration) Notes {
 		if p.Weight != nil && (*p.Weight < minWeight || *p.Weight > maxWeight) {
 			r.errorf(at.Add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
 		}
-		checkPlace(&p, at, r)
+		checkPosition(&p, at, r)
 	}
 	return notes
 }
 
-// checkPlace reports a second place in the profile for one plugin, and a place for a
+// checkPosition reports a second place in the profile for one plugin, and a place for a
 // plugin that is disabled.
-func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
+func checkPosition(p *v1alpha1.PluginConfig, at path, r reporter) {
 	first := ""
 	for _, place := range []struct{ field, value string }{{"before", p.Before}, {"after", p.After}, {"position", p.Position}} {
 		switch {

@@ -238,7 +238,7 @@ func TestPodPlacement(t *testing.T) {
 		t.Errorf("%+v, %t", got, ok)
 	}
 	pod.DeletionTimestamp = &start
-	if got, _ := convert.PodPlacement(&pod); !got.Leaving {
+	if got, _ := convert.PodPlacement(&pod); !got.Releasing {
 		t.Errorf("a pod that was deleted: %+v", got)
 	}
 	if _, ok := convert.PodPlacement(&corev1.Pod{}); ok {

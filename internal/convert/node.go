@@ -39,7 +39,7 @@ func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
 	if o.Spec.Isolation != nil {
-		n.SupportedIsolation = makeAdvertised(o.Spec.Isolation, spec.Add("isolation"), r)
+		n.SupportedIsolation = makeSupportedIsolation(o.Spec.Isolation, spec.Add("isolation"), r)
 	}
 
 	offered := amounts(o.Spec.Resources, spec.Add("resources"), r)
@@ -100,7 +100,7 @@ func setCell(n *cluster.Node, field string, r reporter) {
 	}
 }
 
-func makeAdvertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.SupportedIsolation {
+func makeSupportedIsolation(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.SupportedIsolation {
 	out := cluster.SupportedIsolation{Share: cluster.ShareMode(i.ShareMode), IsolableCores: i.IsolableCores}
 	checkEnum(i.ShareMode, cluster.ShareModes, at.Add("shareMode"), r)
 	for k, c := range i.CPU {

@@ -59,7 +59,7 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 	}
 	j.Affinity = podAffinity(o, &shape, env)
 	j.Alternatives = []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: podTask, Shape: &shape}}}}
-	if LeftOut(o) != "" {
+	if WhyLeftOut(o) != "" {
 		return nil, notes
 	}
 	return j, notes
@@ -67,9 +67,9 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 
 // Placement is where a pod runs, and since when.
 type Placement struct {
-	Node    string
-	Started int64 // in nanoseconds; 0 if not known
-	Leaving bool  // it was deleted and still holds its room
+	Node      string
+	Started   int64 // in nanoseconds; 0 if not known
+	Releasing bool  // it was deleted and still holds its room
 }
 
 // PodPlacement returns where the pod runs, and false if it has no node.

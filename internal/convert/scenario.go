@@ -15,7 +15,7 @@ func Scenario(o *v1alpha1.Scenario) Notes {
 	checkName(o.Name, "scenario", r)
 	checkTime(o.Now, path{"now"}, r)
 	checkExpectation(&o.Expect, r)
-	checkCourse(o, r)
+	checkCycles(o, r)
 	return notes
 }
 
@@ -65,9 +65,9 @@ func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	}
 }
 
-// checkCourse checks what a scenario says about a run of several cycles. How many cycles
+// checkCycles checks what a scenario says about a run of several cycles. How many cycles
 // are possible is checked when it is run.
-func checkCourse(o *v1alpha1.Scenario, r reporter) {
+func checkCycles(o *v1alpha1.Scenario, r reporter) {
 	e, expect := &o.Expect, path{"expect"}
 	if o.Cycles == nil {
 		const remedy = "it is about a course over time; say how many cycles that has, such as cycles: 10"

@@ -9,9 +9,9 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// choice says why this workload was evicted and not another that could have been. It says
+// choiceText says why this workload was evicted and not another that could have been. It says
 // only what is known: the engine tries each rival alone, and only the first few.
-func choice(d *engine.Decision, also []string) string {
+func choiceText(d *engine.Decision, also []string) string {
 	w := d.Weighing
 	if w == nil || len(w.Rivals) == 0 {
 		return ""
@@ -92,7 +92,7 @@ const (
 // objection is the first objection to the rival.
 func objection(w *engine.Weighing, r *engine.Rival) int {
 	moves := w.Purpose == engine.Move
-	tier := cmp.Compare(strongest(w.Cost.Tasks), r.Tier.Rank())
+	tier := cmp.Compare(strongestTier(w.Cost.Tasks), r.Tier.Rank())
 	switch {
 	case r.Tried && !r.Enough:
 		return notEnough
@@ -117,7 +117,7 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 	}
 	for at, c := range map[bool][]int{
 		false: {strongerTier: tier, higherPriority: cmp.Compare(r.Priority, w.Cost.Highest), costsMore: cmp.Compare(r.VictimCost, w.Cost.VictimCost), freesMore: cmp.Compare(r.Beyond, w.Cost.Beyond),
-			moreTasks: cmp.Compare(r.Tasks, total(w.Cost.Tasks)), wholeJob: cmp.Compare(whole, w.Cost.Jobs), ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
+			moreTasks: cmp.Compare(r.Tasks, sum(w.Cost.Tasks)), wholeJob: cmp.Compare(whole, w.Cost.Jobs), ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
 		true: {strongerTier: 0, higherPriority: cmp.Compare(int64(r.Priority), w.Cost.Priority), costsMore: movedCost, freesMore: 0,
 			moreTasks: cmp.Compare(r.Tasks, w.Cost.Moved), wholeJob: 0, ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
 	}[moves] {
@@ -131,11 +131,11 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 	return alike
 }
 
-func total(tasks [3]int) int { return tasks[0] + tasks[1] + tasks[2] }
+func sum(tasks [3]int) int { return tasks[0] + tasks[1] + tasks[2] }
 
-// strongest is the rank of the strongest tier of which a task is evicted, or one more than
+// strongestTier is the rank of the strongest tier of which a task is evicted, or one more than
 // the weakest rank if no task is.
-func strongest(tasks [3]int) int {
+func strongestTier(tasks [3]int) int {
 	for rank, n := range tasks {
 		if n > 0 {
 			return rank

@@ -52,7 +52,7 @@ func TestChoice(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := &engine.Decision{Task: cluster.TaskRef{Job: "v"}, Weighing: &engine.Weighing{Purpose: engine.Preempt, Rivals: tt.rivals, Cost: tt.cost}}
-			if got := choice(d, tt.also); got != tt.want {
+			if got := choiceText(d, tt.also); got != tt.want {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}
 		})
@@ -73,8 +73,8 @@ func TestDearerNamesVictimCosts(t *testing.T) {
 	}
 	for name, tt := range tests {
 		dear := cheap
-		if tt.change(&dear); dearer(&dear, &cheap) != tt.want {
-			t.Errorf("%s: %q, want %q", name, dearer(&dear, &cheap), tt.want)
+		if tt.change(&dear); costDifference(&dear, &cheap) != tt.want {
+			t.Errorf("%s: %q, want %q", name, costDifference(&dear, &cheap), tt.want)
 		}
 	}
 }

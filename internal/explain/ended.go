@@ -31,9 +31,9 @@ func (r *Report) endedText(w io.Writer) {
 	}
 }
 
-// tornText says since when the job has run below its minimum. It is "" if the job does not,
+// belowMinimumText says since when the job has run below its minimum. It is "" if the job does not,
 // or if that was found only now.
-func tornText(j *cluster.Job, now int64) string {
+func belowMinimumText(j *cluster.Job, now int64) string {
 	if j.BelowMinimumSince == 0 || j.BelowMinimumSince >= now || !j.Running() || j.HasMinimum() {
 		return ""
 	}

@@ -15,15 +15,15 @@ import (
 // and the queues above it stand with what it lacks, and which workloads might be evicted
 // for it.
 type Entitlement struct {
-	State     *cluster.State
-	Workload  string
-	Delayed   int64             // until when it evicts nothing, by its preemption delay; 0: it is not delayed
-	Asks      cluster.Resources // what it lacks, of the resources that queues divide
-	Standings []engine.Standing // of its own queue first
+	State        *cluster.State
+	Workload     string
+	DelayedUntil int64             // until when it evicts nothing, by its preemption delay; 0: it is not delayed
+	Lacking      cluster.Resources // what it lacks, of the resources that queues divide
+	Standings    []engine.Standing // of its own queue first
 	// Sought are the purposes for which adapters of the profile looked for victims, and
 	// Census has the victims of each.
-	Sought []engine.Purpose
-	Census map[engine.Purpose]engine.Census
+	Purposes []engine.Purpose
+	Census   map[engine.Purpose]engine.Census
 }
 
 func (c *Entitlement) job() *cluster.Job { return c.State.Job(c.Workload) }
@@ -32,12 +32,12 @@ func (c *Entitlement) job() *cluster.Job { return c.State.Job(c.Workload) }
 // why nothing is evicted. The report has its refusal.
 func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
 	r.Queues = wire.Map(c.Standings, wire.NewStanding)
-	r.Refusal.Spared = wire.NewSparings(wire.Map(c.Sought, func(p engine.Purpose) engine.Sparing {
+	r.Refusal.Protected = wire.NewProtectedVictims(wire.Map(c.Purposes, func(p engine.Purpose) engine.Sparing {
 		return engine.Sparing{Purpose: p, Barred: c.Census[p].NoneAllowed, Protection: c.Census[p].Protected}
 	}))
-	r.Notes.Reasons = append(c.queueLines(), c.roomLines(ph)...)
-	if c.Delayed > 0 {
-		r.Notes.Reasons = append(r.Notes.Reasons, delayText(c.job(), c.Delayed))
+	r.Notes.Reasons = append(c.queueLines(), c.evictionLines(ph)...)
+	if c.DelayedUntil > 0 {
+		r.Notes.Reasons = append(r.Notes.Reasons, delayText(c.job(), c.DelayedUntil))
 	}
 }
 
@@ -53,11 +53,11 @@ func delayText(j *cluster.Job, until int64) string {
 // queueLines say what its queue holds of devices, or of cores if it requests no device,
 // and the same of every queue that would exceed its fair share.
 func (c *Entitlement) queueLines() []string {
-	if len(c.Asks) == 0 || !shared(c.State, c.Standings[0].Queue) && c.Standings[0].Quota < 0 {
+	if len(c.Lacking) == 0 || !otherQueuesHold(c.State, c.Standings[0].Queue) && c.Standings[0].Quota < 0 {
 		return nil // one queue without a quota shares nothing
 	}
-	main := c.Asks[0].Name
-	for _, a := range c.Asks {
+	main := c.Lacking[0].Name
+	for _, a := range c.Lacking {
 		if quantity.IsDevice(a.Name) {
 			main = a.Name
 		}
@@ -66,7 +66,7 @@ func (c *Entitlement) queueLines() []string {
 	for i := range c.Standings {
 		st := &c.Standings[i]
 		own := st.Queue == c.Standings[0].Queue
-		short := st.Used+c.Asks.Of(st.Resource) > st.Share
+		short := st.Used+c.Lacking.Of(st.Resource) > st.Share
 		if own && (st.Resource == main || short) || short {
 			out = append(out, standingText(st))
 		}
@@ -74,8 +74,8 @@ func (c *Entitlement) queueLines() []string {
 	return out
 }
 
-// shared reports whether any other queue holds anything.
-func shared(s *cluster.State, queue string) bool {
+// otherQueuesHold reports whether any other queue holds anything.
+func otherQueuesHold(s *cluster.State, queue string) bool {
 	return slices.ContainsFunc(s.Queues(), func(q *cluster.Queue) bool { return q.Leaf() && q.Name != queue && len(q.Used) > 0 })
 }
 
@@ -90,12 +90,12 @@ func standingText(st *engine.Standing) string {
 // verbs complete "Nothing can be …" and "… could be …".
 var verbs = map[engine.Purpose]string{engine.Reclaim: "reclaimed", engine.Preempt: "preempted"}
 
-// roomLines say why no workload is evicted for it, for each adapter. Moves are left out,
+// evictionLines say why no workload is evicted for it, for each adapter. Moves are left out,
 // because they take nothing from other workloads.
-func (c *Entitlement) roomLines(ph Phrases) []string {
+func (c *Entitlement) evictionLines(ph Phrases) []string {
 	state := c.State
 	var out, idle []string
-	for _, p := range c.Sought {
+	for _, p := range c.Purposes {
 		verb := verbs[p]
 		if verb == "" {
 			continue
@@ -103,10 +103,10 @@ func (c *Entitlement) roomLines(ph Phrases) []string {
 		x := c.Census[p]
 		protected := ph.protectedText(state, p, x.Protected)
 		switch {
-		case p == engine.Reclaim && (x.NoneAllowed || protected != "") && !shared(state, c.job().Queue):
+		case p == engine.Reclaim && (x.NoneAllowed || protected != "") && !otherQueuesHold(state, c.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
 		case x.NoneAllowed:
-			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
+			out = append(out, "Nothing can be "+verb+c.noneAllowedText(p)+".")
 		case len(x.Allowed) > 0:
 			may := wire.Map(x.Allowed, func(v *engine.Victim) string { return v.Job.ID })
 			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(may, 3), verb)
@@ -143,14 +143,14 @@ func (c *Entitlement) noVictims() string {
 	return "no other workload runs"
 }
 
-// barred says which fair share would be exceeded.
-func (c *Entitlement) barred(p engine.Purpose) string {
-	if p == engine.Reclaim && len(c.Asks) == 0 {
+// noneAllowedText says which fair share would be exceeded.
+func (c *Entitlement) noneAllowedText(p engine.Purpose) string {
+	if p == engine.Reclaim && len(c.Lacking) == 0 {
 		return " for it: queues divide nothing that it lacks"
 	}
 	for i := range c.Standings {
 		st := &c.Standings[i]
-		if with := st.Used + c.Asks.Of(st.Resource); p == engine.Reclaim && st.Queue == c.Standings[0].Queue && with > st.Share {
+		if with := st.Used + c.Lacking.Of(st.Resource); p == engine.Reclaim && st.Queue == c.Standings[0].Queue && with > st.Share {
 			return fmt.Sprintf(": with it, queue %s would hold %s, more than its fair share", st.Queue, quantity.Resource(st.Resource, with))
 		}
 	}

@@ -34,7 +34,7 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 		if !known {
 			n = len(out)
 			at[key] = n
-			out = append(out, Eviction{Eviction: wire.Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), Weighed: wire.NewWeighed(d.Weighing)}, plan: d.Weighing})
+			out = append(out, Eviction{Eviction: wire.Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), PlanSearch: wire.NewPlanSearch(d.Weighing)}, plan: d.Weighing})
 			first = append(first, d)
 		}
 		e := &out[n]
@@ -49,11 +49,11 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 	for i := range out {
 		e, d := &out[i], first[i]
 		if t := s.Task(d.Task); t != nil {
-			e.total = len(t.Job.Alternatives[t.Alternative].Tasks)
+			e.jobTasks = len(t.Job.Alternatives[t.Alternative].Tasks)
 		}
-		e.also = othersOf(decisions, d)
-		e.Because = ph.grounds(s, d)
-		e.Choice = choice(d, e.also)
+		e.together = othersOf(decisions, d)
+		e.Because = ph.ruleText(s, d)
+		e.Choice = choiceText(d, e.together)
 		if w := d.Weighing; w != nil {
 			e.protected = ph.protectedText(s, w.Purpose, w.Spared)
 		}
@@ -76,8 +76,8 @@ func othersOf(decisions []engine.Decision, d *engine.Decision) []string {
 	return out
 }
 
-// grounds say by which rule the task is evicted, with the numbers that decided it.
-func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
+// ruleText say by which rule the task is evicted, with the numbers that decided it.
+func (ph Phrases) ruleText(s *cluster.State, d *engine.Decision) string {
 	text := ""
 	if w := d.Weighing; w != nil {
 		switch victim, forJob := s.Job(d.Task.Job), s.Job(d.For); {
@@ -96,7 +96,7 @@ func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 	if p := ph[d.Reason].Phrase; p != "" {
 		return p
 	}
-	return spell(string(d.Reason))
+	return splitWords(string(d.Reason))
 }
 
 // reclaimText compares what queues held with their fair shares: the queue of the victim, the
@@ -178,8 +178,8 @@ func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	return fmt.Sprintf("queue %s is of a weaker tier (%s) than queue %s (%s)", b.Name, b.Tier, a.Name, a.Tier)
 }
 
-// options say on which other nodes room could have been made, and why it was not.
-func options(w *engine.Weighing) []string {
+// otherNodesText say on which other nodes room could have been made, and why it was not.
+func otherNodesText(w *engine.Weighing) []string {
 	var out []string
 	for i := range w.Options {
 		o := &w.Options[i]
@@ -198,9 +198,9 @@ func options(w *engine.Weighing) []string {
 		text := fmt.Sprintf("On %s, %s would have %s", o.Node, List(jobNames(o.Victims, taken), 3), verb)
 		switch {
 		case chosen >= 0:
-			text += ": " + dearer(&o.Cost, &w.Options[chosen].Cost)
+			text += ": " + costDifference(&o.Cost, &w.Options[chosen].Cost)
 		case !slices.ContainsFunc(w.Options, func(c engine.Option) bool { return c.Task != o.Task }): // the plan is for this task only
-			text += ": " + dearer(&o.Cost, &w.Cost)
+			text += ": " + costDifference(&o.Cost, &w.Cost)
 		}
 		if !slices.Contains(out, text+".") {
 			out = append(out, text+".")
@@ -231,10 +231,10 @@ func jobNames(tasks, apart []string) []string {
 
 var tiers = [...]cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger}
 
-// dearer says in what the first cost exceeds the second, in the order in which plans are
+// costDifference says in what the first cost exceeds the second, in the order in which plans are
 // compared.
-func dearer(c, than *engine.Cost) string {
-	x, y := strongest(c.Tasks), strongest(than.Tasks)
+func costDifference(c, than *engine.Cost) string {
+	x, y := strongestTier(c.Tasks), strongestTier(than.Tasks)
 	switch {
 	case x < y && y < len(tiers):
 		return fmt.Sprintf("%s of %s queues instead of %s queues", english.Count(c.Tasks[x], "task"), tiers[x], tiers[y])
@@ -246,11 +246,11 @@ func dearer(c, than *engine.Cost) string {
 		return fmt.Sprintf("the victims cost %d instead of %d, according to plugins", c.VictimCost, than.VictimCost)
 	case c.Beyond > than.Beyond:
 		return fmt.Sprintf("%s would be freed without need instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
-	case total(c.Tasks) > total(than.Tasks):
-		return fmt.Sprintf("%s instead of %d", english.Count(total(c.Tasks), "task"), total(than.Tasks))
+	case sum(c.Tasks) > sum(than.Tasks):
+		return fmt.Sprintf("%s instead of %d", english.Count(sum(c.Tasks), "task"), sum(than.Tasks))
 	case c.Jobs > than.Jobs:
 		return "a workload would be evicted as a whole"
-	case c.Youngest < than.Youngest && total(c.Tasks) > 0:
+	case c.Youngest < than.Youngest && sum(c.Tasks) > 0:
 		return "that has run for longer"
 	case c.Moved > than.Moved:
 		return fmt.Sprintf("%s would move instead of %d", english.Count(c.Moved, "task"), than.Moved)

@@ -16,8 +16,8 @@ import (
 // noGroup begins the message of a refusal of a job that takes whole nodes. It is API.
 const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
 
-// hopeless ends the message of a permanent refusal.
-const hopeless = "waiting cannot help"
+// permanentText ends the message of a permanent refusal.
+const permanentText = "waiting cannot help"
 
 // Awaits is how many nodes are going to be created for a set, by the name of the set.
 type Awaits map[string]int
@@ -30,7 +30,7 @@ func Await(r *wire.Refusal, nodes int) {
 	}
 	r.Awaits, r.Permanent = nodes, false
 	r.Cure = append([]string{engine.Wait.String()}, r.Cure...)
-	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + english.Count(nodes, "node") + " to be made"
+	r.Message = strings.TrimSuffix(r.Message, permanentText) + "it waits for " + english.Count(nodes, "node") + " to be made"
 }
 
 // Message says in one line why the job was refused, with numbers:
@@ -53,18 +53,18 @@ func (ph Phrases) Message(r *engine.Refusal) string {
 	}
 	switch {
 	case r.Permanent:
-		b.WriteString("; " + hopeless)
+		b.WriteString("; " + permanentText)
 	case r.Settled:
-		b.WriteString("; " + settled(r))
+		b.WriteString("; " + settledText(r))
 	default:
 		b.WriteString("; waiting can help")
 	}
 	return b.String()
 }
 
-// settled says what must happen before the job can be placed, if no running job ends by
+// settledText says what must happen before the job can be placed, if no running job ends by
 // itself.
-func settled(r *engine.Refusal) string {
+func settledText(r *engine.Refusal) string {
 	text := "nothing that runs has a run time, so it stays pending until a workload ends or is evicted"
 	if slices.ContainsFunc(r.Attempts, func(a engine.Attempt) bool { return a.Before == nil }) {
 		text += ", or nodes are added"
@@ -91,7 +91,7 @@ func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus b
 	case a.Level != "":
 		return string(engine.NoDomainFits) + ": " + domainsText(a)
 	case a.Before != nil:
-		text += fmt.Sprintf("%s: %s", a.Before.Reason, ph.words(a.Before, nil))
+		text += fmt.Sprintf("%s: %s", a.Before.Reason, ph.rejectionText(a.Before, nil))
 	case a.Nodes == 0:
 		text += "there are no nodes"
 	case a.Whole:
@@ -110,7 +110,7 @@ func (ph Phrases) talliesText(a *engine.Attempt) string {
 	for i := range tallies {
 		t := &tallies[i]
 		s := fmt.Sprintf("%d %s", t.Nodes, t.Reason)
-		if d := ph.detail(missesOf(a, t)); d != "" {
+		if d := ph.detailText(missesOf(a, t)); d != "" {
 			s += " (" + d + ")"
 		}
 		out = append(out, s)
@@ -130,8 +130,8 @@ func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	return out
 }
 
-// detail is the text in parentheses: the subject, and the numbers of the nearest miss.
-func (ph Phrases) detail(misses []*engine.Miss) string {
+// detailText is the text in parentheses: the subject, and the numbers of the nearest miss.
+func (ph Phrases) detailText(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
 	}
@@ -172,12 +172,12 @@ func subjects(misses []*engine.Miss) string {
 	return List(names, 3)
 }
 
-// onceText says when a node group would fit.
-func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
+// fitsWhenText says when a node group would fit.
+func (ph Phrases) fitsWhenText(a *engine.Attempt, g *engine.GroupMiss) string {
 	if t := a.Unheld(); t != nil {
 		text := "once more of its " + english.Count(g.Nodes, "node") + " can be used"
 		if misses := missesOf(a, t); len(misses) > 0 {
-			text += " (" + ph.words(&misses[0].Rejection, misses) + ")"
+			text += " (" + ph.rejectionText(&misses[0].Rejection, misses) + ")"
 		}
 		return text
 	}
@@ -193,18 +193,18 @@ func (ph Phrases) groupsText(a *engine.Attempt) string {
 			continue // these nodes count when groups are judged
 		}
 		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, english.Count(t.Nodes, "node"), t.Reason)
-		if d := ph.detail(missesOf(a, t)); d != "" {
+		if d := ph.detailText(missesOf(a, t)); d != "" {
 			s += ": " + d
 		}
 		out = append(out, s+")")
 	}
 	for _, g := range a.Groups {
 		if x := g.Rejection; x != nil && x.Plugin == "" {
-			out = append(out, fmt.Sprintf("%s: %s", g.Key, ph.words(x, nil)))
+			out = append(out, fmt.Sprintf("%s: %s", g.Key, ph.rejectionText(x, nil)))
 		} else if x != nil {
-			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, ph.words(x, nil)))
+			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, ph.rejectionText(x, nil)))
 		} else {
-			out = append(out, fmt.Sprintf("%s would fit %s", g.Key, ph.onceText(a, &g)))
+			out = append(out, fmt.Sprintf("%s would fit %s", g.Key, ph.fitsWhenText(a, &g)))
 		}
 	}
 	if a.Nodes == 0 {

@@ -64,7 +64,7 @@ func TestSpell(t *testing.T) {
 	for name, want := range map[string]string{
 		"GPUMemoryInUse": "GPU memory in use", "NoNodes": "no nodes", "TooFewDevices": "too few devices", "": "", "X": "x",
 	} {
-		if got := spell(name); got != want {
+		if got := splitWords(name); got != want {
 			t.Errorf("%s: have %q, want %q", name, got, want)
 		}
 	}
@@ -82,7 +82,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 // A reason without a phrase is written as the words of its name.
 func TestWordsOfUnknownReasons(t *testing.T) {
 	r := &engine.Rejection{Reason: "RackTooHot", Subject: "r1", Want: engine.Quantity{Value: 2, Unit: engine.Count}, Have: engine.Quantity{Value: 1, Unit: engine.Count}}
-	if got := (Phrases{}).words(r, nil); got != "rack too hot r1, want 2, have 1" {
+	if got := (Phrases{}).rejectionText(r, nil); got != "rack too hot r1, want 2, have 1" {
 		t.Error(got)
 	}
 }
@@ -96,15 +96,15 @@ func TestWordsOfDocumentedReasons(t *testing.T) {
 		"rack r1 has no fan":            {Reason: "RackTooHot", Subject: "r1", Want: amount(1)},
 		"there is no node at all":       {Reason: engine.NoNodes},
 	} {
-		if got := phrases.words(r, nil); got != want {
+		if got := phrases.rejectionText(r, nil); got != want {
 			t.Errorf("have %q, want %q", got, want)
 		}
 	}
 	state := enginetest.State(enginetest.Job("a"), enginetest.Job("b"))
-	if got, want := phrases.clause(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/a"}), "that cool down for 2m"; got != want {
+	if got, want := phrases.protectionText(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/a"}), "that cool down for 2m"; got != want {
 		t.Errorf("have %q, want %q", got, want)
 	}
-	if got, want := phrases.clause(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/b"}), "that cool down for a while"; got != want {
+	if got, want := phrases.protectionText(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/b"}), "that cool down for a while"; got != want {
 		t.Errorf("have %q, want %q", got, want)
 	}
 }
@@ -155,7 +155,7 @@ func TestWordsOfSums(t *testing.T) {
 		if r.Subject != "" { // a node with fewer devices is counted with it
 			other.Rejection.Subject = "4 devices together"
 		}
-		if got := phrases.words(&r, []*engine.Miss{{Node: "a", Rejection: r}, &other}); got != want {
+		if got := phrases.rejectionText(&r, []*engine.Miss{{Node: "a", Rejection: r}, &other}); got != want {
 			t.Errorf("words %q, want %q", got, want)
 		}
 	}
@@ -197,8 +197,8 @@ func TestAwait(t *testing.T) {
 		if r.Message != want {
 			t.Errorf("message %q, want %q", r.Message, want)
 		}
-		if report := (&Report{Report: wire.Report{Refusal: &r}}); permanent && report.waiting() != "It waits for 3 nodes to be made." {
-			t.Errorf("the report says %q", report.waiting())
+		if report := (&Report{Report: wire.Report{Refusal: &r}}); permanent && report.waitingText() != "It waits for 3 nodes to be made." {
+			t.Errorf("the report says %q", report.waitingText())
 		}
 	}
 }

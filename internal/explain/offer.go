@@ -8,10 +8,10 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Offer says how much memory is free for a model: on the best device, on the best node, and
+// FreeMemoryText says how much memory is free for a model: on the best device, on the best node, and
 // on all devices of the best product. It is "" if the shape is not of a model, or requests
 // no device.
-func Offer(s *cluster.State, shape *cluster.Shape) string {
+func FreeMemoryText(s *cluster.State, shape *cluster.Shape) string {
 	if !shape.ServesModel() || shape.Need.None() {
 		return ""
 	}
@@ -55,9 +55,9 @@ func Offer(s *cluster.State, shape *cluster.Shape) string {
 		quantity.Memory(onDevice), device.ID, device.Product, quantity.Memory(onNode), node, english.Count(devices, "device"), quantity.Memory(onProduct), product)
 }
 
-// Foreign says how much memory is used by processes that Berth did not place, on devices
+// ForeignMemoryText says how much memory is used by processes that Berth did not place, on devices
 // that the shape could use. It is "" if there is none.
-func Foreign(s *cluster.State, shape *cluster.Shape) string {
+func ForeignMemoryText(s *cluster.State, shape *cluster.Shape) string {
 	if shape.Need.None() {
 		return ""
 	}

@@ -33,10 +33,10 @@ func TestOffer(t *testing.T) {
 				t.Fatal(err)
 			}
 			shape := model.Build().Tasks()[0].Shape
-			if got := Offer(s, shape); got != tt.offer {
+			if got := FreeMemoryText(s, shape); got != tt.offer {
 				t.Errorf("offer\n  %s\nwant\n  %s", got, tt.offer)
 			}
-			if got := Foreign(s, shape); got != tt.foreign {
+			if got := ForeignMemoryText(s, shape); got != tt.foreign {
 				t.Errorf("foreign %q, want %q", got, tt.foreign)
 			}
 		})

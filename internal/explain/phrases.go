@@ -24,9 +24,9 @@ func PhrasesOf(e *engine.Engine) Phrases {
 	return out
 }
 
-// words says what a rejection means. Misses, which may be nil, are all nodes that were
+// rejectionText says what a rejection means. Misses, which may be nil, are all nodes that were
 // rejected for the same reason.
-func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
+func (ph Phrases) rejectionText(r *engine.Rejection, misses []*engine.Miss) string {
 	subject, doc := r.Subject, ph[r.Reason]
 	text := doc.Phrase
 	if doc.About != "" && subject != "" {
@@ -41,7 +41,7 @@ func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
 	if text != "" {
 		return strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(text)
 	}
-	text = spell(string(r.Reason))
+	text = splitWords(string(r.Reason))
 	if subject != "" {
 		text += " " + subject
 	}
@@ -54,8 +54,8 @@ func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
 	return text
 }
 
-// example names the nearest miss and what it has, unless the phrase already says it.
-func (ph Phrases) example(misses []*engine.Miss) string {
+// exampleText names the nearest miss and what it has, unless the phrase already says it.
+func (ph Phrases) exampleText(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
 	}
@@ -71,8 +71,8 @@ func (ph Phrases) example(misses []*engine.Miss) string {
 	return "(best: " + best.Node + " has " + have + ")"
 }
 
-// spell turns GPUMemoryInUse into "GPU memory in use".
-func spell(name string) string {
+// splitWords turns GPUMemoryInUse into "GPU memory in use".
+func splitWords(name string) string {
 	var out strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {

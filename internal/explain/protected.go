@@ -12,11 +12,11 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// clause says why the workloads were protected.
-func (ph Phrases) clause(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
+// protectionText says why the workloads were protected.
+func (ph Phrases) protectionText(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
 	doc := ph[reason]
 	if doc.Spared == "" {
-		return "(" + spell(string(reason)) + ")"
+		return "(" + splitWords(string(reason)) + ")"
 	}
 	if doc.Span == nil {
 		return doc.Spared
@@ -49,7 +49,7 @@ func (ph Phrases) protectedText(s *cluster.State, p engine.Purpose, all []engine
 		if i == 0 {
 			many = english.Count(x.Count, "workload")
 		}
-		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.clause(s, p, x.Reason, x.Jobs), list))
+		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.protectionText(s, p, x.Reason, x.Jobs), list))
 	}
 	return strings.Join(out, ", ")
 }

@@ -22,12 +22,12 @@ func (r *Report) AddForms(refused *engine.Refusal, shape *cluster.Shape, ph Phra
 	}
 	for i := range refused.Attempts {
 		a := &refused.Attempts[i]
-		t := wire.Tried{Form: alternativeName(a, i)}
+		t := wire.TriedForm{Form: alternativeName(a, i)}
 		switch {
 		case a.Level != "":
 			t.Because = []string{domainsText(a)}
 		case a.Before != nil:
-			t.Because = []string{ph.words(a.Before, nil)}
+			t.Because = []string{ph.rejectionText(a.Before, nil)}
 		case len(a.Groups) > 0:
 			t.Form, t.Because = "several nodes of one group", ph.groupLines(a)
 		default:
@@ -56,9 +56,9 @@ func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 		}
 		step := wire.Step{Nodes: nodes, Plugin: t.Plugin, Reason: string(t.Reason)}
 		if len(kept) > 0 {
-			step.Words, step.Example = ph.words(&kept[0].Rejection, kept), ph.example(kept)
+			step.Words, step.Example = ph.rejectionText(&kept[0].Rejection, kept), ph.exampleText(kept)
 		} else {
-			step.Words = spell(string(t.Reason))
+			step.Words = splitWords(string(t.Reason))
 		}
 		out = append(out, step)
 	}
@@ -69,9 +69,9 @@ func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 func (ph Phrases) groupLines(a *engine.Attempt) []string {
 	var out []string
 	for _, g := range a.Groups {
-		line := fmt.Sprintf("= %s  would fit %s", g.Key, ph.onceText(a, &g))
+		line := fmt.Sprintf("= %s  would fit %s", g.Key, ph.fitsWhenText(a, &g))
 		if x := g.Rejection; x != nil {
-			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), ph.words(x, nil))
+			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), ph.rejectionText(x, nil))
 		}
 		out = append(out, line)
 	}

@@ -136,7 +136,7 @@ func kindNames(version string) []string {
 const (
 	whatIsRead = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
 		", Node, Pod, NodeList, PodList and List of v1, and PodDisruptionBudget and PodDisruptionBudgetList of policy/v1"
-	dump = "kubectl get nodes,pods,pdb -A -o yaml"
+	dumpCommand = "kubectl get nodes,pods,pdb -A -o yaml"
 )
 
 // read adds the object, or the objects of a list, to the bundle.
@@ -237,7 +237,7 @@ func (r reporter) unknownKind(kind string, candidates []string) {
 		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", phrase.Quote(kind), phrase.Quote(n), whatIsRead)
 		return
 	}
-	r.errorf(path{"kind"}, "kind %s is not read; %s. To dump what berth reads: %s", phrase.Quote(kind), whatIsRead, dump)
+	r.errorf(path{"kind"}, "kind %s is not read; %s. To dump what berth reads: %s", phrase.Quote(kind), whatIsRead, dumpCommand)
 }
 
 func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {

@@ -146,11 +146,11 @@ func (t tallies) note(notes []string, kind string) []string {
 	return notes
 }
 
-// LeftOut returns why workloads that were read are not in State, by ID.
-func (b *Bundle) LeftOut() map[string]string {
+// LeftOutWorkloads returns why workloads that were read are not in State, by ID.
+func (b *Bundle) LeftOutWorkloads() map[string]string {
 	out := map[string]string{}
 	for _, o := range b.Pods {
-		if why := convert.LeftOut(o); why != "" {
+		if why := convert.WhyLeftOut(o); why != "" {
 			out[convert.PodID(o)] = why
 		}
 	}

@@ -26,7 +26,7 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 		}
 	}
 	names := slices.Sorted(maps.Keys(there))
-	out := absentTerms(queues, there, func(name string) bool {
+	out := absentResources(queues, there, func(name string) bool {
 		_, product := cluster.SplitProduct(name)
 		return product == ""
 	})
@@ -72,15 +72,15 @@ func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
 			there[n.Devices[i].ProductResource] = true
 		}
 	}
-	return absentTerms(queues, there, func(name string) bool {
+	return absentResources(queues, there, func(name string) bool {
 		_, product := cluster.SplitProduct(name)
 		return product != ""
 	})
 }
 
-// absentTerms returns notes about names in quotas, limits and weights of queues that are
+// absentResources returns notes about names in quotas, limits and weights of queues that are
 // not there, of those names that concerns accepts.
-func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
+func absentResources(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
 	names := slices.Sorted(maps.Keys(there))
 	var out []string
 	for _, q := range queues {

@@ -86,8 +86,8 @@ type format struct {
 	upgrades map[int]func([]byte) ([]byte, error)
 }
 
-// current is the format that is written. The first version is 1.
-var current = format{version: cluster.WireVersion}
+// currentFormat is the format that is written. The first version is 1.
+var currentFormat = format{version: cluster.WireVersion}
 
 // read decodes a snapshot. An unknown field is an error.
 func (f format) read(data []byte) (*Snapshot, error) {

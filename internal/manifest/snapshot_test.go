@@ -50,7 +50,7 @@ func TestSnapshotVersions(t *testing.T) {
 // TestEveryVersionHasAnUpgrade fails if the version was raised and the version before it
 // cannot be read.
 func TestEveryVersionHasAnUpgrade(t *testing.T) {
-	if before := cluster.WireVersion - 1; before > 0 && current.upgrades[before] == nil {
+	if before := cluster.WireVersion - 1; before > 0 && currentFormat.upgrades[before] == nil {
 		t.Errorf("no upgrade from version %d to %d", before, cluster.WireVersion)
 	}
 }

@@ -26,11 +26,11 @@ func TestRefusalOfAPatientSession(t *testing.T) {
 		t.Errorf("it is tried again at %q, want %q", got.Retry, want)
 	}
 	all := []string{"job/eval", "job/s1", "job/s2"}
-	want := []wire.Sparing{
-		{Purpose: "Reclaim", Spared: []wire.Protection{{Plugin: "MinRunTime", Reason: "VictimTooYoung", Count: 3, Workloads: all}}},
-		{Purpose: "Preempt", Spared: []wire.Protection{{Plugin: "Preempt", Reason: "VictimTierNotWeaker", Count: 3, Workloads: all}}},
+	want := []wire.ProtectedVictims{
+		{Purpose: "Reclaim", Protected: []wire.Protection{{Plugin: "MinRunTime", Reason: "VictimTooYoung", Count: 3, Workloads: all}}},
+		{Purpose: "Preempt", Protected: []wire.Protection{{Plugin: "Preempt", Reason: "VictimTierNotWeaker", Count: 3, Workloads: all}}},
 	}
-	if d := cmp.Diff(want, got.Spared); d != "" {
+	if d := cmp.Diff(want, got.Protected); d != "" {
 		t.Errorf("spared (-want +got):\n%s", d)
 	}
 }

@@ -55,7 +55,7 @@ func TestWhatIfIsCompareOnOneState(t *testing.T) {
 	e, state := testEngine(t), reclaimed()
 	begin := state.Digest()
 	for name, change := range map[string]cluster.Change{
-		"one more node":   cluster.NodePut{Node: *Twin(state.Node("a"), "b")},
+		"one more node":   cluster.NodePut{Node: *NewNodeLike(state.Node("a"), "b")},
 		"one job less":    cluster.JobGone{Job: "job/owner"},
 		"the node closes": cluster.NodeGone{Name: "a"},
 	} {

@@ -299,7 +299,7 @@ func TestWhyPlacedInALargeCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !replay(before, simulation.Decisions, "job/x") || len(before.Pending()) != 1 {
+	if !repeatDecisions(before, simulation.Decisions, "job/x") || len(before.Pending()) != 1 {
 		t.Fatal("the decisions before could not be repeated")
 	}
 	out, err := sim.Session(e, before, engine.Options{Explain: true})

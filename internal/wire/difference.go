@@ -7,12 +7,12 @@ type Difference struct {
 	Pending []Move `json:"newlyPending"`
 	// Evicted are tasks that are evicted only in the second simulation, even if they are
 	// placed again. Kept are tasks that are evicted only in the first one.
-	Evicted []Going `json:"newlyEvicted"`
-	Kept    []Going `json:"noLongerEvicted"`
+	Evicted         []EvictedTask `json:"newlyEvicted"`
+	NoLongerEvicted []EvictedTask `json:"noLongerEvicted"`
 	// Gone are tasks that are not requested any more.
-	Gone   []Move `json:"noLongerWanted"`
-	Before Totals `json:"before"`
-	After  Totals `json:"after"`
+	NoLongerRequested []Move `json:"noLongerWanted"`
+	Before            Totals `json:"before"`
+	After             Totals `json:"after"`
 }
 
 // Move is a task that is on another node than before. From or To is "" where it is on no
@@ -25,8 +25,8 @@ type Move struct {
 	Message  string `json:"message,omitempty"` // why it is pending now
 }
 
-// Going is a task that is evicted.
-type Going struct {
+// EvictedTask is a task that is evicted.
+type EvictedTask struct {
 	Workload string `json:"workload"`
 	Task     string `json:"task"`
 	From     string `json:"from"`

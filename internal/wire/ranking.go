@@ -32,12 +32,12 @@ func NewRanking(r *engine.RetirementOrder) Ranking {
 
 // NewReplica is a ranked job as JSON.
 func NewReplica(r *engine.Ranked) Replica {
-	out := Replica{Workload: r.Job, Score: worth(r.Score.Total), Scores: map[string]float64{}, Retired: r.Retired}
+	out := Replica{Workload: r.Job, Score: scorePoints(r.Score.Total), Scores: map[string]float64{}, Retired: r.Retired}
 	for _, p := range r.Score.Parts {
-		out.Scores[p.Plugin] = worth(p.Weight * int64(p.Score*1000+0.5))
+		out.Scores[p.Plugin] = scorePoints(p.Weight * int64(p.Score*1000+0.5))
 	}
 	return out
 }
 
-// worth turns a weighted score in thousandths into points.
-func worth(points int64) float64 { return float64(points) / 100_000 }
+// scorePoints turns a weighted score in thousandths into points.
+func scorePoints(points int64) float64 { return float64(points) / 100_000 }

@@ -32,7 +32,7 @@ type Refusal struct {
 	Domains []DomainMiss `json:"domains,omitempty"` // best first, ten at most
 	// Spared are the workloads that plugins protected from being evicted for this one, as
 	// far as the plugins were asked.
-	Spared []Sparing `json:"spared,omitempty"`
+	Protected []ProtectedVictims `json:"spared,omitempty"`
 	// Retry is when the workload is tried again at the latest, if it is parked until then.
 	Retry string `json:"retry,omitempty"`
 	// Delayed is the time before which nothing is evicted or moved for the workload,
@@ -70,12 +70,12 @@ type DomainMiss struct {
 	Lacks int    `json:"lacks,omitempty"` // how many more nodes it would need
 }
 
-// Sparing says what kept an adapter from making room.
-type Sparing struct {
+// ProtectedVictims says what kept an adapter from making room.
+type ProtectedVictims struct {
 	Purpose string `json:"purpose"` // Reclaim, Preempt or Move
 	// Barred: nothing may be evicted for this workload.
-	Barred bool         `json:"barred,omitempty"`
-	Spared []Protection `json:"spared,omitempty"`
+	NoneAllowed bool         `json:"barred,omitempty"`
+	Protected   []Protection `json:"spared,omitempty"`
 }
 
 // Protection has workloads that a plugin protected from being evicted, all for one reason.
@@ -95,7 +95,7 @@ func NewRefusal(r *engine.Refusal, all bool) Refusal {
 	a := MainAttempt(r)
 	out := Refusal{
 		Workload: r.Job, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus, Cure: r.Cure().Names(),
-		Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Spared: NewSparings(r.Spared),
+		Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Protected: NewProtectedVictims(r.Spared),
 	}
 	if r.Retry > 0 {
 		out.Retry = quantity.Time(r.Retry)
@@ -161,15 +161,15 @@ func GroupReason(a *engine.Attempt) engine.Reason {
 	return reason
 }
 
-// NewSparings is a list of sparings as JSON. It leaves out adapters that nothing kept from
+// NewProtectedVictims is a list of sparings as JSON. It leaves out adapters that nothing kept from
 // making room.
-func NewSparings(list []engine.Sparing) []Sparing {
-	var out []Sparing
+func NewProtectedVictims(list []engine.Sparing) []ProtectedVictims {
+	var out []ProtectedVictims
 	for _, s := range list {
 		if !s.Barred && len(s.Protection) == 0 {
 			continue
 		}
-		out = append(out, Sparing{s.Purpose.String(), s.Barred, protections(s.Protection)})
+		out = append(out, ProtectedVictims{s.Purpose.String(), s.Barred, protections(s.Protection)})
 	}
 	return out
 }

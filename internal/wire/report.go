@@ -11,14 +11,14 @@ import (
 // Report says why a workload is where it is, or why it is pending and what would help.
 type Report struct {
 	Workload string `json:"workload"`
-	Wants    string `json:"wants"` // what it requests, in one sentence
+	Request  string `json:"wants"` // what it requests, in one sentence
 	// Remarks are sentences that were recorded when the workload was created, such as why
 	// forms of a model were left out.
 	Remarks []string `json:"remarks,omitempty"`
 	// Set says how many replicas of the workload's set are placed, if it is in a set.
 	Set *SetReport `json:"set,omitempty"`
 	// Offer says in one sentence how much device memory is free for a model.
-	Offer string `json:"offer,omitempty"`
+	FreeMemory string `json:"offer,omitempty"`
 	// Foreign says in one sentence how much memory of devices that it could use is used by
 	// processes that Berth did not place.
 	Foreign string `json:"foreign,omitempty"`
@@ -29,9 +29,9 @@ type Report struct {
 	// Placements are its tasks that are on a node.
 	Placements []Placement `json:"placements"`
 	// Ended are its tasks that have ended.
-	Ended []Ended `json:"ended,omitempty"`
+	Ended []EndedTask `json:"ended,omitempty"`
 	// TornSince is the time since which it has run below its minimum.
-	TornSince string `json:"tornSince,omitempty"`
+	BelowMinimumSince string `json:"tornSince,omitempty"`
 	// Evicted are the evictions of its own tasks, and Displaced those of other workloads
 	// for it.
 	Evicted   []Eviction `json:"evicted,omitempty"`
@@ -44,19 +44,19 @@ type Report struct {
 	Nodes  int        `json:"nodes"`            // in the cluster
 	Funnel []Step     `json:"funnel,omitempty"` // how many of them each plugin rejected, in filter order
 	// Forms are the forms that were tried, for a model that has several.
-	Forms  []Tried `json:"forms,omitempty"`
-	Own    int     `json:"own,omitempty"`    // nodes that only its own other tasks would fill
-	Trials []Trial `json:"trials,omitempty"` // changes that would help, smallest first, then changes that would not
-	Tried  int     `json:"tried,omitempty"`  // how many changes were tried
+	Forms        []TriedForm `json:"forms,omitempty"`
+	OwnNodes     int         `json:"own,omitempty"`    // nodes that only its own other tasks would fill
+	Trials       []Trial     `json:"trials,omitempty"` // changes that would help, smallest first, then changes that would not
+	TriedChanges int         `json:"tried,omitempty"`  // how many changes were tried
 	// Conflict: no change of the cluster helps, because the request contradicts itself.
 	Conflict bool `json:"conflict,omitempty"`
 	// Beyond is the rejection that is left if every change that can be tried is made.
-	Beyond *Beyond `json:"beyond,omitempty"`
+	Remaining *RemainingRejection `json:"beyond,omitempty"`
 }
 
-// Beyond is a rejection that none of the changes that can be tried cures. Cure is what its
+// RemainingRejection is a rejection that none of the changes that can be tried cures. Cure is what its
 // plugin says.
-type Beyond struct {
+type RemainingRejection struct {
 	Plugin string        `json:"plugin"`
 	Reason engine.Reason `json:"reason"`
 	Cure   string        `json:"cure"` // Wait, Evict, Grow or Relax, with | between several
@@ -86,33 +86,33 @@ type Placement struct {
 	Node    string `json:"node"`
 	Devices []int  `json:"devices"`
 	// Running: it was on the node before, and the node was not chosen now.
-	Running  bool               `json:"running,omitempty"`
-	Leaving  bool               `json:"leaving,omitempty"`  // it was evicted or deleted, and still holds its room
-	Promised bool               `json:"promised,omitempty"` // the room is reserved for it, and is not free yet
-	WaitsFor []string           `json:"waitsFor,omitempty"` // tasks that still hold its room: workload/task, or just the pod
-	Score    *float64           `json:"score,omitempty"`
-	Scores   map[string]float64 `json:"scores,omitempty"`
-	RunnerUp *Candidate         `json:"runnerUp,omitempty"`
-	Others   int                `json:"others,omitempty"` // how many other nodes were feasible
+	RanBefore bool               `json:"running,omitempty"`
+	Releasing bool               `json:"leaving,omitempty"`  // it was evicted or deleted, and still holds its room
+	Nominated bool               `json:"promised,omitempty"` // the room is reserved for it, and is not free yet
+	WaitsFor  []string           `json:"waitsFor,omitempty"` // tasks that still hold its room: workload/task, or just the pod
+	Score     *float64           `json:"score,omitempty"`
+	Scores    map[string]float64 `json:"scores,omitempty"`
+	RunnerUp  *Candidate         `json:"runnerUp,omitempty"`
+	Others    int                `json:"others,omitempty"` // how many other nodes were feasible
 }
 
-// Ended is a task that has ended. Its state is Succeeded or Failed.
-type Ended struct {
+// EndedTask is a task that has ended. Its state is Succeeded or Failed.
+type EndedTask struct {
 	Task  string `json:"task"`
 	State string `json:"state"`
 }
 
 // Eviction is tasks of one workload that are evicted together for one other workload.
 type Eviction struct {
-	Workload string   `json:"workload"`
-	Tasks    []string `json:"tasks"`
-	Nodes    []string `json:"nodes"`         // on which they ran
-	For      string   `json:"for,omitempty"` // the workload for which they are evicted
-	Reason   string   `json:"reason"`
-	Because  string   `json:"because"`           // the reason in words, with numbers
-	Choice   string   `json:"choice,omitempty"`  // why this workload and not another, if that is known
-	Landing  []string `json:"landing,omitempty"` // nodes to which tasks move
-	Weighed  *Weighed `json:"weighed,omitempty"`
+	Workload   string      `json:"workload"`
+	Tasks      []string    `json:"tasks"`
+	Nodes      []string    `json:"nodes"`         // on which they ran
+	For        string      `json:"for,omitempty"` // the workload for which they are evicted
+	Reason     string      `json:"reason"`
+	Because    string      `json:"because"`           // the reason in words, with numbers
+	Choice     string      `json:"choice,omitempty"`  // why this workload and not another, if that is known
+	Landing    []string    `json:"landing,omitempty"` // nodes to which tasks move
+	PlanSearch *PlanSearch `json:"weighed,omitempty"`
 }
 
 // Standing says how much of one resource a queue holds and is entitled to. Amounts are
@@ -135,8 +135,8 @@ type Step struct {
 	Example string `json:"example,omitempty"`
 }
 
-// Tried is one form of a model that was tried, and why it was not placed.
-type Tried struct {
+// TriedForm is one form of a model that was tried, and why it was not placed.
+type TriedForm struct {
 	Form string `json:"form"`
 	// Steps say how many nodes each plugin rejected, in filter order.
 	Steps []Step `json:"steps,omitempty"`
@@ -146,27 +146,27 @@ type Tried struct {
 
 // Trial is a change that was made, tried with a full session, and undone.
 type Trial struct {
-	Fits    bool   `json:"fits"`
-	Kind    Kind   `json:"kind"`
-	Change  string `json:"change"`
-	Because string `json:"because,omitempty"` // why it still does not fit
+	Fits    bool       `json:"fits"`
+	Kind    ChangeKind `json:"kind"`
+	Change  string     `json:"change"`
+	Because string     `json:"because,omitempty"` // why it still does not fit
 	// Evicts are the workloads that would then be evicted for it.
 	Evicts []string `json:"evicts,omitempty"`
 }
 
-// Kind says what a change changes.
-type Kind string
+// ChangeKind says what a change changes.
+type ChangeKind string
 
 // The kinds of changes.
 const (
-	AddNodes       Kind = "AddNodes"
-	EvictOthers    Kind = "EvictOthers"
-	SmallerAsk     Kind = "SmallerRequest"
-	LiftCondition  Kind = "LiftCondition"
-	RaiseLimit     Kind = "RaiseLimit"
-	OpenNodes      Kind = "OpenNodes"      // nodes that are cordoned or not ready become ready
-	HigherPriority Kind = "HigherPriority" // of the workload itself
-	Wait           Kind = "Wait"           // until a time
+	AddNodes       ChangeKind = "AddNodes"
+	EvictOthers    ChangeKind = "EvictOthers"
+	SmallerRequest ChangeKind = "SmallerRequest"
+	LiftCondition  ChangeKind = "LiftCondition"
+	RaiseLimit     ChangeKind = "RaiseLimit"
+	OpenNodes      ChangeKind = "OpenNodes"      // nodes that are cordoned or not ready become ready
+	HigherPriority ChangeKind = "HigherPriority" // of the workload itself
+	Wait           ChangeKind = "Wait"           // until a time
 )
 
 // NewSetReport says how many replicas of the job's set are placed; nil: it is in no set.
@@ -200,8 +200,8 @@ func NewGroupChoice(d *engine.Decision) *GroupChoice {
 // decision that chose the node, or nil.
 func NewPlacement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
 	p := Placement{
-		Task: t.Name, Node: t.Node.Name, Devices: []int{}, Running: ran,
-		Promised: t.Status == cluster.Nominated, Leaving: t.Status == cluster.Releasing,
+		Task: t.Name, Node: t.Node.Name, Devices: []int{}, RanBefore: ran,
+		Nominated: t.Status == cluster.Nominated, Releasing: t.Status == cluster.Releasing,
 	}
 	for _, c := range t.Claims {
 		p.Devices = append(p.Devices, c.Device)

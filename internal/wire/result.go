@@ -40,7 +40,7 @@ type Decision struct {
 	For         string             `json:"for,omitempty"`     // the workload for which a task is evicted
 	Reason      string             `json:"reason,omitempty"`  // why a task is evicted
 	Landing     string             `json:"landing,omitempty"` // the node to which an evicted task moves
-	Weighed     *Weighed           `json:"weighed,omitempty"` // how the plan of an eviction was found, only with --explain
+	PlanSearch  *PlanSearch        `json:"weighed,omitempty"` // how the plan of an eviction was found, only with --explain
 }
 
 // Device is what a task holds of one device.
@@ -103,7 +103,7 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	}
 	out.GroupScore, out.GroupScores = NewScore(d.GroupScore)
 	if all {
-		out.Weighed = NewWeighed(d.Weighing)
+		out.PlanSearch = NewPlanSearch(d.Weighing)
 		out.Candidates, out.Groups = Map(d.Candidates, NewCandidate), Map(d.Groups, NewGroupCandidate)
 	}
 	return out

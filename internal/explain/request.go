@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Wants says in one sentence what the job requests.
-func Wants(j *cluster.Job) string {
+// RequestText says in one sentence what the job requests.
+func RequestText(j *cluster.Job) string {
 	var forms []string
 	alternatives := j.Alternatives
 	if j.Chosen >= 0 {
@@ -26,8 +26,8 @@ func Wants(j *cluster.Job) string {
 			forms = append(forms, f)
 		}
 	}
-	text := upper(j.ID) + " requests " + forms[0]
-	others := names(alternatives[1:])
+	text := capitalized(j.ID) + " requests " + forms[0]
+	others := formNames(alternatives[1:])
 	switch {
 	case len(forms) == 1:
 	case alternatives[0].Tasks[0].Shape.ServesModel() && others != "":
@@ -40,8 +40,8 @@ func Wants(j *cluster.Job) string {
 	return text + "."
 }
 
-// names are the names of the forms, joined with "or"; "" if a form has none.
-func names(forms []cluster.Alternative) string {
+// formNames are the names of the forms, joined with "or"; "" if a form has none.
+func formNames(forms []cluster.Alternative) string {
 	const most = 4
 	var out []string
 	for i := range forms {
@@ -59,7 +59,7 @@ func names(forms []cluster.Alternative) string {
 	return strings.Join(out, "")
 }
 
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func capitalized(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // formText describes one form of a job, role by role.
 func formText(alt *cluster.Alternative) string {
