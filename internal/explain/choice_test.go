@@ -59,9 +59,9 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestDearerNamesVictimCosts checks that the first difference is named, in the order in
+// TestCostDifferenceIsTheFirstOne checks that the first difference is named, in the order in
 // which plans are compared.
-func TestDearerNamesVictimCosts(t *testing.T) {
+func TestCostDifferenceIsTheFirstOne(t *testing.T) {
 	cheap := engine.Cost{Tasks: [3]int{0, 1, 0}, Highest: 5, Jobs: 1, VictimCost: 10, MovedCost: 1, Beyond: 2000}
 	tests := map[string]struct {
 		change func(*engine.Cost)
@@ -80,7 +80,7 @@ func TestDearerNamesVictimCosts(t *testing.T) {
 }
 
 // Every reason for which a victim is protected has its clause.
-func TestReasonsHaveClauses(t *testing.T) {
+func TestEveryVictimReasonHasAClause(t *testing.T) {
 	for _, r := range standard.Reasons() {
 		if r.Spared == "" && strings.HasPrefix(string(r.Reason), "Victim") {
 			t.Errorf("%s has no clause", r.Reason)

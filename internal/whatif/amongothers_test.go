@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/plugins/standard"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 )
 
 // A job that would be placed without the other pending jobs is explained in full among
@@ -29,10 +29,7 @@ func TestWhyAmongOthers(t *testing.T) {
 		parts = append(parts, enginetest.Node(fmt.Sprintf("t%02d", i)).CPU(16, "64Gi").GPUs(1, "L4", "24Gi").Taint("team", "blue", cluster.Effects[0]))
 	}
 	s := enginetest.State(parts...)
-	e, err := engine.New(standard.Registry(), standard.Profile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := explaintest.Engine(t)
 	for _, now := range []int64{100, 1000} { // the second session finds the eviction overdue
 		ssn := e.Open(s, engine.Options{Now: now, Hold: 60})
 		_, err := ssn.Run()

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
@@ -235,7 +236,7 @@ func TestEvictionsOfRandomClusters(t *testing.T) {
 			parts = append(parts, job(fmt.Sprintf("p%d", i)).Gang(rapid.IntRange(1, 2).Draw(rt, "gang")).Devices(rapid.IntRange(0, 2).Draw(rt, "devices")))
 		}
 		state := enginetest.State(parts...)
-		e := testEngine(t)
+		e := explaintest.Engine(t)
 		simulation, err := sim.Simulate(e, state.Clone(), sim.Options{Now: 10})
 		if err != nil {
 			rt.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
@@ -73,7 +74,7 @@ func TestNewNodeIsListedOnce(t *testing.T) {
 // not the number that the workload lacks.
 func TestFailureNamesTheNodesThatWereTried(t *testing.T) {
 	state := enginetest.State(h100("a"), enginetest.Job("e").Devices(8).On("a"), enginetest.Job("x").Gang(5).Devices(8))
-	e := testEngine(t)
+	e := explaintest.Engine(t)
 	out, err := sim.Session(e, state, engine.Options{})
 	if err != nil || len(out.Refusals) != 1 {
 		t.Fatal(out.Refusals, err)
@@ -126,7 +127,7 @@ func TestAlternativeOfAnAttempt(t *testing.T) {
 			if err := state.Apply(cluster.JobPut{Job: *job}); err != nil {
 				t.Fatal(err)
 			}
-			out, err := sim.Session(testEngine(t), state, engine.Options{})
+			out, err := sim.Session(explaintest.Engine(t), state, engine.Options{})
 			if err != nil || len(out.Refusals) != 1 {
 				t.Fatal(out.Refusals, err)
 			}

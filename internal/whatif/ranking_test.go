@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
@@ -27,7 +28,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 	if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
 		t.Fatal(err)
 	}
-	simulation := simulate(t, state)
+	simulation := explaintest.Simulate(t, state, 0)
 	if len(simulation.Refusals) != 1 || simulation.Refusals[0].Reason != engine.GroupMissing {
 		t.Fatalf("%+v", simulation.Refusals)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
@@ -17,7 +18,7 @@ import (
 func TestRefusalOfAPatientSession(t *testing.T) {
 	state := guests(enginetest.Job("x").Queue("owners").Devices(2))
 	now := clockAt(8)
-	out, err := sim.Session(testEngine(t), state, engine.Options{Now: now, Patient: true})
+	out, err := sim.Session(explaintest.Engine(t), state, engine.Options{Now: now, Patient: true})
 	if err != nil || len(out.Refusals) != 1 {
 		t.Fatal(err, out.Refusals)
 	}

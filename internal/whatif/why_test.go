@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,15 +9,12 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
-
-func h100(name string) *enginetest.NodeBuilder {
-	return enginetest.Node(name).CPU(96, "512Gi").GPUs(8, "H100", "80Gi")
-}
 
 // fitting are the changes that a report says would help.
 func fitting(r *explain.Report) []string {
@@ -263,7 +259,7 @@ func TestSomethingAlwaysHelps(t *testing.T) {
 		copied := state.Clone()
 		r, text := ask(t, state, "job/x")
 		again, _ := ask(t, copied, "job/x")
-		if d := cmp.Diff(spellJSON(r), spellJSON(again)); d != "" {
+		if d := cmp.Diff(explaintest.JSON(t, r), explaintest.JSON(t, again)); d != "" {
 			rt.Fatal(d)
 		}
 		if r.Refusal != nil && len(fitting(r)) == 0 {
@@ -275,21 +271,13 @@ func TestSomethingAlwaysHelps(t *testing.T) {
 	})
 }
 
-func spellJSON(v any) string {
-	b, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
-}
-
 // TestWhyPlacedInALargeCluster checks that the scores are the same if the decisions before
 // are repeated instead of made again.
 func TestWhyPlacedInALargeCluster(t *testing.T) {
 	build := func() *cluster.State {
 		return enginetest.State(h100("a"), h100("b"), h100("c"), enginetest.Job("p").Devices(2), enginetest.Job("q").Devices(3), enginetest.Job("x").Devices(2), enginetest.Job("z").Devices(1))
 	}
-	e := testEngine(t)
+	e := explaintest.Engine(t)
 	full, err := Why(Question{Engine: e, State: build(), Workload: "job/x"})
 	if err != nil {
 		t.Fatal(err)
