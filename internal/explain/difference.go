@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// mostMoves is how many tasks a section lists: the loss of one node can move thousands.
+// mostMoves is how many tasks a section lists. A change can affect thousands of tasks.
 const mostMoves = 40
 
 // WriteDifference writes the difference for people.
@@ -30,7 +30,7 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 	section := func(title string, moves []wire.Move, line func(wire.Move) string) {
 		list(title, len(moves), func(i int) string { return moves[i].Workload + " " + moves[i].Task + " " + line(moves[i]) })
 	}
-	going := func(title string, tasks []wire.EvictedTask) {
+	evicted := func(title string, tasks []wire.EvictedTask) {
 		list(title, len(tasks), func(i int) string { return evictedTaskText(&tasks[i]) })
 	}
 	section("Newly placed", d.Placed, func(m wire.Move) string { return "→ " + m.To })
@@ -53,8 +53,8 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 		}
 		return "(was on " + m.From + ")"
 	})
-	going("Newly evicted", d.Evicted)
-	going("No longer evicted", d.NoLongerEvicted)
+	evicted("Newly evicted", d.Evicted)
+	evicted("No longer evicted", d.NoLongerEvicted)
 	if len(d.Placed)+len(d.Moved)+len(d.Pending)+len(d.Evicted)+len(d.NoLongerEvicted)+len(d.NoLongerRequested) == 0 {
 		fmt.Fprint(w, "Nothing changes.\n\n")
 	}
@@ -69,7 +69,7 @@ func evictedTaskText(g *wire.EvictedTask) string {
 	return text + " " + CauseText(g.For, g.Reason, g.Landing)
 }
 
-// TotalsText says how many tasks are placed and pending.
+// TotalsText returns "3 tasks placed, 1 pending".
 func TotalsText(placed, pending int) string {
 	return fmt.Sprintf("%s placed, %d pending", english.Count(placed, "task"), pending)
 }

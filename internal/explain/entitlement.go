@@ -11,25 +11,25 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Entitlement is what a workload that was refused could take from others: how its queue
-// and the queues above it stand with what it lacks, and which workloads might be evicted
-// for it.
+// Entitlement is what a refused workload could take from other workloads: what its queue and
+// the queues above it hold and are entitled to, of the resources that it lacks, and which
+// workloads might be evicted for it.
 type Entitlement struct {
 	State        *cluster.State
 	Workload     string
-	DelayedUntil int64             // until when it evicts nothing, by its preemption delay; 0: it is not delayed
-	Lacking      cluster.Resources // what it lacks, of the resources that queues divide
-	Standings    []engine.Standing // of its own queue first
-	// Sought are the purposes for which adapters of the profile looked for victims, and
-	// Census has the victims of each.
+	DelayedUntil int64             // the end of its preemption delay, before which nothing is evicted for it; 0: it is not delayed
+	Lacking      cluster.Resources // what it lacks of the resources that queues divide
+	Standings    []engine.Standing // those of its own queue first
+	// Purposes are the purposes for which the engine searched for victims, and Census has the
+	// possible victims of each purpose, as of the end of the simulation.
 	Purposes []engine.Purpose
 	Census   map[engine.Purpose]engine.Census
 }
 
 func (c *Entitlement) job() *cluster.Job { return c.State.Job(c.Workload) }
 
-// AddEntitlement adds how the queues stand, which workloads the adapters protected, and
-// why nothing is evicted. The report has its refusal.
+// AddEntitlement adds what the queues hold and are entitled to, which workloads plugins
+// protected, and why nothing is evicted for the workload. The report must have its refusal.
 func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
 	r.Queues = wire.Map(c.Standings, wire.NewStanding)
 	r.Refusal.Protected = wire.NewProtectedVictims(wire.Map(c.Purposes, func(p engine.Purpose) engine.Sparing {
@@ -41,7 +41,7 @@ func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
 	}
 }
 
-// delayText says why the job evicts nothing yet.
+// delayText returns a sentence that says why nothing is evicted for the job yet.
 func delayText(j *cluster.Job, until int64) string {
 	from := "it was created"
 	if j.Evicted > j.Created {
@@ -50,11 +50,12 @@ func delayText(j *cluster.Job, until int64) string {
 	return fmt.Sprintf("It evicts and moves nothing before %s: its preemption delay is %s from when %s.", quantity.Time(until), quantity.Span(j.PreemptionDelay), from)
 }
 
-// queueLines say what its queue holds of devices, or of cores if it requests no device,
-// and the same of every queue that would exceed its fair share.
+// queueLines returns sentences that say what the workload's queue holds of devices or, if it
+// lacks no devices, of the first resource that it lacks. They say the same of each queue, its
+// own or one above it, and of each resource, if the fair share would be exceeded.
 func (c *Entitlement) queueLines() []string {
 	if len(c.Lacking) == 0 || !otherQueuesHold(c.State, c.Standings[0].Queue) && c.Standings[0].Quota < 0 {
-		return nil // one queue without a quota shares nothing
+		return nil // no other queue holds anything, and there is no quota: shares do not matter
 	}
 	main := c.Lacking[0].Name
 	for _, a := range c.Lacking {
@@ -74,7 +75,7 @@ func (c *Entitlement) queueLines() []string {
 	return out
 }
 
-// otherQueuesHold reports whether any other queue holds anything.
+// otherQueuesHold reports whether any other queue without queues below it holds anything.
 func otherQueuesHold(s *cluster.State, queue string) bool {
 	return slices.ContainsFunc(s.Queues(), func(q *cluster.Queue) bool { return q.Leaf() && q.Name != queue && len(q.Used) > 0 })
 }
@@ -90,8 +91,8 @@ func standingText(st *engine.Standing) string {
 // verbs complete "Nothing can be …" and "… could be …".
 var verbs = map[engine.Purpose]string{engine.Reclaim: "reclaimed", engine.Preempt: "preempted"}
 
-// evictionLines say why no workload is evicted for it, for each adapter. Moves are left out,
-// because they take nothing from other workloads.
+// evictionLines returns sentences that say why no workload is evicted for it, one for each
+// purpose. Moves are left out, because they take nothing from other workloads.
 func (c *Entitlement) evictionLines(ph Phrases) []string {
 	state := c.State
 	var out, idle []string
@@ -126,7 +127,7 @@ func (c *Entitlement) evictionLines(ph Phrases) []string {
 	return out
 }
 
-// noVictims says why no workload could be evicted.
+// noVictims returns why there is no workload that could be evicted.
 func (c *Entitlement) noVictims() string {
 	firm := 0
 	for _, j := range c.State.Jobs() {
@@ -143,7 +144,8 @@ func (c *Entitlement) noVictims() string {
 	return "no other workload runs"
 }
 
-// noneAllowedText says which fair share would be exceeded.
+// noneAllowedText returns why plugins allow no victim at all: the fair share of the workload's
+// queue that would be exceeded, if that is known.
 func (c *Entitlement) noneAllowedText(p engine.Purpose) string {
 	if p == engine.Reclaim && len(c.Lacking) == 0 {
 		return " for it: queues divide nothing that it lacks"

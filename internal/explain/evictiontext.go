@@ -9,10 +9,10 @@ import (
 	"github.com/berth-project/berth/internal/english"
 )
 
-// mostRuleTexts is how many different grounds are given for the victims of one plan.
+// mostRuleTexts is how many different rules are written for the victims of one plan.
 const mostRuleTexts = 3
 
-// evictedText says for which workload it was evicted, and why.
+// evictedText writes for which workloads the workload was evicted or moved, and why.
 func (r *Report) evictedText(w io.Writer) {
 	for i := range r.Notes.Evicted {
 		e := &r.Notes.Evicted[i]
@@ -30,7 +30,8 @@ func (r *Report) evictedText(w io.Writer) {
 	}
 }
 
-// otherPlansText writes which other plans were possible.
+// otherPlansText writes why this workload was chosen (choice), on which other nodes room could
+// have been made, and which workloads were protected.
 func (e *Eviction) otherPlansText(w io.Writer, choice string) {
 	const most = 3
 	sentences(w, "  ", choice)
@@ -44,7 +45,7 @@ func (e *Eviction) otherPlansText(w io.Writer, choice string) {
 	}
 }
 
-// displacedText says which workloads were evicted for it, plan by plan.
+// displacedText writes which workloads were evicted or moved for the workload, plan by plan.
 func (r *Report) displacedText(w io.Writer) {
 	for i := 0; i < len(r.Notes.Displaced); {
 		e := &r.Notes.Displaced[i]

@@ -8,12 +8,12 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// AddFunnel adds how many nodes each plugin rejected. Own are the nodes that only the
-// workload's own other tasks fill: they are counted apart, because they show how near
-// the workload came to being placed.
+// AddFunnel adds how many nodes each plugin rejected. Own are nodes on which other tasks of the
+// same workload would be placed. They are not counted as rejected but apart, because they show
+// how many of its tasks could be placed.
 func (r *Report) AddFunnel(a *engine.Attempt, own map[string]bool, ph Phrases) {
 	if r.Notes.Domains = domainLines(a); a.Level != "" {
-		return // its counts are about one domain, and the sentence says it all
+		return // the counts are about one domain only, and the message has all that matters
 	}
 	r.Notes.OwnNodes = own
 	for i := range a.Counts {
@@ -28,7 +28,7 @@ func (r *Report) AddFunnel(a *engine.Attempt, own map[string]bool, ph Phrases) {
 	r.Notes.Groups = ph.groupLines(a)
 }
 
-// Brief says in a few words why a job was refused, for a change that did not help.
+// Brief returns in a few words why a job was refused, for a change that did not help.
 func (ph Phrases) Brief(r *engine.Refusal) string {
 	a := wire.MainAttempt(r)
 	text := ""

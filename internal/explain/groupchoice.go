@@ -18,7 +18,7 @@ func (r *Report) groupText(w io.Writer) {
 	}
 }
 
-// GroupTitle is "A100 × 4, 40 GiB each". It has the memory because groups may differ in
+// GroupTitle returns "A100 × 4, 40 GiB each". It names the memory because groups may differ in
 // nothing else.
 func GroupTitle(k cluster.GroupKey) string {
 	title := k.String()

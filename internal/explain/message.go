@@ -13,17 +13,18 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// noGroup begins the message of a refusal of a job that takes whole nodes. It is API.
+// noGroup begins the message of the refusal of a job that takes whole nodes. It is API.
 const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
 
 // permanentText ends the message of a permanent refusal.
 const permanentText = "waiting cannot help"
 
-// Awaits is how many nodes are going to be created for a set, by the name of the set.
+// Awaits maps the name of a set to the number of nodes that a provisioner is asked to create
+// for it.
 type Awaits map[string]int
 
-// Await changes a permanent refusal if nodes are going to be created for the workload: it
-// then waits for these nodes, and is not permanent.
+// Await changes a permanent refusal if nodes are going to be created for the workload: the
+// refusal is then not permanent, and the message says that the workload waits for the nodes.
 func Await(r *wire.Refusal, nodes int) {
 	if !r.Permanent || nodes == 0 {
 		return
@@ -33,7 +34,7 @@ func Await(r *wire.Refusal, nodes int) {
 	r.Message = strings.TrimSuffix(r.Message, permanentText) + "it waits for " + english.Count(nodes, "node") + " to be made"
 }
 
-// Message says in one line why the job was refused, with numbers:
+// Message returns in one line why the job was refused, with numbers:
 //
 //	0/120 nodes: 80 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 40 LabelMismatch (gpu=h100); waiting can help
 func (ph Phrases) Message(r *engine.Refusal) string {
@@ -62,8 +63,8 @@ func (ph Phrases) Message(r *engine.Refusal) string {
 	return b.String()
 }
 
-// settledText says what must happen before the job can be placed, if no running job ends by
-// itself.
+// settledText returns what must happen before the job can be placed, if no running job has a
+// run time after which it ends by itself.
 func settledText(r *engine.Refusal) string {
 	text := "nothing that runs has a run time, so it stays pending until a workload ends or is evicted"
 	if slices.ContainsFunc(r.Attempts, func(a engine.Attempt) bool { return a.Before == nil }) {
@@ -102,7 +103,7 @@ func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus b
 	return text
 }
 
-// talliesText has the number of nodes by reason, highest first.
+// talliesText returns the number of nodes by reason, the highest first.
 func (ph Phrases) talliesText(a *engine.Attempt) string {
 	tallies := slices.Clone(a.Counts)
 	slices.SortStableFunc(tallies, func(x, y engine.Tally) int { return cmp.Compare(y.Nodes, x.Nodes) })
@@ -118,8 +119,8 @@ func (ph Phrases) talliesText(a *engine.Attempt) string {
 	return strings.Join(out, ", ")
 }
 
-// missesOf are the nodes that the tally counted, nearest first, as far as the engine kept
-// them.
+// missesOf returns the nodes that the tally counts, the nearest first. The engine may have kept
+// only some of them.
 func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	var out []*engine.Miss
 	for i := range a.Nearest {
@@ -130,14 +131,15 @@ func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	return out
 }
 
-// detailText is the text in parentheses: the subject, and the numbers of the nearest miss.
+// detailText returns what a message has in parentheses: the subjects of the misses, and the
+// amounts of the nearest miss.
 func (ph Phrases) detailText(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
 	}
 	best := &misses[0].Rejection
 	text := subjects(misses)
-	// A reason that is not about an amount has no numbers in its text.
+	// If the phrase of the reason has no amount, the amounts do not matter.
 	phrase := ph[best.Reason].Phrase
 	if best.Want.Unit == engine.NoUnit || phrase != "" && !strings.Contains(phrase, "{want}") {
 		return text
@@ -157,7 +159,7 @@ func (ph Phrases) detailText(misses []*engine.Miss) string {
 	return text
 }
 
-// subjects are the subjects of the misses, most frequent first.
+// subjects returns the subjects of the misses, the most frequent first.
 func subjects(misses []*engine.Miss) string {
 	times := map[string]int{}
 	var names []string
@@ -172,7 +174,7 @@ func subjects(misses []*engine.Miss) string {
 	return List(names, 3)
 }
 
-// fitsWhenText says when a node group would fit.
+// fitsWhenText returns when a node group would fit that could fit the job but does not now.
 func (ph Phrases) fitsWhenText(a *engine.Attempt, g *engine.GroupMiss) string {
 	if t := a.Unheld(); t != nil {
 		text := "once more of its " + english.Count(g.Nodes, "node") + " can be used"
@@ -184,13 +186,13 @@ func (ph Phrases) fitsWhenText(a *engine.Attempt, g *engine.GroupMiss) string {
 	return "with more of its " + english.Count(g.Nodes, "node") + " free"
 }
 
-// groupsText says what each filter rejected: nodes first, then node groups.
+// groupsText returns what each filter rejected: nodes first, then node groups.
 func (ph Phrases) groupsText(a *engine.Attempt) string {
 	var out []string
 	for i := range a.Counts {
 		t := &a.Counts[i]
 		if t.Cure.Transient() {
-			continue // these nodes count when groups are judged
+			continue // nodes that are rejected for now count as members of their group
 		}
 		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, english.Count(t.Nodes, "node"), t.Reason)
 		if d := ph.detailText(missesOf(a, t)); d != "" {

@@ -12,7 +12,7 @@ import (
 // phrase is written as the words of its name: GPUMemoryInUse becomes "GPU memory in use".
 type Phrases map[engine.Reason]engine.ReasonDoc
 
-// PhrasesOf are the phrases of the engine. If two plugins document one reason, the text of
+// PhrasesOf returns the phrases of the engine. If two plugins document one reason, the phrase of
 // the first is used.
 func PhrasesOf(e *engine.Engine) Phrases {
 	out := Phrases{}
@@ -24,8 +24,8 @@ func PhrasesOf(e *engine.Engine) Phrases {
 	return out
 }
 
-// rejectionText says what a rejection means. Misses, which may be nil, are all nodes that were
-// rejected for the same reason.
+// rejectionText returns what a rejection means. Misses, which may be nil, are all nodes that
+// were rejected for the same reason; their subjects are then named.
 func (ph Phrases) rejectionText(r *engine.Rejection, misses []*engine.Miss) string {
 	subject, doc := r.Subject, ph[r.Reason]
 	text := doc.Phrase
@@ -48,13 +48,14 @@ func (ph Phrases) rejectionText(r *engine.Rejection, misses []*engine.Miss) stri
 	if want != "" {
 		text += ", want " + want
 		if have != "" && misses == nil {
-			text += ", have " + have // with misses, the example has it
+			text += ", have " + have // with misses, exampleText has this
 		}
 	}
 	return text
 }
 
-// exampleText names the nearest miss and what it has, unless the phrase already says it.
+// exampleText returns the nearest miss and what it has, in parentheses. It returns "" if the
+// phrase says that already, or is not about an amount.
 func (ph Phrases) exampleText(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
@@ -77,8 +78,7 @@ func splitWords(name string) string {
 	runes := []rune(name)
 	for i, r := range runes {
 		upper := unicode.IsUpper(r)
-		// A word begins at a capital after a small letter, and at a capital before a small
-		// letter.
+		// A word begins at a capital letter that follows or precedes a small letter.
 		starts := i > 0 && upper && (!unicode.IsUpper(runes[i-1]) || (i+1 < len(runes) && unicode.IsLower(runes[i+1])))
 		if starts {
 			out.WriteByte(' ')

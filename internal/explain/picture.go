@@ -13,16 +13,16 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Style is how a picture is drawn.
+// Style says how a picture is drawn.
 type Style struct {
-	Color bool // ANSI colours, for terminals only
-	Width int  // columns; 0 means 80
+	Color bool // use ANSI colors, for terminals only
+	Width int  // the number of columns; 0 means 80
 }
 
 const (
-	nameColumns = 26 // at most
+	nameColumns = 26 // the most columns that a node name takes
 	letters     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	maxRows     = 24 // of one group; the rest is counted
+	maxRows     = 24 // rows of one node group; the remaining nodes are only counted
 )
 
 // Picture draws the devices of the cluster: a row for each node, a cell for each device, and
@@ -49,10 +49,10 @@ func Picture(w io.Writer, state *cluster.State, style Style) {
 
 type painter struct {
 	style     Style
-	letterOf  map[string]byte // letters by workload; empty if there are too many workloads
+	letterOf  map[string]byte // by the ID of the workload; empty if there are more workloads than letters
 	order     []string
 	tooMany   bool
-	nameWidth int     // columns of node names
+	nameWidth int     // the number of columns of node names
 	used      [8]bool // the marks that occur, for the legend
 }
 
@@ -70,7 +70,7 @@ const (
 
 var markColors = [...]string{markFree: "2", markWhole: "32", markPart: "33", markExclusive: "35", markNominated: "36", markReleasing: "31", markLost: "31", markForeign: "33"}
 
-// assignLetters gives letters to the workloads in the order in which they are in the picture.
+// assignLetters gives letters to the workloads in the order in which they occur in the picture.
 func (p *painter) assignLetters(state *cluster.State) {
 	assignOn := func(n *cluster.Node) {
 		for i := range n.Devices {
@@ -100,7 +100,7 @@ type holder struct {
 	claim cluster.Claim
 }
 
-// holders are the tasks that hold the device, or a part of it.
+// holders returns the tasks that hold the device or a part of it.
 func holders(n *cluster.Node, device int) []holder {
 	var out []holder
 	for _, t := range n.Tasks {
@@ -114,7 +114,7 @@ func holders(n *cluster.Node, device int) []holder {
 }
 
 type row struct {
-	first       string // name of the first node
+	first       string // the name of the first node
 	nodes       int
 	cells, note string
 }
@@ -161,7 +161,8 @@ func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
 	}
 }
 
-// node draws the devices of a node and says how many are free.
+// node returns the cells of the devices of a node, and a note that says how many are free. For
+// a node without devices, the note says how many cores are held.
 func (p *painter) node(n *cluster.Node) (look, note string) {
 	if n.Group() == nil {
 		l := n.Ledger(cluster.CPU)
@@ -185,7 +186,7 @@ func (p *painter) node(n *cluster.Node) (look, note string) {
 		cells[i] = p.paint(mark, pad(text, width))
 	}
 	if p.tooMany {
-		slices.Sort(cells) // without letters the order of devices says nothing
+		slices.Sort(cells) // without letters the order of the devices does not matter, and more nodes look the same
 	}
 	for i := range cells {
 		look += cells[i]
@@ -195,7 +196,7 @@ func (p *painter) node(n *cluster.Node) (look, note string) {
 
 var levels = []rune("▁▂▃▄▅▆▇█")
 
-// cell draws one device.
+// cell returns the mark and the text of one device.
 func (p *painter) cell(n *cluster.Node, i, width int) (int, string) {
 	d := &n.Devices[i]
 	held := holders(n, i)
@@ -251,7 +252,7 @@ func (p *painter) paint(mark int, s string) string {
 	return "\x1b[" + markColors[mark] + "m" + s + "\x1b[0m"
 }
 
-// legend explains the marks that occur, and names the workloads of the letters.
+// legend writes what the marks that occur mean, and which workloads the letters stand for.
 func (p *painter) legend(w io.Writer) {
 	var marks []string
 	for _, m := range []struct {
@@ -300,7 +301,8 @@ func pad(s string, width int) string {
 	return s
 }
 
-// Clip shortens a name in the middle, because names differ at both ends.
+// Clip shortens a name to the width. It cuts the middle, because names of nodes and workloads
+// usually differ at their beginning or end.
 func Clip(s string, width int) string {
 	r := []rune(s)
 	if len(r) <= width {

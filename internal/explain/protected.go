@@ -12,7 +12,9 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// protectionText says why the workloads were protected.
+// protectionText returns why the workloads were protected, as a clause that follows "3
+// workloads". If they are protected for a time, it names the time, or the general text of the
+// reason if the times differ.
 func (ph Phrases) protectionText(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
 	doc := ph[reason]
 	if doc.Spared == "" {

@@ -10,14 +10,14 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// RankingTitle is "model/chat: 2 of 4 replicas are kept".
+// RankingTitle returns "model/chat: 2 of 4 replicas are kept".
 func RankingTitle(r *wire.Ranking) string {
 	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, english.Count(len(r.Replicas), "replica"), keptText(r))
 }
 
 func keptText(r *wire.Ranking) string { return ifOne(r.Desired, "is kept", "are kept") }
 
-// KeptOrRetired says whether the replica is kept.
+// KeptOrRetired returns "kept" or "retired".
 func KeptOrRetired(r *wire.Replica) string {
 	if r.Retired {
 		return "retired"
@@ -25,7 +25,8 @@ func KeptOrRetired(r *wire.Replica) string {
 	return "kept"
 }
 
-// ReplicaScoreText says what score a replica had, and from which plugins.
+// ReplicaScoreText returns the score by which a replica is ranked, and the scores of the
+// plugins: "worth 100: StatusScorer 100".
 func ReplicaScoreText(s *engine.Score) string {
 	r := wire.NewReplica(&engine.Ranked{Score: *s})
 	text := "worth " + quantity.Decimal(r.Score, 1)
@@ -35,7 +36,7 @@ func ReplicaScoreText(s *engine.Score) string {
 	return text
 }
 
-// rankedText says how the workload ranks in its set, if some of the set were retired.
+// rankedText writes the rank of the workload in its set, if replicas of the set were retired.
 func (r *Report) rankedText(w io.Writer) {
 	if r.Ranking == nil {
 		return

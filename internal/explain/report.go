@@ -34,7 +34,7 @@ func (r *Report) Text(w io.Writer) {
 		switch n := len(r.Remarks); {
 		case r.Notes.KeptForm && n > 0:
 			wrapped(w, r.Remarks[n-1], "", "  ")
-		case r.Set == nil: // the remarks of a model are about its forms
+		case r.Set == nil: // the remarks of a model are about its forms, and do not matter once it is placed
 			sentences(w, "", r.Remarks...)
 		}
 		return
@@ -63,7 +63,7 @@ func (r *Report) Text(w io.Writer) {
 	r.trialsText(w)
 }
 
-// modelText says how many replicas of a model are placed, and its remarks.
+// modelText writes how many replicas of a model are placed, and its remarks.
 func (r *Report) modelText(w io.Writer) {
 	if s := r.Set; s != nil && s.Desired > 1 {
 		fmt.Fprintf(w, "%d of %s of %s %s placed.\n", s.Placed, english.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "is", "are"))
@@ -81,12 +81,13 @@ func (r *Report) waitingText() string {
 	return "Waiting can help."
 }
 
-// funnelText subtracts the nodes that each plugin rejected from all nodes.
+// funnelText writes how many nodes there are, how many each plugin rejected, and how many are
+// left.
 func (r *Report) funnelText(w io.Writer) {
 	if len(r.Funnel) == 0 && len(r.Refusal.Groups) == 0 {
 		wrapped(w, r.Refusal.Message, "  ", "  ")
 		for i, line := range r.Notes.Domains {
-			if i > 0 { // the message is about the first
+			if i > 0 { // the message is about the first domain
 				fmt.Fprintf(w, "  %s\n", line)
 			}
 		}
@@ -121,18 +122,19 @@ func numeral(n int) string {
 	return strconv.Itoa(n)
 }
 
-// nearText lists the nodes that nearly fit, if numbers say how nearly.
+// nearText writes the nodes that nearly fit, with the amounts that they lack. It writes nothing
+// if all of them have the same amount, because the funnel names the best node already.
 func (r *Report) nearText(w io.Writer) {
 	const most = 3
 	var near []wire.Miss
 	for _, m := range r.Refusal.Nodes {
-		// A node that has nothing of the amount is not near.
+		// A node that has nothing of what is requested does not nearly fit.
 		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.Notes.OwnNodes[m.Node] && len(near) < most {
 			near = append(near, m)
 		}
 	}
 	alike := !slices.ContainsFunc(near, func(m wire.Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
-	if alike || len(r.Notes.Groups)+len(r.Notes.Domains) > 0 { // the funnel already names the best node
+	if alike || len(r.Notes.Groups)+len(r.Notes.Domains) > 0 {
 		return
 	}
 	columns, plugins := 0, 0
@@ -149,7 +151,7 @@ func (r *Report) nearText(w io.Writer) {
 	}
 }
 
-// spaced puts the space before the unit that the JSON form leaves out.
+// spaced inserts a space before the unit, which an amount in JSON does not have: "38 GiB".
 func spaced(s string) string {
 	i := strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'Z' })
 	if i <= 0 || s[i-1] == ' ' {
@@ -188,7 +190,7 @@ func (r *Report) trialsText(w io.Writer) {
 	}
 }
 
-// placedText says on which nodes the tasks are, and why.
+// placedText writes on which nodes the tasks are, and why.
 func (r *Report) placedText(w io.Writer) {
 	as := ""
 	if r.Form != "" {
@@ -226,7 +228,7 @@ func (r *Report) placedText(w io.Writer) {
 	}
 }
 
-// tasksText says how many of the tasks: "its one task", "both tasks", "1 of 3 tasks".
+// tasksText returns "its one task", "both tasks", "all 3 tasks" or "1 of 3 tasks".
 func tasksText(n, total int) string {
 	switch {
 	case n == total && n == 1:
@@ -274,8 +276,8 @@ func placementText(w io.Writer, p *wire.Placement) {
 	}
 }
 
-// scoreDifferences names the plugins by which one score differs from another; tie says what decides
-// between equal scores.
+// scoreDifferences returns the plugins of which the scores differ from those of the winner. Tie
+// says what decides between equal scores.
 func scoreDifferences(scores, winner map[string]float64, tie string) string {
 	var out []string
 	for _, n := range slices.Sorted(maps.Keys(scores)) {
@@ -289,14 +291,14 @@ func scoreDifferences(scores, winner map[string]float64, tie string) string {
 	return strings.Join(out, ", ")
 }
 
-// ScoresText lists the parts of a score, highest first.
+// ScoresText returns the parts of a score, the highest first: "StatusScorer 100, Own 20".
 func ScoresText(scores map[string]float64) string {
 	names := slices.Sorted(maps.Keys(scores))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(scores[b], scores[a]) })
 	return strings.Join(wire.Map(names, func(n string) string { return n + " " + quantity.Decimal(scores[n], 1) }), ", ")
 }
 
-// IndexRanges lists sorted numbers and joins runs of them: "0–3,6".
+// IndexRanges returns sorted numbers, with runs of more than two as ranges: "0–3,6".
 func IndexRanges(list []int) string {
 	var out []string
 	for i := 0; i < len(list); {

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// AddForms adds the forms of a model, in the order in which they were tried. It adds
-// nothing for a model with one form only: the funnel says it all.
+// AddForms adds the forms of a model that were tried, in order, and why each was not placed. It
+// adds nothing for a model with a single form, for which the funnel is enough.
 func (r *Report) AddForms(refused *engine.Refusal, shape *cluster.Shape, ph Phrases) {
 	if !shape.ServesModel() || len(refused.Attempts) < 2 || refused.Surplus {
 		return
@@ -40,7 +40,7 @@ func (r *Report) AddForms(refused *engine.Refusal, shape *cluster.Shape, ph Phra
 	}
 }
 
-// steps say how many nodes each plugin rejected, without the nodes in own.
+// steps returns how many nodes each plugin rejected, without the nodes in own.
 func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 	var out []wire.Step
 	for i := range a.Counts {
@@ -65,7 +65,7 @@ func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 	return out
 }
 
-// groupLines say of each node group why it was rejected, or when it would fit.
+// groupLines returns a line for each node group: why it was rejected, or when it would fit.
 func (ph Phrases) groupLines(a *engine.Attempt) []string {
 	var out []string
 	for _, g := range a.Groups {
@@ -78,7 +78,7 @@ func (ph Phrases) groupLines(a *engine.Attempt) []string {
 	return out
 }
 
-// formsText lists, for each form, how many nodes each plugin rejected.
+// formsText writes, for each form, how many nodes each plugin rejected.
 func (r *Report) formsText(w io.Writer) {
 	const most = 6
 	fmt.Fprintf(w, "Tried in this order, on %s:\n", english.Count(r.Nodes, "node"))

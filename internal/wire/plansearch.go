@@ -4,7 +4,8 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// PlanSearch says how a plan to make room was found.
+// PlanSearch says how the engine found a plan: the victims that are evicted together for one
+// job.
 type PlanSearch struct {
 	Purpose       string       `json:"purpose"` // Reclaim, Preempt or Move
 	NodesExamined int          `json:"looks"`   // nodes that were examined and gave no plan
@@ -15,7 +16,7 @@ type PlanSearch struct {
 	VictimCosts
 }
 
-// Option is a node on which room could have been made for a task.
+// Option is a node on which room could have been made for a task of the job.
 type Option struct {
 	Task    string   `json:"task"`
 	Node    string   `json:"node"`
@@ -24,13 +25,13 @@ type Option struct {
 	VictimCosts
 }
 
-// VictimCosts are the costs that plugins give the victims of a plan.
+// VictimCosts are the costs that plugins assign to the victims of a plan.
 type VictimCosts struct {
-	VictimCost int64 `json:"victimCost,omitempty"` // of all tasks that are evicted
-	MovedCost  int64 `json:"movedCost,omitempty"`  // of all tasks that move
+	VictimCost int64 `json:"victimCost,omitempty"` // the sum over all tasks that are evicted
+	MovedCost  int64 `json:"movedCost,omitempty"`  // the sum over all tasks that move
 }
 
-// NewPlanSearch is a weighing as JSON; nil for nil.
+// NewPlanSearch converts a weighing of the engine. It returns nil for nil.
 func NewPlanSearch(w *engine.Weighing) *PlanSearch {
 	if w == nil {
 		return nil
