@@ -16,9 +16,9 @@ import (
 )
 
 type whatifOptions struct {
-	config, output   string
+	inputFlags
+	output           string
 	add, remove, set []string
-	clock
 }
 
 func (p *program) whatif() *cobra.Command {
@@ -40,12 +40,11 @@ the name if the object has one.`,
 		RunE: func(_ *cobra.Command, args []string) error { return p.runWhatif(args, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
 	f.StringVarP(&o.output, "output", "o", "text", "format of the answer: text or json")
 	f.StringArrayVar(&o.add, "add-nodes", nil, "GROUP=N: add N empty nodes to a group (may be repeated)")
 	f.StringArrayVar(&o.remove, "remove", nil, "NODE: remove a node (may be repeated)")
 	f.StringArrayVar(&o.set, "set", nil, "OBJECT.FIELD=VALUE: set a field of an object (may be repeated)")
-	o.clock.addFlag(c)
+	o.inputFlags.addFlags(c)
 	completeValues(c, "output", "text", "json")
 	return c
 }
@@ -57,28 +56,20 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if len(o.add)+len(o.remove)+len(o.set) == 0 {
 		return fmt.Errorf("whatif needs a change: --add-nodes, --remove or --set")
 	}
-	b, err := p.load(args, o.config)
+	in, err := p.open(args, &o.inputFlags)
 	if err != nil {
 		return err
 	}
-	e, state, err := p.prepare(b)
-	if err != nil {
-		return err
-	}
-	now, err := o.clock.now(b)
-	if err != nil {
-		return err
-	}
-	before, err := sim.Simulate(e, state, sim.Options{Now: now})
+	before, err := sim.Simulate(in.engine, in.state, sim.Options{Now: in.now})
 	if err != nil {
 		return err
 	}
 	for _, s := range o.set {
-		if err := b.Set(s); err != nil {
+		if err := in.bundle.Set(s); err != nil {
 			return err
 		}
 	}
-	state, err = b.State()
+	state, err := in.bundle.State()
 	if err != nil {
 		return err
 	}
@@ -90,11 +81,11 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err := addNodes(state, o.add); err != nil {
 		return err
 	}
-	after, err := sim.Simulate(e, state, sim.Options{Now: now})
+	after, err := sim.Simulate(in.engine, state, sim.Options{Now: in.now})
 	if err != nil {
 		return err
 	}
-	d := whatif.Compare(explain.PhrasesOf(e), before, after)
+	d := whatif.Compare(explain.PhrasesOf(in.engine), before, after)
 	if o.output == "json" {
 		return writeJSON(p.stdout, d)
 	}
