@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// courseOptions are the flags of a simulation over time.
+// courseOptions are the flags of a simulation over time, which is called a course.
 type courseOptions struct {
 	given        bool // --cycles is set
 	cycles       int

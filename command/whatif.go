@@ -26,13 +26,14 @@ func (p *program) whatif() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "whatif PATH... [--add-nodes GROUP=N] [--remove NODE] [--set OBJECT.FIELD=VALUE]",
 		Short: "Show what a change of the cluster or of a workload would cause",
-		Long: `Simulates the cluster without the change and with it, and lists the workloads
-that would be placed, moved or left pending because of the change.
+		Long: `Simulates the cluster without the change and with it, and lists the tasks that
+would be placed, moved, evicted, pending or no longer requested because of the
+change.
 
 A GROUP is a product (NVIDIA-L4), a product and a count of devices per node
-("NVIDIA-L4 x 8"), or the name of a node, to add nodes that are equal to it. An
-OBJECT is job/NAME, queue/NAME, node/NAME or pod/NAME, with the namespace before
-the name if the object has one.`,
+("NVIDIA-L4 x 8"), or the name of a node, to add empty copies of it. An OBJECT is
+job/NAME, model/NAME, queue/NAME, node/NAME, budget/NAME or pod/NAMESPACE/NAME. A
+job, model or budget with a namespace is written job/NAMESPACE/NAME.`,
 		Example: `  berth whatif cluster/ --add-nodes NVIDIA-L4=2
   berth whatif cluster/ --remove gpu-17 --set job/train.spec.priority=10
   berth whatif cluster/ --set 'job/train.spec.tasks[0].devices.count=4'`,

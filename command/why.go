@@ -17,8 +17,8 @@ func (p *program) why() *cobra.Command {
 		Use:   "why WORKLOAD PATH...",
 		Short: "Explain why a workload is placed where it is, or why it is pending",
 		Long: `Explains why a workload is placed where it is. If the workload is pending, it
-explains why, and lists the smallest changes with which it would be placed. The
-engine has tried each of these changes on a copy of the cluster.
+explains why, and lists the smallest changes with which it would be placed. Each
+of these changes was tried in a simulation.
 
 A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME or model/NAME. The
 NAME alone is enough if no other workload has the same name. For a model, the

@@ -6,8 +6,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Environment is what the other objects of a cluster say about how one object is
-// read. The zero value is for a cluster of which nothing is known.
+// Environment is what the conversion of one object depends on in the other objects of the
+// cluster. The zero value is for a cluster of which nothing is known.
 type Environment struct {
 	// DeviceResources are the names of resources under which nodes of the cluster offer
 	// devices. Names that always mean devices, such as nvidia.com/gpu, may be missing.
@@ -17,8 +17,8 @@ type Environment struct {
 	// resource, and its result must not be used: State counts devices in thousandths and
 	// other resources in units. Job, Model and Pod treat the resource as no device.
 	DeviceResources map[string]bool
-	// PodsCounted is set if every node says how many pods it takes. Each pod then
-	// requests one of the resource pods.
+	// PodsCounted is set if every node says how many pods it takes. Each pod then requests
+	// one unit of the resource "pods".
 	PodsCounted bool
 	// UniqueHostnames is set if every node has a hostname label that no other node has,
 	// so that a topology domain of that label is one node.

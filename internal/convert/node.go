@@ -17,8 +17,8 @@ const (
 	maxDeviceMemory = cluster.MaxDeviceMemory
 )
 
-// Node converts a node of Berth. The readings in its status (freeMemory) are checked
-// and not converted: what they mean depends on the tasks on the node.
+// Node converts a node of Berth. The readings of free memory in its status are checked and not
+// converted, because what they mean depends on the tasks on the node.
 func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -72,7 +72,7 @@ func setStatus(n *cluster.Node, s *v1alpha1.NodeStatus, r reporter) {
 	}
 	for name, state := range s.Files {
 		if name == "" || state == "" {
-			r.errorf(path{"status", "files"}, "write the file and how far it has come, such as meta-llama/Llama-3.1-8B: READY")
+			r.errorf(path{"status", "files"}, "write the file and its state, such as meta-llama/Llama-3.1-8B: READY")
 		}
 		n.Artifacts[name] = cluster.ArtifactState(state)
 	}

@@ -13,7 +13,8 @@ const (
 	taskFailed    = "Failed"
 )
 
-// EndStatus returns how the task ended, and cluster.Pending if it has not.
+// EndStatus returns cluster.Succeeded or cluster.Failed if the task has ended, and
+// cluster.Pending otherwise.
 func EndStatus(p *v1alpha1.TaskPlacement) cluster.Status {
 	switch p.State {
 	case taskSucceeded:

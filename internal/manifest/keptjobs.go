@@ -8,9 +8,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// runningAlternative returns the alternative that consists of what runs of the job, nil
-// if it has none. Only jobs of models have one: package model adds it for a replica that
-// runs.
+// runningAlternative returns the alternative that describes the running tasks of the job as they
+// are, or nil if the job has none. Package model adds such an alternative, as the last, for a
+// replica of a model that runs.
 func runningAlternative(j *cluster.Job) *cluster.Alternative {
 	if last := &j.Alternatives[len(j.Alternatives)-1]; last.Running {
 		return last
@@ -25,10 +25,10 @@ func hasAlternative(j *cluster.Job, name string) bool {
 	})
 }
 
-// keepRunning adds jobs to State that run in a way in which they would not be placed
-// now. A replica is not stopped because its spec was edited or a device was lost.
+// keepRunning adds jobs to State that run in a form in which they would not be placed now. A
+// replica is not stopped because its spec was edited or a device was lost.
 func (m *stateMaker) keepRunning(s *cluster.State, jobs [][]runningTask) {
-	sharers := map[*cluster.Device]cluster.Bytes{} // how many of these tasks have yet to claim the device
+	sharers := map[*cluster.Device]cluster.Bytes{} // by device: how many of these tasks have not claimed it yet
 	for _, of := range jobs {
 		for i := range of {
 			for _, d := range of[i].listedDevices(s) {
@@ -57,7 +57,7 @@ func (m *stateMaker) keepRunning(s *cluster.State, jobs [][]runningTask) {
 	}
 }
 
-// noteKept adds a remark to the job, and counts it for a note: it runs in a way that is
+// noteKept adds a remark to the job, and counts the job for a note: it runs in a form that is
 // not what its spec requests now.
 func (m *stateMaker) noteKept(s *cluster.State, j *cluster.Job, why string) {
 	if why == "" {

@@ -144,8 +144,8 @@ func (b *Bundle) read(file string, n *yaml.Node, errs *Errors) {
 	b.readAs(file, n, "", "", errs)
 }
 
-// readAs reads an object of which the list gives version and kind. They may be missing in
-// the items of a list, as in what kubectl get --raw prints.
+// readAs reads an object. Version and kind are those of the list that contains it, or "". They
+// are used if the object has none, as in what kubectl get --raw prints.
 func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *Errors) {
 	objects, wrong := b.count(), len(*errs)
 	defer func() {
@@ -265,7 +265,8 @@ func decode[T any](n *yaml.Node, r reporter, allowUnknown bool) *T {
 	return out
 }
 
-// setSource records where an object is written, after it was checked.
+// setSource records where an object is written. It is called after the object was checked, and
+// drops the document.
 func (b *Bundle) setSource(object any, r reporter, places ...path) {
 	r.src.dropTree(places...)
 	b.remember(object, r.src)

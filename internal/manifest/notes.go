@@ -101,7 +101,8 @@ func (b *Bundle) nodeLabels() map[string]bool {
 	return out
 }
 
-// tally collects names for a note, which shows the first of them.
+// tally collects the names of objects for a note. The note shows how many there are and the
+// first of them.
 type tally []string
 
 func (t *tally) add(name string) { *t = append(*t, name) }

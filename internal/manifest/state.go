@@ -119,7 +119,8 @@ func (m *stateMaker) convert() {
 	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// addNode adds a node and reports false if there are too many devices to go on.
+// addNode adds a node. It reports false if there are too many devices in all; converting more
+// nodes would then only take memory.
 func (m *stateMaker) addNode(n *cluster.Node, notes convert.Notes, r reporter) bool {
 	r.report(notes)
 	m.defects.add(n.Name, notes, convert.Ignored)
@@ -189,15 +190,16 @@ func (m *stateMaker) switchToState(s *cluster.State) {
 	}
 }
 
-// recordError records an error of State about a change that was checked before. It has no
-// position, but without it a State that lacks the change would be used.
+// recordError records an error of State about a change. Changes are checked before, so there
+// should be no such error. It has no position; without it, a State that lacks the change would
+// be used.
 func (m *stateMaker) recordError(err error) {
 	if err != nil {
 		m.errs = append(m.errs, Error{Message: err.Error()})
 	}
 }
 
-// notes returns the notes that need converted objects.
+// notes returns the notes that depend on converted objects.
 func (m *stateMaker) notes() []string {
 	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
 	out = append(out, resourceNotes(m.queues, m.jobs, m.nodes)...)

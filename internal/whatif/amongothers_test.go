@@ -11,9 +11,9 @@ import (
 	"github.com/berth-project/berth/internal/explain/explaintest"
 )
 
-// A job that would be placed without the other pending jobs is explained in full among
-// them. Here an evicted task keeps its room, and its job is pending.
-func TestWhyAmongOthers(t *testing.T) {
+// A job that would be placed without the other pending jobs is explained in a session with
+// them. Here an evicted task still holds its room, and its job is pending.
+func TestWhyWithOtherPendingJobs(t *testing.T) {
 	parts := []enginetest.Part{
 		enginetest.Job("slow").Gang(2).Min(1).Devices(1).Preemptible().On("n00"),
 		enginetest.Job("want").Devices(1).Priority(5),

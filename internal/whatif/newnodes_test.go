@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Nodes that differ only in their devices are different sorts of node: a request that is too
+// Nodes that differ only in their devices are different types of node: a request that is too
 // large for any node is reduced to what the largest node has.
 func TestRequestIsReducedToTheLargestNode(t *testing.T) {
 	r, text := ask(t, enginetest.State(
@@ -38,8 +38,8 @@ func TestNodeIsNamedIfOthersOfItsGroupAreTooSmall(t *testing.T) {
 }
 
 // A new node is ready and has all of its devices, whatever the state of the node is that it
-// is like.
-func TestNewNodeIsSound(t *testing.T) {
+// is a copy of.
+func TestNewNodeIsReadyAndComplete(t *testing.T) {
 	const want = "with one more node of H100 × 8"
 	for name, node := range map[string]*enginetest.NodeBuilder{
 		"not ready":     h100("a").Phase("NOT_READY").Taint("node.kubernetes.io/not-ready", "", cluster.NoSchedule),

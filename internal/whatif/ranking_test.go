@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGroupsOfAChoice checks that one message has the reasons of all forms that are for one
-// node group each.
+// TestGroupsOfAChoice checks that one message has the reasons of all alternatives, each of which
+// is for one node group.
 func TestGroupsOfAChoice(t *testing.T) {
 	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"))
 	j := enginetest.Job("m").Set("model/m", 2).Build()
@@ -55,7 +55,7 @@ func (keeper) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
 }
 
-// chat is a model of which three replicas run, one is pending, and two are desired.
+// chat returns a model of which three replicas run, one is pending, and two are desired.
 func chat() *cluster.State {
 	return enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(3, "A100", "80Gi"),
 		enginetest.Job("chat-0").Set("model/chat", 2).Priority(5).Devices(1).On("a"),

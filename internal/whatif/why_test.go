@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fitting are the changes that a report says would help.
+// fitting returns the changes that help, according to the report.
 func fitting(r *explain.Report) []string {
 	var out []string
 	for _, t := range r.Trials {
@@ -47,7 +47,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			enginetest.State(h100("a"), enginetest.Job("other").Devices(1).On("a"), enginetest.Job("x").Gang(5).Devices(8).CPU(1000, "1Gi")),
 			[]string{"with 1 device per task", "with 5 more nodes of H100 × 8"},
 		},
-		"the smallest kind of node first": {
+		"the smallest type of node first": {
 			enginetest.State(h100("a"), enginetest.Node("s").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"),
 				enginetest.Job("e").Devices(8).On("a"), enginetest.Job("f").Devices(1).On("s"), enginetest.Job("x").DeviceMemory(1, "20Gi")),
 			[]string{
@@ -116,7 +116,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				"with GPU isolation Shared instead of DeviceExclusive",
 			},
 		},
-		"a job that must be near": {
+		"a required affinity": {
 			enginetest.State(h100("a"), enginetest.Job("x").Devices(2).Affinity(cluster.JobTerm{
 				Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"db"}}}})),
 			[]string{"without the required affinity to jobs with app=db"},
@@ -125,7 +125,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			enginetest.State(h100("a"), h100("b"), enginetest.Job("x").WholeNodes(3, "64Gi")),
 			[]string{"with 2 replicas", "with one more node of H100 × 8"},
 		},
-		"two that must go": {
+		"two workloads must be removed": {
 			enginetest.State(h100("a"), enginetest.Job("e").Devices(2).Preemptible().On("a"), enginetest.Job("f").Devices(2).Preemptible().On("a"),
 				enginetest.Job("x").Devices(7)),
 			[]string{
@@ -135,7 +135,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				"with job/e (Standard, 2 devices on a) and job/f (Standard, 2 devices on a) evicted",
 			},
 		},
-		"three that must go": {
+		"three workloads must be removed": {
 			enginetest.State(h100("a"), enginetest.Job("e").Devices(2).Preemptible().On("a"), enginetest.Job("f").Devices(2).Preemptible().On("a"),
 				enginetest.Job("g").Devices(2).Preemptible().On("a"), enginetest.Job("h").Preemptible().On("a"), enginetest.Job("x").Devices(8)),
 			[]string{
@@ -225,8 +225,8 @@ func TestWhyOfSurplus(t *testing.T) {
 	}
 }
 
-// For every pending job in a random cluster some change helps. A question that is asked
-// twice has the same answer.
+// For every pending job in a random cluster some change helps. The same question has the same
+// answer twice.
 func TestSomethingAlwaysHelps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := []enginetest.Part{}
@@ -271,8 +271,8 @@ func TestSomethingAlwaysHelps(t *testing.T) {
 	})
 }
 
-// TestWhyPlacedInALargeCluster checks that the scores are the same if the decisions before
-// are repeated instead of made again.
+// TestWhyPlacedInALargeCluster checks that the scores are the same if the earlier decisions are
+// repeated as they were made, instead of decided again.
 func TestWhyPlacedInALargeCluster(t *testing.T) {
 	build := func() *cluster.State {
 		return enginetest.State(h100("a"), h100("b"), h100("c"), enginetest.Job("p").Devices(2), enginetest.Job("q").Devices(3), enginetest.Job("x").Devices(2), enginetest.Job("z").Devices(1))

@@ -1,13 +1,14 @@
 // Package isolationfilter rejects nodes that cannot isolate a task as it requests: they do
 // not advertise the isolation class, or the cores or devices for it are held by other tasks.
 //
-// Isolation is a filter and never a score. A class that a node does not advertise is not
-// available there. The tier of a tenant does not matter.
+// The plugin only filters nodes and never scores them. A class that a node does not advertise
+// is not available there. The tier of the queue does not matter.
 //
 // A node that advertises the class and has too few devices of the requested kind is rejected
-// by NodeResourcesFit and not here. There is one exception: for PartitionExclusive without a
-// profile, a node without slices is rejected here. A request for whole devices without a
-// class needs no isolation. A request for a fraction of a device without a class is Shared.
+// by the plugin NodeResourcesFit and not here. There is one exception: for PartitionExclusive
+// without a MIG profile, a node without slices is rejected here. A request for whole devices
+// without a class needs no isolation. A request for a fraction of a device without a class has
+// the class Shared.
 package isolationfilter
 
 import (
@@ -55,8 +56,8 @@ var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 func (plugin) Name() string                { return Name }
 func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-// OnSessionOpen registers one filter for what waiting does not cure, which depends on the
-// node alone, and one for what other tasks hold.
+// OnSessionOpen registers a static filter, for rejections that depend on the node alone and that
+// waiting does not cure, and a shape filter, for what other tasks hold.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(matters, support)
 	s.Hooks.AddShapeFilter(matters, contention)
