@@ -25,7 +25,7 @@ type Environment struct {
 	UniqueHostnames bool
 	// Namespaces are the namespaces of pods, jobs and models, sorted.
 	Namespaces []string
-	// Scavengers are the queues whose jobs are preemptible by default: the queues of the
+	// Scavengers are the queues in which jobs are preemptible by default: the queues of the
 	// Scavenger tier and the queues below these. The value is the nearest queue of the
 	// tier, which may be the queue itself.
 	Scavengers map[string]string

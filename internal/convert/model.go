@@ -186,7 +186,8 @@ func modelBytes(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	return cluster.Bytes(bytesOf(q, at, r))
 }
 
-// makeSource checks where the model comes from, and sets the names of its files.
+// makeSource checks the sources of the model, of its draft and of its adapters, and sets the
+// names of their files.
 func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
 	known := o.Spec.Memory != nil && (o.Spec.Memory.Device != nil || o.Spec.Memory.Total != nil)
 	s.Files.Main = checkSource(&o.Spec.Source, spec.Add("source"), !known, r)
@@ -205,7 +206,7 @@ func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
 		names[a.Name] = i
 		switch {
 		case (a.Path == "") == (a.Memory == nil):
-			r.errorf(at, "say either path, whose headers are read, or memory")
+			r.errorf(at, "say either memory, or path, which is read")
 		case a.Memory != nil:
 			s.Adapters += modelBytes(*a.Memory, at.Add("memory"), r)
 		}

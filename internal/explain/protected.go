@@ -37,8 +37,8 @@ func (ph Phrases) protectionText(s *cluster.State, p engine.Purpose, reason engi
 	return strings.Replace(doc.Spared, "{time}", quantity.Span(span), 1)
 }
 
-// protectedText counts the workloads that were protected: "8 workloads whose queue would
-// fall below its fair share (job/a, job/b and 6 more), 4 that started less than 10m ago (…)".
+// protectedText returns how many workloads were protected, and why: "8 workloads in queues that
+// would hold less than their fair share (job/a, job/b and 6 more), 4 of a stronger tier (…)".
 func (ph Phrases) protectedText(s *cluster.State, p engine.Purpose, all []engine.Protection) string {
 	var out []string
 	for i, x := range all {

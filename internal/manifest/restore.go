@@ -38,7 +38,7 @@ type placements struct {
 }
 
 // canHold reports whether the number of devices is one that the task can hold. The alternatives
-// of a model have tasks of the same names, and are told apart by this.
+// of a model have tasks of the same names, and are distinguished by this.
 func canHold(t *cluster.Task, devices []int) bool {
 	need := &t.Shape.Need
 	return devices == nil || !t.Shape.ServesModel() || (need.None() == (len(devices) == 0) && (need.Devices == 0 || need.Devices == len(devices)))

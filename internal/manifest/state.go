@@ -209,7 +209,7 @@ func (m *stateMaker) notes() []string {
 			unused.add(convert.DisruptionBudgetID(o))
 		}
 	}
-	out = unused.note(out, "whose selector matches no workload in the same namespace", "disruption budget")
+	out = unused.note(out, "with a selector that matches no workload in the same namespace", "disruption budget")
 	out = m.defects.note(out, "node")
 	out = append(out, m.selectionNotes()...)
 	out = m.keptReplicas.note(out, "kept in a form that is not what the spec asks for now", "replica")
