@@ -52,6 +52,7 @@ var rules = []struct {
 	{"internal/wire", []string{"cluster", "engine", "internal/quantity"}, nil, "results in JSON are data: they run nothing, and sentences are written above them"},
 	{"internal/sim", []string{"cluster", "engine"}, nil, "it runs the engine and carries out what was decided; others say what that means"},
 	{"internal/explain", []string{"cluster", "engine", "internal/english", "internal/quantity", "internal/wire"}, nil, "it writes sentences about what was decided; it runs no session, so that words never change a decision"},
+	{"internal/explain/explaintest", []string{"cluster", "engine", "enginetest", "internal/sim", "plugins/standard"}, nil, "tests of explain import it, so it must not import explain"},
 	{"internal/whatif", []string{"cluster", "engine", "internal/explain", "internal/nearest", "internal/quantity", "internal/english", "internal/sim", "internal/wire"}, nil, "it tries changes by running the engine, and leaves the sentences of a report to explain"},
 	{"internal/estimate/gguf/...", []string{"cluster", "internal/estimate", "internal/estimate/gguf/sample", "internal/printable"}, []string{"github.com/gpustack/gguf-parser-go"}, "it turns files into models, and the parser library knows what llama.cpp needs"},
 	{"internal/live", []string{"cluster", "engine", "internal/explain", "internal/sim", "internal/whatif", "internal/wire"}, nil, "it keeps a scheduler running and serves its readers; its callers report facts and store the log"},

@@ -21,7 +21,7 @@ type own struct{ open func(*engine.Session) }
 func (own) Name() string                      { return "Own" }
 func (o own) OnSessionOpen(s *engine.Session) { o.open(s) }
 
-const input = `
+const clusterFile = `
 apiVersion: berth.dev/v1alpha1
 kind: SchedulerConfiguration
 plugins: [{name: Own}]
@@ -44,7 +44,7 @@ func runMain(t *testing.T, open func(*engine.Session), args ...string) (int, str
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	code := Main(r, args, strings.NewReader(input), &out, &errs)
+	code := Main(r, args, strings.NewReader(clusterFile), &out, &errs)
 	return code, out.String(), errs.String()
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// onShape returns the beginning of a sentence about what each device needs, such
+// onEachDevice returns the beginning of a sentence about what each device needs, such
 // as "on each device of tp 2".
-func onShape(f fit.Fit) string {
+func onEachDevice(f fit.Fit) string {
 	switch {
 	case f.Devices == 1:
 		return "on one device"

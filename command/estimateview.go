@@ -179,10 +179,10 @@ func (v *estimateView) shortage(f fit.Fit, p fit.Pool) string {
 	within := c.Within(claimed)
 	switch {
 	case c.Fraction == 0:
-		return fmt.Sprintf("%s the model needs %s, and %s can use %s", onShape(f), quantity.Memory(f.Use.Total()), v.Backend, quantity.Memory(f.Usable))
+		return fmt.Sprintf("%s the model needs %s, and %s can use %s", onEachDevice(f), quantity.Memory(f.Use.Total()), v.Backend, quantity.Memory(f.Usable))
 	case c.Static > within:
-		return fmt.Sprintf("%s weights and KV cache take %s, and %s allots %s to them", onShape(f), quantity.Memory(c.Static), v.Backend, quantity.Memory(within))
+		return fmt.Sprintf("%s weights and KV cache take %s, and %s allots %s to them", onEachDevice(f), quantity.Memory(c.Static), v.Backend, quantity.Memory(within))
 	}
-	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves %s for them", onShape(f),
+	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves %s for them", onEachDevice(f),
 		quantity.Memory(f.Use.Activations+f.Use.Graph+f.Use.Overhead), v.Backend, quantity.Memory(claimed-within))
 }

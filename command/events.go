@@ -14,22 +14,22 @@ import (
 // event is one line of the event stream. It is API: fields are added, never renamed.
 type event struct {
 	Seq      int    `json:"seq"`            // counted from 1
-	Time     string `json:"time,omitempty"` // of the virtual clock; only with --cycles
-	Kind     string `json:"kind"`           // one of the kinds above
+	Time     string `json:"time,omitempty"` // the time of the virtual clock; only with --cycles
+	Kind     string `json:"kind"`           // what happened, such as Bound, Evicted or Refused
 	Workload string `json:"workload"`
 	Task     string `json:"task,omitempty"`    // empty for Refused, Retired, Arrived and Ended, which are about the whole workload
-	Node     string `json:"node,omitempty"`    // of Bound, Nominated and Evicted
-	For      string `json:"for,omitempty"`     // of Evicted: the workload that the task is evicted for
-	Landing  string `json:"landing,omitempty"` // of Evicted: the node that the task moves to
-	Reason   string `json:"reason,omitempty"`  // of Refused, Evicted and Retired
+	Node     string `json:"node,omitempty"`    // only for Bound, Nominated and Evicted
+	For      string `json:"for,omitempty"`     // only for Evicted: the workload that the task is evicted for
+	Landing  string `json:"landing,omitempty"` // only for Evicted: the node that the task moves to
+	Reason   string `json:"reason,omitempty"`  // only for Refused, Evicted and Retired
 	Message  string `json:"message,omitempty"`
-	// Permanent is set for Refused: it is true if waiting does not help.
+	// Only for Refused: true if waiting does not help.
 	Permanent *bool `json:"permanent,omitempty"`
-	// Cure is set for Refused. It lists what would help: Wait, Evict, Grow (more or
-	// other nodes) or Relax (a request with fewer constraints). If it is empty, only
-	// another request helps.
+	// Only for Refused: what would help, which is Wait, Evict, Grow (more or other nodes)
+	// or Relax (a request with fewer conditions). If the list is empty, only another
+	// request helps.
 	Cure   []string `json:"cure,omitempty"`
-	Awaits int      `json:"awaits,omitempty"` // of Refused: the number of nodes that a provisioner is expected to create for the workload's model
+	Awaits int      `json:"awaits,omitempty"` // only for Refused: the number of nodes that a provisioner is expected to create for the workload's model
 }
 
 // Kinds of events that the engine does not have. They occur only with --cycles.
@@ -84,7 +84,7 @@ func simulationEvents(s *sim.Simulation, results explain.Results) iter.Seq[event
 				line.Node, line.For, line.Landing, line.Reason, line.Message = d.Node, d.For, d.Landing, string(d.Reason), makesRoom(d.For)
 			}
 			if ev.Score != nil {
-				line.Reason, line.Message = string(engine.ScaledDown), explain.Worth(ev.Score)
+				line.Reason, line.Message = string(engine.ScaledDown), explain.ReplicaScoreText(ev.Score)
 			}
 			if r := ev.Refusal; r != nil {
 				refusal := results.Refusal(r, false)

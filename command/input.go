@@ -11,9 +11,43 @@ import (
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/sim/scenario"
+	"github.com/spf13/cobra"
 )
 
-// load reads the paths and the configuration file, if config is not empty. The
+// inputFlags are the flags of all commands that run the engine on a cluster.
+type inputFlags struct {
+	config string
+	clock
+}
+
+func (i *inputFlags) addFlags(c *cobra.Command) {
+	c.Flags().StringVar(&i.config, "config", "", "file with a SchedulerConfiguration")
+	i.clock.addFlag(c)
+}
+
+// input is what a command reads, and what is made of it.
+type input struct {
+	bundle *manifest.Bundle
+	engine *engine.Engine
+	state  *cluster.State
+	now    int64 // the time of the sessions, in nanoseconds since 1970
+}
+
+// open reads the paths as the flags say, and makes an engine and a State of them.
+func (p *program) open(paths []string, flags *inputFlags) (*input, error) {
+	b, err := p.load(paths, flags.config)
+	if err != nil {
+		return nil, err
+	}
+	e, state, err := p.prepare(b)
+	if err != nil {
+		return nil, err
+	}
+	now, err := flags.now(b)
+	return &input{b, e, state, now}, err
+}
+
+// load reads the paths and, if config is not empty, the configuration file. The
 // path "-" is standard input.
 func (p *program) load(paths []string, config string) (*manifest.Bundle, error) {
 	b, err := manifest.LoadFrom(p.stdin, paths)

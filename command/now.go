@@ -13,7 +13,7 @@ import (
 type clock struct{ flag string }
 
 func (t *clock) addFlag(c *cobra.Command) {
-	c.Flags().StringVar(&t.flag, "now", "", "the time at which to decide, such as 2026-01-02T15:04:05Z (default: the newest time in the input)")
+	c.Flags().StringVar(&t.flag, "now", "", "the time at which to decide, such as 2026-01-02T15:04:05Z (default: the time of the snapshot or scenario, else the newest time in the input)")
 }
 
 // now returns the time in nanoseconds since 1970.

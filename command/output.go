@@ -114,7 +114,7 @@ func (t *table) print(result *wire.Result, state *cluster.State, provisions []mo
 			placed[d.Workload+"/"+d.Task] = true
 		}
 	}
-	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(state)))
+	fmt.Fprintln(t.w, explain.TotalsText(len(placed), pendingTasks(state)))
 }
 
 func (t *table) decisions(result *wire.Result) {
@@ -142,10 +142,10 @@ func (t *table) decisions(result *wire.Result) {
 			if d.Group != nil {
 				group = fmt.Sprintf("%s × %d", d.Group.Product, d.Group.Count)
 			}
-			row = append(row, group, dash(d.Alternative), dash(explain.Scores(d.Scores)))
+			row = append(row, group, dash(d.Alternative), dash(explain.ScoresText(d.Scores)))
 		}
 		if grouped {
-			row = append(row, dash(explain.Scores(d.GroupScores)))
+			row = append(row, dash(explain.ScoresText(d.GroupScores)))
 		}
 		if evicts {
 			row = append(row, explain.Cause(d))
@@ -165,9 +165,9 @@ func (t *table) rankings(result *wire.Result) {
 		var rows [][]string
 		for k := range r.Replicas {
 			x := &r.Replicas[k]
-			row := []string{"  " + x.Workload, strconv.FormatFloat(x.Score, 'f', 1, 64), explain.Fate(x)}
+			row := []string{"  " + x.Workload, strconv.FormatFloat(x.Score, 'f', 1, 64), explain.KeptOrRetired(x)}
 			if t.wide {
-				row = append(row, dash(explain.Scores(x.Scores)))
+				row = append(row, dash(explain.ScoresText(x.Scores)))
 			}
 			rows = append(rows, row)
 		}
@@ -264,7 +264,7 @@ func devices(list []wire.Device) string {
 		}
 	}
 	if len(whole) > 0 {
-		out = append([]string{explain.Indexes(whole)}, out...)
+		out = append([]string{explain.IndexRanges(whole)}, out...)
 	}
 	return strings.Join(out, ",")
 }

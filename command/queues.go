@@ -17,8 +17,8 @@ import (
 )
 
 func (p *program) queues() *cobra.Command {
-	var config, output string
-	var t clock
+	var flags inputFlags
+	var output string
 	c := &cobra.Command{
 		Use:   "queues PATH...",
 		Short: "Show the quota, use and fair share of each queue, and how the share is computed",
@@ -43,22 +43,16 @@ that results from it, followed by the weight of the queue in parentheses.`,
 			if err := oneOf("--output", output, "table", "json"); err != nil {
 				return err
 			}
-			b, err := p.load(args, config)
+			in, err := p.open(args, &flags)
 			if err != nil {
 				return err
 			}
-			_, state, err := p.prepare(b)
+			settings, err := readSettings(in.bundle)
 			if err != nil {
 				return err
 			}
-			settings, err := readSettings(b)
-			if err != nil {
-				return err
-			}
-			if settings.Decay.Now, err = t.now(b); err != nil {
-				return err
-			}
-			v := viewQueues(state, settings)
+			settings.Decay.Now = in.now
+			v := viewQueues(in.state, settings)
 			if output == "json" {
 				return writeJSON(p.stdout, v.result())
 			}
@@ -66,9 +60,8 @@ that results from it, followed by the weight of the queue in parentheses.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&config, "config", "", "file with a SchedulerConfiguration")
 	c.Flags().StringVarP(&output, "output", "o", "table", "format of the result: table or json")
-	t.addFlag(c)
+	flags.addFlags(c)
 	completeValues(c, "output", "table", "json")
 	return c
 }

@@ -15,12 +15,12 @@ import (
 )
 
 type simulateOptions struct {
-	config, output       string
+	inputFlags
+	output               string
 	events, snapshot     string // names of files to write; events may be "-"
 	explain, check, fail bool
 	timings              bool
-	clock
-	course courseOptions
+	course               courseOptions
 }
 
 func (p *program) simulate() *cobra.Command {
@@ -50,7 +50,6 @@ command accepts the snapshot as its only PATH, and gives the same answers.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
 	f.StringVarP(&o.output, "output", "o", "table", "format of the result: table, wide, json or yaml")
 	f.BoolVar(&o.explain, "explain", false, "list all feasible nodes and groups of each decision, and all nodes of each refusal (json and yaml only)")
 	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if any task is still pending")
@@ -58,7 +57,7 @@ command accepts the snapshot as its only PATH, and gives the same answers.`,
 	f.StringVar(&o.snapshot, "snapshot-out", "", "write the initial state of the simulation to this file, as a snapshot")
 	f.BoolVar(&o.check, "check", false, "compare each decision with that of a plain scan of all nodes, and fail if they differ (slow)")
 	f.BoolVar(&o.timings, "timings", false, "print to standard error how long the hooks of each plugin took")
-	o.clock.addFlag(c)
+	o.inputFlags.addFlags(c)
 	o.course.addFlags(f)
 	completeValues(c, "output", "table", "wide", "json", "yaml")
 	return c
@@ -71,20 +70,13 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if o.snapshot == "-" || o.snapshot != "" && o.snapshot == o.events {
 		return fmt.Errorf("--snapshot-out %s: a snapshot is written to a file of its own; name another file", o.snapshot)
 	}
-	b, err := p.load(args, o.config)
+	in, err := p.open(args, &o.inputFlags)
 	if err != nil {
 		return err
 	}
-	e, state, err := p.prepare(b)
-	if err != nil {
-		return err
-	}
-	now, err := o.clock.now(b)
-	if err != nil {
-		return err
-	}
+	b, e, state := in.bundle, in.engine, in.state
 	if o.snapshot != "" {
-		if err := p.writeSnapshot(o.snapshot, args, b.Snapshot(state, now, e.Parameters())); err != nil {
+		if err := p.writeSnapshot(o.snapshot, args, b.Snapshot(state, in.now, e.Parameters())); err != nil {
 			return err
 		}
 	}
@@ -92,14 +84,14 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		if o.timings {
 			return errors.New("--timings measures a single session; omit --cycles")
 		}
-		return p.runTimeline(e, state, args, o, now, model.Create(model.Provisions(b.NodeRequests(), state)))
+		return p.runTimeline(in, args, o)
 	}
 	if o.explain {
 		if err := checkExplainSize(state); err != nil {
 			return err
 		}
 	}
-	options := sim.Options{Explain: o.explain, Now: now}
+	options := sim.Options{Explain: o.explain, Now: in.now}
 	if o.check {
 		options.Search = engine.Twin
 	}

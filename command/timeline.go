@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/sim/timeline"
 	"github.com/spf13/pflag"
 )
 
-// courseOptions are the flags of a simulation over time.
+// courseOptions are the flags of a simulation over time, which is called a course.
 type courseOptions struct {
 	given        bool // --cycles is set
 	cycles       int
@@ -52,13 +52,13 @@ func (o *courseOptions) options(now int64) timeline.Options {
 	return timeline.Options{Cycles: o.cycles, Start: now, Every: int64(o.every), Grace: int64(o.grace)}
 }
 
-func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []string, o simulateOptions, now int64, awaits explain.Awaits) error {
-	options := o.course.options(now)
-	options.Awaits = awaits
+func (p *program) runTimeline(in *input, args []string, o simulateOptions) error {
+	options := o.course.options(in.now)
+	options.Awaits = model.Create(model.Provisions(in.bundle.NodeRequests(), in.state))
 	if o.check {
 		options.Search = engine.Twin
 	}
-	course, err := timeline.Run(e, state, options)
+	course, err := timeline.Run(in.engine, in.state, options)
 	if err != nil {
 		return err
 	}
@@ -68,11 +68,11 @@ func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []str
 		}
 	}
 	if o.events != "-" {
-		if err := p.writeCourse(course, awaits, o.output); err != nil {
+		if err := p.writeCourse(course, options.Awaits, o.output); err != nil {
 			return err
 		}
 	}
-	if o.fail && pendingTasks(state) > 0 {
+	if o.fail && pendingTasks(in.state) > 0 {
 		return errNo
 	}
 	return nil

@@ -16,9 +16,9 @@ import (
 )
 
 type whatifOptions struct {
-	config, output   string
+	inputFlags
+	output           string
 	add, remove, set []string
-	clock
 }
 
 func (p *program) whatif() *cobra.Command {
@@ -26,13 +26,14 @@ func (p *program) whatif() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "whatif PATH... [--add-nodes GROUP=N] [--remove NODE] [--set OBJECT.FIELD=VALUE]",
 		Short: "Show what a change of the cluster or of a workload would cause",
-		Long: `Simulates the cluster without the change and with it, and lists the workloads
-that would be placed, moved or left pending because of the change.
+		Long: `Simulates the cluster without the change and with it, and lists the tasks that
+would be placed, moved, evicted, pending or no longer requested because of the
+change.
 
 A GROUP is a product (NVIDIA-L4), a product and a count of devices per node
-("NVIDIA-L4 x 8"), or the name of a node, to add nodes that are equal to it. An
-OBJECT is job/NAME, queue/NAME, node/NAME or pod/NAME, with the namespace before
-the name if the object has one.`,
+("NVIDIA-L4 x 8"), or the name of a node, to add empty copies of it. An OBJECT is
+job/NAME, model/NAME, queue/NAME, node/NAME, budget/NAME or pod/NAMESPACE/NAME. A
+job, model or budget with a namespace is written job/NAMESPACE/NAME.`,
 		Example: `  berth whatif cluster/ --add-nodes NVIDIA-L4=2
   berth whatif cluster/ --remove gpu-17 --set job/train.spec.priority=10
   berth whatif cluster/ --set 'job/train.spec.tasks[0].devices.count=4'`,
@@ -40,12 +41,11 @@ the name if the object has one.`,
 		RunE: func(_ *cobra.Command, args []string) error { return p.runWhatif(args, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
 	f.StringVarP(&o.output, "output", "o", "text", "format of the answer: text or json")
 	f.StringArrayVar(&o.add, "add-nodes", nil, "GROUP=N: add N empty nodes to a group (may be repeated)")
 	f.StringArrayVar(&o.remove, "remove", nil, "NODE: remove a node (may be repeated)")
 	f.StringArrayVar(&o.set, "set", nil, "OBJECT.FIELD=VALUE: set a field of an object (may be repeated)")
-	o.clock.addFlag(c)
+	o.inputFlags.addFlags(c)
 	completeValues(c, "output", "text", "json")
 	return c
 }
@@ -57,28 +57,20 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if len(o.add)+len(o.remove)+len(o.set) == 0 {
 		return fmt.Errorf("whatif needs a change: --add-nodes, --remove or --set")
 	}
-	b, err := p.load(args, o.config)
+	in, err := p.open(args, &o.inputFlags)
 	if err != nil {
 		return err
 	}
-	e, state, err := p.prepare(b)
-	if err != nil {
-		return err
-	}
-	now, err := o.clock.now(b)
-	if err != nil {
-		return err
-	}
-	before, err := sim.Simulate(e, state, sim.Options{Now: now})
+	before, err := sim.Simulate(in.engine, in.state, sim.Options{Now: in.now})
 	if err != nil {
 		return err
 	}
 	for _, s := range o.set {
-		if err := b.Set(s); err != nil {
+		if err := in.bundle.Set(s); err != nil {
 			return err
 		}
 	}
-	state, err = b.State()
+	state, err := in.bundle.State()
 	if err != nil {
 		return err
 	}
@@ -90,11 +82,11 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err := addNodes(state, o.add); err != nil {
 		return err
 	}
-	after, err := sim.Simulate(e, state, sim.Options{Now: now})
+	after, err := sim.Simulate(in.engine, state, sim.Options{Now: in.now})
 	if err != nil {
 		return err
 	}
-	d := whatif.Compare(explain.PhrasesOf(e), before, after)
+	d := whatif.Compare(explain.PhrasesOf(in.engine), before, after)
 	if o.output == "json" {
 		return writeJSON(p.stdout, d)
 	}
@@ -145,7 +137,7 @@ func addNodes(state *cluster.State, specs []string) error {
 		if devices += n * len(template.Devices); devices > mostAddedDevices {
 			return fmt.Errorf("--add-nodes %s: at most %d devices can be added, and each of these nodes has %d", spec, mostAddedDevices, len(template.Devices))
 		}
-		if _, err = whatif.AddTwins(state, template, n); err != nil {
+		if _, err = whatif.AddNodesLike(state, template, n); err != nil {
 			return err
 		}
 	}

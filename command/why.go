@@ -11,14 +11,14 @@ import (
 )
 
 func (p *program) why() *cobra.Command {
-	var config, output string
-	var t clock
+	var flags inputFlags
+	var output string
 	c := &cobra.Command{
 		Use:   "why WORKLOAD PATH...",
 		Short: "Explain why a workload is placed where it is, or why it is pending",
 		Long: `Explains why a workload is placed where it is. If the workload is pending, it
-explains why, and lists the smallest changes with which it would be placed. The
-engine has tried each of these changes on a copy of the cluster.
+explains why, and lists the smallest changes with which it would be placed. Each
+of these changes was tried in a simulation.
 
 A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME or model/NAME. The
 NAME alone is enough if no other workload has the same name. For a model, the
@@ -29,26 +29,19 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 			if err := oneOf("--output", output, "text", "json"); err != nil {
 				return err
 			}
-			b, err := p.load(args[1:], config)
+			in, err := p.open(args[1:], &flags)
 			if err != nil {
 				return err
 			}
-			e, state, err := p.prepare(b)
+			b, state := in.bundle, in.state
+			id, err := workload(state, b.LeftOutWorkloads(), args[0])
 			if err != nil {
 				return err
 			}
-			id, err := workload(state, b.LeftOut(), args[0])
-			if err != nil {
-				return err
-			}
-			now, err := t.now(b)
-			if err != nil {
-				return err
-			}
-			if b.Snapshotted() && isModel(state, id) {
+			if b.IsSnapshot() && isModel(state, id) {
 				fmt.Fprintln(p.stderr, "note: a snapshot does not contain the manifest of a model, so other settings of the model are not tried")
 			}
-			report, err := whatif.Why(whatif.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})
+			report, err := whatif.Why(whatif.Question{Engine: in.engine, State: state, Workload: id, Now: in.now, Knobs: knobs(b.Plans(), state)})
 			if err != nil {
 				return err
 			}
@@ -67,9 +60,8 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&config, "config", "", "file with a SchedulerConfiguration")
 	c.Flags().StringVarP(&output, "output", "o", "text", "format of the answer: text or json")
-	t.addFlag(c)
+	flags.addFlags(c)
 	completeValues(c, "output", "text", "json")
 	return c
 }

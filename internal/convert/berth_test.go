@@ -190,7 +190,7 @@ func TestOrderOfNotes(t *testing.T) {
 	}
 	meta := metav1.ObjectMeta{Name: "x"}
 	early := metav1.Date(1850, 1, 1, 0, 0, 0, 0, time.UTC)
-	for range 20 { // an order that comes from a map is right by chance now and then
+	for range 20 { // the order of a map may be right by chance
 		_, model := convert.Model(&v1alpha1.Model{ObjectMeta: meta, Spec: v1alpha1.ModelSpec{Source: v1alpha1.ModelSource{Preset: "phi-4"},
 			Context: -1, Sequences: -1, BatchTokens: -1, Parallelism: &v1alpha1.Parallelism{Tensor: -1, Pipeline: -1}}}, &convert.Environment{})
 		compare(t, []string{"spec.context", "spec.sequences", "spec.batchTokens", "spec.parallelism.tensor", "spec.parallelism.pipeline"}, paths(model))
@@ -262,7 +262,7 @@ func TestDisruptionBudget(t *testing.T) {
 	}
 }
 
-// A configuration and a scenario become nothing in State; they are only checked.
+// A configuration and a scenario are not part of State, and are only checked.
 func TestChecks(t *testing.T) {
 	compare(t, convert.Notes{
 		{Path: field.Path{"plugins", 1, "name"}, Message: `plugin "A" is already configured as plugins[0]; merge the two entries`},

@@ -5,11 +5,13 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// Limits of the weight of a plugin. The largest weight of a queue is the same.
+// minWeight and maxWeight are the limits of the weight of a plugin. The weight of a queue may
+// be 0, and has the same upper limit.
 const minWeight, maxWeight = 1, 100_000
 
-// Configuration checks a configuration of the scheduler. There is nothing in State that
-// it becomes. Whether the plugins exist and their arguments are valid is not checked.
+// Configuration checks a configuration of the scheduler. It returns only notes, because a
+// configuration is not part of State. It does not check whether the plugins exist and whether
+// their arguments are valid.
 func Configuration(o *v1alpha1.SchedulerConfiguration) Notes {
 	var notes Notes
 	r := reporter{&notes}
@@ -26,14 +28,14 @@ func Configuration(o *v1alpha1.SchedulerConfiguration) Notes {
 		if p.Weight != nil && (*p.Weight < minWeight || *p.Weight > maxWeight) {
 			r.errorf(at.Add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
 		}
-		checkPlace(&p, at, r)
+		checkPosition(&p, at, r)
 	}
 	return notes
 }
 
-// checkPlace reports a second place in the profile for one plugin, and a place for a
-// plugin that is disabled.
-func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
+// checkPosition reports a plugin with more than one of the fields before, after and position,
+// and a disabled plugin with any of them.
+func checkPosition(p *v1alpha1.PluginConfig, at path, r reporter) {
 	first := ""
 	for _, place := range []struct{ field, value string }{{"before", p.Before}, {"after", p.After}, {"position", p.Position}} {
 		switch {

@@ -13,7 +13,7 @@ import (
 // required term on this field matches no node of Berth.
 const nameLabel = "metadata.name"
 
-// notReady is the phase of a node whose condition Ready is not True.
+// notReady is the phase of a node of which the condition Ready is not True.
 const notReady cluster.Phase = "NOT_READY"
 
 // CoreNode converts a node of Kubernetes.

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-var strategies = []string{"time-slicing", "mps"}
+var sharingStrategies = []string{"time-slicing", "mps"}
 
 // listedDevices sets the devices of the node as its spec lists them.
 func listedDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
@@ -65,9 +65,9 @@ func makeSharing(set *v1alpha1.DeviceSet, at path, r reporter) cluster.Sharing {
 	}
 	at = at.Add("sharing")
 	if s.Strategy == "" {
-		r.errorf(at, "say the strategy: %s", phrase.Either(strategies))
+		r.errorf(at, "say the strategy: %s", phrase.Either(sharingStrategies))
 	}
-	checkEnum(s.Strategy, strategies, at.Add("strategy"), r)
+	checkEnum(s.Strategy, sharingStrategies, at.Add("strategy"), r)
 	if s.Replicas < 2 || s.Replicas > maxDevices {
 		r.errorf(at.Add("replicas"), "want from 2 to %d replicas of each device, have %d", maxDevices, s.Replicas)
 		return cluster.Sharing{}

@@ -6,24 +6,26 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Environment is what the other objects of a cluster say about how one object is
-// read. The zero value is for a cluster of which nothing is known.
+// Environment is what the conversion of one object depends on in the other objects of the
+// cluster. The zero value is for a cluster of which nothing is known.
 type Environment struct {
-	// DeviceResources are the names under which nodes offer devices, besides the names
-	// that are always devices, such as nvidia.com/gpu. If it is nil, the names are not
-	// known: a queue may then name a product and a fraction of any resource with a domain
-	// in its name. Such a queue is only checked, because it is not known whether its
-	// amounts are devices. Jobs, models and pods count such a resource as no device.
+	// DeviceResources are the names of resources under which nodes of the cluster offer
+	// devices. Names that always mean devices, such as nvidia.com/gpu, may be missing.
+	//
+	// Nil means that the nodes are not known. Any name with a domain, such as
+	// example.com/npu, may then mean devices. Queue accepts fractions and products of such a
+	// resource, and its result must not be used: State counts devices in thousandths and
+	// other resources in units. Job, Model and Pod treat the resource as no device.
 	DeviceResources map[string]bool
-	// PodsCounted is set if every node says how many pods it takes. Each pod then
-	// requests one of the resource pods.
+	// PodsCounted is set if every node says how many pods it takes. Each pod then requests
+	// one unit of the resource "pods".
 	PodsCounted bool
 	// UniqueHostnames is set if every node has a hostname label that no other node has,
 	// so that a topology domain of that label is one node.
 	UniqueHostnames bool
 	// Namespaces are the namespaces of pods, jobs and models, sorted.
 	Namespaces []string
-	// Scavengers are the queues whose jobs are preemptible by default: the queues of the
+	// Scavengers are the queues in which jobs are preemptible by default: the queues of the
 	// Scavenger tier and the queues below these. The value is the nearest queue of the
 	// tier, which may be the queue itself.
 	Scavengers map[string]string

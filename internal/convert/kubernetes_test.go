@@ -20,7 +20,7 @@ import (
 
 const gi = 1 << 30
 
-// exported compares cluster objects by their exported fields: State fills in the others.
+// exported compares cluster objects by their exported fields. State sets the other fields.
 var exported = cmp.Options{
 	cmpopts.IgnoreUnexported(cluster.Node{}, cluster.Device{}, cluster.Job{}, cluster.Alternative{}, cluster.Task{}, cluster.Shape{}, cluster.Queue{}),
 	cmpopts.EquateEmpty(),
@@ -201,7 +201,7 @@ func TestPod(t *testing.T) {
 			notes: convert.Notes{ignored("with a namespace selector by label; only the names of namespaces are known",
 				"spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution", 0, "namespaceSelector")},
 		},
-		"once it runs, what is not read is of no account": {
+		"fields that are not read do not matter for a pod that runs": {
 			object: corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: make([]corev1.Container, 1),
 				ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}}}},
 			want: plain(),
@@ -238,7 +238,7 @@ func TestPodPlacement(t *testing.T) {
 		t.Errorf("%+v, %t", got, ok)
 	}
 	pod.DeletionTimestamp = &start
-	if got, _ := convert.PodPlacement(&pod); !got.Leaving {
+	if got, _ := convert.PodPlacement(&pod); !got.Releasing {
 		t.Errorf("a pod that was deleted: %+v", got)
 	}
 	if _, ok := convert.PodPlacement(&corev1.Pod{}); ok {

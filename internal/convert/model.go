@@ -33,8 +33,8 @@ var (
 	modelStates     = []cluster.Health{cluster.HealthRunning, cluster.HealthStarting, cluster.HealthFailed}
 )
 
-// ModelID returns model/NAME or model/NAMESPACE/NAME. The ID of a replica is this with
-// its number appended.
+// ModelID returns model/NAME or model/NAMESPACE/NAME. The ID of a replica is the ID of its
+// model, a hyphen and the number of the replica.
 func ModelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta) }
 
 // Model converts a model. The files of the model are not read: Source and Draft of the
@@ -137,8 +137,8 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 	}
 }
 
-// findBackend returns the backend that serves the model: the one that is named, or the
-// default for the format of the source. It is nil if there is none of that name.
+// findBackend returns the backend that serves the model: the one that is named, or else the
+// default for the format of the source. It returns nil if there is no backend of that name.
 func findBackend(o *v1alpha1.ModelSpec, spec path, r reporter) *backend.Backend {
 	name := o.Backend
 	if name == "" {
@@ -186,7 +186,8 @@ func modelBytes(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	return cluster.Bytes(bytesOf(q, at, r))
 }
 
-// makeSource checks where the model comes from, and sets the names of its files.
+// makeSource checks the sources of the model, of its draft and of its adapters, and sets the
+// names of their files.
 func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
 	known := o.Spec.Memory != nil && (o.Spec.Memory.Device != nil || o.Spec.Memory.Total != nil)
 	s.Files.Main = checkSource(&o.Spec.Source, spec.Add("source"), !known, r)
@@ -205,16 +206,16 @@ func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
 		names[a.Name] = i
 		switch {
 		case (a.Path == "") == (a.Memory == nil):
-			r.errorf(at, "say either path, whose headers are read, or memory")
+			r.errorf(at, "say either memory, or path, which is read")
 		case a.Memory != nil:
 			s.Adapters += modelBytes(*a.Memory, at.Add("memory"), r)
 		}
 	}
 }
 
-// checkSource checks a source and returns the name of its files. Wanted is set if there
-// must be a source.
-func checkSource(o *v1alpha1.ModelSource, at path, wanted bool, r reporter) string {
+// checkSource checks a source and returns the name of its files. If required is set, a source
+// must be given.
+func checkSource(o *v1alpha1.ModelSource, at path, required bool, r reporter) string {
 	var given []string
 	name := ""
 	for _, x := range []struct{ field, value string }{
@@ -228,7 +229,7 @@ func checkSource(o *v1alpha1.ModelSource, at path, wanted bool, r reporter) stri
 	switch {
 	case len(given) > 1:
 		r.errorf(at.Add(given[1]), "%s already says where the model comes from; keep one", given[0])
-	case len(given) == 0 && wanted:
+	case len(given) == 0 && required:
 		r.errorf(at, "say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory")
 	}
 	if o.Files != "" {

@@ -18,7 +18,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 			key.Resource = cluster.DefaultDeviceResource
 		}
 		if g.Sharing != nil {
-			checkEnum(g.Sharing.Strategy, strategies, at.Add("sharing", "strategy"), r)
+			checkEnum(g.Sharing.Strategy, sharingStrategies, at.Add("sharing", "strategy"), r)
 			key.Strategy, key.Replicas = g.Sharing.Strategy, g.Sharing.Replicas
 		}
 		if s.Place.WholeNodes { // otherwise the unit was changed after the group was chosen

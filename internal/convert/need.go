@@ -74,8 +74,9 @@ func totalMemory(q resource.Quantity, at path, r reporter) cluster.Bytes {
 	return cluster.Bytes(bytesOf(q, at, r))
 }
 
-// makeNodeNeed converts the device request of a task that takes whole nodes. It returns what the task needs of each node, and the device memory that one
-// replica needs on all of its nodes together.
+// makeNodeNeed converts the device request of a task that takes whole nodes. It returns what
+// the task needs of each node, and the device memory that one replica needs on all of its
+// nodes together.
 func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cluster.Bytes) {
 	n := cluster.Need{WholeNode: true}
 	if d == nil {
@@ -132,8 +133,8 @@ func checkIsolation(i *v1alpha1.Isolation, at path, r reporter) {
 	checkEnum(i.GPU, cluster.GPUClasses, at.Add("gpu"), r)
 }
 
-// roundUpCores rounds the cpu of a task up to whole cores if its isolation class takes
-// whole cores only.
+// roundUpCores rounds the cpu of a task up to whole cores, and to at least one, if its
+// isolation class takes whole cores only.
 func roundUpCores(s *cluster.Shape) {
 	if c := s.Isolation.CPU; c == cluster.CPUWholeCore || c == cluster.CPUStrictIsolated {
 		s.Resources = s.Resources.With(cluster.CPU, s.Cores()*int64(cluster.Whole))

@@ -9,9 +9,9 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// nestSubgroups sets the parents of the subgroups, and how many subgroups are needed: one
-// number for the top level and one for each subgroup that has subgroups inside. It sorts the subgroups so that parents precede
-// the subgroups in them. It reports whether what is written is valid.
+// nestSubgroups sets the parents of the subgroups, and how many subgroups must reach their
+// minimum, at the top level and in each subgroup that contains others. It sorts the subgroups
+// so that each follows its parent. It reports whether what is written is valid.
 func (m *jobMaker) nestSubgroups(a *v1alpha1.Alternative, at, subgroupsAt path, p *layout) bool {
 	ok, names, inside := true, []string{}, make([]int, len(a.Subgroups)+1)
 	for i := range a.Subgroups {
@@ -37,7 +37,7 @@ func (m *jobMaker) nestSubgroups(a *v1alpha1.Alternative, at, subgroupsAt path, 
 	}
 	const most = 1000
 	if nested := inside[0] < len(a.Subgroups) || a.MinSubgroups != nil; nested && len(a.Subgroups) > most {
-		m.r.errorf(subgroupsAt, "%d subgroups; where some are in others, or surplus, %d are allowed", len(a.Subgroups), most)
+		m.r.errorf(subgroupsAt, "%d subgroups are too many; if subgroups have a parent, or minSubgroups is set, the most is %d", len(a.Subgroups), most)
 		return false
 	}
 	needAt := at
@@ -53,8 +53,10 @@ func (m *jobMaker) nestSubgroups(a *v1alpha1.Alternative, at, subgroupsAt path, 
 	return m.parentsFirst(subgroupsAt, p) && ok
 }
 
-// minSubgroups converts a field minSubgroups of an object that has so many subgroups
-// inside: how many of these must have their minimum. 0 means all.
+// minSubgroups converts the field minSubgroups of a job, an alternative or a subgroup: how
+// many of the subgroups directly inside it must reach their minimum. Inside is how many
+// subgroups these are. It returns 0, which means all, if the field is left out. It reports
+// false if the field is not valid.
 func (m *jobMaker) minSubgroups(least *int, inside int, at path) (int, bool) {
 	switch {
 	case least == nil:
@@ -72,7 +74,9 @@ func (m *jobMaker) minSubgroups(least *int, inside int, at path) (int, bool) {
 // parentsFirst sorts the subgroups so that each follows its parent. It reports false
 // if a subgroup is its own ancestor.
 func (m *jobMaker) parentsFirst(at path, p *layout) bool {
-	sorted := make([]int, len(p.subgroups)+1) // by number as written, from 1: the number after sorting; 0: not sorted yet
+	// sorted maps the number of a subgroup as written, counted from 1, to its number after
+	// sorting. 0 means that it is not sorted yet.
+	sorted := make([]int, len(p.subgroups)+1)
 	var out []cluster.Subgroup
 	for len(out) < len(p.subgroups) {
 		before := len(out)
@@ -85,7 +89,7 @@ func (m *jobMaker) parentsFirst(at path, p *layout) bool {
 		}
 		if len(out) == before {
 			i := slices.Index(sorted[1:], 0)
-			m.r.errorf(at.Add(i, "parent"), "subgroup %s is in itself, by way of its parents", phrase.Quote(p.subgroups[i].Name))
+			m.r.errorf(at.Add(i, "parent"), "subgroup %s is its own ancestor; one of its ancestors needs another parent", phrase.Quote(p.subgroups[i].Name))
 			return false
 		}
 	}

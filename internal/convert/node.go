@@ -17,8 +17,8 @@ const (
 	maxDeviceMemory = cluster.MaxDeviceMemory
 )
 
-// Node converts a node of Berth. The readings in its status (freeMemory) are checked
-// and not converted: what they mean depends on the tasks on the node.
+// Node converts a node of Berth. The readings of free memory in its status are checked and not
+// converted, because what they mean depends on the tasks on the node.
 func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 	var notes Notes
 	r := reporter{&notes}
@@ -39,7 +39,7 @@ func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
 	if o.Spec.Isolation != nil {
-		n.SupportedIsolation = makeAdvertised(o.Spec.Isolation, spec.Add("isolation"), r)
+		n.SupportedIsolation = makeSupportedIsolation(o.Spec.Isolation, spec.Add("isolation"), r)
 	}
 
 	offered := amounts(o.Spec.Resources, spec.Add("resources"), r)
@@ -72,7 +72,7 @@ func setStatus(n *cluster.Node, s *v1alpha1.NodeStatus, r reporter) {
 	}
 	for name, state := range s.Files {
 		if name == "" || state == "" {
-			r.errorf(path{"status", "files"}, "write the file and how far it has come, such as meta-llama/Llama-3.1-8B: READY")
+			r.errorf(path{"status", "files"}, "write the file and its state, such as meta-llama/Llama-3.1-8B: READY")
 		}
 		n.Artifacts[name] = cluster.ArtifactState(state)
 	}
@@ -100,7 +100,7 @@ func setCell(n *cluster.Node, field string, r reporter) {
 	}
 }
 
-func makeAdvertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.SupportedIsolation {
+func makeSupportedIsolation(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.SupportedIsolation {
 	out := cluster.SupportedIsolation{Share: cluster.ShareMode(i.ShareMode), IsolableCores: i.IsolableCores}
 	checkEnum(i.ShareMode, cluster.ShareModes, at.Add("shareMode"), r)
 	for k, c := range i.CPU {
@@ -119,9 +119,12 @@ func makeAdvertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.Supp
 	return out
 }
 
-// findDevices sets the devices of the node from its labels and from what it offers. A
-// device of which only the resource is known has the product "unknown" and no memory.
-// With trustLabels the labels alone say how many devices there are.
+// findDevices sets the devices of the node from its labels and from its allocatable
+// resources. Labels describe only NVIDIA devices. A device that no label describes has the
+// product "unknown" and no memory.
+//
+// With trustLabels, the node has all devices that its labels count. Otherwise it has at most
+// as many of a resource as it offers, and none of a resource that it does not offer.
 func findDevices(n *cluster.Node, allocatable cluster.Resources, trustLabels bool) {
 	labelled := cluster.HasDeviceLabels(n.Labels)
 	if labelled {

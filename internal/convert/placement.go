@@ -13,8 +13,9 @@ const (
 	taskFailed    = "Failed"
 )
 
-// Outcome returns how the task ended, and cluster.Pending if it has not.
-func Outcome(p *v1alpha1.TaskPlacement) cluster.Status {
+// EndStatus returns cluster.Succeeded or cluster.Failed if the task has ended, and
+// cluster.Pending otherwise.
+func EndStatus(p *v1alpha1.TaskPlacement) cluster.Status {
 	switch p.State {
 	case taskSucceeded:
 		return cluster.Succeeded
@@ -28,7 +29,7 @@ func Outcome(p *v1alpha1.TaskPlacement) cluster.Status {
 func checkPlacement(p *v1alpha1.TaskPlacement, at path, r reporter) {
 	checkEnum(p.State, []string{taskRunning, TaskReleasing, taskSucceeded, taskFailed}, at.Add("state"), r)
 	checkTime(p.Started, at.Add("started"), r)
-	if Outcome(p) != cluster.Pending && len(p.Devices) > 0 {
+	if EndStatus(p) != cluster.Pending && len(p.Devices) > 0 {
 		r.errorf(at.Add("devices"), "a task in state %s holds no devices; leave them out", p.State)
 	}
 }

@@ -33,7 +33,7 @@ func Ended(o *corev1.Pod) bool {
 func Gated(o *corev1.Pod) bool { return len(o.Spec.SchedulingGates) > 0 && o.Spec.NodeName == "" }
 
 // Pod converts a pod into a job of one pending task. The job is nil if the pod does not
-// belong in State (see LeftOut). If the pod has a node, PodPlacement returns it.
+// belong in State (see WhyLeftOut). If the pod has a node, PodPlacement returns it.
 func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 	notes := PodNotes(o)
 	r := reporter{&notes}
@@ -59,7 +59,7 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 	}
 	j.Affinity = podAffinity(o, &shape, env)
 	j.Alternatives = []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: podTask, Shape: &shape}}}}
-	if LeftOut(o) != "" {
+	if WhyLeftOut(o) != "" {
 		return nil, notes
 	}
 	return j, notes
@@ -67,9 +67,9 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 
 // Placement is where a pod runs, and since when.
 type Placement struct {
-	Node    string
-	Started int64 // in nanoseconds; 0 if not known
-	Leaving bool  // it was deleted and still holds its room
+	Node      string
+	Started   int64 // in nanoseconds; 0 if not known
+	Releasing bool  // the pod was deleted and still holds its room
 }
 
 // PodPlacement returns where the pod runs, and false if it has no node.
@@ -138,8 +138,8 @@ func podRequests(o *corev1.Pod, shape *cluster.Shape, env *Environment, r report
 	}
 }
 
-// isKnownOperator reports whether tolerations with the operator are supported. Others
-// are ignored, so that they tolerate no taint.
+// isKnownOperator reports whether tolerations with the operator are supported. Tolerations
+// with other operators are ignored: they tolerate no taint.
 func isKnownOperator(op corev1.TolerationOperator) bool {
 	return op == "" || op == corev1.TolerationOpEqual || op == corev1.TolerationOpExists
 }

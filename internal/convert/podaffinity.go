@@ -37,8 +37,8 @@ func podAffinity(o *corev1.Pod, shape *cluster.Shape, env *Environment) []cluste
 	return out
 }
 
-// nodeTerm returns the conditions of the term on labels and on fields. The only field
-// that Kubernetes supports, metadata.name, is a label in State (nameLabel).
+// nodeTerm returns the conditions of the term on labels and on fields. The only field that
+// Kubernetes supports, metadata.name, is a label of nodes in State (see nameLabel).
 func nodeTerm(t corev1.NodeSelectorTerm) cluster.Term {
 	var out cluster.Term
 	for _, q := range slices.Concat(t.MatchExpressions, t.MatchFields) {

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// LeftOut returns why the pod does not belong in State: it has ended, or a scheduling
+// WhyLeftOut returns why the pod does not belong in State: it has ended, or a scheduling
 // gate holds it back. It returns "" for other pods.
-func LeftOut(o *corev1.Pod) string {
+func WhyLeftOut(o *corev1.Pod) string {
 	switch {
 	case o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed:
 		return "it has ended: its phase is " + printable.Text(string(o.Status.Phase))
@@ -73,25 +73,25 @@ func PodNotes(o *corev1.Pod) Notes {
 	return notes
 }
 
-type termAt struct {
+type affinityTerm struct {
 	term *corev1.PodAffinityTerm
 	at   path
 }
 
 // affinityTerms returns the terms of the pod about other pods.
-func affinityTerms(o *corev1.Pod) []termAt {
+func affinityTerms(o *corev1.Pod) []affinityTerm {
 	a := o.Spec.Affinity
 	if a == nil {
 		return nil
 	}
-	var out []termAt
+	var out []affinityTerm
 	add := func(kind string, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
 		at := path{"spec", "affinity", kind}
 		for i := range required {
-			out = append(out, termAt{&required[i], at.Add("requiredDuringSchedulingIgnoredDuringExecution", i)})
+			out = append(out, affinityTerm{&required[i], at.Add("requiredDuringSchedulingIgnoredDuringExecution", i)})
 		}
 		for i := range preferred {
-			out = append(out, termAt{&preferred[i].PodAffinityTerm, at.Add("preferredDuringSchedulingIgnoredDuringExecution", i, "podAffinityTerm")})
+			out = append(out, affinityTerm{&preferred[i].PodAffinityTerm, at.Add("preferredDuringSchedulingIgnoredDuringExecution", i, "podAffinityTerm")})
 		}
 	}
 	if p := a.PodAffinity; p != nil {

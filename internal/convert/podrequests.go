@@ -15,10 +15,10 @@ import (
 // them: the sum over its containers and sidecars, or an init container with the
 // sidecars before it if that is more, plus the overhead.
 //
-// The API server sets missing requests to the limits before the scheduler sees a pod.
-// A dump contains these requests; a manifest that was never applied may lack them, so
-// that they are set here. With defaults, each container also counts with the defaults
-// of what it does not request. The pod itself does not change.
+// The API server sets missing requests to the limits before the scheduler sees a pod. A dump
+// contains these requests. A manifest that was never applied may lack them, so they are set
+// here. If defaults is not nil, a container that does not request one of its resources counts
+// with the default. The pod itself does not change.
 func effectiveRequests(o *corev1.Pod, defaults corev1.ResourceList) corev1.ResourceList {
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	pod := *o

@@ -80,20 +80,20 @@ func checkQuotas(o *v1alpha1.Queue, r reporter) {
 	}
 }
 
-// minRunTime converts a minimum run time. In State 0 means that the queue above decides,
-// so that a time of 0 cannot be expressed and is refused.
+// minRunTime converts a minimum run time. A time of 0 is refused, because State could not tell
+// it from a time that is not set: 0 means there that the value of the queue above applies.
 func minRunTime(d *metav1.Duration, at path, r reporter) int64 {
 	if d == nil {
 		return 0
 	}
 	if d.Duration <= 0 {
-		r.errorf(at, "want a time above 0, such as 10m, have %s; where it is left out, the queue above decides", d.Duration)
+		r.errorf(at, "want a time above 0, such as 10m, have %s; if it is left out, the value of the queue above applies", d.Duration)
 		return 0
 	}
 	return d.Nanoseconds()
 }
 
-// makeUsage converts what a queue held during a time.
+// makeUsage converts what a queue held during a period of time.
 func (env *Environment) makeUsage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
 	from, to := Nanoseconds(&o.From), Nanoseconds(&o.To)
 	for _, x := range []struct {

@@ -8,14 +8,14 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 )
 
-// Scenario checks a scenario. There is nothing in State that a scenario becomes.
+// Scenario checks a scenario. It returns only notes, because a scenario is not part of State.
 func Scenario(o *v1alpha1.Scenario) Notes {
 	var notes Notes
 	r := reporter{&notes}
 	checkName(o.Name, "scenario", r)
 	checkTime(o.Now, path{"now"}, r)
 	checkExpectation(&o.Expect, r)
-	checkCourse(o, r)
+	checkCycles(o, r)
 	return notes
 }
 
@@ -65,12 +65,12 @@ func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	}
 }
 
-// checkCourse checks what a scenario says about a run of several cycles. How many cycles
-// are possible is checked when it is run.
-func checkCourse(o *v1alpha1.Scenario, r reporter) {
+// checkCycles checks the fields about a simulation over time, which has several cycles. The
+// number of cycles and the time between them are checked when the scenario is run.
+func checkCycles(o *v1alpha1.Scenario, r reporter) {
 	e, expect := &o.Expect, path{"expect"}
 	if o.Cycles == nil {
-		const remedy = "it is about a course over time; say how many cycles that has, such as cycles: 10"
+		const remedy = "it applies only to a simulation over time; say how many cycles that has, such as cycles: 10"
 		for _, x := range []struct {
 			given bool
 			at    path
@@ -85,14 +85,14 @@ func checkCourse(o *v1alpha1.Scenario, r reporter) {
 		return
 	}
 	if len(e.Scores) > 0 {
-		r.errorf(expect.Add("scores"), "scores are those of one session; leave them out, or cycles")
+		r.errorf(expect.Add("scores"), "scores are those of a single session; leave out scores or cycles")
 	}
 	every := time.Minute
 	if o.Every != nil {
 		every = o.Every.Duration
 	}
 	if *o.Cycles < 1 || every <= 0 {
-		return // this is reported when it is run
+		return // this is reported when the scenario is run
 	}
 	for i := range e.Timeline {
 		m, at := &e.Timeline[i], expect.Add("timeline", i)
@@ -103,7 +103,7 @@ func checkCourse(o *v1alpha1.Scenario, r reporter) {
 	}
 }
 
-// checkMoment reports a moment at which there is no cycle.
+// checkMoment reports an expectation for a time at which there is no cycle.
 func checkMoment(m *v1alpha1.ExpectedMoment, cycles int, every time.Duration, at path, r reporter) {
 	switch {
 	case (m.Cycle == nil) == (m.At == nil):

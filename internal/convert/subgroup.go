@@ -110,7 +110,7 @@ func (m *jobMaker) addMembers(a *v1alpha1.Alternative, i int, at path, roles map
 
 // taskNames returns the names of tasks from which a suggestion is chosen.
 func taskNames(a *v1alpha1.Alternative) []string {
-	const compared = 1000
+	const compared = 1000 // comparing more names would take too long
 	var out []string
 	for i := range a.Tasks[:min(len(a.Tasks), compared)] {
 		out = append(out, a.Tasks[i].Name)
@@ -118,8 +118,9 @@ func taskNames(a *v1alpha1.Alternative) []string {
 	return out
 }
 
-// minimum returns how many tasks must be placed together. It reports false if what is
-// written is not valid.
+// minimum returns how many tasks must be placed before any of them starts: minMember, or else
+// the sum of the minimums of the subgroups that are needed and of all tasks outside subgroups.
+// It reports false if what is written is not valid.
 func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *layout) (int, bool) {
 	alt := cluster.Alternative{Subgroups: p.subgroups, MinSubgroups: p.minSubgroups}
 	minima := alt.LeastSum(func(sub int) int { return p.subgroups[sub-1].Min })
@@ -141,7 +142,7 @@ func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *layout) (int, bo
 	case p.whole != nil && least < p.total:
 		problem = fmt.Sprintf("unit %s places all replicas together, %d tasks; leave minMember out", unitNode, p.total)
 	case least > fewest:
-		problem = fmt.Sprintf("%d, and as many subgroups as are needed may have only %d tasks; lower it, or leave it out", least, fewest)
+		problem = fmt.Sprintf("%d is too large: if only the subgroups that minSubgroups needs are placed, the job may have only %d tasks; lower it, or leave it out", least, fewest)
 	case least < minima:
 		problem = fmt.Sprintf("%d is less than the subgroups' own minima, which add up to %d; raise it, or leave it out", least, minima)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Report is the answer to why a workload is where it is, or is pending. Its JSON is
-// that of wire.Report.
+// Report says why a workload is placed where it is, or why it is pending. Its JSON is that of
+// wire.Report.
 type Report struct {
 	wire.Report
 	Notes Notes `json:"-"`
@@ -16,20 +16,21 @@ type Report struct {
 
 // Notes are facts that the text of a report needs and its JSON does not have.
 type Notes struct {
-	Torn  string // a sentence: since when the workload has run below its minimum; "": it has not
-	Tasks int    // how many tasks the workload has
-	// Placed and Min say how many of the tasks that must be placed together found a place.
+	BelowMinimum string // a sentence that says since when the workload has run below its minimum; "" if it does not
+	Tasks        int    // how many tasks the workload has
+	// Min is how many tasks must be placed together, and Placed is how many of these could be
+	// placed.
 	Placed, Min int
 	Retired     bool // the workload was retired
-	// Kept: the workload runs in a form in which it would not be placed any more. The
-	// last remark says why.
-	Kept    bool
-	Own     map[string]bool // nodes that the workload's own other tasks would take
-	Groups  []string        // a line for each node group
-	Domains []string        // a line for each topology domain
-	// Reasons are sentences: what its queue holds, and why nothing is evicted for it.
+	// KeptForm is set if the workload runs in a form in which it would not be placed any more.
+	// The last remark says why.
+	KeptForm bool
+	OwnNodes map[string]bool // the nodes on which other tasks of the workload would be placed
+	Groups   []string        // a line for each node group
+	Domains  []string        // a line for each topology domain
+	// Reasons are sentences that say what its queue holds, and why nothing is evicted for it.
 	Reasons []string
-	// Evicted and Displaced are those of the report, with what their text needs.
+	// Evicted and Displaced are the evictions of the report, with what their text needs.
 	Evicted, Displaced []Eviction
 	// Group and RunnerUp are the titles of the group that was chosen and of the next best.
 	Group, RunnerUp string
@@ -39,20 +40,20 @@ type Notes struct {
 type Eviction struct {
 	wire.Eviction
 	plan      *engine.Weighing
-	total     int      // how many tasks the workload has
-	also      []string // workloads that are evicted by the same plan
+	jobTasks  int      // how many tasks the workload has
+	together  []string // workloads that are evicted by the same plan
 	protected string   // which workloads were protected, and why
 }
 
-// AddEvictions adds the evictions of the workload, and those for it.
+// AddEvictions adds the evictions of the workload, and the evictions for it.
 func (r *Report) AddEvictions(s *cluster.State, decisions []engine.Decision, ph Phrases) {
 	id := r.Workload
 	r.Notes.Evicted = ph.evictions(s, decisions, func(d *engine.Decision) bool { return d.Task.Job == id })
 	r.Notes.Displaced = ph.evictions(s, decisions, func(d *engine.Decision) bool { return d.For == id })
-	r.Evicted, r.Displaced = wire.Map(r.Notes.Evicted, onWire), wire.Map(r.Notes.Displaced, onWire)
+	r.Evicted, r.Displaced = wire.Map(r.Notes.Evicted, wireEviction), wire.Map(r.Notes.Displaced, wireEviction)
 }
 
-func onWire(e Eviction) wire.Eviction { return e.Eviction }
+func wireEviction(e Eviction) wire.Eviction { return e.Eviction }
 
 // AddGroup adds how the node group was chosen.
 func (r *Report) AddGroup(d *engine.Decision) {
@@ -62,9 +63,10 @@ func (r *Report) AddGroup(d *engine.Decision) {
 	}
 }
 
-// AddTorn adds since when the job has run below its minimum, if it does.
-func (r *Report) AddTorn(j *cluster.Job, now int64) {
-	if r.Notes.Torn = tornText(j, now); r.Notes.Torn != "" {
-		r.TornSince = quantity.Time(j.BelowMinimumSince)
+// AddBelowMinimum adds since when the job has run below its minimum. It adds nothing if the job
+// does not.
+func (r *Report) AddBelowMinimum(j *cluster.Job, now int64) {
+	if r.Notes.BelowMinimum = belowMinimumText(j, now); r.Notes.BelowMinimum != "" {
+		r.BelowMinimumSince = quantity.Time(j.BelowMinimumSince)
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// choice says why this workload was evicted and not another that could have been. It says
-// only what is known: the engine tries each rival alone, and only the first few.
-func choice(d *engine.Decision, also []string) string {
+// choiceText returns why this workload was evicted and not another that could have been. Also
+// are the workloads that are evicted with it. The text says only what is known: the engine
+// tries only the first few rivals alone.
+func choiceText(d *engine.Decision, also []string) string {
 	w := d.Weighing
 	if w == nil || len(w.Rivals) == 0 {
 		return ""
@@ -33,13 +34,13 @@ func choice(d *engine.Decision, also []string) string {
 	return text + fmt.Sprintf("Of %d workloads that could have %s, ", n, verb) + strings.Join(clauses, "; ") + "."
 }
 
-// objectionsTo says of the rivals that are not evicted why not, in the order in which plans
-// are compared.
-func objectionsTo(w *engine.Weighing, leaving []string) []string {
+// objectionsTo returns why the other rivals are not evicted, in the order in which plans are
+// compared.
+func objectionsTo(w *engine.Weighing, evicted []string) []string {
 	byReason := make([][]string, len(objections))
 	for i := range w.Rivals {
 		r := &w.Rivals[i]
-		if slices.Contains(leaving, r.Job) {
+		if slices.Contains(evicted, r.Job) {
 			continue
 		}
 		at := objection(w, r)
@@ -59,8 +60,8 @@ func objectionsTo(w *engine.Weighing, leaving []string) []string {
 	return out
 }
 
-// objections are why a rival was not evicted, worded for one rival and for several, in the
-// order in which plans are compared.
+// objections are the texts for the constants below: why a rival was not evicted, for one rival
+// and, after the |, for several. They are in the order in which plans are compared.
 var objections = [...]string{
 	"{} is of a stronger tier|{} are of a stronger tier",
 	"{} has a higher priority|{} have higher priorities",
@@ -89,10 +90,11 @@ const (
 	enough
 )
 
-// objection is the first objection to the rival.
+// objection returns the first respect in which the rival alone would have been worse than the
+// chosen plan.
 func objection(w *engine.Weighing, r *engine.Rival) int {
 	moves := w.Purpose == engine.Move
-	tier := cmp.Compare(strongest(w.Cost.Tasks), r.Tier.Rank())
+	tier := cmp.Compare(strongestTier(w.Cost.Tasks), r.Tier.Rank())
 	switch {
 	case r.Tried && !r.Enough:
 		return notEnough
@@ -112,12 +114,12 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 		whole = 0
 	}
 	movedCost := 0
-	if r.Tasks == w.Cost.Moved { // else the number of tasks decides
+	if r.Tasks == w.Cost.Moved { // otherwise the number of tasks decides
 		movedCost = cmp.Compare(r.VictimCost, w.Cost.MovedCost)
 	}
 	for at, c := range map[bool][]int{
 		false: {strongerTier: tier, higherPriority: cmp.Compare(r.Priority, w.Cost.Highest), costsMore: cmp.Compare(r.VictimCost, w.Cost.VictimCost), freesMore: cmp.Compare(r.Beyond, w.Cost.Beyond),
-			moreTasks: cmp.Compare(r.Tasks, total(w.Cost.Tasks)), wholeJob: cmp.Compare(whole, w.Cost.Jobs), ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
+			moreTasks: cmp.Compare(r.Tasks, sum(w.Cost.Tasks)), wholeJob: cmp.Compare(whole, w.Cost.Jobs), ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
 		true: {strongerTier: 0, higherPriority: cmp.Compare(int64(r.Priority), w.Cost.Priority), costsMore: movedCost, freesMore: 0,
 			moreTasks: cmp.Compare(r.Tasks, w.Cost.Moved), wholeJob: 0, ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
 	}[moves] {
@@ -125,17 +127,17 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 			return at
 		}
 		if c < 0 {
-			return enough // the search is bounded, and did not find this plan
+			return enough // the rival would have been better, but the search, which is bounded, did not find that plan
 		}
 	}
 	return alike
 }
 
-func total(tasks [3]int) int { return tasks[0] + tasks[1] + tasks[2] }
+func sum(tasks [3]int) int { return tasks[0] + tasks[1] + tasks[2] }
 
-// strongest is the rank of the strongest tier of which a task is evicted, or one more than
-// the weakest rank if no task is.
-func strongest(tasks [3]int) int {
+// strongestTier returns the rank of the strongest tier of which a task is evicted, where 0 is
+// Guaranteed. It returns 3, one more than the rank of the weakest tier, if no task is evicted.
+func strongestTier(tasks [3]int) int {
 	for rank, n := range tasks {
 		if n > 0 {
 			return rank

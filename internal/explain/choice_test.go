@@ -52,16 +52,16 @@ func TestChoice(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := &engine.Decision{Task: cluster.TaskRef{Job: "v"}, Weighing: &engine.Weighing{Purpose: engine.Preempt, Rivals: tt.rivals, Cost: tt.cost}}
-			if got := choice(d, tt.also); got != tt.want {
+			if got := choiceText(d, tt.also); got != tt.want {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}
 		})
 	}
 }
 
-// TestDearerNamesVictimCosts checks that the first difference is named, in the order in
+// TestCostDifferenceIsTheFirstOne checks that the first difference is named, in the order in
 // which plans are compared.
-func TestDearerNamesVictimCosts(t *testing.T) {
+func TestCostDifferenceIsTheFirstOne(t *testing.T) {
 	cheap := engine.Cost{Tasks: [3]int{0, 1, 0}, Highest: 5, Jobs: 1, VictimCost: 10, MovedCost: 1, Beyond: 2000}
 	tests := map[string]struct {
 		change func(*engine.Cost)
@@ -73,14 +73,14 @@ func TestDearerNamesVictimCosts(t *testing.T) {
 	}
 	for name, tt := range tests {
 		dear := cheap
-		if tt.change(&dear); dearer(&dear, &cheap) != tt.want {
-			t.Errorf("%s: %q, want %q", name, dearer(&dear, &cheap), tt.want)
+		if tt.change(&dear); costDifference(&dear, &cheap) != tt.want {
+			t.Errorf("%s: %q, want %q", name, costDifference(&dear, &cheap), tt.want)
 		}
 	}
 }
 
 // Every reason for which a victim is protected has its clause.
-func TestReasonsHaveClauses(t *testing.T) {
+func TestEveryVictimReasonHasAClause(t *testing.T) {
 	for _, r := range standard.Reasons() {
 		if r.Spared == "" && strings.HasPrefix(string(r.Reason), "Victim") {
 			t.Errorf("%s has no clause", r.Reason)

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// mostMoves is how many tasks a section lists: the loss of one node can move thousands.
+// mostMoves is how many tasks a section lists. A change can affect thousands of tasks.
 const mostMoves = 40
 
 // WriteDifference writes the difference for people.
@@ -30,8 +30,8 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 	section := func(title string, moves []wire.Move, line func(wire.Move) string) {
 		list(title, len(moves), func(i int) string { return moves[i].Workload + " " + moves[i].Task + " " + line(moves[i]) })
 	}
-	going := func(title string, tasks []wire.Going) {
-		list(title, len(tasks), func(i int) string { return goingText(&tasks[i]) })
+	evicted := func(title string, tasks []wire.EvictedTask) {
+		list(title, len(tasks), func(i int) string { return evictedTaskText(&tasks[i]) })
 	}
 	section("Newly placed", d.Placed, func(m wire.Move) string { return "→ " + m.To })
 	section("Moved", d.Moved, func(m wire.Move) string { return m.From + " → " + m.To })
@@ -47,21 +47,21 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 		last = m.Workload
 		return text
 	})
-	section("Not requested any more", d.Gone, func(m wire.Move) string {
+	section("Not requested any more", d.NoLongerRequested, func(m wire.Move) string {
 		if m.From == "" {
 			return "(was pending)"
 		}
 		return "(was on " + m.From + ")"
 	})
-	going("Newly evicted", d.Evicted)
-	going("No longer evicted", d.Kept)
-	if len(d.Placed)+len(d.Moved)+len(d.Pending)+len(d.Evicted)+len(d.Kept)+len(d.Gone) == 0 {
+	evicted("Newly evicted", d.Evicted)
+	evicted("No longer evicted", d.NoLongerEvicted)
+	if len(d.Placed)+len(d.Moved)+len(d.Pending)+len(d.Evicted)+len(d.NoLongerEvicted)+len(d.NoLongerRequested) == 0 {
 		fmt.Fprint(w, "Nothing changes.\n\n")
 	}
-	fmt.Fprintf(w, "before: %s\nafter:  %s\n", Tally(d.Before.Placed, d.Before.Pending), Tally(d.After.Placed, d.After.Pending))
+	fmt.Fprintf(w, "before: %s\nafter:  %s\n", TotalsText(d.Before.Placed, d.Before.Pending), TotalsText(d.After.Placed, d.After.Pending))
 }
 
-func goingText(g *wire.Going) string {
+func evictedTaskText(g *wire.EvictedTask) string {
 	text := g.Workload + " " + g.Task + " from " + g.From
 	if g.For != "" {
 		text += " for"
@@ -69,7 +69,7 @@ func goingText(g *wire.Going) string {
 	return text + " " + CauseText(g.For, g.Reason, g.Landing)
 }
 
-// Tally says how many tasks are placed and pending.
-func Tally(placed, pending int) string {
+// TotalsText returns "3 tasks placed, 1 pending".
+func TotalsText(placed, pending int) string {
 	return fmt.Sprintf("%s placed, %d pending", english.Count(placed, "task"), pending)
 }

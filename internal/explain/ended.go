@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// endedText says which tasks have ended, and whether they count for the minimum.
+// endedText writes which tasks have ended, and whether they count for the minimum.
 func (r *Report) endedText(w io.Writer) {
 	const most = 4
 	for _, s := range [...]struct {
@@ -31,9 +31,9 @@ func (r *Report) endedText(w io.Writer) {
 	}
 }
 
-// tornText says since when the job has run below its minimum. It is "" if the job does not,
-// or if that was found only now.
-func tornText(j *cluster.Job, now int64) string {
+// belowMinimumText returns a sentence that says since when the job has run below its minimum. It
+// returns "" if the job does not, or if the simulation itself recorded this, at the time now.
+func belowMinimumText(j *cluster.Job, now int64) string {
 	if j.BelowMinimumSince == 0 || j.BelowMinimumSince >= now || !j.Running() || j.HasMinimum() {
 		return ""
 	}

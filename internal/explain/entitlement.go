@@ -11,37 +11,37 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Entitlement is what a workload that was refused could take from others: how its queue
-// and the queues above it stand with what it lacks, and which workloads might be evicted
-// for it.
+// Entitlement is what a refused workload could take from other workloads: what its queue and
+// the queues above it hold and are entitled to, of the resources that it lacks, and which
+// workloads might be evicted for it.
 type Entitlement struct {
-	State     *cluster.State
-	Workload  string
-	Delayed   int64             // until when it evicts nothing, by its preemption delay; 0: it is not delayed
-	Asks      cluster.Resources // what it lacks, of the resources that queues divide
-	Standings []engine.Standing // of its own queue first
-	// Sought are the purposes for which adapters of the profile looked for victims, and
-	// Census has the victims of each.
-	Sought []engine.Purpose
-	Census map[engine.Purpose]engine.Census
+	State        *cluster.State
+	Workload     string
+	DelayedUntil int64             // the end of its preemption delay, before which nothing is evicted for it; 0: it is not delayed
+	Lacking      cluster.Resources // what it lacks of the resources that queues divide
+	Standings    []engine.Standing // those of its own queue first
+	// Purposes are the purposes for which the engine searched for victims, and Census has the
+	// possible victims of each purpose, as of the end of the simulation.
+	Purposes []engine.Purpose
+	Census   map[engine.Purpose]engine.Census
 }
 
 func (c *Entitlement) job() *cluster.Job { return c.State.Job(c.Workload) }
 
-// AddEntitlement adds how the queues stand, which workloads the adapters protected, and
-// why nothing is evicted. The report has its refusal.
+// AddEntitlement adds what the queues hold and are entitled to, which workloads plugins
+// protected, and why nothing is evicted for the workload. The report must have its refusal.
 func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
 	r.Queues = wire.Map(c.Standings, wire.NewStanding)
-	r.Refusal.Spared = wire.NewSparings(wire.Map(c.Sought, func(p engine.Purpose) engine.Sparing {
+	r.Refusal.Protected = wire.NewProtectedVictims(wire.Map(c.Purposes, func(p engine.Purpose) engine.Sparing {
 		return engine.Sparing{Purpose: p, Barred: c.Census[p].NoneAllowed, Protection: c.Census[p].Protected}
 	}))
-	r.Notes.Reasons = append(c.queueLines(), c.roomLines(ph)...)
-	if c.Delayed > 0 {
-		r.Notes.Reasons = append(r.Notes.Reasons, delayText(c.job(), c.Delayed))
+	r.Notes.Reasons = append(c.queueLines(), c.evictionLines(ph)...)
+	if c.DelayedUntil > 0 {
+		r.Notes.Reasons = append(r.Notes.Reasons, delayText(c.job(), c.DelayedUntil))
 	}
 }
 
-// delayText says why the job evicts nothing yet.
+// delayText returns a sentence that says why nothing is evicted for the job yet.
 func delayText(j *cluster.Job, until int64) string {
 	from := "it was created"
 	if j.Evicted > j.Created {
@@ -50,14 +50,15 @@ func delayText(j *cluster.Job, until int64) string {
 	return fmt.Sprintf("It evicts and moves nothing before %s: its preemption delay is %s from when %s.", quantity.Time(until), quantity.Span(j.PreemptionDelay), from)
 }
 
-// queueLines say what its queue holds of devices, or of cores if it requests no device,
-// and the same of every queue that would exceed its fair share.
+// queueLines returns sentences that say what the workload's queue holds of devices or, if it
+// lacks no devices, of the first resource that it lacks. They say the same of each queue, its
+// own or one above it, and of each resource, if the fair share would be exceeded.
 func (c *Entitlement) queueLines() []string {
-	if len(c.Asks) == 0 || !shared(c.State, c.Standings[0].Queue) && c.Standings[0].Quota < 0 {
-		return nil // one queue without a quota shares nothing
+	if len(c.Lacking) == 0 || !otherQueuesHold(c.State, c.Standings[0].Queue) && c.Standings[0].Quota < 0 {
+		return nil // no other queue holds anything, and there is no quota: shares do not matter
 	}
-	main := c.Asks[0].Name
-	for _, a := range c.Asks {
+	main := c.Lacking[0].Name
+	for _, a := range c.Lacking {
 		if quantity.IsDevice(a.Name) {
 			main = a.Name
 		}
@@ -66,7 +67,7 @@ func (c *Entitlement) queueLines() []string {
 	for i := range c.Standings {
 		st := &c.Standings[i]
 		own := st.Queue == c.Standings[0].Queue
-		short := st.Used+c.Asks.Of(st.Resource) > st.Share
+		short := st.Used+c.Lacking.Of(st.Resource) > st.Share
 		if own && (st.Resource == main || short) || short {
 			out = append(out, standingText(st))
 		}
@@ -74,8 +75,8 @@ func (c *Entitlement) queueLines() []string {
 	return out
 }
 
-// shared reports whether any other queue holds anything.
-func shared(s *cluster.State, queue string) bool {
+// otherQueuesHold reports whether any other queue without queues below it holds anything.
+func otherQueuesHold(s *cluster.State, queue string) bool {
 	return slices.ContainsFunc(s.Queues(), func(q *cluster.Queue) bool { return q.Leaf() && q.Name != queue && len(q.Used) > 0 })
 }
 
@@ -90,12 +91,12 @@ func standingText(st *engine.Standing) string {
 // verbs complete "Nothing can be …" and "… could be …".
 var verbs = map[engine.Purpose]string{engine.Reclaim: "reclaimed", engine.Preempt: "preempted"}
 
-// roomLines say why no workload is evicted for it, for each adapter. Moves are left out,
-// because they take nothing from other workloads.
-func (c *Entitlement) roomLines(ph Phrases) []string {
+// evictionLines returns sentences that say why no workload is evicted for it, one for each
+// purpose. Moves are left out, because they take nothing from other workloads.
+func (c *Entitlement) evictionLines(ph Phrases) []string {
 	state := c.State
 	var out, idle []string
-	for _, p := range c.Sought {
+	for _, p := range c.Purposes {
 		verb := verbs[p]
 		if verb == "" {
 			continue
@@ -103,10 +104,10 @@ func (c *Entitlement) roomLines(ph Phrases) []string {
 		x := c.Census[p]
 		protected := ph.protectedText(state, p, x.Protected)
 		switch {
-		case p == engine.Reclaim && (x.NoneAllowed || protected != "") && !shared(state, c.job().Queue):
+		case p == engine.Reclaim && (x.NoneAllowed || protected != "") && !otherQueuesHold(state, c.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
 		case x.NoneAllowed:
-			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
+			out = append(out, "Nothing can be "+verb+c.noneAllowedText(p)+".")
 		case len(x.Allowed) > 0:
 			may := wire.Map(x.Allowed, func(v *engine.Victim) string { return v.Job.ID })
 			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(may, 3), verb)
@@ -126,7 +127,7 @@ func (c *Entitlement) roomLines(ph Phrases) []string {
 	return out
 }
 
-// noVictims says why no workload could be evicted.
+// noVictims returns why there is no workload that could be evicted.
 func (c *Entitlement) noVictims() string {
 	firm := 0
 	for _, j := range c.State.Jobs() {
@@ -143,14 +144,15 @@ func (c *Entitlement) noVictims() string {
 	return "no other workload runs"
 }
 
-// barred says which fair share would be exceeded.
-func (c *Entitlement) barred(p engine.Purpose) string {
-	if p == engine.Reclaim && len(c.Asks) == 0 {
+// noneAllowedText returns why plugins allow no victim at all: the fair share of the workload's
+// queue that would be exceeded, if that is known.
+func (c *Entitlement) noneAllowedText(p engine.Purpose) string {
+	if p == engine.Reclaim && len(c.Lacking) == 0 {
 		return " for it: queues divide nothing that it lacks"
 	}
 	for i := range c.Standings {
 		st := &c.Standings[i]
-		if with := st.Used + c.Asks.Of(st.Resource); p == engine.Reclaim && st.Queue == c.Standings[0].Queue && with > st.Share {
+		if with := st.Used + c.Lacking.Of(st.Resource); p == engine.Reclaim && st.Queue == c.Standings[0].Queue && with > st.Share {
 			return fmt.Sprintf(": with it, queue %s would hold %s, more than its fair share", st.Queue, quantity.Resource(st.Resource, with))
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// evictions groups the decisions: tasks of one workload that are evicted by the same plan
-// are one eviction.
+// evictions groups the evictions among the decisions for which about returns true: tasks of one
+// workload that are evicted by the same plan are one Eviction.
 func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about func(*engine.Decision) bool) []Eviction {
 	var out []Eviction
 	type plan struct {
@@ -34,7 +34,7 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 		if !known {
 			n = len(out)
 			at[key] = n
-			out = append(out, Eviction{Eviction: wire.Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), Weighed: wire.NewWeighed(d.Weighing)}, plan: d.Weighing})
+			out = append(out, Eviction{Eviction: wire.Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), PlanSearch: wire.NewPlanSearch(d.Weighing)}, plan: d.Weighing})
 			first = append(first, d)
 		}
 		e := &out[n]
@@ -49,11 +49,11 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 	for i := range out {
 		e, d := &out[i], first[i]
 		if t := s.Task(d.Task); t != nil {
-			e.total = len(t.Job.Alternatives[t.Alternative].Tasks)
+			e.jobTasks = len(t.Job.Alternatives[t.Alternative].Tasks)
 		}
-		e.also = othersOf(decisions, d)
-		e.Because = ph.grounds(s, d)
-		e.Choice = choice(d, e.also)
+		e.together = othersOf(decisions, d)
+		e.Because = ph.ruleText(s, d)
+		e.Choice = choiceText(d, e.together)
 		if w := d.Weighing; w != nil {
 			e.protected = ph.protectedText(s, w.Purpose, w.Spared)
 		}
@@ -61,7 +61,7 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 	return out
 }
 
-// othersOf are the other workloads that are evicted by the same plan.
+// othersOf returns the other workloads that are evicted by the same plan.
 func othersOf(decisions []engine.Decision, d *engine.Decision) []string {
 	var out []string
 	if d.Weighing == nil {
@@ -76,8 +76,8 @@ func othersOf(decisions []engine.Decision, d *engine.Decision) []string {
 	return out
 }
 
-// grounds say by which rule the task is evicted, with the numbers that decided it.
-func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
+// ruleText returns by which rule the task may be evicted, with the numbers that decided it.
+func (ph Phrases) ruleText(s *cluster.State, d *engine.Decision) string {
 	text := ""
 	if w := d.Weighing; w != nil {
 		switch victim, forJob := s.Job(d.Task.Job), s.Job(d.For); {
@@ -96,11 +96,12 @@ func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 	if p := ph[d.Reason].Phrase; p != "" {
 		return p
 	}
-	return spell(string(d.Reason))
+	return splitWords(string(d.Reason))
 }
 
-// reclaimText compares what queues held with their fair shares: the queue of the victim, the
-// queues above it up to where the two branches meet, and the queue of the job.
+// reclaimText compares what queues held with their fair shares: the queue of the victim and the
+// queues above it, up to the level at which the branches of the two queues fork, and the queue
+// of the job.
 func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.Job) string {
 	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
 	_, b := s.View().Fork(own, theirs)
@@ -135,9 +136,9 @@ func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.J
 	return ""
 }
 
-// lastResort says by which rule a victim is reclaimed although its queue, or a queue above
-// it, does not exceed its fair share. This is done only if no plan keeps all queues within
-// their shares.
+// lastResort returns by which rule a victim is reclaimed although its queue, or a queue above
+// it, does not exceed its fair share. The engine does so only if there is no plan with which
+// all queues stay within their shares.
 func lastResort(theirs, mine *engine.Standing, ask cluster.Amount) string {
 	name := ask.Name
 	if mine.Quota >= 0 && mine.Used+ask.Value <= mine.Quota && theirs.Used > max(0, theirs.Quota) {
@@ -148,7 +149,8 @@ func lastResort(theirs, mine *engine.Standing, ask cluster.Amount) string {
 		theirs.Queue, quantity.Resource(name, theirs.Used), amountOf(name, theirs.Share), mine.Queue, amountOf(name, mine.Used+ask.Value), amountOf(name, mine.Share))
 }
 
-// amountOf writes an amount without the name of the resource, which is in the same sentence.
+// amountOf returns an amount without the name of the resource, for sentences that name the
+// resource elsewhere.
 func amountOf(name string, v int64) string {
 	return quantity.Amount(name, v, quantity.IsDevice(name), false)
 }
@@ -172,14 +174,15 @@ func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	if a == nil {
 		return ""
 	}
-	if b.Tier == cluster.TierGuaranteed { // only what exceeds its quota can be evicted
+	if b.Tier == cluster.TierGuaranteed { // the queue keeps its quota, and what exceeds it counts as Standard
 		return fmt.Sprintf("queue %s keeps its quota, and beyond it is of a weaker tier (Standard) than queue %s (%s)", b.Name, a.Name, a.Tier)
 	}
 	return fmt.Sprintf("queue %s is of a weaker tier (%s) than queue %s (%s)", b.Name, b.Tier, a.Name, a.Tier)
 }
 
-// options say on which other nodes room could have been made, and why it was not.
-func options(w *engine.Weighing) []string {
+// otherNodesText returns sentences that say on which other nodes room could have been made, and
+// why it was not. Nodes with the victims of the chosen plan only are left out.
+func otherNodesText(w *engine.Weighing) []string {
 	var out []string
 	for i := range w.Options {
 		o := &w.Options[i]
@@ -198,9 +201,9 @@ func options(w *engine.Weighing) []string {
 		text := fmt.Sprintf("On %s, %s would have %s", o.Node, List(jobNames(o.Victims, taken), 3), verb)
 		switch {
 		case chosen >= 0:
-			text += ": " + dearer(&o.Cost, &w.Options[chosen].Cost)
+			text += ": " + costDifference(&o.Cost, &w.Options[chosen].Cost)
 		case !slices.ContainsFunc(w.Options, func(c engine.Option) bool { return c.Task != o.Task }): // the plan is for this task only
-			text += ": " + dearer(&o.Cost, &w.Cost)
+			text += ": " + costDifference(&o.Cost, &w.Cost)
 		}
 		if !slices.Contains(out, text+".") {
 			out = append(out, text+".")
@@ -214,8 +217,8 @@ func isEvicted(w *engine.Weighing, id string) bool {
 	return slices.ContainsFunc(w.Options, func(o engine.Option) bool { return o.Chosen && slices.Contains(o.Victims, id) })
 }
 
-// jobNames are the workloads of the tasks. Tasks of the workloads in apart are named one by
-// one, because other tasks of these are evicted by the chosen plan.
+// jobNames returns the workloads of the tasks. Tasks of the workloads in apart are named one by
+// one, because the chosen plan evicts other tasks of these workloads.
 func jobNames(tasks, apart []string) []string {
 	var out []string
 	for _, id := range tasks {
@@ -231,10 +234,10 @@ func jobNames(tasks, apart []string) []string {
 
 var tiers = [...]cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger}
 
-// dearer says in what the first cost exceeds the second, in the order in which plans are
-// compared.
-func dearer(c, than *engine.Cost) string {
-	x, y := strongest(c.Tasks), strongest(than.Tasks)
+// costDifference returns the first respect in which a cost exceeds another one, in the order in
+// which the engine compares plans.
+func costDifference(c, than *engine.Cost) string {
+	x, y := strongestTier(c.Tasks), strongestTier(than.Tasks)
 	switch {
 	case x < y && y < len(tiers):
 		return fmt.Sprintf("%s of %s queues instead of %s queues", english.Count(c.Tasks[x], "task"), tiers[x], tiers[y])
@@ -246,11 +249,11 @@ func dearer(c, than *engine.Cost) string {
 		return fmt.Sprintf("the victims cost %d instead of %d, according to plugins", c.VictimCost, than.VictimCost)
 	case c.Beyond > than.Beyond:
 		return fmt.Sprintf("%s would be freed without need instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
-	case total(c.Tasks) > total(than.Tasks):
-		return fmt.Sprintf("%s instead of %d", english.Count(total(c.Tasks), "task"), total(than.Tasks))
+	case sum(c.Tasks) > sum(than.Tasks):
+		return fmt.Sprintf("%s instead of %d", english.Count(sum(c.Tasks), "task"), sum(than.Tasks))
 	case c.Jobs > than.Jobs:
 		return "a workload would be evicted as a whole"
-	case c.Youngest < than.Youngest && total(c.Tasks) > 0:
+	case c.Youngest < than.Youngest && sum(c.Tasks) > 0:
 		return "that has run for longer"
 	case c.Moved > than.Moved:
 		return fmt.Sprintf("%s would move instead of %d", english.Count(c.Moved, "task"), than.Moved)
@@ -264,5 +267,5 @@ func dearer(c, than *engine.Cost) string {
 	return "that is equal; the first node by name is chosen"
 }
 
-// deviceText writes thousandths of devices.
+// deviceText returns a number of devices that is given in thousandths.
 func deviceText(milli int64) string { return quantity.Resource(cluster.DefaultDeviceResource, milli) }

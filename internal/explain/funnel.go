@@ -8,18 +8,18 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// AddFunnel adds how many nodes each plugin rejected. Own are the nodes that only the
-// workload's own other tasks fill: they are counted apart, because they show how near
-// the workload came to being placed.
+// AddFunnel adds how many nodes each plugin rejected. Own are nodes on which other tasks of the
+// same workload would be placed. They are not counted as rejected but apart, because they show
+// how many of its tasks could be placed.
 func (r *Report) AddFunnel(a *engine.Attempt, own map[string]bool, ph Phrases) {
 	if r.Notes.Domains = domainLines(a); a.Level != "" {
-		return // its counts are about one domain, and the sentence says it all
+		return // the counts are about one domain only, and the message has all that matters
 	}
-	r.Notes.Own = own
+	r.Notes.OwnNodes = own
 	for i := range a.Counts {
 		for _, m := range missesOf(a, &a.Counts[i]) {
 			if own[m.Node] {
-				r.Own++
+				r.OwnNodes++
 			}
 		}
 	}
@@ -28,7 +28,7 @@ func (r *Report) AddFunnel(a *engine.Attempt, own map[string]bool, ph Phrases) {
 	r.Notes.Groups = ph.groupLines(a)
 }
 
-// Brief says in a few words why a job was refused, for a change that did not help.
+// Brief returns in a few words why a job was refused, for a change that did not help.
 func (ph Phrases) Brief(r *engine.Refusal) string {
 	a := wire.MainAttempt(r)
 	text := ""
@@ -39,22 +39,22 @@ func (ph Phrases) Brief(r *engine.Refusal) string {
 		text = fmt.Sprintf("only %d of %d can be placed; ", a.Placed, a.Min)
 	}
 	if a.Before != nil {
-		return text + ph.words(a.Before, nil)
+		return text + ph.rejectionText(a.Before, nil)
 	}
 	for _, g := range a.Groups {
 		if g.Rejection != nil {
-			return text + g.Key.String() + ": " + ph.words(g.Rejection, nil)
+			return text + g.Key.String() + ": " + ph.rejectionText(g.Rejection, nil)
 		}
 	}
 	for i := range a.Counts {
 		if t := &a.Counts[i]; t.Reason == r.Reason || a.Whole && len(a.Groups) == 0 {
 			if misses := missesOf(a, t); len(misses) > 0 {
-				return text + strings.TrimSpace(ph.words(&misses[0].Rejection, misses)+" "+ph.example(misses))
+				return text + strings.TrimSpace(ph.rejectionText(&misses[0].Rejection, misses)+" "+ph.exampleText(misses))
 			}
 		}
 	}
 	if phrase := ph[r.Reason].Phrase; phrase != "" && !strings.Contains(phrase, "{") {
 		return text + phrase
 	}
-	return text + spell(string(r.Reason))
+	return text + splitWords(string(r.Reason))
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// neededText says how many of the minimum were placed, and of which subgroup.
+// neededText returns "placed 3 of 4 needed in workers": how many tasks of the minimum were
+// placed, and of which subgroup.
 func neededText(a *engine.Attempt) string {
 	text := fmt.Sprintf("placed %d of %d needed", a.Placed, a.Min)
 	if a.Subgroup != "" {
@@ -19,10 +20,10 @@ func neededText(a *engine.Attempt) string {
 	return text
 }
 
-// LevelName is the name of a topology label without its prefix: "rack".
+// LevelName returns the name of a topology label without its prefix: "rack".
 func LevelName(label string) string { return label[strings.LastIndexByte(label, '/')+1:] }
 
-// domainsText says how much room the best domain has, and what it lacks.
+// domainsText returns how much room the best domain has, and how many nodes it lacks.
 func domainsText(a *engine.Attempt) string {
 	text := ""
 	if a.Subgroup != "" {
@@ -47,7 +48,7 @@ func lacksText(nodes int) string {
 	return english.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
 }
 
-// domainLines are a line for each domain, best first.
+// domainLines returns a line for each domain, the best first.
 func domainLines(a *engine.Attempt) []string {
 	var out []string
 	for i := range a.Domains {
@@ -61,7 +62,8 @@ func domainLines(a *engine.Attempt) []string {
 	return out
 }
 
-// topologyText says in which domains the tasks must be together.
+// topologyText returns in which domains the tasks must or should be together, beginning with a
+// comma; "" if there is no such condition.
 func topologyText(t *cluster.Topology) string {
 	text := ""
 	if t.Required != "" {
@@ -73,7 +75,7 @@ func topologyText(t *cluster.Topology) string {
 	return text
 }
 
-// subgroupsText says what minimums and topologies the subgroups have.
+// subgroupsText returns the minimums and topologies of the subgroups.
 func subgroupsText(alt *cluster.Alternative) string {
 	text := ""
 	for i := range alt.Subgroups {
@@ -95,7 +97,8 @@ func subgroupsText(alt *cluster.Alternative) string {
 	return text + neededSubgroupsText(alt)
 }
 
-// neededSubgroupsText says how many subgroups are needed, if not all are.
+// neededSubgroupsText returns how many subgroups must reach their minimum, at each level of
+// nesting at which not all must.
 func neededSubgroupsText(alt *cluster.Alternative) string {
 	const most = 6
 	text := ""

@@ -11,14 +11,14 @@ import (
 
 func (r *Report) groupText(w io.Writer) {
 	c := r.Report.Group
-	wrapped(w, fmt.Sprintf("Group %s, score %s: %s", r.Notes.Group, quantity.Decimal(c.Score, 1), Scores(c.Scores)), "  ", "    ")
+	wrapped(w, fmt.Sprintf("Group %s, score %s: %s", r.Notes.Group, quantity.Decimal(c.Score, 1), ScoresText(c.Scores)), "  ", "    ")
 	if next := c.RunnerUp; next != nil {
 		wrapped(w, fmt.Sprintf("runner-up of %s: %s, with %s, %s", english.Count(c.Others, "other group"), r.Notes.RunnerUp, quantity.Decimal(next.Score, 1),
-			against(next.Scores, c.Scores, "the first by product, memory and count wins")), "    ", "      ")
+			scoreDifferences(next.Scores, c.Scores, "the first by product, memory and count wins")), "    ", "      ")
 	}
 }
 
-// GroupTitle is "A100 × 4, 40 GiB each". It has the memory because groups may differ in
+// GroupTitle returns "A100 × 4, 40 GiB each". It names the memory because groups may differ in
 // nothing else.
 func GroupTitle(k cluster.GroupKey) string {
 	title := k.String()

@@ -13,27 +13,28 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// noGroup begins the message of a refusal of a job that takes whole nodes. It is API.
+// noGroup begins the message of the refusal of a job that takes whole nodes. It is API.
 const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
 
-// hopeless ends the message of a permanent refusal.
-const hopeless = "waiting cannot help"
+// permanentText ends the message of a permanent refusal.
+const permanentText = "waiting cannot help"
 
-// Awaits is how many nodes are going to be created for a set, by the name of the set.
+// Awaits maps the name of a set to the number of nodes that a provisioner is asked to create
+// for it.
 type Awaits map[string]int
 
-// Await changes a permanent refusal if nodes are going to be created for the workload: it
-// then waits for these nodes, and is not permanent.
+// Await changes a permanent refusal if nodes are going to be created for the workload: the
+// refusal is then not permanent, and the message says that the workload waits for the nodes.
 func Await(r *wire.Refusal, nodes int) {
 	if !r.Permanent || nodes == 0 {
 		return
 	}
 	r.Awaits, r.Permanent = nodes, false
 	r.Cure = append([]string{engine.Wait.String()}, r.Cure...)
-	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + english.Count(nodes, "node") + " to be made"
+	r.Message = strings.TrimSuffix(r.Message, permanentText) + "it waits for " + english.Count(nodes, "node") + " to be made"
 }
 
-// Message says in one line why the job was refused, with numbers:
+// Message returns in one line why the job was refused, with numbers:
 //
 //	0/120 nodes: 80 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 40 LabelMismatch (gpu=h100); waiting can help
 func (ph Phrases) Message(r *engine.Refusal) string {
@@ -53,18 +54,18 @@ func (ph Phrases) Message(r *engine.Refusal) string {
 	}
 	switch {
 	case r.Permanent:
-		b.WriteString("; " + hopeless)
+		b.WriteString("; " + permanentText)
 	case r.Settled:
-		b.WriteString("; " + settled(r))
+		b.WriteString("; " + settledText(r))
 	default:
 		b.WriteString("; waiting can help")
 	}
 	return b.String()
 }
 
-// settled says what must happen before the job can be placed, if no running job ends by
-// itself.
-func settled(r *engine.Refusal) string {
+// settledText returns what must happen before the job can be placed, if no running job has a
+// run time after which it ends by itself.
+func settledText(r *engine.Refusal) string {
 	text := "nothing that runs has a run time, so it stays pending until a workload ends or is evicted"
 	if slices.ContainsFunc(r.Attempts, func(a engine.Attempt) bool { return a.Before == nil }) {
 		text += ", or nodes are added"
@@ -91,7 +92,7 @@ func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus b
 	case a.Level != "":
 		return string(engine.NoDomainFits) + ": " + domainsText(a)
 	case a.Before != nil:
-		text += fmt.Sprintf("%s: %s", a.Before.Reason, ph.words(a.Before, nil))
+		text += fmt.Sprintf("%s: %s", a.Before.Reason, ph.rejectionText(a.Before, nil))
 	case a.Nodes == 0:
 		text += "there are no nodes"
 	case a.Whole:
@@ -102,7 +103,7 @@ func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus b
 	return text
 }
 
-// talliesText has the number of nodes by reason, highest first.
+// talliesText returns the number of nodes by reason, the highest first.
 func (ph Phrases) talliesText(a *engine.Attempt) string {
 	tallies := slices.Clone(a.Counts)
 	slices.SortStableFunc(tallies, func(x, y engine.Tally) int { return cmp.Compare(y.Nodes, x.Nodes) })
@@ -110,7 +111,7 @@ func (ph Phrases) talliesText(a *engine.Attempt) string {
 	for i := range tallies {
 		t := &tallies[i]
 		s := fmt.Sprintf("%d %s", t.Nodes, t.Reason)
-		if d := ph.detail(missesOf(a, t)); d != "" {
+		if d := ph.detailText(missesOf(a, t)); d != "" {
 			s += " (" + d + ")"
 		}
 		out = append(out, s)
@@ -118,8 +119,8 @@ func (ph Phrases) talliesText(a *engine.Attempt) string {
 	return strings.Join(out, ", ")
 }
 
-// missesOf are the nodes that the tally counted, nearest first, as far as the engine kept
-// them.
+// missesOf returns the nodes that the tally counts, the nearest first. The engine may have kept
+// only some of them.
 func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	var out []*engine.Miss
 	for i := range a.Nearest {
@@ -130,14 +131,15 @@ func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	return out
 }
 
-// detail is the text in parentheses: the subject, and the numbers of the nearest miss.
-func (ph Phrases) detail(misses []*engine.Miss) string {
+// detailText returns what a message has in parentheses: the subjects of the misses, and the
+// amounts of the nearest miss.
+func (ph Phrases) detailText(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
 	}
 	best := &misses[0].Rejection
 	text := subjects(misses)
-	// A reason that is not about an amount has no numbers in its text.
+	// If the phrase of the reason has no amount, the amounts do not matter.
 	phrase := ph[best.Reason].Phrase
 	if best.Want.Unit == engine.NoUnit || phrase != "" && !strings.Contains(phrase, "{want}") {
 		return text
@@ -157,7 +159,7 @@ func (ph Phrases) detail(misses []*engine.Miss) string {
 	return text
 }
 
-// subjects are the subjects of the misses, most frequent first.
+// subjects returns the subjects of the misses, the most frequent first.
 func subjects(misses []*engine.Miss) string {
 	times := map[string]int{}
 	var names []string
@@ -172,39 +174,39 @@ func subjects(misses []*engine.Miss) string {
 	return List(names, 3)
 }
 
-// onceText says when a node group would fit.
-func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
+// fitsWhenText returns when a node group would fit that could fit the job but does not now.
+func (ph Phrases) fitsWhenText(a *engine.Attempt, g *engine.GroupMiss) string {
 	if t := a.Unheld(); t != nil {
 		text := "once more of its " + english.Count(g.Nodes, "node") + " can be used"
 		if misses := missesOf(a, t); len(misses) > 0 {
-			text += " (" + ph.words(&misses[0].Rejection, misses) + ")"
+			text += " (" + ph.rejectionText(&misses[0].Rejection, misses) + ")"
 		}
 		return text
 	}
 	return "with more of its " + english.Count(g.Nodes, "node") + " free"
 }
 
-// groupsText says what each filter rejected: nodes first, then node groups.
+// groupsText returns what each filter rejected: nodes first, then node groups.
 func (ph Phrases) groupsText(a *engine.Attempt) string {
 	var out []string
 	for i := range a.Counts {
 		t := &a.Counts[i]
 		if t.Cure.Transient() {
-			continue // these nodes count when groups are judged
+			continue // nodes that are rejected for now count as members of their group
 		}
 		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, english.Count(t.Nodes, "node"), t.Reason)
-		if d := ph.detail(missesOf(a, t)); d != "" {
+		if d := ph.detailText(missesOf(a, t)); d != "" {
 			s += ": " + d
 		}
 		out = append(out, s+")")
 	}
 	for _, g := range a.Groups {
 		if x := g.Rejection; x != nil && x.Plugin == "" {
-			out = append(out, fmt.Sprintf("%s: %s", g.Key, ph.words(x, nil)))
+			out = append(out, fmt.Sprintf("%s: %s", g.Key, ph.rejectionText(x, nil)))
 		} else if x != nil {
-			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, ph.words(x, nil)))
+			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, ph.rejectionText(x, nil)))
 		} else {
-			out = append(out, fmt.Sprintf("%s would fit %s", g.Key, ph.onceText(a, &g)))
+			out = append(out, fmt.Sprintf("%s would fit %s", g.Key, ph.fitsWhenText(a, &g)))
 		}
 	}
 	if a.Nodes == 0 {

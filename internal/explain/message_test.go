@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
@@ -39,7 +40,7 @@ func TestMessage(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			simulation := simulate(t, c.state)
+			simulation := explaintest.Simulate(t, c.state, 0)
 			got := testPhrases(t).Message(simulation.RefusalOf("job/x"))
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
@@ -49,8 +50,8 @@ func TestMessage(t *testing.T) {
 }
 
 func TestMessageForWholeNodes(t *testing.T) {
-	simulation := simulate(t, enginetest.State(h100("a"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"), enginetest.Node("c").CPU(8, "64Gi"),
-		enginetest.Job("x").WholeNodes(2, "20Gi")))
+	simulation := explaintest.Simulate(t, enginetest.State(h100("a"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"), enginetest.Node("c").CPU(8, "64Gi"),
+		enginetest.Job("x").WholeNodes(2, "20Gi")), 0)
 	want := "No suitable node group found: insufficient capacity or no matching configurations after filtering." +
 		" NodeResourceFilter removed 1 node (NoDevices: nvidia.com/gpu)" +
 		"; NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)" +
@@ -60,18 +61,18 @@ func TestMessageForWholeNodes(t *testing.T) {
 	}
 }
 
-func TestSpell(t *testing.T) {
+func TestSplitWords(t *testing.T) {
 	for name, want := range map[string]string{
 		"GPUMemoryInUse": "GPU memory in use", "NoNodes": "no nodes", "TooFewDevices": "too few devices", "": "", "X": "x",
 	} {
-		if got := spell(name); got != want {
+		if got := splitWords(name); got != want {
 			t.Errorf("%s: have %q, want %q", name, got, want)
 		}
 	}
 }
 
 // Every reason of the standard plugins has a phrase.
-func TestEveryReasonHasWords(t *testing.T) {
+func TestEveryReasonHasAPhrase(t *testing.T) {
 	for _, r := range standard.Reasons() {
 		if r.Phrase == "" {
 			t.Errorf("reason %s of %s has no phrase", r.Reason, r.Plugin)
@@ -80,15 +81,15 @@ func TestEveryReasonHasWords(t *testing.T) {
 }
 
 // A reason without a phrase is written as the words of its name.
-func TestWordsOfUnknownReasons(t *testing.T) {
+func TestTextOfReasonsWithoutAPhrase(t *testing.T) {
 	r := &engine.Rejection{Reason: "RackTooHot", Subject: "r1", Want: engine.Quantity{Value: 2, Unit: engine.Count}, Have: engine.Quantity{Value: 1, Unit: engine.Count}}
-	if got := (Phrases{}).words(r, nil); got != "rack too hot r1, want 2, have 1" {
+	if got := (Phrases{}).rejectionText(r, nil); got != "rack too hot r1, want 2, have 1" {
 		t.Error(got)
 	}
 }
 
 // A plugin of another module can document its reasons as the standard plugins do.
-func TestWordsOfDocumentedReasons(t *testing.T) {
+func TestTextOfReasonsOfOtherModules(t *testing.T) {
 	phrases := PhrasesOf(enginetest.Engine(elsewhere{}))
 	amount := func(n int64) engine.Quantity { return engine.Quantity{Value: n, Unit: engine.Count} }
 	for want, r := range map[string]*engine.Rejection{
@@ -96,15 +97,15 @@ func TestWordsOfDocumentedReasons(t *testing.T) {
 		"rack r1 has no fan":            {Reason: "RackTooHot", Subject: "r1", Want: amount(1)},
 		"there is no node at all":       {Reason: engine.NoNodes},
 	} {
-		if got := phrases.words(r, nil); got != want {
+		if got := phrases.rejectionText(r, nil); got != want {
 			t.Errorf("have %q, want %q", got, want)
 		}
 	}
 	state := enginetest.State(enginetest.Job("a"), enginetest.Job("b"))
-	if got, want := phrases.clause(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/a"}), "that cool down for 2m"; got != want {
+	if got, want := phrases.protectionText(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/a"}), "that cool down for 2m"; got != want {
 		t.Errorf("have %q, want %q", got, want)
 	}
-	if got, want := phrases.clause(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/b"}), "that cool down for a while"; got != want {
+	if got, want := phrases.protectionText(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/b"}), "that cool down for a while"; got != want {
 		t.Errorf("have %q, want %q", got, want)
 	}
 }
@@ -129,33 +130,33 @@ func TestResultIsStable(t *testing.T) {
 	build := func() *cluster.State {
 		return enginetest.State(h100("a"), h100("b"), enginetest.Job("x").Devices(4), enginetest.Job("y").Gang(2).DeviceMemory(2, "20Gi"), enginetest.Job("z").Devices(16))
 	}
-	first := spellJSON(result(t, simulate(t, build()), true))
+	first := explaintest.JSON(t, result(t, explaintest.Simulate(t, build(), 0), true))
 	for range 5 {
-		if d := cmp.Diff(first, spellJSON(result(t, simulate(t, build()), true))); d != "" {
+		if d := cmp.Diff(first, explaintest.JSON(t, result(t, explaintest.Simulate(t, build(), 0), true))); d != "" {
 			t.Fatal(d)
 		}
 	}
-	empty := spellJSON(result(t, simulate(t, enginetest.State(h100("a"))), false))
+	empty := explaintest.JSON(t, result(t, explaintest.Simulate(t, enginetest.State(h100("a")), 0), false))
 	if strings.Contains(empty, "null") {
 		t.Error(empty)
 	}
 }
 
-// The text says "together" for the memory of several devices, and not for that of each.
-func TestWordsOfSums(t *testing.T) {
+// The text says "together" for the memory of several devices, and not for the memory of each.
+func TestTextOfSums(t *testing.T) {
 	gib := func(n int64) engine.Quantity { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
 	tests := map[string]engine.Rejection{
 		"8 devices together have less than 240 GiB":      {Reason: "GPUMemoryTooSmall", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
 		"8 devices together have less than 240 GiB free": {Reason: "GPUMemoryInUse", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
 		"devices smaller than 40 GiB":                    {Reason: "GPUMemoryTooSmall", Want: gib(40), Have: gib(24)},
 	}
-	phrases := PhrasesOf(testEngine(t))
+	phrases := PhrasesOf(explaintest.Engine(t))
 	for want, r := range tests {
 		other := engine.Miss{Node: "b", Rejection: r}
-		if r.Subject != "" { // a node with fewer devices is counted with it
+		if r.Subject != "" { // a node with fewer devices is counted with the first
 			other.Rejection.Subject = "4 devices together"
 		}
-		if got := phrases.words(&r, []*engine.Miss{{Node: "a", Rejection: r}, &other}); got != want {
+		if got := phrases.rejectionText(&r, []*engine.Miss{{Node: "a", Rejection: r}, &other}); got != want {
 			t.Errorf("words %q, want %q", got, want)
 		}
 	}
@@ -175,7 +176,7 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 			"GroupInUse: H100 × 8 would fit with more of its 2 nodes free; waiting can help"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			simulation, err := sim.Simulate(testEngine(t), enginetest.State(append(tt.parts, job)...), sim.Options{})
+			simulation, err := sim.Simulate(explaintest.Engine(t), enginetest.State(append(tt.parts, job)...), sim.Options{})
 			if err != nil || len(simulation.Refusals) != 1 {
 				t.Fatalf("%v, %+v", err, simulation)
 			}
@@ -197,8 +198,8 @@ func TestAwait(t *testing.T) {
 		if r.Message != want {
 			t.Errorf("message %q, want %q", r.Message, want)
 		}
-		if report := (&Report{Report: wire.Report{Refusal: &r}}); permanent && report.waiting() != "It waits for 3 nodes to be made." {
-			t.Errorf("the report says %q", report.waiting())
+		if report := (&Report{Report: wire.Report{Refusal: &r}}); permanent && report.waitingText() != "It waits for 3 nodes to be made." {
+			t.Errorf("the report says %q", report.waitingText())
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // phrase is written as the words of its name: GPUMemoryInUse becomes "GPU memory in use".
 type Phrases map[engine.Reason]engine.ReasonDoc
 
-// PhrasesOf are the phrases of the engine. If two plugins document one reason, the text of
+// PhrasesOf returns the phrases of the engine. If two plugins document one reason, the phrase of
 // the first is used.
 func PhrasesOf(e *engine.Engine) Phrases {
 	out := Phrases{}
@@ -24,9 +24,9 @@ func PhrasesOf(e *engine.Engine) Phrases {
 	return out
 }
 
-// words says what a rejection means. Misses, which may be nil, are all nodes that were
-// rejected for the same reason.
-func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
+// rejectionText returns what a rejection means. Misses, which may be nil, are all nodes that
+// were rejected for the same reason; their subjects are then named.
+func (ph Phrases) rejectionText(r *engine.Rejection, misses []*engine.Miss) string {
 	subject, doc := r.Subject, ph[r.Reason]
 	text := doc.Phrase
 	if doc.About != "" && subject != "" {
@@ -41,21 +41,22 @@ func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
 	if text != "" {
 		return strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(text)
 	}
-	text = spell(string(r.Reason))
+	text = splitWords(string(r.Reason))
 	if subject != "" {
 		text += " " + subject
 	}
 	if want != "" {
 		text += ", want " + want
 		if have != "" && misses == nil {
-			text += ", have " + have // with misses, the example has it
+			text += ", have " + have // with misses, exampleText has this
 		}
 	}
 	return text
 }
 
-// example names the nearest miss and what it has, unless the phrase already says it.
-func (ph Phrases) example(misses []*engine.Miss) string {
+// exampleText returns the nearest miss and what it has, in parentheses. It returns "" if the
+// phrase says that already, or is not about an amount.
+func (ph Phrases) exampleText(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
 	}
@@ -71,14 +72,13 @@ func (ph Phrases) example(misses []*engine.Miss) string {
 	return "(best: " + best.Node + " has " + have + ")"
 }
 
-// spell turns GPUMemoryInUse into "GPU memory in use".
-func spell(name string) string {
+// splitWords turns GPUMemoryInUse into "GPU memory in use".
+func splitWords(name string) string {
 	var out strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {
 		upper := unicode.IsUpper(r)
-		// A word begins at a capital after a small letter, and at a capital before a small
-		// letter.
+		// A word begins at a capital letter that follows or precedes a small letter.
 		starts := i > 0 && upper && (!unicode.IsUpper(runes[i-1]) || (i+1 < len(runes) && unicode.IsLower(runes[i+1])))
 		if starts {
 			out.WriteByte(' ')

@@ -13,29 +13,29 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Style is how a picture is drawn.
+// Style says how a picture is drawn.
 type Style struct {
-	Color bool // ANSI colours, for terminals only
-	Width int  // columns; 0 means 80
+	Color bool // use ANSI colors, for terminals only
+	Width int  // the number of columns; 0 means 80
 }
 
 const (
-	nameColumns = 26 // at most
+	nameColumns = 26 // the most columns that a node name takes
 	letters     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	maxRows     = 24 // of one group; the rest is counted
+	maxRows     = 24 // rows of one node group; the remaining nodes are only counted
 )
 
 // Picture draws the devices of the cluster: a row for each node, a cell for each device, and
 // a legend of the workloads that hold them. Nodes that look the same share a row.
 func Picture(w io.Writer, state *cluster.State, style Style) {
-	p := &painter{style: style, keys: map[string]byte{}}
+	p := &painter{style: style, letterOf: map[string]byte{}}
 	if p.style.Width == 0 {
 		p.style.Width = 80
 	}
-	p.assign(state)
-	p.names = 12
+	p.assignLetters(state)
+	p.nameWidth = 12
 	for _, n := range state.Nodes() {
-		p.names = min(nameColumns, max(p.names, utf8.RuneCountInString(n.Name)))
+		p.nameWidth = min(nameColumns, max(p.nameWidth, utf8.RuneCountInString(n.Name)))
 	}
 	for _, g := range state.View().Groups() {
 		p.section(w, GroupTitle(g.Key), g.Nodes)
@@ -48,12 +48,12 @@ func Picture(w io.Writer, state *cluster.State, style Style) {
 }
 
 type painter struct {
-	style Style
-	keys  map[string]byte // letters by workload; empty if there are too many workloads
-	order []string
-	many  bool
-	names int     // columns of node names
-	used  [8]bool // the marks that occur, for the legend
+	style     Style
+	letterOf  map[string]byte // by the ID of the workload; empty if there are more workloads than letters
+	order     []string
+	tooMany   bool
+	nameWidth int     // the number of columns of node names
+	used      [8]bool // the marks that occur, for the legend
 }
 
 // The marks of a device.
@@ -70,17 +70,17 @@ const (
 
 var markColors = [...]string{markFree: "2", markWhole: "32", markPart: "33", markExclusive: "35", markNominated: "36", markReleasing: "31", markLost: "31", markForeign: "33"}
 
-// assign gives letters to the workloads in the order in which they are in the picture.
-func (p *painter) assign(state *cluster.State) {
+// assignLetters gives letters to the workloads in the order in which they occur in the picture.
+func (p *painter) assignLetters(state *cluster.State) {
 	assignOn := func(n *cluster.Node) {
 		for i := range n.Devices {
 			for _, h := range holders(n, i) {
-				if id := h.task.Job.ID; p.keys[id] == 0 && !p.many {
+				if id := h.task.Job.ID; p.letterOf[id] == 0 && !p.tooMany {
 					if len(p.order) == len(letters) {
-						p.many, p.keys, p.order = true, map[string]byte{}, nil
+						p.tooMany, p.letterOf, p.order = true, map[string]byte{}, nil
 						return
 					}
-					p.keys[id] = letters[len(p.order)]
+					p.letterOf[id] = letters[len(p.order)]
 					p.order = append(p.order, id)
 				}
 			}
@@ -88,7 +88,7 @@ func (p *painter) assign(state *cluster.State) {
 	}
 	for _, g := range state.View().Groups() {
 		for _, n := range g.Nodes {
-			if assignOn(n); p.many {
+			if assignOn(n); p.tooMany {
 				return
 			}
 		}
@@ -100,7 +100,7 @@ type holder struct {
 	claim cluster.Claim
 }
 
-// holders are the tasks that hold the device, or a part of it.
+// holders returns the tasks that hold the device or a part of it.
 func holders(n *cluster.Node, device int) []holder {
 	var out []holder
 	for _, t := range n.Tasks {
@@ -114,9 +114,9 @@ func holders(n *cluster.Node, device int) []holder {
 }
 
 type row struct {
-	first      string // name of the first node
-	nodes      int
-	look, note string
+	first       string // the name of the first node
+	nodes       int
+	cells, note string
 }
 
 func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
@@ -128,7 +128,7 @@ func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
 		key := look + "\x00" + note
 		r := seen[key]
 		if r == nil {
-			r = &row{first: n.Name, look: look, note: note}
+			r = &row{first: n.Name, cells: look, note: note}
 			seen[key] = r
 			rows = append(rows, r)
 		}
@@ -142,7 +142,7 @@ func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
 		}
 		rows = rows[:maxRows]
 	}
-	columns := p.names
+	columns := p.nameWidth
 	for _, r := range rows {
 		if r.nodes > 1 {
 			columns = nameColumns
@@ -154,14 +154,15 @@ func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
 			times := fmt.Sprintf(" … × %d nodes", r.nodes)
 			name = Clip(r.first, columns-utf8.RuneCountInString(times)) + times
 		}
-		fmt.Fprintf(w, "  %s  %s\n", pad(name, columns), strings.TrimRight(r.look+r.note, " "))
+		fmt.Fprintf(w, "  %s  %s\n", pad(name, columns), strings.TrimRight(r.cells+r.note, " "))
 	}
 	if hidden > 0 {
 		fmt.Fprintf(w, "  … and %s that look otherwise\n", english.Count(hidden, "more node"))
 	}
 }
 
-// node draws the devices of a node and says how many are free.
+// node returns the cells of the devices of a node, and a note that says how many are free. For
+// a node without devices, the note says how many cores are held.
 func (p *painter) node(n *cluster.Node) (look, note string) {
 	if n.Group() == nil {
 		l := n.Ledger(cluster.CPU)
@@ -184,8 +185,8 @@ func (p *painter) node(n *cluster.Node) (look, note string) {
 		}
 		cells[i] = p.paint(mark, pad(text, width))
 	}
-	if p.many {
-		slices.Sort(cells) // without letters the order of devices says nothing
+	if p.tooMany {
+		slices.Sort(cells) // without letters the order of the devices does not matter, and more nodes look the same
 	}
 	for i := range cells {
 		look += cells[i]
@@ -195,7 +196,7 @@ func (p *painter) node(n *cluster.Node) (look, note string) {
 
 var levels = []rune("▁▂▃▄▅▆▇█")
 
-// cell draws one device.
+// cell returns the mark and the text of one device.
 func (p *painter) cell(n *cluster.Node, i, width int) (int, string) {
 	d := &n.Devices[i]
 	held := holders(n, i)
@@ -221,7 +222,7 @@ func (p *painter) cell(n *cluster.Node, i, width int) (int, string) {
 	}
 	keys := ""
 	for _, h := range held {
-		if k := p.keys[h.task.Job.ID]; k != 0 && !strings.Contains(keys, string(rune(k))) {
+		if k := p.letterOf[h.task.Job.ID]; k != 0 && !strings.Contains(keys, string(rune(k))) {
 			keys += string(rune(k))
 		}
 	}
@@ -251,7 +252,7 @@ func (p *painter) paint(mark int, s string) string {
 	return "\x1b[" + markColors[mark] + "m" + s + "\x1b[0m"
 }
 
-// legend explains the marks that occur, and names the workloads of the letters.
+// legend writes what the marks that occur mean, and which workloads the letters stand for.
 func (p *painter) legend(w io.Writer) {
 	var marks []string
 	for _, m := range []struct {
@@ -265,7 +266,7 @@ func (p *painter) legend(w io.Writer) {
 	} {
 		if p.used[m.mark] {
 			sign := m.a
-			if p.many {
+			if p.tooMany {
 				sign = m.none
 			}
 			marks = append(marks, p.paint(m.mark, sign)+" "+m.text)
@@ -275,13 +276,13 @@ func (p *painter) legend(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\n  %s\n", strings.Join(marks, "   "))
-	if p.many {
+	if p.tooMany {
 		fmt.Fprintf(w, "  more than %d workloads hold devices: too many for letters\n", len(letters))
 		return
 	}
 	line := " "
 	for _, id := range p.order {
-		entry := fmt.Sprintf(" %c %s ", p.keys[id], id)
+		entry := fmt.Sprintf(" %c %s ", p.letterOf[id], id)
 		if utf8.RuneCountInString(line)+utf8.RuneCountInString(entry) > p.style.Width && line != " " {
 			fmt.Fprintln(w, strings.TrimRight(line, " "))
 			line = " "
@@ -300,7 +301,8 @@ func pad(s string, width int) string {
 	return s
 }
 
-// Clip shortens a name in the middle, because names differ at both ends.
+// Clip shortens a name to the width. It cuts the middle, because names of nodes and workloads
+// usually differ at their beginning or end.
 func Clip(s string, width int) string {
 	r := []rune(s)
 	if len(r) <= width {

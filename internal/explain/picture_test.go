@@ -44,7 +44,7 @@ without devices
 	}
 }
 
-func TestPictureOfManyFitsTheScreen(t *testing.T) {
+func TestPictureOfManyNodesFitsTheScreen(t *testing.T) {
 	var parts []enginetest.Part
 	for i := range 200 {
 		name := fmt.Sprintf("gpu-node-with-a-rather-long-name-%03d.example.com", i)
@@ -68,12 +68,12 @@ func TestPictureOfManyFitsTheScreen(t *testing.T) {
 	}
 }
 
-func TestColoursOnlyWhenAsked(t *testing.T) {
+func TestColorsOnlyIfRequested(t *testing.T) {
 	s := enginetest.State(h100("a"))
 	if plain := draw(s, Style{}); strings.Contains(plain, "\x1b") {
 		t.Errorf("%q", plain)
 	}
-	if coloured := draw(s, Style{Color: true}); !strings.Contains(coloured, "\x1b[2m·") {
-		t.Errorf("%q", coloured)
+	if colored := draw(s, Style{Color: true}); !strings.Contains(colored, "\x1b[2m·") {
+		t.Errorf("%q", colored)
 	}
 }

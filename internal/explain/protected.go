@@ -12,11 +12,13 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// clause says why the workloads were protected.
-func (ph Phrases) clause(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
+// protectionText returns why the workloads were protected, as a clause that follows "3
+// workloads". If they are protected for a time, it names the time, or the general text of the
+// reason if the times differ.
+func (ph Phrases) protectionText(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
 	doc := ph[reason]
 	if doc.Spared == "" {
-		return "(" + spell(string(reason)) + ")"
+		return "(" + splitWords(string(reason)) + ")"
 	}
 	if doc.Span == nil {
 		return doc.Spared
@@ -35,8 +37,8 @@ func (ph Phrases) clause(s *cluster.State, p engine.Purpose, reason engine.Reaso
 	return strings.Replace(doc.Spared, "{time}", quantity.Span(span), 1)
 }
 
-// protectedText counts the workloads that were protected: "8 workloads whose queue would
-// fall below its fair share (job/a, job/b and 6 more), 4 that started less than 10m ago (…)".
+// protectedText returns how many workloads were protected, and why: "8 workloads in queues that
+// would hold less than their fair share (job/a, job/b and 6 more), 4 of a stronger tier (…)".
 func (ph Phrases) protectedText(s *cluster.State, p engine.Purpose, all []engine.Protection) string {
 	var out []string
 	for i, x := range all {
@@ -49,7 +51,7 @@ func (ph Phrases) protectedText(s *cluster.State, p engine.Purpose, all []engine
 		if i == 0 {
 			many = english.Count(x.Count, "workload")
 		}
-		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.clause(s, p, x.Reason, x.Jobs), list))
+		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.protectionText(s, p, x.Reason, x.Jobs), list))
 	}
 	return strings.Join(out, ", ")
 }

@@ -10,33 +10,34 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// RankingTitle is "model/chat: 2 of 4 replicas are kept".
+// RankingTitle returns "model/chat: 2 of 4 replicas are kept".
 func RankingTitle(r *wire.Ranking) string {
 	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, english.Count(len(r.Replicas), "replica"), keptText(r))
 }
 
 func keptText(r *wire.Ranking) string { return ifOne(r.Desired, "is kept", "are kept") }
 
-// Fate says whether the replica is kept.
-func Fate(r *wire.Replica) string {
+// KeptOrRetired returns "kept" or "retired".
+func KeptOrRetired(r *wire.Replica) string {
 	if r.Retired {
 		return "retired"
 	}
 	return "kept"
 }
 
-// Worth says what score a replica had, and from which plugins.
-func Worth(s *engine.Score) string {
+// ReplicaScoreText returns the score by which a replica is ranked, and the scores of the
+// plugins: "worth 100: StatusScorer 100".
+func ReplicaScoreText(s *engine.Score) string {
 	r := wire.NewReplica(&engine.Ranked{Score: *s})
 	text := "worth " + quantity.Decimal(r.Score, 1)
 	if len(r.Scores) > 0 {
-		text += ": " + Scores(r.Scores)
+		text += ": " + ScoresText(r.Scores)
 	}
 	return text
 }
 
-// ranked says how the workload ranks in its set, if some of the set were retired.
-func (r *Report) ranked(w io.Writer) {
+// rankedText writes the rank of the workload in its set, if replicas of the set were retired.
+func (r *Report) rankedText(w io.Writer) {
 	if r.Ranking == nil {
 		return
 	}
@@ -52,7 +53,7 @@ func (r *Report) ranked(w io.Writer) {
 		text := fmt.Sprintf("%s: %d of %s of %s %s, and it ranks %d with %s", verb, r.Ranking.Desired,
 			english.Count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, keptText(r.Ranking), i+1, quantity.Decimal(x.Score, 1))
 		if len(x.Scores) > 0 {
-			text += " (" + Scores(x.Scores) + ")"
+			text += " (" + ScoresText(x.Scores) + ")"
 		}
 		wrapped(w, text+".", "", "  ")
 	}

@@ -17,11 +17,11 @@ import (
 
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) {
-	wrapped(w, r.Wants, "", "  ")
+	wrapped(w, r.Request, "", "  ")
 	r.endedText(w)
-	sentences(w, "", r.Notes.Torn)
-	r.ranked(w)
-	r.evicted(w)
+	sentences(w, "", r.Notes.BelowMinimum)
+	r.rankedText(w)
+	r.evictedText(w)
 	refused := "Refused"
 	if len(r.Evicted) > 0 {
 		refused = "Pending again"
@@ -30,19 +30,19 @@ func (r *Report) Text(w io.Writer) {
 	case r.Notes.Retired:
 		return
 	case r.Refusal == nil:
-		r.placed(w)
+		r.placedText(w)
 		switch n := len(r.Remarks); {
-		case r.Notes.Kept && n > 0:
+		case r.Notes.KeptForm && n > 0:
 			wrapped(w, r.Remarks[n-1], "", "  ")
-		case r.Set == nil: // the remarks of a model are about its forms
+		case r.Set == nil: // the remarks of a model are about its forms, and do not matter once it is placed
 			sentences(w, "", r.Remarks...)
 		}
 		return
 	case r.Refusal.Surplus:
-		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), english.Count(r.Notes.Tasks, "task"), r.Refusal.Reason, r.waiting())
-		r.displaced(w)
+		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), english.Count(r.Notes.Tasks, "task"), r.Refusal.Reason, r.waitingText())
+		r.displacedText(w)
 	default:
-		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
+		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waitingText())
 	}
 	r.modelText(w)
 	fmt.Fprintln(w)
@@ -52,10 +52,10 @@ func (r *Report) Text(w io.Writer) {
 		r.funnelText(w)
 		r.nearText(w)
 	}
-	if r.Offer != "" || r.Foreign != "" {
+	if r.FreeMemory != "" || r.Foreign != "" {
 		fmt.Fprintln(w)
 	}
-	sentences(w, "", r.Offer, r.Foreign)
+	sentences(w, "", r.FreeMemory, r.Foreign)
 	if len(r.Notes.Reasons) > 0 {
 		fmt.Fprintln(w)
 	}
@@ -63,7 +63,7 @@ func (r *Report) Text(w io.Writer) {
 	r.trialsText(w)
 }
 
-// modelText says how many replicas of a model are placed, and its remarks.
+// modelText writes how many replicas of a model are placed, and its remarks.
 func (r *Report) modelText(w io.Writer) {
 	if s := r.Set; s != nil && s.Desired > 1 {
 		fmt.Fprintf(w, "%d of %s of %s %s placed.\n", s.Placed, english.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "is", "are"))
@@ -71,7 +71,7 @@ func (r *Report) modelText(w io.Writer) {
 	sentences(w, "", r.Remarks...)
 }
 
-func (r *Report) waiting() string {
+func (r *Report) waitingText() string {
 	switch {
 	case r.Refusal.Awaits > 0:
 		return "It waits for " + english.Count(r.Refusal.Awaits, "node") + " to be made."
@@ -81,12 +81,13 @@ func (r *Report) waiting() string {
 	return "Waiting can help."
 }
 
-// funnelText subtracts the nodes that each plugin rejected from all nodes.
+// funnelText writes how many nodes there are, how many each plugin rejected, and how many are
+// left.
 func (r *Report) funnelText(w io.Writer) {
 	if len(r.Funnel) == 0 && len(r.Refusal.Groups) == 0 {
 		wrapped(w, r.Refusal.Message, "  ", "  ")
 		for i, line := range r.Notes.Domains {
-			if i > 0 { // the message is about the first
+			if i > 0 { // the message is about the first domain
 				fmt.Fprintf(w, "  %s\n", line)
 			}
 		}
@@ -105,8 +106,8 @@ func (r *Report) funnelText(w io.Writer) {
 		for _, line := range r.Notes.Groups {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
-	case r.Own > 0:
-		fmt.Fprintf(w, "  = %*d  %s %s of the %s tasks that must be placed together\n", width, left, ifOne(r.Own, "fits", "fit"), number(r.Notes.Placed), number(max(r.Notes.Min, r.Notes.Placed+1)))
+	case r.OwnNodes > 0:
+		fmt.Fprintf(w, "  = %*d  %s %s of the %s tasks that must be placed together\n", width, left, ifOne(r.OwnNodes, "fits", "fit"), numeral(r.Notes.Placed), numeral(max(r.Notes.Min, r.Notes.Placed+1)))
 	default:
 		fmt.Fprintf(w, "  = %*d  left\n", width, left)
 	}
@@ -114,25 +115,26 @@ func (r *Report) funnelText(w io.Writer) {
 
 var numbers = []string{"none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
 
-func number(n int) string {
+func numeral(n int) string {
 	if n < len(numbers) {
 		return numbers[n]
 	}
 	return strconv.Itoa(n)
 }
 
-// nearText lists the nodes that nearly fit, if numbers say how nearly.
+// nearText writes the nodes that nearly fit, with the amounts that they lack. It writes nothing
+// if all of them have the same amount, because the funnel names the best node already.
 func (r *Report) nearText(w io.Writer) {
 	const most = 3
 	var near []wire.Miss
 	for _, m := range r.Refusal.Nodes {
-		// A node that has nothing of the amount is not near.
-		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.Notes.Own[m.Node] && len(near) < most {
+		// A node that has nothing of what is requested does not nearly fit.
+		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.Notes.OwnNodes[m.Node] && len(near) < most {
 			near = append(near, m)
 		}
 	}
 	alike := !slices.ContainsFunc(near, func(m wire.Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
-	if alike || len(r.Notes.Groups)+len(r.Notes.Domains) > 0 { // the funnel already names the best node
+	if alike || len(r.Notes.Groups)+len(r.Notes.Domains) > 0 {
 		return
 	}
 	columns, plugins := 0, 0
@@ -149,7 +151,7 @@ func (r *Report) nearText(w io.Writer) {
 	}
 }
 
-// spaced puts the space before the unit that the JSON form leaves out.
+// spaced inserts a space before the unit, which an amount in JSON does not have: "38 GiB".
 func spaced(s string) string {
 	i := strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'Z' })
 	if i <= 0 || s[i-1] == ' ' {
@@ -162,7 +164,7 @@ func (r *Report) trialsText(w io.Writer) {
 	if r.Conflict {
 		fmt.Fprintln(w, "\nNothing would help, not even all changes together: the request contradicts itself.")
 	}
-	if b := r.Beyond; b != nil {
+	if b := r.Remaining; b != nil {
 		fmt.Fprintf(w, "\nNothing that can be tried would help, not even all changes together: %s of plugin %s is left. According to the plugin it is cured by: %s.\n", b.Reason, b.Plugin, strings.ReplaceAll(b.Cure, "|", ", "))
 	}
 	if len(r.Trials) == 0 {
@@ -188,15 +190,15 @@ func (r *Report) trialsText(w io.Writer) {
 	}
 }
 
-// placed says on which nodes the tasks are, and why.
-func (r *Report) placed(w io.Writer) {
+// placedText writes on which nodes the tasks are, and why.
+func (r *Report) placedText(w io.Writer) {
 	as := ""
 	if r.Form != "" {
 		as = " as " + r.Form
 	}
 	running, fresh := 0, 0
 	for _, p := range r.Placements {
-		if p.Running {
+		if p.RanBefore {
 			running++
 		} else {
 			fresh++
@@ -204,18 +206,18 @@ func (r *Report) placed(w io.Writer) {
 	}
 	switch {
 	case fresh == 0:
-		fmt.Fprintf(w, "Running%s: %s.\n", as, share(running, r.Notes.Tasks))
+		fmt.Fprintf(w, "Running%s: %s.\n", as, tasksText(running, r.Notes.Tasks))
 	case running == 0 && len(r.Evicted) > 0:
-		fmt.Fprintf(w, "Placed again%s: %s.\n", as, share(fresh, r.Notes.Tasks))
+		fmt.Fprintf(w, "Placed again%s: %s.\n", as, tasksText(fresh, r.Notes.Tasks))
 	case running == 0:
-		fmt.Fprintf(w, "Placed%s: %s.\n", as, share(fresh, r.Notes.Tasks))
+		fmt.Fprintf(w, "Placed%s: %s.\n", as, tasksText(fresh, r.Notes.Tasks))
 	default:
 		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, english.Count(r.Notes.Tasks, "task"), running)
 	}
 	if r.Group != nil {
 		r.groupText(w)
 	}
-	r.displaced(w)
+	r.displacedText(w)
 	const most = 8
 	for i, p := range r.Placements {
 		if i == most {
@@ -226,8 +228,8 @@ func (r *Report) placed(w io.Writer) {
 	}
 }
 
-// share says how many of the tasks: "its one task", "both tasks", "1 of 3 tasks".
-func share(n, total int) string {
+// tasksText returns "its one task", "both tasks", "all 3 tasks" or "1 of 3 tasks".
+func tasksText(n, total int) string {
 	switch {
 	case n == total && n == 1:
 		return "its one task"
@@ -245,16 +247,16 @@ const PodTask = "0"
 func placementText(w io.Writer, p *wire.Placement) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
-		where += ", " + english.Noun(len(p.Devices), "device") + " " + Indexes(p.Devices)
+		where += ", " + english.Noun(len(p.Devices), "device") + " " + IndexRanges(p.Devices)
 	}
 	switch {
-	case p.Promised && len(p.WaitsFor) > 0:
+	case p.Nominated && len(p.WaitsFor) > 0:
 		where += " (reserved for it until " + List(p.WaitsFor, 3) + ifOne(len(p.WaitsFor), " has released its room)", " have released their room)")
-	case p.Promised:
+	case p.Nominated:
 		where += " (reserved for it until the other tasks can be placed)"
-	case p.Leaving:
+	case p.Releasing:
 		where += " (it was evicted or deleted, and still holds its room)"
-	case p.Running:
+	case p.RanBefore:
 		where += " (it ran there before)"
 	}
 	if p.Task == PodTask {
@@ -265,18 +267,18 @@ func placementText(w io.Writer, p *wire.Placement) {
 	if p.Score == nil {
 		return
 	}
-	wrapped(w, fmt.Sprintf("score %s: %s", quantity.Decimal(*p.Score, 1), Scores(p.Scores)), "    ", "      ")
+	wrapped(w, fmt.Sprintf("score %s: %s", quantity.Decimal(*p.Score, 1), ScoresText(p.Scores)), "    ", "      ")
 	switch {
 	case p.RunnerUp == nil:
 		fmt.Fprintln(w, "    no other node was feasible")
 	default:
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", english.Count(p.Others, "other node"), p.RunnerUp.Node, quantity.Decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", english.Count(p.Others, "other node"), p.RunnerUp.Node, quantity.Decimal(p.RunnerUp.Score, 1), scoreDifferences(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}
 }
 
-// against names the plugins by which one score differs from another; tie says what decides
-// between equal scores.
-func against(scores, winner map[string]float64, tie string) string {
+// scoreDifferences returns the plugins of which the scores differ from those of the winner. Tie
+// says what decides between equal scores.
+func scoreDifferences(scores, winner map[string]float64, tie string) string {
 	var out []string
 	for _, n := range slices.Sorted(maps.Keys(scores)) {
 		if scores[n] != winner[n] {
@@ -289,15 +291,15 @@ func against(scores, winner map[string]float64, tie string) string {
 	return strings.Join(out, ", ")
 }
 
-// Scores lists the parts of a score, highest first.
-func Scores(scores map[string]float64) string {
+// ScoresText returns the parts of a score, the highest first: "StatusScorer 100, Own 20".
+func ScoresText(scores map[string]float64) string {
 	names := slices.Sorted(maps.Keys(scores))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(scores[b], scores[a]) })
 	return strings.Join(wire.Map(names, func(n string) string { return n + " " + quantity.Decimal(scores[n], 1) }), ", ")
 }
 
-// Indexes lists sorted numbers and joins runs of them: "0–3,6".
-func Indexes(list []int) string {
+// IndexRanges returns sorted numbers, with runs of more than two as ranges: "0–3,6".
+func IndexRanges(list []int) string {
 	var out []string
 	for i := 0; i < len(list); {
 		j := i

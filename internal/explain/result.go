@@ -8,15 +8,15 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Results makes the results in JSON of what an engine decided, with their sentences.
+// Results converts what an engine decided to the types of package wire, with their sentences.
 type Results struct {
-	Phrases Phrases        // those of the engine
-	State   *cluster.State // as it is after the decisions
-	Awaits  Awaits         // nodes that are to be made; nil: none
+	Phrases Phrases        // the phrases of the engine
+	State   *cluster.State // the State after the decisions
+	Awaits  Awaits         // nodes that are going to be created; nil: none
 }
 
-// Of is the result of an outcome. If all is true it has every candidate of every
-// decision, and every node of every refusal.
+// Of converts an outcome. If all is true, the result has every candidate of every decision,
+// and every node of every refusal.
 func (x Results) Of(o *engine.Outcome, all bool) *wire.Result {
 	out := &wire.Result{Decisions: []wire.Decision{}, Refusals: []wire.Refusal{}}
 	for i := range o.Decisions {
@@ -31,8 +31,8 @@ func (x Results) Of(o *engine.Outcome, all bool) *wire.Result {
 	return out
 }
 
-// Refusal is one refusal. It takes into account that nodes may be made for the set of
-// the workload.
+// Refusal converts one refusal. If nodes are going to be created for the set of the workload,
+// the refusal says so and is not permanent.
 func (x Results) Refusal(r *engine.Refusal, all bool) wire.Refusal {
 	out := x.Phrases.Refusal(r, all)
 	if j := x.State.Job(r.Job); j != nil {
@@ -41,18 +41,18 @@ func (x Results) Refusal(r *engine.Refusal, all bool) wire.Refusal {
 	return out
 }
 
-// Refusal is one refusal with its message.
+// Refusal converts one refusal, with its message.
 func (ph Phrases) Refusal(r *engine.Refusal, all bool) wire.Refusal {
 	out := wire.NewRefusal(r, all)
 	out.Message = ph.Message(r)
 	return out
 }
 
-// Cause says for which workload a task is evicted, why, and to which node it moves. It is ""
-// for other decisions.
+// Cause returns for which workload a task is evicted, why, and to which node it moves. It
+// returns "" for other decisions.
 func Cause(d *wire.Decision) string { return CauseText(d.For, d.Reason, d.Landing) }
 
-// CauseText is "job/b (Reclaimed)", or "job/b (Consolidated), moves to gpu-2".
+// CauseText returns "job/b (Reclaimed)", or "job/b (Consolidated), moves to gpu-2".
 func CauseText(forJob, reason, landing string) string {
 	text := forJob
 	if reason != "" {

@@ -14,20 +14,20 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// AddForms adds the forms of a model, in the order in which they were tried. It adds
-// nothing for a model with one form only: the funnel says it all.
+// AddForms adds the forms of a model that were tried, in order, and why each was not placed. It
+// adds nothing for a model with a single form, for which the funnel is enough.
 func (r *Report) AddForms(refused *engine.Refusal, shape *cluster.Shape, ph Phrases) {
 	if !shape.ServesModel() || len(refused.Attempts) < 2 || refused.Surplus {
 		return
 	}
 	for i := range refused.Attempts {
 		a := &refused.Attempts[i]
-		t := wire.Tried{Form: alternativeName(a, i)}
+		t := wire.TriedForm{Form: alternativeName(a, i)}
 		switch {
 		case a.Level != "":
 			t.Because = []string{domainsText(a)}
 		case a.Before != nil:
-			t.Because = []string{ph.words(a.Before, nil)}
+			t.Because = []string{ph.rejectionText(a.Before, nil)}
 		case len(a.Groups) > 0:
 			t.Form, t.Because = "several nodes of one group", ph.groupLines(a)
 		default:
@@ -40,7 +40,7 @@ func (r *Report) AddForms(refused *engine.Refusal, shape *cluster.Shape, ph Phra
 	}
 }
 
-// steps say how many nodes each plugin rejected, without the nodes in own.
+// steps returns how many nodes each plugin rejected, without the nodes in own.
 func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 	var out []wire.Step
 	for i := range a.Counts {
@@ -56,29 +56,29 @@ func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 		}
 		step := wire.Step{Nodes: nodes, Plugin: t.Plugin, Reason: string(t.Reason)}
 		if len(kept) > 0 {
-			step.Words, step.Example = ph.words(&kept[0].Rejection, kept), ph.example(kept)
+			step.Words, step.Example = ph.rejectionText(&kept[0].Rejection, kept), ph.exampleText(kept)
 		} else {
-			step.Words = spell(string(t.Reason))
+			step.Words = splitWords(string(t.Reason))
 		}
 		out = append(out, step)
 	}
 	return out
 }
 
-// groupLines say of each node group why it was rejected, or when it would fit.
+// groupLines returns a line for each node group: why it was rejected, or when it would fit.
 func (ph Phrases) groupLines(a *engine.Attempt) []string {
 	var out []string
 	for _, g := range a.Groups {
-		line := fmt.Sprintf("= %s  would fit %s", g.Key, ph.onceText(a, &g))
+		line := fmt.Sprintf("= %s  would fit %s", g.Key, ph.fitsWhenText(a, &g))
 		if x := g.Rejection; x != nil {
-			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), ph.words(x, nil))
+			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), ph.rejectionText(x, nil))
 		}
 		out = append(out, line)
 	}
 	return out
 }
 
-// formsText lists, for each form, how many nodes each plugin rejected.
+// formsText writes, for each form, how many nodes each plugin rejected.
 func (r *Report) formsText(w io.Writer) {
 	const most = 6
 	fmt.Fprintf(w, "Tried in this order, on %s:\n", english.Count(r.Nodes, "node"))

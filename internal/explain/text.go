@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// List joins names as in a sentence: "a, b and c". It names at most so many and counts the
-// rest: "a, b and 3 more".
+// List joins names as in a sentence: "a, b and c". If there are more than most names, it counts
+// the rest: "a, b and 3 more".
 func List(names []string, most int) string {
 	switch {
 	case len(names) == 0:
@@ -25,8 +25,8 @@ func List(names []string, most int) string {
 // textWidth is the width of reports, in columns. Tables of numbers may be wider.
 const textWidth = 80
 
-// Wrap breaks a text into lines of at most the width. The first line begins with first, the
-// others with indent.
+// Wrap writes a text in lines of at most width columns. The first line begins with first, and
+// the other lines begin with indent.
 func Wrap(w io.Writer, text, first, indent string, width int) {
 	line, empty := first, true
 	for _, word := range strings.Fields(text) {
@@ -45,7 +45,7 @@ func Wrap(w io.Writer, text, first, indent string, width int) {
 
 func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, indent, textWidth) }
 
-// sentences writes each text that is not empty, beginning a new line.
+// sentences writes each text that is not empty on a new line.
 func sentences(w io.Writer, first string, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
@@ -54,7 +54,7 @@ func sentences(w io.Writer, first string, texts ...string) {
 	}
 }
 
-// ifOne is the first text if n is 1, else the second.
+// ifOne returns the first text if n is 1, and the second otherwise.
 func ifOne(n int, one, many string) string {
 	if n == 1 {
 		return one

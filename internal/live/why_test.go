@@ -81,8 +81,8 @@ func BenchmarkWhy(b *testing.B) {
 				begin := time.Now()
 				r, _, err := lab.Why(whatif.Question{Workload: "job/0000000", Now: 1, Tries: tries})
 				must(b, err)
-				if len(r.Trials) == 0 || !r.Trials[0].Fits || r.Tried != tries {
-					b.Fatalf("after %d tries: %+v", r.Tried, r.Trials)
+				if len(r.Trials) == 0 || !r.Trials[0].Fits || r.TriedChanges != tries {
+					b.Fatalf("after %d tries: %+v", r.TriedChanges, r.Trials)
 				}
 				return time.Since(begin)
 			}

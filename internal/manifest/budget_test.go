@@ -93,7 +93,7 @@ func TestBudgetNotes(t *testing.T) {
 	if _, err := b.State(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"1 disruption budget whose selector matches no workload in the same namespace: budget/b"}
+	want := []string{"1 disruption budget with a selector that matches no workload in the same namespace: budget/b"}
 	if diff := cmp.Diff(want, b.Notes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

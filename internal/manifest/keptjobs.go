@@ -8,9 +8,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// runningAlternative returns the alternative that consists of what runs of the job, nil
-// if it has none. Only jobs of models have one: package model adds it for a replica that
-// runs.
+// runningAlternative returns the alternative that describes the running tasks of the job as they
+// are, or nil if the job has none. Package model adds such an alternative, as the last, for a
+// replica of a model that runs.
 func runningAlternative(j *cluster.Job) *cluster.Alternative {
 	if last := &j.Alternatives[len(j.Alternatives)-1]; last.Running {
 		return last
@@ -25,10 +25,10 @@ func hasAlternative(j *cluster.Job, name string) bool {
 	})
 }
 
-// keepRunning adds jobs to State that run in a way in which they would not be placed
-// now. A replica is not stopped because its spec was edited or a device was lost.
-func (m *stateMaker) keepRunning(s *cluster.State, jobs [][]running) {
-	sharers := map[*cluster.Device]cluster.Bytes{} // how many of these tasks have yet to claim the device
+// keepRunning adds jobs to State that run in a form in which they would not be placed now. A
+// replica is not stopped because its spec was edited or a device was lost.
+func (m *stateMaker) keepRunning(s *cluster.State, jobs [][]runningTask) {
+	sharers := map[*cluster.Device]cluster.Bytes{} // by device: how many of these tasks have not claimed it yet
 	for _, of := range jobs {
 		for i := range of {
 			for _, d := range of[i].listedDevices(s) {
@@ -53,11 +53,11 @@ func (m *stateMaker) keepRunning(s *cluster.State, jobs [][]running) {
 			}
 			m.place(s, w, n, claims)
 		}
-		m.noteKept(s, j, of[0].reason)
+		m.noteKept(s, j, of[0].whyKept)
 	}
 }
 
-// noteKept adds a remark to the job, and counts it for a note: it runs in a way that is
+// noteKept adds a remark to the job, and counts the job for a note: it runs in a form that is
 // not what its spec requests now.
 func (m *stateMaker) noteKept(s *cluster.State, j *cluster.Job, why string) {
 	if why == "" {
@@ -65,13 +65,13 @@ func (m *stateMaker) noteKept(s *cluster.State, j *cluster.Job, why string) {
 	}
 	spec := *j
 	spec.Remarks = append(slices.Clone(j.Remarks), fmt.Sprintf("It is kept as it runs, which is not what its spec asks for now: %s.", why))
-	m.must(s.Apply(cluster.JobPut{Job: spec}))
-	m.kept.add(fmt.Sprintf("%s (%s)", j.ID, why))
+	m.recordError(s.Apply(cluster.JobPut{Job: spec}))
+	m.keptReplicas.add(fmt.Sprintf("%s (%s)", j.ID, why))
 }
 
 // listedDevices returns the devices that the status lists for the task, without those
 // that do not exist.
-func (w *running) listedDevices(s *cluster.State) []*cluster.Device {
+func (w *runningTask) listedDevices(s *cluster.State) []*cluster.Device {
 	n := s.Node(w.node)
 	var out []*cluster.Device
 	for _, i := range w.devices {
@@ -85,7 +85,7 @@ func (w *running) listedDevices(s *cluster.State) []*cluster.Device {
 // keptClaims returns what the task holds of its devices: the share that its backend takes
 // of each, but at most an equal part of what is free for the kept tasks on the device.
 // The second result says why the task cannot be there.
-func (w *running) keptClaims(n *cluster.Node, sharers map[*cluster.Device]cluster.Bytes) ([]cluster.Claim, string) {
+func (w *runningTask) keptClaims(n *cluster.Node, sharers map[*cluster.Device]cluster.Bytes) ([]cluster.Claim, string) {
 	if w.devices == nil {
 		return w.claims(n)
 	}

@@ -21,8 +21,8 @@ func TestEditedModelsAreKept(t *testing.T) {
 		"more context":    {"{source: {preset: phi-4-mini}, sequences: 64}", "{task: server-0, node: gpu, devices: [0]}", "", "0: 18 GiB", "server-0 on gpu: devices [0] are not what the task asks for"},
 		"not distributed": {"{source: {preset: phi-4-mini}, context: 4096}", "{task: leader-0, node: gpu, devices: [0]}, {task: worker-0, node: gpu, devices: [1]}", "", "0: 18 GiB 1: 18 GiB", gone},
 		"whole nodes":     {"{memory: {device: 1Gi}, placement: {unit: Node}}", "{task: server-0, node: gpu, devices: [1]}", "", "1: 18 GiB", gone},
-		"other devices":   {"{memory: {device: 1Gi}, placement: {devices: ['gpu:cuda:1']}}", "{task: server-0, node: gpu, devices: [0]}", "", "0: 18 GiB", "server-0 on gpu: device 0 is not of the kind it asks for"},
-		"other backend":   {"{memory: {device: 1Gi}, backend: mindie}", "{task: server-0, node: gpu, devices: [0]}", "", "0: 16 GiB", "server-0 on gpu: device 0 is not of the kind it asks for"},
+		"other devices":   {"{memory: {device: 1Gi}, placement: {devices: ['gpu:cuda:1']}}", "{task: server-0, node: gpu, devices: [0]}", "", "0: 18 GiB", "server-0 on gpu: device 0 is not of the kind that it requests"},
+		"other backend":   {"{memory: {device: 1Gi}, backend: mindie}", "{task: server-0, node: gpu, devices: [0]}", "", "0: 16 GiB", "server-0 on gpu: device 0 is not of the kind that it requests"},
 		"not without one": {"{memory: {device: 1Gi}, backend: custom}", "{task: server-0, node: gpu, devices: []}", "", "", gone},
 		"lost":            {"{memory: {device: 1Gi}, backend: custom}", "{task: server-0, node: gpu, devices: [0]}", ", lost: [0]", "0: 20 GiB", "server-0 on gpu: device 0 is lost"},
 		"more of them":    {"{memory: {device: 1Gi}, backend: custom, placement: {devicesPerReplica: 1}}", "{task: server-0, node: gpu, devices: [0, 1]}", "", "0: 1 GiB 1: 1 GiB", gone},
@@ -67,7 +67,7 @@ func TestEditedModelsAreKept(t *testing.T) {
 }
 
 // Kept tasks on one device share what the other tasks leave of it.
-func TestKeptTogether(t *testing.T) {
+func TestKeptTasksShareADevice(t *testing.T) {
 	both := "placements: [{task: server-0, node: gpu, devices: [0]}]"
 	text := object("Model", "chat", "spec: {backend: custom, memory: {device: 30Gi}, replicas: 2}\nstatus: {replicas: [{replica: 0, "+both+"}, {replica: 1, "+both+"}]}") +
 		"\n---\n" + object("Model", "other", "spec: {backend: custom, memory: {device: 4Gi}}\nstatus: {replicas: [{replica: 0, "+both+"}]}") + gpu

@@ -136,7 +136,7 @@ func kindNames(version string) []string {
 const (
 	whatIsRead = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
 		", Node, Pod, NodeList, PodList and List of v1, and PodDisruptionBudget and PodDisruptionBudgetList of policy/v1"
-	dump = "kubectl get nodes,pods,pdb -A -o yaml"
+	dumpCommand = "kubectl get nodes,pods,pdb -A -o yaml"
 )
 
 // read adds the object, or the objects of a list, to the bundle.
@@ -144,8 +144,8 @@ func (b *Bundle) read(file string, n *yaml.Node, errs *Errors) {
 	b.readAs(file, n, "", "", errs)
 }
 
-// readAs reads an object of which the list gives version and kind. They may be missing in
-// the items of a list, as in what kubectl get --raw prints.
+// readAs reads an object. Version and kind are those of the list that contains it, or "". They
+// are used if the object has none, as in what kubectl get --raw prints.
 func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *Errors) {
 	objects, wrong := b.count(), len(*errs)
 	defer func() {
@@ -237,7 +237,7 @@ func (r reporter) unknownKind(kind string, candidates []string) {
 		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", phrase.Quote(kind), phrase.Quote(n), whatIsRead)
 		return
 	}
-	r.errorf(path{"kind"}, "kind %s is not read; %s. To dump what berth reads: %s", phrase.Quote(kind), whatIsRead, dump)
+	r.errorf(path{"kind"}, "kind %s is not read; %s. To dump what berth reads: %s", phrase.Quote(kind), whatIsRead, dumpCommand)
 }
 
 func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {
@@ -265,7 +265,8 @@ func decode[T any](n *yaml.Node, r reporter, allowUnknown bool) *T {
 	return out
 }
 
-// setSource records where an object is written, after it was checked.
+// setSource records where an object is written. It is called after the object was checked, and
+// drops the document.
 func (b *Bundle) setSource(object any, r reporter, places ...path) {
 	r.src.dropTree(places...)
 	b.remember(object, r.src)

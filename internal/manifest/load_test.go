@@ -95,8 +95,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestHostile checks that hostile files give an error with a position.
-func TestHostile(t *testing.T) {
+// TestHostileFiles checks that hostile files give an error with a position.
+func TestHostileFiles(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i <= 9; i++ {
 		bomb += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10))
@@ -146,9 +146,9 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestPowerShell checks that UTF-16, which PowerShell writes when it redirects output, is
+// TestUTF16 checks that UTF-16, which PowerShell writes when it redirects output, is
 // read.
-func TestPowerShell(t *testing.T) {
+func TestUTF16(t *testing.T) {
 	data := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune(node("{}"))) {
 		data = append(data, byte(u), byte(u>>8))

@@ -55,8 +55,8 @@ func TestModelErrors(t *testing.T) {
 		"draft without source":   {aModel("{source: {preset: phi-4}, draft: {}}"), `4:40: spec.draft: say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory`},
 		"missing draft":          {aModel("{source: {preset: phi-4}, draft: {preset: ph}}"), `4:40: spec.draft: no preset is called "ph"`},
 		"adapters": {memory("adapters: [{memory: 1Gi}, {name: a}, {name: b, memory: 1Gi, path: x}, {name: b, memory: -1}]"), `4:42: spec.adapters[0].name: an adapter needs a name
-4:57: spec.adapters[1]: say either path, whose headers are read, or memory
-4:68: spec.adapters[2]: say either path, whose headers are read, or memory
+4:57: spec.adapters[1]: say either memory, or path, which is read
+4:68: spec.adapters[2]: say either memory, or path, which is read
 4:108: spec.adapters[3].name: adapter "b" is already adapters[2]
 4:119: spec.adapters[3].memory: -1 is negative`},
 		"missing adapter":      {memory("adapters: [{name: a, path: no/such}]"), `4:42: spec.adapters[0]: stat no/such/adapter_config.json: no such file or directory; the directory of an adapter must have an adapter_config.json`},

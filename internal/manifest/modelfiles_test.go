@@ -17,7 +17,7 @@ import (
 )
 
 // Paths are relative to the manifest, whatever the working directory is.
-func TestModelFilesLieBesideTheManifest(t *testing.T) {
+func TestModelFilesAreRelativeToTheManifest(t *testing.T) {
 	dir := write(t, map[string]string{
 		"manifests/models.yaml": aModel("{source: {gguf: ../models/llama.gguf}}") + "\n---\n" +
 			object("Model", "hf", "spec: {source: {huggingFace: ../models/hf}}") + "\n---\n" +
@@ -99,7 +99,7 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 }
 
 // A model of which the memory is given needs no files here: they may be on the nodes only.
-func TestFilesThatAreElsewhere(t *testing.T) {
+func TestFilesThatAreOnNodesOnly(t *testing.T) {
 	text := aModel("{source: {localPath: /mnt/chat.gguf}, memory: {total: 8Gi}}") + gpu
 	b, err := Parse("f", []byte(text))
 	if err != nil {
@@ -193,7 +193,7 @@ func TestSetOfModels(t *testing.T) {
 
 // A reading of free memory makes what no task holds foreign, and memory that is reserved
 // is not offered.
-func TestNodeNow(t *testing.T) {
+func TestReadingsOfFreeMemory(t *testing.T) {
 	b, err := Parse("f", []byte(node("{resources: {cpu: 8, memory: 64Gi}, unifiedMemory: true, devices: {product: A10, count: 2, memory: 24Gi, reserved: 2Gi}}")+
 		"\nstatus: {state: MAINTENANCE, files: {phi-4: READY}, freeMemory: [10Gi]}"))
 	if err != nil {

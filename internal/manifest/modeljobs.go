@@ -42,7 +42,7 @@ func (m *stateMaker) models(s *cluster.State) {
 		}
 		for _, j := range plan.Jobs {
 			m.addJob(j, r)
-			m.must(s.Apply(cluster.JobPut{Job: *j}))
+			m.recordError(s.Apply(cluster.JobPut{Job: *j}))
 		}
 		for i, x := range o.Status.Replicas {
 			at := path{"status", "replicas", i}
@@ -53,9 +53,9 @@ func (m *stateMaker) models(s *cluster.State) {
 	}
 }
 
-// observe adds the readings of free memory to State. It is called when State has the
+// applyReadings adds the readings of free memory to State. It is called when State has the
 // tasks that run: what is not free and not held by these is foreign.
-func (m *stateMaker) observe(s *cluster.State) {
+func (m *stateMaker) applyReadings(s *cluster.State) {
 	for _, o := range m.bundle.Nodes {
 		if len(o.Status.FreeMemory) == 0 {
 			continue

@@ -101,7 +101,8 @@ func (b *Bundle) nodeLabels() map[string]bool {
 	return out
 }
 
-// tally collects names for a note, which shows the first of them.
+// tally collects the names of objects for a note. The note shows how many there are and the
+// first of them.
 type tally []string
 
 func (t *tally) add(name string) { *t = append(*t, name) }
@@ -146,11 +147,11 @@ func (t tallies) note(notes []string, kind string) []string {
 	return notes
 }
 
-// LeftOut returns why workloads that were read are not in State, by ID.
-func (b *Bundle) LeftOut() map[string]string {
+// LeftOutWorkloads returns why workloads that were read are not in State, by ID.
+func (b *Bundle) LeftOutWorkloads() map[string]string {
 	out := map[string]string{}
 	for _, o := range b.Pods {
-		if why := convert.LeftOut(o); why != "" {
+		if why := convert.WhyLeftOut(o); why != "" {
 			out[convert.PodID(o)] = why
 		}
 	}

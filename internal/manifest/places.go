@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Places are the fields of an object of which the positions are kept: they may be wrong
-// because of other objects, which is found out after the document is dropped.
+// Places are the fields of an object of which the positions are kept. Their values may turn out
+// to be wrong when all objects are known, which is after the document is dropped.
 
 var namePath = path{"metadata", "name"}
 

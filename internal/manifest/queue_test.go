@@ -51,8 +51,8 @@ func TestQueueErrors(t *testing.T) {
 		"a job above":          {queues("{}", "{parent: a}", "{parent: a}") + inA, `19:15: spec.queue: queue "a" has queues below it, and workloads belong in these: use b or c`},
 		"a pod above":          {queues("{}", "{parent: a}") + pod, `13:47: metadata.labels["berth.dev/queue"]: queue "a" has queues below it, and workloads belong in these: use b`},
 		"run times":            {queues("{minRunTime: {beforePreempt: 10m, beforeReclaim: 1h}}"), ""},
-		"no run time":          {queues("{minRunTime: {beforePreempt: 0s}}"), "4:36: spec.minRunTime.beforePreempt: want a time above 0, such as 10m, have 0s; where it is left out, the queue above decides"},
-		"negative run time":    {queues("{minRunTime: {beforeReclaim: -1h}}"), "4:36: spec.minRunTime.beforeReclaim: want a time above 0, such as 10m, have -1h0m0s; where it is left out, the queue above decides"},
+		"no run time":          {queues("{minRunTime: {beforePreempt: 0s}}"), "4:36: spec.minRunTime.beforePreempt: want a time above 0, such as 10m, have 0s; if it is left out, the value of the queue above applies"},
+		"negative run time":    {queues("{minRunTime: {beforeReclaim: -1h}}"), "4:36: spec.minRunTime.beforeReclaim: want a time above 0, such as 10m, have -1h0m0s; if it is left out, the value of the queue above applies"},
 		"run time, no unit":    {queues("{minRunTime: {beforeReclaim: 10}}"), "4:36: spec.minRunTime.beforeReclaim: want a duration such as 30s or 1h30m, have the number 10"},
 		"run time, a typo":     {queues("{minRunTime: {beforePremept: 10m}}"), `4:21: spec.minRunTime: unknown field "beforePremept"; did you mean "beforePreempt"?`},
 		"more below is a note": {queues("{quota: {cpu: 4}}", "{parent: a, quota: {cpu: 3}}", "{parent: a, quota: {cpu: 3}}"), ""},
@@ -155,8 +155,8 @@ func TestProductNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		`queue b has terms for nvidia.com/gpu:NVIDIA-H10, which no node has; did you mean "nvidia.com/gpu:NVIDIA-H100"?`,
-		"queue c has terms for nvidia.com/gpu:B200, which no node has",
+		`queue b has a quota, limit or weight for nvidia.com/gpu:NVIDIA-H10, which no node has; did you mean "nvidia.com/gpu:NVIDIA-H100"?`,
+		"queue c has a quota, limit or weight for nvidia.com/gpu:B200, which no node has",
 	}
 	if diff := cmp.Diff(want, b.Notes); diff != "" {
 		t.Errorf("notes (-want +got)\n%s", diff)

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// resourceNotes returns notes about resources that no node has and that workloads request
-// or that have a quota, limit or weight in a queue. There are none if there are no nodes.
+// resourceNotes returns notes about resources that no node has, although workloads request them
+// or queues have a quota, limit or weight for them. It returns none if there are no nodes.
 func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluster.Node) []string {
 	if len(nodes) == 0 {
 		return nil
@@ -21,12 +21,12 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 		}
 		for i := range n.Devices {
 			if there[n.Devices[i].Resource] = true; n.Devices[i].Fraction > 0 {
-				there[cluster.DefaultDeviceResource] = true // queues count slices as fractions of it
+				there[cluster.DefaultDeviceResource] = true // queues count MIG slices as fractions of whole devices
 			}
 		}
 	}
 	names := slices.Sorted(maps.Keys(there))
-	out := absentTerms(queues, there, func(name string) bool {
+	out := absentResources(queues, there, func(name string) bool {
 		_, product := cluster.SplitProduct(name)
 		return product == ""
 	})
@@ -63,8 +63,8 @@ func requested(j *cluster.Job) map[string]bool {
 	return out
 }
 
-// productNotes returns notes about products that no node has and that have a quota, limit
-// or weight in a queue.
+// productNotes returns notes about products that no node has, although queues have a quota,
+// limit or weight for them.
 func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
 	there := map[string]bool{}
 	for _, n := range nodes {
@@ -72,15 +72,15 @@ func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
 			there[n.Devices[i].ProductResource] = true
 		}
 	}
-	return absentTerms(queues, there, func(name string) bool {
+	return absentResources(queues, there, func(name string) bool {
 		_, product := cluster.SplitProduct(name)
 		return product != ""
 	})
 }
 
-// absentTerms returns notes about names in quotas, limits and weights of queues that are
-// not there, of those names that concerns accepts.
-func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
+// absentResources returns notes about names in quotas, limits and weights of queues that are
+// not in there. Names for which concerns returns false are left out.
+func absentResources(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
 	names := slices.Sorted(maps.Keys(there))
 	var out []string
 	for _, q := range queues {
@@ -93,7 +93,7 @@ func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(n
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(missing)) {
-			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+phrase.Suggestion(name, names))
+			out = append(out, "queue "+q.Name+" has a quota, limit or weight for "+name+", which no node has"+phrase.Suggestion(name, names))
 		}
 	}
 	return out

@@ -16,9 +16,9 @@ func TestResourceNotes(t *testing.T) {
 		nodes []*cluster.Node
 		want  []string
 	}{
-		"a node": {nodes, []string{"queue q has terms for H100, which no node has", "1 workload requesting example.com/fpga, which no node has: job/j"}},
+		"a node": {nodes, []string{"queue q has a quota, limit or weight for H100, which no node has", "1 workload requesting example.com/fpga, which no node has: job/j"}},
 		"slices are parts of GPUs": {[]*cluster.Node{enginetest.Node("n").CPU(8, "8Gi").Slices(1, "A100", "1g.10gb", "10Gi").Build()},
-			[]string{"queue q has terms for H100, which no node has", "1 workload requesting example.com/fpga, which no node has: job/j"}},
+			[]string{"queue q has a quota, limit or weight for H100, which no node has", "1 workload requesting example.com/fpga, which no node has: job/j"}},
 		"none": {nil, nil},
 	}
 	for name, tt := range tests {

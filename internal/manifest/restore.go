@@ -13,32 +13,32 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// running is a task that runs or has ended, according to a status or a pod.
-type running struct {
-	job     *cluster.Job
-	task    *cluster.Task
-	node    string
-	devices []int // by index; nil: not known, to be chosen
-	started int64 // in nanoseconds; 0: not known, long ago
-	leaving bool
-	ended   cluster.Status // Succeeded or Failed; Pending if it has not ended
-	pod     bool
-	reason  string // why it is not what its spec requests now; "" if it is
+// runningTask is a task that runs or has ended, according to the status of its job or to a pod.
+type runningTask struct {
+	job       *cluster.Job
+	task      *cluster.Task
+	node      string
+	devices   []int // the indexes of its devices; nil: not known, and chosen when State is made
+	started   int64 // in nanoseconds since 1970; 0: not known
+	releasing bool
+	ended     cluster.Status // Succeeded or Failed; Pending if it has not ended
+	pod       bool
+	whyKept   string // why it runs in a form that its spec does not request now; "" if it does
 
 	at path
 	r  reporter
 }
 
-// placements is what a status says about where tasks are.
+// placements is the part of a status that says on which nodes and devices tasks are.
 type placements struct {
 	places      []v1alpha1.TaskPlacement
-	alternative string // the name; "" if not given
-	at          path   // of the object that has these fields
-	field       string // the field with the name of the alternative
+	alternative string // the name of the chosen alternative; "" if not given
+	at          path   // the path of the object that has these fields
+	field       string // the name of the field that has the alternative
 }
 
-// canHold reports whether the task can be on these devices, by their number. It tells the
-// alternatives of a model apart, which have tasks of the same names.
+// canHold reports whether the number of devices is one that the task can hold. The alternatives
+// of a model have tasks of the same names, and are distinguished by this.
 func canHold(t *cluster.Task, devices []int) bool {
 	need := &t.Shape.Need
 	return devices == nil || !t.Shape.ServesModel() || (need.None() == (len(devices) == 0) && (need.Devices == 0 || need.Devices == len(devices)))
@@ -65,14 +65,14 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placements, r reporter) {
 		}
 	}
 	if runningAlternative(j) != nil && !hasAlternative(j, o.alternative) {
-		o.alternative = "" // the alternative is no longer in the spec; the tasks that run decide
+		o.alternative = "" // the spec does not have the alternative any more: find one by the tasks that run
 	}
 	for _, a := range m.likelyAlternatives(j, places[0].Node) {
 		if tasks := m.tasksOf(a, o); tasks != nil {
 			for i, t := range tasks {
-				m.running = append(m.running, running{
+				m.running = append(m.running, runningTask{
 					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: convert.Nanoseconds(places[i].Started),
-					leaving: places[i].State == convert.TaskReleasing, ended: convert.Outcome(&places[i]),
+					releasing: places[i].State == convert.TaskReleasing, ended: convert.EndStatus(&places[i]),
 					at: o.at.Add("placements", i), r: r,
 				})
 			}
@@ -82,8 +82,8 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placements, r reporter) {
 	m.reportPlacements(j, o, r)
 }
 
-// likelyAlternatives returns the alternatives of the job, first those for the node group
-// of the node.
+// likelyAlternatives returns the alternatives of the job. Those for the node group of the node
+// are first.
 func (m *stateMaker) likelyAlternatives(j *cluster.Job, node string) []*cluster.Alternative {
 	var own, others []*cluster.Alternative
 	for i := range j.Alternatives {
@@ -159,20 +159,20 @@ func (m *stateMaker) reportPlacements(j *cluster.Job, o placements, r reporter) 
 	}
 }
 
-// restore adds the tasks that run to State: first the jobs of which all devices are known,
-// then the others, for which devices are chosen from those that are left, then the jobs
-// that are kept although their spec has changed. Finally the tasks that are being deleted
-// are marked as releasing.
+// restore adds the tasks that run to State. It adds the jobs of which all devices are known
+// first, then the other jobs, for which it chooses among the devices that are left, and then
+// the jobs that are kept although their spec has changed. Finally it marks the tasks that are
+// being deleted as releasing.
 func (m *stateMaker) restore(s *cluster.State) {
 	chosen := map[*cluster.Job]bool{} // jobs with a task for which devices must be chosen
 	for _, w := range m.running {
 		chosen[w.job] = chosen[w.job] || w.devices == nil
 	}
-	slices.SortFunc(m.running, func(a, b running) int {
+	slices.SortFunc(m.running, func(a, b runningTask) int {
 		return cmp.Or(compareBool(chosen[a.job], chosen[b.job]), strings.Compare(a.job.ID, b.job.ID),
 			compareBool(a.devices == nil, b.devices == nil), strings.Compare(a.task.ID, b.task.ID))
 	})
-	var kept [][]running
+	var kept [][]runningTask
 	for from := 0; from < len(m.running); {
 		to := from + 1
 		for to < len(m.running) && m.running[to].job == m.running[from].job {
@@ -183,12 +183,12 @@ func (m *stateMaker) restore(s *cluster.State) {
 		}
 		from = to
 	}
-	m.keepRunning(s, kept) // they get what the other jobs leave
+	m.keepRunning(s, kept) // these jobs get what the other jobs leave free
 	for i := range m.running {
-		if w := &m.running[i]; w.leaving && w.task.Runs() {
+		if w := &m.running[i]; w.releasing && w.task.Runs() {
 			seen := cluster.SeenOn(w.task, w.task.Node, w.task.Claims, w.started)
 			seen.Leaving = true
-			m.must(s.Apply(seen))
+			m.recordError(s.Apply(seen))
 		}
 	}
 }
@@ -206,7 +206,7 @@ func compareBool(a, b bool) int {
 
 // placeJob adds the tasks of one job to State. It reports false, and has added none, if
 // they are no longer what the job requests and the job is to be kept as it runs.
-func (m *stateMaker) placeJob(s *cluster.State, of []running) bool {
+func (m *stateMaker) placeJob(s *cluster.State, of []runningTask) bool {
 	as := runningAlternative(of[0].job)
 	if as != nil && slices.Contains(as.Tasks, of[0].task) {
 		return false
@@ -222,9 +222,9 @@ func (m *stateMaker) placeJob(s *cluster.State, of []running) bool {
 		case problem == "":
 		case as != nil:
 			for k := range i {
-				m.must(s.Apply(cluster.TaskGone{Task: of[k].task.Ref()}))
+				m.recordError(s.Apply(cluster.TaskGone{Task: of[k].task.Ref()}))
 			}
-			of[0].reason = fmt.Sprintf("%s on %s: %s", w.task.Name, w.node, problem)
+			of[0].whyKept = fmt.Sprintf("%s on %s: %s", w.task.Name, w.node, problem)
 			return false
 		case w.pod:
 			m.unplaced.add(w.job.ID)
@@ -242,26 +242,26 @@ func (m *stateMaker) placeJob(s *cluster.State, of []running) bool {
 
 // nodeOf returns the node that the task is on, nil if there is no such node. For a task
 // that has ended it records that in State and returns nil.
-func (m *stateMaker) nodeOf(s *cluster.State, w *running) *cluster.Node {
+func (m *stateMaker) nodeOf(s *cluster.State, w *runningTask) *cluster.Node {
 	if w.ended != cluster.Pending {
-		m.must(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
+		m.recordError(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
 		return nil
 	}
 	return s.Node(w.node)
 }
 
 // place adds the task to State as running on the node with the claims.
-func (m *stateMaker) place(s *cluster.State, w *running, n *cluster.Node, claims []cluster.Claim) {
+func (m *stateMaker) place(s *cluster.State, w *runningTask, n *cluster.Node, claims []cluster.Claim) {
 	if err := s.CanRun(w.task, n, claims); err != nil {
 		w.r.errorf(w.at, "%s", err)
 		return
 	}
-	m.must(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
+	m.recordError(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
 }
 
 // claims returns what the task holds of the devices of the node. The second result says
 // why it cannot be there, and is "" if it can.
-func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
+func (w *runningTask) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	if w.devices == nil {
 		claims, ok := n.Choose(w.task.Shape, nil)
 		if !ok {
@@ -284,7 +284,7 @@ func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	if w.task.Shape.Need.None() && len(wanted) > 0 {
 		return nil, "it asks for no devices"
 	}
-	// Choose knows how much of each device the shape needs. The score makes it prefer the
+	// Choose computes how much of each device the shape needs. The score makes it prefer the
 	// listed devices.
 	shape := *w.task.Shape
 	if len(products) == 1 {
@@ -305,13 +305,13 @@ func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
 }
 
 // whyRefused returns why the device does not take the task.
-func (w *running) whyRefused(n *cluster.Node, i int) string {
+func (w *runningTask) whyRefused(n *cluster.Node, i int) string {
 	d := &n.Devices[i]
 	switch {
 	case d.Lost:
 		return "lost"
 	case !w.task.Shape.Usable(d):
-		return "not of the kind it asks for"
+		return "not of the kind that it requests"
 	}
 	for _, t := range n.Tasks {
 		for _, c := range t.Claims {
@@ -320,5 +320,5 @@ func (w *running) whyRefused(n *cluster.Node, i int) string {
 			}
 		}
 	}
-	return "held by others"
+	return "held by other tasks"
 }

@@ -23,7 +23,7 @@ func (b *Bundle) Set(assignment string) error {
 	fail := func(format string, args ...any) error {
 		return Errors{{File: name, Message: fmt.Sprintf(format, args...)}}
 	}
-	if b.Snapshotted() {
+	if b.IsSnapshot() {
 		return fail("fields are those of manifests, and a snapshot holds none; change the manifests that it was made from")
 	}
 	target, value, ok := strings.Cut(assignment, "=")

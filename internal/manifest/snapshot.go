@@ -79,15 +79,15 @@ func snapshotBody(data []byte) (*json.Decoder, bool) {
 	return d, true
 }
 
-// format is a version of the format of snapshots. Function upgrades[v] turns a document of
-// version v into one of version v+1.
+// format is a version of the format of snapshots. The function upgrades[v] converts a document
+// of version v to version v+1.
 type format struct {
 	version  int
 	upgrades map[int]func([]byte) ([]byte, error)
 }
 
-// current is the format that is written. The first version is 1.
-var current = format{version: cluster.WireVersion}
+// currentFormat is the format that is written. The first version is 1.
+var currentFormat = format{version: cluster.WireVersion}
 
 // read decodes a snapshot. An unknown field is an error.
 func (f format) read(data []byte) (*Snapshot, error) {
@@ -146,7 +146,8 @@ func snapshotVersion(data []byte) (int, error) {
 	return int(v), nil
 }
 
-// locateDamage returns an error that says where a document of so many bytes is damaged.
+// locateDamage returns an error that says at which byte the document is damaged. Size is the
+// number of bytes of the document.
 func locateDamage(err error, size int) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

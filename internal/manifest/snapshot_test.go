@@ -50,7 +50,7 @@ func TestSnapshotVersions(t *testing.T) {
 // TestEveryVersionHasAnUpgrade fails if the version was raised and the version before it
 // cannot be read.
 func TestEveryVersionHasAnUpgrade(t *testing.T) {
-	if before := cluster.WireVersion - 1; before > 0 && current.upgrades[before] == nil {
+	if before := cluster.WireVersion - 1; before > 0 && currentFormat.upgrades[before] == nil {
 		t.Errorf("no upgrade from version %d to %d", before, cluster.WireVersion)
 	}
 }
@@ -85,7 +85,7 @@ func TestDamagedSnapshots(t *testing.T) {
 }
 
 // A file that is too large is refused before it is read.
-func TestHugeSnapshot(t *testing.T) {
+func TestSnapshotFileIsTooLarge(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "huge.json")
 	if err := os.WriteFile(name, []byte(head+"1,"), 0o644); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestHugeSnapshot(t *testing.T) {
 	}
 }
 
-func TestSnapshotHasTooMuch(t *testing.T) {
+func TestSnapshotOverTheLimits(t *testing.T) {
 	defer func(most int) { maxDevicesInAll = most }(maxDevicesInAll)
 	maxDevicesInAll = 1
 	b, err := Parse("f.json", []byte(head+`1,"state":{"nodes":[{"node":{"name":"n","devices":[{},{}]}}]}}`))
@@ -113,7 +113,7 @@ func TestSnapshotHasTooMuch(t *testing.T) {
 }
 
 // A snapshot keeps the time, parameters, notes and node requests.
-func TestSnapshotKeepsWhatIsBesideTheState(t *testing.T) {
+func TestSnapshotKeepsTimeParametersAndNotes(t *testing.T) {
 	text := head + `1,"now":5,"parameters":{"Prices":18446744073709551615},"notes":["a note"],"nodeRequests":[{"model":"model/m","instanceType":"x"}],"state":{}}`
 	b, err := Parse("f.json", []byte(text))
 	if err != nil {

@@ -23,7 +23,7 @@ func parseSnapshot(name string, data []byte) (*Bundle, Errors) {
 	if len(data) > maxSnapshotSize {
 		return fail(snapshotTooLarge)
 	}
-	s, err := current.read(data)
+	s, err := currentFormat.read(data)
 	if err != nil {
 		return fail(err.Error())
 	}
@@ -88,9 +88,9 @@ func (b *Bundle) snapshot() *snapshotFile {
 	return b.snapshots[0]
 }
 
-// Snapshotted reports whether the bundle is a snapshot. Such a bundle has neither objects
+// IsSnapshot reports whether the bundle is a snapshot. Such a bundle has neither objects
 // nor plans of models.
-func (b *Bundle) Snapshotted() bool { return len(b.snapshots) > 0 }
+func (b *Bundle) IsSnapshot() bool { return len(b.snapshots) > 0 }
 
 // Parameters returns the parameters that plugins had published when the snapshot was made.
 func (b *Bundle) Parameters() map[string]uint64 {

@@ -29,7 +29,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 	m.switchToState(s)
 	m.models(s)
 	m.restore(s)
-	m.observe(s)
+	m.applyReadings(s)
 	if err := m.errs.Err(); err != nil {
 		return nil, err
 	}
@@ -50,14 +50,14 @@ type stateMaker struct {
 	jobs    []*cluster.Job
 	budgets []*cluster.Budget
 	plans   []*model.Plan
-	running []running
+	running []runningTask
 	cells   map[string]string // of the nodes, by name
 
 	groupOf map[string]cluster.GroupKey // node group of each node; set by models
 
 	offered, asked totals
 	tasks, devices int
-	kept           tally   // replicas that run in a way that is not what their spec requests now
+	keptReplicas   tally   // replicas that run in a way that is not what their spec requests now
 	defects        tallies // nodes by the notes of their conversion
 	unplaced       tally   // pods for which their node has too few free devices
 }
@@ -91,7 +91,7 @@ func (m *stateMaker) convert() {
 		m.runningTasks(j, placements{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
 	}
 	for _, o := range b.Pods {
-		if convert.LeftOut(o) != "" {
+		if convert.WhyLeftOut(o) != "" {
 			continue
 		}
 		r := b.reporter(o, &m.errs)
@@ -99,9 +99,9 @@ func (m *stateMaker) convert() {
 		r.report(notes)
 		m.addJob(j, r)
 		if p, ok := convert.PodPlacement(o); ok {
-			m.running = append(m.running, running{
+			m.running = append(m.running, runningTask{
 				job: j, task: j.Alternatives[0].Tasks[0], node: p.Node,
-				started: p.Started, leaving: p.Leaving, pod: true, at: path{"spec", "nodeName"}, r: r,
+				started: p.Started, releasing: p.Releasing, pod: true, at: path{"spec", "nodeName"}, r: r,
 			})
 		}
 	}
@@ -119,7 +119,8 @@ func (m *stateMaker) convert() {
 	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// addNode adds a node and reports false if there are too many devices to go on.
+// addNode adds a node. It reports false if there are too many devices in all; converting more
+// nodes would then only take memory.
 func (m *stateMaker) addNode(n *cluster.Node, notes convert.Notes, r reporter) bool {
 	r.report(notes)
 	m.defects.add(n.Name, notes, convert.Ignored)
@@ -159,19 +160,19 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 // apply adds the objects to State.
 func (m *stateMaker) apply(s *cluster.State) {
 	for _, q := range topDown(m.queues) {
-		m.must(s.Apply(cluster.QueuePut{Queue: *q}))
+		m.recordError(s.Apply(cluster.QueuePut{Queue: *q}))
 	}
 	nodes := make([]cluster.Change, len(m.nodes))
 	for i, n := range m.nodes {
 		nodes[i] = cluster.NodePut{Node: *n}
 	}
-	m.must(s.ApplyAll(nodes))
+	m.recordError(s.ApplyAll(nodes))
 	m.nodes = s.Nodes()
 	for _, j := range m.jobs {
-		m.must(s.Apply(cluster.JobPut{Job: *j}))
+		m.recordError(s.Apply(cluster.JobPut{Job: *j}))
 	}
 	for _, b := range m.budgets {
-		m.must(s.Apply(cluster.BudgetPut{Budget: *b}))
+		m.recordError(s.Apply(cluster.BudgetPut{Budget: *b}))
 	}
 }
 
@@ -189,15 +190,16 @@ func (m *stateMaker) switchToState(s *cluster.State) {
 	}
 }
 
-// must records an error of State about a change that was checked before. It has no
-// position, but without it a State that lacks the change would be used.
-func (m *stateMaker) must(err error) {
+// recordError records an error of State about a change. Changes are checked before, so there
+// should be no such error. It has no position; without it, a State that lacks the change would
+// be used.
+func (m *stateMaker) recordError(err error) {
 	if err != nil {
 		m.errs = append(m.errs, Error{Message: err.Error()})
 	}
 }
 
-// notes returns the notes that need converted objects.
+// notes returns the notes that depend on converted objects.
 func (m *stateMaker) notes() []string {
 	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
 	out = append(out, resourceNotes(m.queues, m.jobs, m.nodes)...)
@@ -207,10 +209,10 @@ func (m *stateMaker) notes() []string {
 			unused.add(convert.DisruptionBudgetID(o))
 		}
 	}
-	out = unused.note(out, "whose selector matches no workload in the same namespace", "disruption budget")
+	out = unused.note(out, "with a selector that matches no workload in the same namespace", "disruption budget")
 	out = m.defects.note(out, "node")
 	out = append(out, m.selectionNotes()...)
-	out = m.kept.note(out, "kept in a form that is not what the spec asks for now", "replica")
+	out = m.keptReplicas.note(out, "kept in a form that is not what the spec asks for now", "replica")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }
 

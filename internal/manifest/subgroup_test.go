@@ -32,11 +32,11 @@ func TestSubgroupErrors(t *testing.T) {
 		"job below its parts":    {of("minMember: 2, subgroups: [{name: a, tasks: [worker], minMember: 3}]"), "4:73: spec.minMember: 2 is less than the subgroups' own minima, which add up to 3; raise it, or leave it out"},
 		"unknown field":          {of("subgroups: [{name: a, tasks: [worker], min: 1}]"), `4:101: spec.subgroups[0]: unknown field "min"; known: minMember, minSubgroups, name, parent, tasks, topology`},
 		"no such parent":         {of("subgroups: [{name: head, tasks: [leader], parent: bodi}, {name: body, tasks: [worker]}]"), `4:112: spec.subgroups[0].parent: there is no subgroup "bodi"; did you mean "body"?`},
-		"in itself":              {of("subgroups: [{name: a, parent: b, tasks: [leader]}, {name: b, parent: a, tasks: [worker]}]"), `4:92: spec.subgroups[0].parent: subgroup "a" is in itself, by way of its parents`},
+		"in itself":              {of("subgroups: [{name: a, parent: b, tasks: [leader]}, {name: b, parent: a, tasks: [worker]}]"), `4:92: spec.subgroups[0].parent: subgroup "a" is its own ancestor; one of its ancestors needs another parent`},
 		"too many subgroups":     {of("minSubgroups: 3, subgroups: [{name: a, tasks: [leader]}, {name: b, tasks: [worker]}]"), "4:76: spec.minSubgroups: 3 of only 2 subgroups; lower it, or add some"},
 		"no subgroups":           {of("minSubgroups: 0, subgroups: [{name: a, tasks: [leader]}]"), "4:76: spec.minSubgroups: want at least 1, have 0; leave it out where all are needed"},
 		"subgroups of a leaf":    {of("subgroups: [{name: a, tasks: [leader], minSubgroups: 1}]"), "4:115: spec.subgroups[0].minSubgroups: 1 of only 0 subgroups; lower it, or add some"},
-		"more than so few have":  {of("minMember: 5, minSubgroups: 1, subgroups: [{name: a, tasks: [leader]}, {name: b, tasks: [worker]}]"), "4:73: spec.minMember: 5, and as many subgroups as are needed may have only 1 tasks; lower it, or leave it out"},
+		"minMember too large":    {of("minMember: 5, minSubgroups: 1, subgroups: [{name: a, tasks: [leader]}, {name: b, tasks: [worker]}]"), "4:73: spec.minMember: 5 is too large: if only the subgroups that minSubgroups needs are placed, the job may have only 1 tasks; lower it, or leave it out"},
 		"empty topology":         {of("topology: {}"), "4:72: spec.topology: say the label of a level that is required or preferred, such as {required: rack}, or leave topology out"},
 		"level":                  {of("topology: {required: a b, preferred: [c/d/e]}"), "4:83: spec.topology.required: \"a b\" is not a valid label key: write name or domain/name\n4:100: spec.topology.preferred[0]: \"c/d/e\" is not a valid label key: write name or domain/name"},
 		"level of a part":        {of("subgroups: [{name: a, tasks: [worker], topology: {required: a b}}]"), `4:122: spec.subgroups[0].topology.required: "a b" is not a valid label key: write name or domain/name`},
@@ -67,7 +67,7 @@ func TestSubgroups(t *testing.T) {
 		spec string
 		want []form
 	}{
-		"all of the rest": {
+		"all other tasks": {
 			"{topology: {required: rack}, subgroups: [{name: workers, tasks: [worker], minMember: 1}], tasks: [{name: leader}, {name: worker, replicas: 2}]}",
 			[]form{{Min: 2, Topology: rack, Subgroups: []cluster.Subgroup{{Name: "workers", Min: 1}}, Tasks: map[string]int{"leader-0": 0, "worker-0": 1, "worker-1": 1}}},
 		},
@@ -79,7 +79,7 @@ func TestSubgroups(t *testing.T) {
 			"{minSubgroups: 1, subgroups: [{name: x, parent: outer, tasks: [leader]}, {name: outer, topology: {required: rack}}, {name: y, tasks: [worker]}], tasks: [{name: leader}, {name: worker, replicas: 2}]}",
 			[]form{{Min: 1, MinSubgroups: 1, Subgroups: []cluster.Subgroup{{Name: "outer", Topology: rack}, {Name: "y", Min: 2}, {Name: "x", Min: 1, Parent: 1}}, Tasks: map[string]int{"leader-0": 3, "worker-0": 2, "worker-1": 2}}},
 		},
-		"nothing is no job": {
+		"a job needs at least one task": {
 			"{subgroups: [{name: workers, tasks: [worker], minMember: 0}], tasks: [{name: worker}]}",
 			[]form{{Min: 1, Subgroups: []cluster.Subgroup{{Name: "workers"}}, Tasks: map[string]int{"worker-0": 1}}},
 		},

@@ -13,7 +13,7 @@ import (
 )
 
 const emptyRemedy = "there is nothing to schedule: no object was found. Write a Node and a Job (apiVersion: " + v1alpha1.APIVersion +
-	"), or dump a cluster: " + dump
+	"), or dump a cluster: " + dumpCommand
 
 // Validate checks the objects against each other: names that occur twice, and queues and
 // nodes that are named and do not exist. It sets Notes.
@@ -118,7 +118,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 		queues.checkLeaf(q, at, r)
 		if n := o.Spec.NodeName; n != "" && !nodes[n] {
 			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: %s",
-				convert.PodID(o), phrase.Quote(n), phrase.Suggestion(n, nodeNames), dump)
+				convert.PodID(o), phrase.Quote(n), phrase.Suggestion(n, nodeNames), dumpCommand)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 // checkPlaced reports a placement on a node that does not exist.
 func checkPlaced(p v1alpha1.TaskPlacement, at path, nodes map[string]bool, names []string, r reporter) {
 	switch {
-	case convert.Outcome(&p) != cluster.Pending: // it has no node any more, and the node may have been removed
+	case convert.EndStatus(&p) != cluster.Pending: // it has no node any more, and the node may have been removed
 	case p.Node == "":
 		r.errorf(at, "say the node that %s runs on", phrase.Quote(p.Task))
 	case !nodes[p.Node]:

@@ -8,12 +8,12 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/plugins/standard"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 )
 
-// A job that would be placed without the other pending jobs is explained in full among
-// them. Here an evicted task keeps its room, and its job is pending.
-func TestWhyAmongOthers(t *testing.T) {
+// A job that would be placed without the other pending jobs is explained in a session with
+// them. Here an evicted task still holds its room, and its job is pending.
+func TestWhyWithOtherPendingJobs(t *testing.T) {
 	parts := []enginetest.Part{
 		enginetest.Job("slow").Gang(2).Min(1).Devices(1).Preemptible().On("n00"),
 		enginetest.Job("want").Devices(1).Priority(5),
@@ -29,10 +29,7 @@ func TestWhyAmongOthers(t *testing.T) {
 		parts = append(parts, enginetest.Node(fmt.Sprintf("t%02d", i)).CPU(16, "64Gi").GPUs(1, "L4", "24Gi").Taint("team", "blue", cluster.Effects[0]))
 	}
 	s := enginetest.State(parts...)
-	e, err := engine.New(standard.Registry(), standard.Profile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := explaintest.Engine(t)
 	for _, now := range []int64{100, 1000} { // the second session finds the eviction overdue
 		ssn := e.Open(s, engine.Options{Now: now, Hold: 60})
 		_, err := ssn.Run()

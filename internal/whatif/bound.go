@@ -14,10 +14,11 @@ import (
 type bound struct {
 	queue  string
 	amount cluster.Amount
-	quota  bool
+	quota  bool // it is a quota and not a limit
 }
 
-// bounds are all that apply to the job, those of its own queue first.
+// bounds returns all bounds that apply to the job: those of its own queue first, then those
+// of the queues above it.
 func (w *workload) bounds() []bound {
 	var out []bound
 	q := w.state.Queue(w.job().Queue)
@@ -34,7 +35,7 @@ func (w *workload) bounds() []bound {
 	return out
 }
 
-// used is how much of the bound is used: for a quota, by firm jobs only.
+// used returns how much of the bound is used. For a quota, only firm jobs count.
 func (b *bound) used(s *cluster.State) int64 {
 	q := s.Queue(b.queue)
 	if b.quota {
@@ -43,7 +44,7 @@ func (b *bound) used(s *cluster.State) int64 {
 	return q.Used.Of(b.amount.Name)
 }
 
-// raisedTo is the change that sets the bound to v. A v below 0 removes the bound.
+// raisedTo returns the change that sets the bound to v, or removes it if v is negative.
 func (b bound) raisedTo(v int64) *change {
 	what := "limit"
 	if b.quota {
@@ -64,9 +65,9 @@ func (b bound) raisedTo(v int64) *change {
 		} else {
 			*list = slices.DeleteFunc(slices.Clone(*list), func(a cluster.Amount) bool { return a.Name == b.amount.Name })
 			if _, product := cluster.SplitProduct(b.amount.Name); product != "" {
-				// State counts the use of a product only if a queue names the product. The
-				// weight names it and changes nothing else, so that the use is known and
-				// says how far the bound must be raised.
+				// State counts the use of a product only if a queue names the product. A
+				// weight that is equal to the weight of the queue names the product and
+				// changes nothing else. The use then says how far the bound must be raised.
 				q.OverQuotaWeight = q.OverQuotaWeight.With(b.amount.Name, q.WeightOf(b.amount.Name))
 			}
 		}
@@ -74,27 +75,27 @@ func (b bound) raisedTo(v int64) *change {
 	}}
 }
 
-// raiseBounds removes one bound after another. If that helps, it raises the bound to what
-// the queue used without it, which is the least that is enough.
+// raiseBounds tries each bound alone. It first removes the bound. If that helps, it tries to
+// raise the bound just to what the queue used without it.
 func (c *promoter) raiseBounds() {
 	for _, b := range c.workload.bounds() {
-		if c.lab.spent() {
+		if c.lab.noTriesLeft() {
 			return
 		}
-		lifted := b.raisedTo(-1)
+		helps := b.raisedTo(-1)
 		used := int64(0)
-		v := c.lab.tryAnd(func(s *cluster.State) { used = b.used(s) }, lifted)
+		v := c.lab.tryAndRead(func(s *cluster.State) { used = b.used(s) }, helps)
 		if !v.fits {
-			if c.workload.attempt.Before != nil { // else no bound kept the job from being placed
-				c.found.addFailure(lifted, v)
+			if c.workload.attempt.Before != nil { // otherwise the job was not refused because of a bound
+				c.found.addFailure(helps, v)
 			}
 			continue
 		}
 		if used > b.amount.Value {
 			if exact := b.raisedTo(used); c.lab.try(exact).fits {
-				lifted = exact
+				helps = exact
 			}
 		}
-		c.found.addHelp(lifted)
+		c.found.addHelp(helps)
 	}
 }

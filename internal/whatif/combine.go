@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// combiner makes several changes together, for requests that no single change helps.
+// combiner makes several changes together. It is used if no single change helps.
 type combiner struct {
 	lab      *lab
 	workload *workload
@@ -21,20 +21,23 @@ type combiner struct {
 	relax    *relaxer
 }
 
-// combine makes all changes together, and then leaves out one after another that is not
-// needed. As long as tries are left, the rest is a set of changes of which none can be left
-// out; a change for which no try is left is kept. It reports whether the request contradicts
-// itself: even with all changes no sort of node could take it, and no plugin says what would
-// cure that.
+// combine makes all changes of allChanges together, adds as many nodes as are needed, and
+// then leaves out one change after another that is not needed. The result is recorded as one
+// change. None of its parts can be left out, unless the tries are used up: a part that could
+// not be tried is kept.
+//
+// It reports whether the request contradicts itself: an empty node of any type rejects the
+// task even after all changes, and the rejection has no cure. If the rejection has a cure, it
+// is recorded in finder.remaining instead.
 func (x *combiner) combine() (conflict bool) {
-	all, m := x.everything()
+	all, m := x.allChanges()
 	if m == nil {
-		x.found.beyond = x.grow.beyond()
-		return x.found.beyond == nil
+		x.found.remaining = x.grow.curableRejection()
+		return x.found.remaining == nil
 	}
-	nodes, _ := x.grow.fewest(*m, all...)
-	if nodes == nil {
-		return false // other workloads are in the way, or no tries are left: this proves nothing
+	nodes, v := x.grow.fewest(*m, all...)
+	if !v.fits {
+		return false // this proves no contradiction: other pending workloads may take the added nodes, or no tries are left
 	}
 	needed := slices.Clone(all)
 	for i := 0; i < len(needed); {
@@ -47,21 +50,20 @@ func (x *combiner) combine() (conflict bool) {
 	}
 	if len(needed) > 0 && x.lab.try(needed...).fits {
 		nodes = nil
-	} else if c, _ := x.grow.fewest(*m, needed...); c != nil {
+	} else if c, v := x.grow.fewest(*m, needed...); v.fits {
 		nodes = c
 	}
 	if nodes != nil {
 		needed = append(needed, nodes)
 	}
-	x.found.tryJoined(x.exactLimits(needed))
+	x.found.addTogether(x.exactLimits(needed))
 	return false
 }
 
-// beyond returns the rejection that is left after all changes, if its plugin says that
-// something cures it. Such a rejection means that no change was found, and not that nothing
-// can help: only the plugin knows what exactly cures it. Nil means that nothing cures the
-// rejection that is left, or that there is none.
-func (g *grower) beyond() *engine.Rejection {
+// curableRejection returns why emptyNodeTakes last returned false, if that rejection has a
+// cure. The plugin then names a type of cure, such as Grow, and only the plugin knows what
+// exactly would help. It returns nil if the rejection has no cure, or if there is none.
+func (g *grower) curableRejection() *engine.Rejection {
 	if g.lastRefusal == nil || len(g.lastRefusal.Attempts) == 0 {
 		return nil
 	}
@@ -76,8 +78,8 @@ func (g *grower) beyond() *engine.Rejection {
 	return r
 }
 
-// exactLimits replaces changes that remove a limit by changes that raise it as far as
-// needed, and joins all changes into one.
+// exactLimits replaces each change that removes a limit by one that raises the limit just as
+// far as needed, if that was tried and helps. It joins all changes into one.
 func (x *combiner) exactLimits(changes []*change) *change {
 	for i, c := range changes {
 		if c.kind != wire.RaiseLimit {
@@ -85,7 +87,7 @@ func (x *combiner) exactLimits(changes []*change) *change {
 		}
 		bounds := x.workload.bounds()
 		uses := make([]int64, len(bounds))
-		v := x.lab.tryAnd(func(s *cluster.State) {
+		v := x.lab.tryAndRead(func(s *cluster.State) {
 			for k, b := range bounds {
 				uses[k] = b.used(s)
 			}
@@ -108,6 +110,8 @@ func (x *combiner) exactLimits(changes []*change) *change {
 	return join(changes)
 }
 
+// join returns one change that makes all of the changes. A single change is returned as it
+// is.
 func join(changes []*change) *change {
 	if len(changes) == 1 {
 		return changes[0]
@@ -128,35 +132,36 @@ func join(changes []*change) *change {
 	return out
 }
 
-// everything returns all changes that could be made, and the sort of node to add. Changes
-// of the request come before changes of limits, and a smaller request comes first: combine
-// tries to leave out the first change first. The sort is nil if no sort of node could take
-// the workload.
-func (x *combiner) everything() ([]*change, *Machine) {
+// allChanges returns the changes that are made together, and the type of node of which nodes
+// are added. The order matters, because combine tries to leave out the first change first: a
+// smaller request, then the conditions of the request, then limits. Conditions are dropped and
+// the request is reduced only if no empty node could take the task otherwise. The node type is
+// nil if none could take the task even then.
+func (x *combiner) allChanges() ([]*change, *nodeType) {
 	limits := wire.Map(x.workload.bounds(), func(b bound) *change { return b.raisedTo(-1) })
-	if list := x.grow.machines(nil); len(list) > 0 {
+	if list := x.grow.nodeTypes(nil); len(list) > 0 {
 		return append(x.relax.affinities(), limits...), &list[0]
 	}
 	conditions := x.relax.conditions()
-	if list := x.grow.machines(dropConditions); len(list) > 0 {
+	if list := x.grow.nodeTypes(dropConditions); len(list) > 0 {
 		return append(conditions, limits...), &list[0]
 	}
-	// No sort of node is large enough: reduce the request to what the largest has.
-	var best *Machine
+	// No node is large enough. The request is reduced to what the largest node has.
+	var best *nodeType
 	var smaller *change
-	for _, nodes := range x.grow.sorts() {
+	for _, nodes := range x.grow.nodesByGroup() {
 		list := templates(nodes)
 		for _, n := range list {
-			edit := boundedBy(n)
+			edit := reduceTo(n)
 			holds := func(n *cluster.Node) bool {
-				return x.grow.holds(n, func(s *cluster.Shape) { dropConditions(s); edit(s) })
+				return x.grow.emptyNodeTakes(n, func(s *cluster.Shape) { dropConditions(s); edit(s) })
 			}
-			if best != nil && size(n) <= size(best.Template) || !holds(n) {
+			if best != nil && roughSize(n) <= roughSize(best.template) || !holds(n) {
 				continue
 			}
 			exact := !slices.ContainsFunc(list, func(n *cluster.Node) bool { return !holds(n) })
-			best = &Machine{Name: groupName(n), Template: n, exact: exact}
-			smaller = &change{wire.SmallerAsk, boundedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
+			best = &nodeType{name: groupName(n), template: n, exact: exact}
+			smaller = &change{wire.SmallerRequest, reducedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
 		}
 	}
 	if best == nil {
@@ -165,9 +170,9 @@ func (x *combiner) everything() ([]*change, *Machine) {
 	return append(append([]*change{smaller}, conditions...), limits...), best
 }
 
-// dropConditions drops the conditions on the labels, taints, cell, isolation and products of
-// a node. It keeps the amounts that a task requests, and the types and the selected devices
-// of a model.
+// dropConditions removes the conditions of a shape on the labels, taints and cell of a node
+// and on the isolation, products and partitions of devices. It keeps the amounts that a task
+// requests, and the device types and selected devices of a model.
 func dropConditions(s *cluster.Shape) {
 	s.Selector, s.Required, s.Cell = nil, nil, ""
 	s.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
@@ -175,8 +180,8 @@ func dropConditions(s *cluster.Shape) {
 	s.Need.Products, s.Need.SameProduct, s.Need.Partition, s.Need.Resource = nil, false, "", ""
 }
 
-// boundedBy reduces a request to what the node has when it is empty.
-func boundedBy(n *cluster.Node) func(*cluster.Shape) {
+// reduceTo returns an edit that reduces a request to what the node has when it is empty.
+func reduceTo(n *cluster.Node) func(*cluster.Shape) {
 	return func(s *cluster.Shape) {
 		if !s.Need.WholeNode && s.Need.Layers == nil {
 			devices, largest := countedDevices(n)
@@ -190,8 +195,8 @@ func boundedBy(n *cluster.Node) func(*cluster.Shape) {
 	}
 }
 
-// countedDevices is how many devices of the node are requested by number, and how much
-// memory the largest of them has.
+// countedDevices returns how many devices of the node can be requested by number alone, which
+// excludes MIG slices with a profile, and how much memory the largest of them has.
 func countedDevices(n *cluster.Node) (devices int, largest cluster.Bytes) {
 	var any cluster.Need
 	for i := range n.Devices {
@@ -202,8 +207,9 @@ func countedDevices(n *cluster.Node) (devices int, largest cluster.Bytes) {
 	return devices, largest
 }
 
-// boundedText says what is left of the request.
-func boundedText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
+// reducedText returns a text such as "with 8 devices instead of 16": what the edit leaves of
+// the request.
+func reducedText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
 	was, is := *shape, *shape
 	edit(&is)
 	var out []string

@@ -12,12 +12,12 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Compare says how two simulations differ, task by task.
+// Compare returns how two simulations differ, task by task.
 func Compare(ph explain.Phrases, before, after *sim.Simulation) *wire.Difference {
-	return compare(ph, endingOf(before), endingOf(after))
+	return compare(ph, endOf(before), endOf(after))
 }
 
-// WhatIf simulates twice on the same State, without the change and with it, and says how
+// WhatIf simulates twice on the same State, without the change and with it, and returns how
 // the results differ. It leaves the State as it was.
 func WhatIf(e *engine.Engine, state *cluster.State, o sim.Options, change func(*cluster.State) error) (*wire.Difference, error) {
 	before, err := simulateWith(e, state, o, func(*cluster.State) error { return nil })
@@ -32,8 +32,8 @@ func WhatIf(e *engine.Engine, state *cluster.State, o sim.Options, change func(*
 }
 
 // simulateWith returns how a simulation ends after the change, and undoes both.
-func simulateWith(e *engine.Engine, state *cluster.State, o sim.Options, change func(*cluster.State) error) (*ending, error) {
-	defer undoing(state)()
+func simulateWith(e *engine.Engine, state *cluster.State, o sim.Options, change func(*cluster.State) error) (*simulationEnd, error) {
+	defer undoAtEnd(state)()
 	if err := change(state); err != nil {
 		return nil, err
 	}
@@ -41,13 +41,13 @@ func simulateWith(e *engine.Engine, state *cluster.State, o sim.Options, change 
 	if err != nil {
 		return nil, err
 	}
-	return endingOf(simulation), nil
+	return endOf(simulation), nil
 }
 
-func compare(ph explain.Phrases, before, after *ending) *wire.Difference {
+func compare(ph explain.Phrases, before, after *simulationEnd) *wire.Difference {
 	d := &wire.Difference{
-		Placed: []wire.Move{}, Moved: []wire.Move{}, Pending: []wire.Move{}, Gone: []wire.Move{},
-		Evicted: leaving(after.simulation, before.simulation), Kept: leaving(before.simulation, after.simulation), Before: before.totals, After: after.totals,
+		Placed: []wire.Move{}, Moved: []wire.Move{}, Pending: []wire.Move{}, NoLongerRequested: []wire.Move{},
+		Evicted: evictedOnlyIn(after.simulation, before.simulation), NoLongerEvicted: evictedOnlyIn(before.simulation, after.simulation), Before: before.totals, After: after.totals,
 	}
 	ids := slices.Collect(maps.Keys(after.tasks))
 	for id := range before.tasks {
@@ -61,17 +61,17 @@ func compare(ph explain.Phrases, before, after *ending) *wire.Difference {
 		b, is := after.tasks[id]
 		m := wire.Move{Workload: cmp.Or(b.job, a.job), Task: cmp.Or(b.task, a.task), From: a.node, To: b.node}
 		switch {
-		case !is && !after.wants[m.Workload]:
-			d.Gone = append(d.Gone, m)
-		case !is: // its job takes another form
+		case !is && !after.requested[m.Workload]:
+			d.NoLongerRequested = append(d.NoLongerRequested, m)
+		case !is: // the job takes another alternative, which has other tasks
 			continue
-		case a.node == b.node && (was || before.nowhere[m.Workload]): // pending before and after, maybe in another form
+		case a.node == b.node && (was || before.unplaced[m.Workload]): // on the same node, or pending before and after, possibly in another alternative
 			continue
 		case a.node == "" && b.node != "":
 			d.Placed = append(d.Placed, m)
 		case b.node != "":
 			d.Moved = append(d.Moved, m)
-		default: // it was on a node before, or is new
+		default: // the task is pending now, and was on a node before or is new
 			if r := after.simulation.RefusalOf(m.Workload); r != nil {
 				m.Message = ph.Message(r)
 			}
@@ -81,48 +81,48 @@ func compare(ph explain.Phrases, before, after *ending) *wire.Difference {
 	return d
 }
 
-// leaving are the tasks that one simulation evicts and the other does not.
-func leaving(simulation, other *sim.Simulation) []wire.Going {
+// evictedOnlyIn returns the tasks that the first simulation evicts and the other does not.
+func evictedOnlyIn(simulation, other *sim.Simulation) []wire.EvictedTask {
 	known := map[string]bool{}
 	for i := range other.Decisions {
 		if d := &other.Decisions[i]; d.Action == engine.EvictTask {
 			known[d.Task.ID()] = true
 		}
 	}
-	out := []wire.Going{}
+	out := []wire.EvictedTask{}
 	for i := range simulation.Decisions {
 		d := &simulation.Decisions[i]
 		if d.Action == engine.EvictTask && !known[d.Task.ID()] {
-			known[d.Task.ID()] = true // it may be evicted twice
-			out = append(out, wire.Going{Workload: d.Task.Job, Task: d.Task.Name, From: d.Node, For: d.For, Reason: string(d.Reason), Landing: d.Landing})
+			known[d.Task.ID()] = true // a task that is evicted twice is listed once
+			out = append(out, wire.EvictedTask{Workload: d.Task.Job, Task: d.Task.Name, From: d.Node, For: d.For, Reason: string(d.Reason), Landing: d.Landing})
 		}
 	}
 	return out
 }
 
-// ending has the tasks at the end of a simulation, as values: the State itself is undone
-// before the second simulation runs on it.
-type ending struct {
+// simulationEnd records where the tasks are at the end of a simulation. It holds values and
+// not the State, because WhatIf undoes the State before the second simulation.
+type simulationEnd struct {
 	simulation *sim.Simulation
 	tasks      map[string]taskPlace
-	nowhere    map[string]bool // jobs of which no task is on a node
-	wants      map[string]bool // jobs that are not retired
+	unplaced   map[string]bool // the jobs of which no task is on a node
+	requested  map[string]bool // the jobs that are not retired
 	totals     wire.Totals
 }
 
 type taskPlace struct{ job, task, node string }
 
-func endingOf(s *sim.Simulation) *ending {
-	e := &ending{simulation: s, tasks: map[string]taskPlace{}, nowhere: map[string]bool{}, wants: map[string]bool{}}
+func endOf(s *sim.Simulation) *simulationEnd {
+	e := &simulationEnd{simulation: s, tasks: map[string]taskPlace{}, unplaced: map[string]bool{}, requested: map[string]bool{}}
 	for _, j := range s.State.Jobs() {
-		e.nowhere[j.ID], e.wants[j.ID] = j.Placed() == 0, !j.Retired
+		e.unplaced[j.ID], e.requested[j.ID] = j.Placed() == 0, !j.Retired
 		for _, t := range j.Tasks() {
 			at := taskPlace{job: j.ID, task: t.Name}
 			switch {
 			case t.Node != nil:
 				at.node = t.Node.Name
 				e.totals.Placed++
-			case j.Retired: // its job is not desired any more
+			case j.Retired: // tasks of a retired job that have no node are not requested any more
 				continue
 			default:
 				e.totals.Pending++

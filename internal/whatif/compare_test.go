@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 )
 
@@ -18,7 +19,7 @@ func TestCompareListsNewAndRemovedTasks(t *testing.T) {
 		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 2).Devices(1)
 	}
 	run := func(parts ...enginetest.Part) *sim.Simulation {
-		simulation, err := sim.Simulate(testEngine(t), enginetest.State(append(parts, node)...), sim.Options{})
+		simulation, err := sim.Simulate(explaintest.Engine(t), enginetest.State(append(parts, node)...), sim.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

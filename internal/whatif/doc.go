@@ -1,13 +1,14 @@
-// Package whatif tries changes on a State: it makes a change, runs the engine, looks at
-// the result, and undoes both. It decides nothing itself, and says of a change that it
-// helps only if it was tried.
+// Package whatif tries changes on a State: it makes a change, runs the engine, reads the
+// result, and undoes both. It decides nothing itself. It reports that a change helps only if
+// the change was tried.
 //
-// WhatIf and Compare say which tasks gain and lose by a change.
+// WhatIf and Compare report which tasks are placed, moved, evicted or pending because of a
+// change.
 //
-// Why says why one workload is where it is or is pending, and finds the smallest changes
-// by which a pending one would be placed. A lab tries changes, and a finder collects
-// those that help. Each type of change has a type that looks for it: promoter (limits,
-// quotas, priority, time), relaxer (conditions of the request), evictor (other
-// workloads), grower (more nodes), knobTurner (settings of a model), shrinker (a smaller
-// request), and combiner (several changes together).
+// Why reports why a workload is placed where it is, or why it is pending, and finds the
+// smallest changes with which a pending workload would be placed. A lab tries changes, and a
+// finder collects the changes that help. There is one Go type for each way to search for
+// changes: promoter (limits, quotas, priority, time), relaxer (conditions of the request),
+// evictor (other workloads), grower (more nodes), knobTurner (settings of a model), shrinker
+// (a smaller request), and combiner (several changes together).
 package whatif

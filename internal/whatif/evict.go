@@ -16,12 +16,12 @@ import (
 // Bounds of the search for victims.
 const (
 	mostNear    = 10 // nodes of which the workloads are considered, nearest miss first
-	mostSingles = 10
-	mostPairs   = 8
-	mostVictims = 16 // workloads among which more than two victims are looked for
+	mostSingles = 10 // workloads that are removed alone
+	mostPairs   = 8  // pairs of workloads that are removed together
+	mostVictims = 16 // workloads of which more than two are removed together
 )
 
-// evictor looks for the fewest workloads that would free enough room if they were removed.
+// evictor searches for the fewest workloads that would free enough room if they were removed.
 // The text of the change calls them evicted.
 type evictor struct {
 	lab      *lab
@@ -29,8 +29,10 @@ type evictor struct {
 	found    *finder
 }
 
-// rivals returns the workloads that hold the room, the cheapest to remove first: preemptible
-// before firm, then by lower tier, lower priority, and fewer devices.
+// rivals returns the workloads that may be in the way: those on the nodes that nearly fit and,
+// if the job was refused before any node was filtered, those of its queue. The cheapest to
+// remove are first: preemptible before firm, then by weaker tier, lower priority, and fewer
+// devices. There are none if evicting cannot cure the refusal.
 func (e *evictor) rivals() []*cluster.Job {
 	seen := map[string]bool{e.workload.id: true}
 	var out []*cluster.Job
@@ -89,7 +91,7 @@ func (e *evictor) tier(j *cluster.Job) cluster.Tier {
 	return cluster.TierStandard
 }
 
-// heldDevices is how much the job holds, in thousandths of a device.
+// heldDevices returns how much of devices the job holds, in thousandths of a device.
 func heldDevices(j *cluster.Job) int64 {
 	total := int64(0)
 	for _, t := range j.Tasks() {
@@ -100,8 +102,8 @@ func heldDevices(j *cluster.Job) int64 {
 	return total
 }
 
-// eviction is the change that removes the jobs permanently: their room is free, and they
-// do not compete for it.
+// eviction returns the change that removes the jobs permanently: their room becomes free, and
+// they do not compete for it.
 func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	c := &change{kind: wire.EvictOthers, cost: 30}
 	var names, ids []string
@@ -129,7 +131,7 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	return c
 }
 
-// holdingText is the tier of a rival and what it holds: "Scavenger, 2 devices on gpu-17".
+// holdingText returns the tier of the job and what it holds: "Scavenger, 2 devices on gpu-17".
 func (e *evictor) holdingText(j *cluster.Job) string {
 	var nodes []string
 	for _, t := range j.Tasks() {
@@ -150,7 +152,8 @@ func (e *evictor) holdingText(j *cluster.Job) string {
 	return text
 }
 
-// evict tries to remove one workload, then two, then as few as possible of more.
+// evict tries to remove one workload, then two. If no two are enough, it tries to remove
+// more, and as few of these as possible.
 func (e *evictor) evict() {
 	rivals := e.rivals()
 	if len(rivals) == 0 {
@@ -158,8 +161,8 @@ func (e *evictor) evict() {
 	}
 	helped := 0
 	for i, j := range rivals {
-		// Once one helps, only other preemptible workloads are worth naming.
-		if i == mostSingles || helped == 2 || helped == 1 && !j.Preemptible || e.lab.spent() {
+		// After one that helps, at most one more is reported, if it is preemptible.
+		if i == mostSingles || helped == 2 || helped == 1 && !j.Preemptible || e.lab.noTriesLeft() {
 			break
 		}
 		c := e.eviction(j)
@@ -177,7 +180,7 @@ func (e *evictor) evict() {
 	pairs := 0
 	for i := 1; i < len(rivals); i++ {
 		for j := range i {
-			if pairs == mostPairs || e.lab.spent() {
+			if pairs == mostPairs || e.lab.noTriesLeft() {
 				break
 			}
 			pairs++
@@ -189,18 +192,22 @@ func (e *evictor) evict() {
 	e.evictSeveral(rivals[:min(len(rivals), mostVictims)])
 }
 
-// evictSeveral removes all of the workloads, and then keeps every workload that need not be
-// removed, the most expensive first. If the tries are used up, it stops there: more workloads
-// are then removed than are needed.
-func (e *evictor) evictSeveral(gone []*cluster.Job) {
-	if len(gone) < 3 || !e.lab.try(e.eviction(gone...)).fits {
+// evictSeveral tries to remove all of the workloads. If that helps, it tries for each of them,
+// the most expensive first, whether it can be left out. If the tries are used up, the change
+// may remove more workloads than are needed.
+func (e *evictor) evictSeveral(removed []*cluster.Job) {
+	best := e.eviction(removed...)
+	if len(removed) < 3 || !e.lab.try(best).fits {
 		return
 	}
-	for i := len(gone) - 1; i >= 0 && !e.lab.spent(); i-- {
-		fewer := slices.Delete(slices.Clone(gone), i, i+1)
-		if len(fewer) > 0 && e.lab.try(e.eviction(fewer...)).fits {
-			gone = fewer
+	for i := len(removed) - 1; i >= 0 && !e.lab.noTriesLeft(); i-- {
+		fewer := slices.Delete(slices.Clone(removed), i, i+1)
+		if len(fewer) == 0 {
+			continue
+		}
+		if c := e.eviction(fewer...); e.lab.try(c).fits {
+			removed, best = fewer, c
 		}
 	}
-	e.found.addHelp(e.eviction(gone...))
+	e.found.addHelp(best)
 }

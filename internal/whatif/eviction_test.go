@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
@@ -21,15 +22,15 @@ import (
 
 const gpu = "nvidia.com/gpu"
 
-// clockAt is the time so many minutes after the start of the clock of these tests.
+// clockAt returns the time that is the given number of minutes after the start of the tests.
 func clockAt(minutes int64) int64 { return int64(time.Hour) + minutes*int64(time.Minute) }
 
-// without is the standard profile without the named plugins.
+// without returns the standard profile without the named plugins.
 func without(names ...string) engine.Profile {
 	return slices.DeleteFunc(standard.Profile(), func(c engine.PluginConfig) bool { return slices.Contains(names, c.Name) })
 }
 
-// guests is a cluster in which queue guests holds six of eight devices, and its fair share
+// guests returns a cluster in which queue guests holds six of eight devices, and its fair share
 // is four.
 func guests(more ...enginetest.Part) *cluster.State {
 	parts := []enginetest.Part{
@@ -43,8 +44,9 @@ func guests(more ...enginetest.Part) *cluster.State {
 	return enginetest.State(append(parts, more...)...)
 }
 
-// TestEvictionsInWords compares whole reports with testdata: of workloads that are evicted,
-// of workloads for which they are evicted, and of workloads for which nothing is evicted.
+// TestEvictionsInWords compares whole reports with the files in testdata. The reports are about
+// workloads that are evicted, workloads for which others are evicted, and workloads for which
+// nothing is evicted.
 func TestEvictionsInWords(t *testing.T) {
 	l4 := func(name string, n int) *enginetest.NodeBuilder {
 		return enginetest.Node(name).CPU(16, "64Gi").GPUs(n, "L4", "24Gi")
@@ -146,7 +148,7 @@ func TestEvictionsInWords(t *testing.T) {
 			ask: []string{"x"},
 		},
 		"stale": {
-			state: torn(enginetest.State(l4("a", 2), l4("b", 1), enginetest.Job("f").Devices(1).On("b"), enginetest.Job("g").Gang(2).Devices(2).On("a")), "job/g"),
+			state: belowMinimum(enginetest.State(l4("a", 2), l4("b", 1), enginetest.Job("f").Devices(1).On("b"), enginetest.Job("g").Gang(2).Devices(2).On("a")), "job/g"),
 			now:   clockAt(5), ask: []string{"g"},
 		},
 		"held": {
@@ -189,12 +191,12 @@ func TestEvictionsInWords(t *testing.T) {
 	}
 }
 
-// torn records that the gang has run below its minimum since the start of the clock.
-func torn(s *cluster.State, id string) *cluster.State {
+// belowMinimum records that the gang has run below its minimum since the start of the clock.
+func belowMinimum(s *cluster.State, id string) *cluster.State {
 	return decided(s, cluster.Tear{Job: id, Since: clockAt(0)})
 }
 
-// releasing evicts the tasks of the job, which keep their room.
+// releasing evicts the tasks of the job. They still hold their room.
 func releasing(s *cluster.State, id string) *cluster.State {
 	for _, t := range s.Job(id).Tasks() {
 		decided(s, cluster.Evict{Task: t.Ref(), Attempt: t.Attempt + 1})
@@ -209,7 +211,7 @@ func decided(s *cluster.State, c cluster.Change) *cluster.State {
 	return s
 }
 
-// Reports of random clusters are the same twice, have no broken sentence, and list the
+// Reports about random clusters are the same each time, have no broken sentence, and list the
 // evictions that the simulation decided.
 func TestEvictionsOfRandomClusters(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -235,7 +237,7 @@ func TestEvictionsOfRandomClusters(t *testing.T) {
 			parts = append(parts, job(fmt.Sprintf("p%d", i)).Gang(rapid.IntRange(1, 2).Draw(rt, "gang")).Devices(rapid.IntRange(0, 2).Draw(rt, "devices")))
 		}
 		state := enginetest.State(parts...)
-		e := testEngine(t)
+		e := explaintest.Engine(t)
 		simulation, err := sim.Simulate(e, state.Clone(), sim.Options{Now: 10})
 		if err != nil {
 			rt.Fatal(err)

@@ -13,21 +13,21 @@ import (
 type finder struct {
 	lab     *lab
 	phrases explain.Phrases
-	helps   []*change
-	fails   []failure
-	// beyond is the rejection that is left after all changes, if no set of changes was found
-	// and a plugin says that something cures it. It is nil in all other cases.
-	beyond *engine.Rejection
+	helps   []*change // the changes that help, in the order in which they were found
+	fails   []failure // changes that do not help and may be reported
+	// remaining is set if no changes help even together, and the rejection that is left has a
+	// cure. The cure is then none of the changes that were tried.
+	remaining *engine.Rejection
 }
 
 type failure struct {
 	change *change
-	why    string
+	why    string // why the workload is still refused
 }
 
-// seek tries changes of every kind, and combines them if no single one helps. It reports
-// whether the request contradicts itself.
-func (f *finder) seek(c *explain.Entitlement, knobs []Knob) (conflict bool) {
+// search tries changes of every kind. If no single change helps, it tries several together.
+// It reports whether the request contradicts itself (see combine).
+func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	l, w := f.lab, f.lab.workload
 	promote, relax := &promoter{l, w, f, c}, &relaxer{l, w, f}
 	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
@@ -60,7 +60,7 @@ func (f *finder) addFailure(c *change, v verdict) {
 	}
 }
 
-// try tries the change and records it if it helps.
+// try tries the change, and records it if it helps.
 func (f *finder) try(c *change) verdict {
 	v := f.lab.try(c)
 	if v.fits {
@@ -69,20 +69,20 @@ func (f *finder) try(c *change) verdict {
 	return v
 }
 
-// tryJoined records changes that are known to help together. It tries them once more, even
-// beyond the budget, to find out which workloads are then evicted.
-func (f *finder) tryJoined(c *change) {
+// addTogether records a change that joins several changes and is known to help. It tries the
+// change once more, even if no tries are left, to find out which workloads would be evicted.
+func (f *finder) addTogether(c *change) {
 	f.lab.budget++
 	f.lab.try(c)
 	f.addHelp(c)
 }
 
-// largest finds by bisection the highest i in [0, n) for which the change at(i) helps, and
-// records that change. A smaller i must be easier to fit. If the tries are used up, it
-// records the highest i that was found to fit, which may be 0. It returns nil if not even 0
-// fits, or no try is left.
-func (f *finder) largest(n int, at func(i int) *change) *change {
-	if n == 0 || f.lab.spent() {
+// largestThatFits finds by bisection the highest i in [0, n) for which the change at(i) helps,
+// records that change, and returns it. A change with a smaller i must help if one with a
+// larger i does. If the tries are used up, the result is the highest i that was found to
+// help, which may be 0. It returns nil if not even at(0) helps, or if no try is left.
+func (f *finder) largestThatFits(n int, at func(i int) *change) *change {
+	if n == 0 || f.lab.noTriesLeft() {
 		return nil
 	}
 	best := at(0)
@@ -90,8 +90,8 @@ func (f *finder) largest(n int, at func(i int) *change) *change {
 		f.addFailure(best, v)
 		return nil
 	}
-	low, high := 0, n // low is known to fit, high is not
-	for high-low > 1 && !f.lab.spent() {
+	low, high := 0, n // at(low) is known to help; at(high) is not
+	for high-low > 1 && !f.lab.noTriesLeft() {
 		mid := (low + high) / 2
 		if c := at(mid); f.lab.try(c).fits {
 			low, best = mid, c
@@ -103,16 +103,16 @@ func (f *finder) largest(n int, at func(i int) *change) *change {
 	return best
 }
 
-// trials are the few changes that are reported: those that help first, by cost, then some
-// that do not.
+// trials returns the changes that are reported: first at most five that help, by cost, then
+// at most two that do not.
 func (f *finder) trials() []wire.Trial {
 	const mostLines, mostFits, mostFails = 6, 5, 2
 	mostOfKind := 2
 	if f.lab.workload.shape().ServesModel() {
-		mostOfKind = 3 // a model has more settings that can be changed
+		mostOfKind = 3 // several settings of a model may help
 	}
 	var out []wire.Trial
-	kinds := map[wire.Kind]int{}
+	kinds := map[wire.ChangeKind]int{}
 	helps := slices.Clone(f.helps)
 	slices.SortStableFunc(helps, func(a, b *change) int { return cmp.Compare(a.cost, b.cost) })
 	for _, c := range helps {
@@ -120,10 +120,10 @@ func (f *finder) trials() []wire.Trial {
 			continue
 		}
 		kinds[c.kind]++
-		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.evicted[c]})
+		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.alsoEvicted[c]})
 	}
 	fails := 0
-	interest := []wire.Kind{wire.EvictOthers, wire.SmallerAsk, wire.AddNodes, wire.RaiseLimit, wire.LiftCondition}
+	interest := []wire.ChangeKind{wire.EvictOthers, wire.SmallerRequest, wire.AddNodes, wire.RaiseLimit, wire.LiftCondition}
 	slices.SortStableFunc(f.fails, func(a, b failure) int {
 		return cmp.Compare(slices.Index(interest, a.change.kind), slices.Index(interest, b.change.kind))
 	})

@@ -5,10 +5,9 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/wire"
-	"github.com/berth-project/berth/plugins/standard"
 )
 
 // inRacks is a cluster with racks of two nodes, and a gang of tasks that request eight
@@ -48,7 +47,7 @@ func TestDomainsInWords(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			simulation := simulate(t, tt.state)
+			simulation := explaintest.Simulate(t, tt.state, 0)
 			if got := testPhrases(t).Message(simulation.Refusals[0]); got != tt.want {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}
@@ -57,10 +56,7 @@ func TestDomainsInWords(t *testing.T) {
 }
 
 func TestWhyNoDomain(t *testing.T) {
-	e, err := engine.New(standard.Registry(), standard.Profile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := explaintest.Engine(t)
 	s := inRacks(t, 3, func(alt *cluster.Alternative) { alt.Topology.Required = "topology.example.com/rack" })
 	r, err := Why(Question{Engine: e, State: s, Workload: "job/g"})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,7 @@ func TestResultShowsGroups(t *testing.T) {
 	a100 := func(memory string) wire.Group {
 		return wire.Group{Product: "A100", Count: 4, Memory: memory, Resource: cluster.DefaultDeviceResource}
 	}
-	simulation, err := sim.Simulate(testEngine(t), farm(), sim.Options{Explain: true})
+	simulation, err := sim.Simulate(explaintest.Engine(t), farm(), sim.Options{Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func TestResultShowsGroups(t *testing.T) {
 }
 
 func TestWhyShowsTheGroup(t *testing.T) {
-	r, err := Why(Question{State: farm(), Engine: testEngine(t), Workload: "job/m"})
+	r, err := Why(Question{State: farm(), Engine: explaintest.Engine(t), Workload: "job/m"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,18 +14,17 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Machine is a sort of node of which more could be added.
-type Machine struct {
-	Name     string        // of the node group that a new node is in; "" without devices
-	Template *cluster.Node // an existing node of the sort
-	exact    bool          // a new node like any node of the group could take the workload
-	domain   string        // the domain in which they must be: " in rack r2", or ""
+// nodeType is a type of node of which more could be added.
+type nodeType struct {
+	name     string        // the node group that a new node would be in; "" for a node without devices
+	template *cluster.Node // an existing node of the type, which new nodes are copies of
+	exact    bool          // a copy of any node of the group could take the task, so that the text need not name the template
+	domain   string        // the topology domain in which new nodes must be, as text: " in rack r2"; or ""
 }
 
-// Twin returns a new node with another name that is otherwise like the given one. It is
-// empty, ready and not cordoned, and none of its devices is lost, whatever the state of the
-// given node is.
-func Twin(n *cluster.Node, name string) *cluster.Node {
+// NewNodeLike returns a copy of the node under another name. The copy is empty, ready and not
+// cordoned, and none of its devices is lost, whatever the state of the node is.
+func NewNodeLike(n *cluster.Node, name string) *cluster.Node {
 	m := &cluster.Node{
 		Name: name, Cell: n.Cell, Labels: maps.Clone(n.Labels), DeviceResource: n.DeviceResource, Sharing: n.Sharing,
 		SupportedIsolation: n.SupportedIsolation, Artifacts: maps.Clone(n.Artifacts), Defect: n.Defect, Unified: n.Unified,
@@ -53,15 +52,16 @@ func Twin(n *cluster.Node, name string) *cluster.Node {
 	return m
 }
 
-// AddTwins adds count empty nodes like the template and returns their names.
-func AddTwins(s *cluster.State, template *cluster.Node, count int) ([]string, error) {
+// AddNodesLike adds count empty copies of the template (see NewNodeLike) and returns their
+// names, such as "gpu-1+1".
+func AddNodesLike(s *cluster.State, template *cluster.Node, count int) ([]string, error) {
 	var names []string
 	for i := 1; len(names) < count; i++ {
 		name := fmt.Sprintf("%s+%d", template.Name, i)
 		if s.Node(name) != nil {
 			continue
 		}
-		if err := s.Apply(cluster.NodePut{Node: *Twin(template, name)}); err != nil {
+		if err := s.Apply(cluster.NodePut{Node: *NewNodeLike(template, name)}); err != nil {
 			return nil, err
 		}
 		names = append(names, name)
@@ -69,9 +69,10 @@ func AddTwins(s *cluster.State, template *cluster.Node, count int) ([]string, er
 	return names, nil
 }
 
-// appearance returns a key of all properties of a node that Twin copies and that a filter
-// may read. Names of the node are left out, and devices count as if none were lost.
-func appearance(n *cluster.Node) string {
+// propertiesKey returns a key of all properties of a node that NewNodeLike copies and that a
+// filter may read. Labels that hold the name of the node are left out, and devices count as if
+// none were lost. Copies of nodes with equal keys differ only in their names.
+func propertiesKey(n *cluster.Node) string {
 	var b strings.Builder
 	keys := slices.Sorted(maps.Keys(n.Labels))
 	for _, k := range keys {
@@ -102,20 +103,20 @@ func appearance(n *cluster.Node) string {
 	return b.String()
 }
 
-// maxAppearances is the largest number of templates of one list of nodes: of one node
-// group, or of all nodes without devices. Nodes that look different from these are not
-// tried.
-const maxAppearances = 32
+// maxTemplates limits the templates of one list of nodes, which is a node group or all nodes
+// without devices. Further nodes with other properties are not tried.
+const maxTemplates = 32
 
-// templates returns the first node of each appearance, at most maxAppearances.
+// templates returns the first node of each set of equal nodes (see propertiesKey), at most
+// maxTemplates.
 func templates(nodes []*cluster.Node) []*cluster.Node {
 	seen := map[string]bool{}
 	var out []*cluster.Node
 	for _, n := range nodes {
-		if len(out) == maxAppearances {
+		if len(out) == maxTemplates {
 			break
 		}
-		if k := appearance(n); !seen[k] {
+		if k := propertiesKey(n); !seen[k] {
 			seen[k] = true
 			out = append(out, n)
 		}
@@ -123,9 +124,9 @@ func templates(nodes []*cluster.Node) []*cluster.Node {
 	return out
 }
 
-// inBestDomain are the nodes that are in the domain with the most room, if the tasks must
-// be in one domain. Nodes in other domains are not tried. It also returns the name of the
-// domain for the text of a change.
+// inBestDomain returns the nodes of the topology domain with the most room, and the name of the
+// domain for the text of a change. If the tasks need not be in one domain, it returns all
+// nodes and "".
 func inBestDomain(a *engine.Attempt, nodes []*cluster.Node) ([]*cluster.Node, string) {
 	if len(a.Domains) == 0 {
 		return nodes, ""
@@ -140,16 +141,16 @@ type grower struct {
 	lab         *lab
 	workload    *workload
 	found       *finder
-	probe       *engine.Engine  // for clusters of a few nodes; nil until it is first used
-	lastRefusal *engine.Refusal // of the last call of holds that returned false; nil if there was none
+	smallEngine *engine.Engine  // for clusters of a few new nodes; nil until it is first used
+	lastRefusal *engine.Refusal // of the last call of emptyNodeTakes that returned false; nil if there was none
 }
 
-// machines returns the sorts of node that could take the refused task if they were empty,
-// the smallest first. Edit, which may be nil, changes the request of the task before a node
-// is tested.
-func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
-	var out []Machine
-	sorts := g.sorts()
+// nodeTypes returns the types of node of which an empty node could take the refused task, the
+// smallest first. Edit, which may be nil, changes the request of the task before a node is
+// tested.
+func (g *grower) nodeTypes(edit func(*cluster.Shape)) []nodeType {
+	var out []nodeType
+	sorts := g.nodesByGroup()
 	if !g.workload.shape().Need.None() {
 		sorts = sorts[1:]
 	}
@@ -159,7 +160,7 @@ func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 		good := 0
 		var first *cluster.Node
 		for _, n := range list {
-			if g.holds(n, edit) {
+			if g.emptyNodeTakes(n, edit) {
 				if good++; first == nil {
 					first = n
 				}
@@ -168,19 +169,20 @@ func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 		if first == nil {
 			continue
 		}
-		m := Machine{Name: groupName(first), Template: first, exact: good == len(list), domain: domain}
-		// Nodes with lost devices are another group, and a new node like them is not.
-		if !slices.ContainsFunc(out, func(o Machine) bool { return o.change(1).text == m.change(1).text }) {
+		m := nodeType{name: groupName(first), template: first, exact: good == len(list), domain: domain}
+		// A node with lost devices is in another group, but a copy of it is not. The same
+		// change would be listed twice.
+		if !slices.ContainsFunc(out, func(o nodeType) bool { return o.change(1).text == m.change(1).text }) {
 			out = append(out, m)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return size(out[i].Template) < size(out[j].Template) })
+	sort.SliceStable(out, func(i, j int) bool { return roughSize(out[i].template) < roughSize(out[j].template) })
 	return out
 }
 
-// sorts returns the nodes without devices, which may be none, and then the nodes of each
+// nodesByGroup returns the nodes without devices, which may be none, and then the nodes of each
 // node group.
-func (g *grower) sorts() [][]*cluster.Node {
+func (g *grower) nodesByGroup() [][]*cluster.Node {
 	out := [][]*cluster.Node{slices.DeleteFunc(slices.Clone(g.workload.state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil })}
 	for _, group := range g.workload.state.View().Groups() {
 		out = append(out, group.Nodes)
@@ -192,14 +194,15 @@ func (g *grower) sorts() [][]*cluster.Node {
 // devices. That group is not the group of n if n has lost devices.
 func groupName(n *cluster.Node) string {
 	s := cluster.NewState()
-	if s.Apply(cluster.NodePut{Node: *Twin(n, n.Name)}) != nil || s.Node(n.Name).Group() == nil {
+	if s.Apply(cluster.NodePut{Node: *NewNodeLike(n, n.Name)}) != nil || s.Node(n.Name).Group() == nil {
 		return ""
 	}
 	return s.Node(n.Name).Group().Key.String()
 }
 
-// size compares nodes roughly: by device memory, then by cores.
-func size(n *cluster.Node) int64 {
+// roughSize returns a number by which nodes are compared: the larger number is that of the node
+// with more device memory or, if that is equal, with more cores.
+func roughSize(n *cluster.Node) int64 {
 	total := n.Capacity(cluster.CPU) / 1000
 	for i := range n.Devices {
 		total += int64(n.Devices[i].Memory>>20) << 10
@@ -207,10 +210,10 @@ func size(n *cluster.Node) int64 {
 	return total
 }
 
-// holds runs a session on a cluster of empty twins of the node, and reports whether the
-// refused task is placed. Other jobs and the limits of queues are not considered here: a
-// try on the whole State does that.
-func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
+// emptyNodeTakes runs a session on a cluster that consists of empty copies of the node, and
+// reports whether the refused task is placed. Other jobs and the limits of queues are left
+// out: a try on the whole State considers these.
+func (g *grower) emptyNodeTakes(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	if g.lab.err != nil {
 		return false
 	}
@@ -238,15 +241,15 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	if s.Apply(cluster.JobPut{Job: probe}) != nil {
 		return false
 	}
-	if _, err := AddTwins(s, n, count); err != nil {
+	if _, err := AddNodesLike(s, n, count); err != nil {
 		return false
 	}
-	if g.probe == nil { // lab.engine keeps what it knows of the real State
-		if g.probe, g.lab.err = g.lab.engine.Another(); g.lab.err != nil {
+	if g.smallEngine == nil { // lab.engine caches what it knows of the real State, which must not be lost
+		if g.smallEngine, g.lab.err = g.lab.engine.Another(); g.lab.err != nil {
 			return false
 		}
 	}
-	out, err := sim.Session(g.probe, s, engine.Options{Now: g.lab.now})
+	out, err := sim.Session(g.smallEngine, s, engine.Options{Now: g.lab.now})
 	if err != nil {
 		g.lab.err = err
 		return false
@@ -258,31 +261,32 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	return false
 }
 
-func (m Machine) change(n int) *change {
-	what := m.Name
+func (m nodeType) change(n int) *change {
+	what := m.name
 	text := "with one more node"
 	if n > 1 {
 		text = fmt.Sprintf("with %d more nodes", n)
 	}
 	switch {
 	case what == "":
-		text += " like " + m.Template.Name
+		text += " like " + m.template.Name
 	case m.exact:
 		text += " of " + what
 	default:
-		text += " of " + what + " like " + m.Template.Name
+		text += " of " + what + " like " + m.template.Name
 	}
 	return &change{kind: wire.AddNodes, text: text + m.domain, cost: 40 + 20*n, apply: func(s *cluster.State) error {
-		_, err := AddTwins(s, m.Template, n)
+		_, err := AddNodesLike(s, m.template, n)
 		return err
 	}}
 }
 
-// fewest finds the smallest number of added nodes of the sort by which the workload fits,
-// together with other changes. It doubles the number until it fits, and then bisects. If
-// the tries are used up, it returns the smallest number that was found to fit. It returns
-// nil if no number was.
-func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
+// fewest finds the smallest number of added nodes of the type with which the workload fits,
+// together with other changes. It doubles the number until the workload fits, and then
+// bisects. It returns the change that was tried, and its verdict. If the tries are used up,
+// that is the smallest number that was found to fit. If no number fits, it is one node for
+// each missing task, or the last number that was tried if the tries are used up before.
+func (g *grower) fewest(m nodeType, with ...*change) (*change, verdict) {
 	missing, pending := g.workload.missing(), 0
 	for _, j := range g.workload.state.Pending() {
 		pending += j.Missing()
@@ -295,14 +299,17 @@ func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 		return c, g.lab.try(append(slices.Clone(with), c)...)
 	}
 	low, n := 0, 1
-	var best *change
-	var v verdict
+	var best, failed *change
+	var v, failure verdict
 	for {
 		if best, v = fits(n); v.fits {
 			break
 		}
-		if n >= most || g.lab.spent() {
-			return nil, v
+		if n <= missing {
+			failed, failure = best, v
+		}
+		if n >= most || g.lab.noTriesLeft() {
+			return failed, failure
 		}
 		low = n
 		next := n * 2
@@ -311,7 +318,7 @@ func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 		}
 		n = min(next, most)
 	}
-	for n-low > 1 && !g.lab.spent() {
+	for n-low > 1 && !g.lab.noTriesLeft() {
 		mid := (low + n) / 2
 		if c, got := fits(mid); got.fits {
 			n, best = mid, c
@@ -322,21 +329,20 @@ func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 	return best, v
 }
 
-// grow tries more nodes of every sort that could take the task.
+// grow tries to add nodes, for each type of node that could take the task.
 func (g *grower) grow() {
-	const mostKinds = 5
-	if g.lab.spent() {
+	const mostTypes = 5
+	if g.lab.noTriesLeft() {
 		return
 	}
-	for i, m := range g.machines(nil) {
-		if i == mostKinds || g.lab.spent() {
+	for i, m := range g.nodeTypes(nil) {
+		if i == mostTypes || g.lab.noTriesLeft() {
 			return
 		}
-		c, v := g.fewest(m)
-		if c != nil {
+		if c, v := g.fewest(m); v.fits {
 			g.found.addHelp(c)
 		} else {
-			g.found.addFailure(m.change(g.workload.missing()), v)
+			g.found.addFailure(c, v)
 		}
 	}
 }

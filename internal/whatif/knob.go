@@ -8,16 +8,18 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Knob is a setting that the owner of the workload could choose otherwise, such as the
-// context length of a model. Its first step gives up most, and its last step least.
+// Knob is a setting that the owner of the workload could choose differently, such as the
+// context length of a model. Its values are numbered from 0. The first value gives up most,
+// and the last value least.
 type Knob struct {
-	Steps int
-	// At returns how a step completes "It would fit …", what it gives up in percent, and
-	// the job that would be requested instead; nil: the model cannot have the setting.
+	Steps int // how many values there are
+	// At returns a text that completes "It would fit …", what the value gives up in percent,
+	// and the job that would be requested with it. The job is nil if the model cannot have
+	// the value.
 	At func(step int) (text string, cost int, job *cluster.Job)
 }
 
-// knobTurner tries knobs.
+// knobTurner tries other values of the settings.
 type knobTurner struct {
 	lab      *lab
 	workload *workload
@@ -25,23 +27,24 @@ type knobTurner struct {
 	knobs    []Knob
 }
 
-// turn finds for each knob the step that helps and gives up least.
+// turn finds, for each setting, the value that helps and gives up least.
 func (t *knobTurner) turn() {
 	for _, k := range t.knobs {
 		at := func(step int) *change {
 			text, cost, job := k.At(step)
-			return &change{wire.SmallerAsk, text, cost, t.replace(job)}
+			return &change{wire.SmallerRequest, text, cost, t.replace(job)}
 		}
-		if c := t.found.largest(k.Steps, at); c != nil {
+		if c := t.found.largestThatFits(k.Steps, at); c != nil {
 			c.text += t.devicesText(c)
 		}
 	}
 }
 
-// replace makes the workload request what the job requests.
+// replace returns a change with which the workload requests what the job requests. The change
+// fails if the job is nil.
 func (t *knobTurner) replace(job *cluster.Job) func(*cluster.State) error {
 	if job == nil {
-		return func(*cluster.State) error { return fmt.Errorf("%s cannot be so", t.workload.id) }
+		return func(*cluster.State) error { return fmt.Errorf("%s cannot have the setting", t.workload.id) }
 	}
 	return t.workload.editJob(func(j *cluster.Job) {
 		j.Alternatives = slices.Clone(job.Alternatives)
@@ -49,15 +52,16 @@ func (t *knobTurner) replace(job *cluster.Job) func(*cluster.State) error {
 			alt := &j.Alternatives[a]
 			alt.Tasks = slices.Clone(alt.Tasks)
 			for i, t := range alt.Tasks {
-				fresh := *t // each try places tasks of its own
+				fresh := *t // the job is tried several times, and State changes its tasks
 				alt.Tasks[i] = &fresh
 			}
 		}
 	})
 }
 
-// turnAndGrow is for models that no single change helps. It changes one knob and adds
-// nodes of one group, and stops at the first that helps.
+// turnAndGrow changes one setting and adds nodes of one group, and stops at the first pair
+// that helps. It is used for models if no single change helps. Only settings with a single
+// value are tried.
 func (t *knobTurner) turnAndGrow() {
 	const mostNodes = 16
 	for _, k := range t.knobs {
@@ -68,15 +72,15 @@ func (t *knobTurner) turnAndGrow() {
 		if job == nil {
 			continue
 		}
-		c := &change{wire.SmallerAsk, text, cost, t.replace(job)}
+		c := &change{wire.SmallerRequest, text, cost, t.replace(job)}
 		for _, g := range t.workload.state.View().Groups() {
-			m := Machine{Name: groupName(g.Nodes[0]), Template: g.Nodes[0], exact: len(templates(g.Nodes)) == 1}
-			for n := 1; n <= mostNodes && !t.lab.spent(); n *= 2 {
+			m := nodeType{name: groupName(g.Nodes[0]), template: g.Nodes[0], exact: len(templates(g.Nodes)) == 1}
+			for n := 1; n <= mostNodes && !t.lab.noTriesLeft(); n *= 2 {
 				if nodes := m.change(n); t.lab.try(c, nodes).fits {
 					for ; n > 1 && t.lab.try(c, m.change(n-1)).fits; n-- {
 						nodes = m.change(n - 1)
 					}
-					t.found.tryJoined(join([]*change{c, nodes}))
+					t.found.addTogether(join([]*change{c, nodes}))
 					return
 				}
 			}
@@ -84,14 +88,15 @@ func (t *knobTurner) turnAndGrow() {
 	}
 }
 
-// devicesText says which devices the workload would hold after the change; "" if they are
-// of several products, or no tries are left.
+// devicesText returns a text such as ", on 2 × NVIDIA-L4": the devices that the workload would
+// hold after the change. It returns "" if they are of several products, or if no tries are
+// left.
 func (t *knobTurner) devicesText(c *change) string {
-	if t.lab.spent() {
+	if t.lab.noTriesLeft() {
 		return ""
 	}
 	counts := map[string]int{}
-	v := t.lab.tryAnd(func(s *cluster.State) {
+	v := t.lab.tryAndRead(func(s *cluster.State) {
 		for _, x := range s.Job(t.workload.id).Tasks() {
 			for _, claim := range x.Claims {
 				counts[x.Node.Devices[claim.Device].Product]++

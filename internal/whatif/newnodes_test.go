@@ -7,11 +7,13 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 )
 
-// Nodes that differ only in their devices are different sorts of node: a request that is too
+// Nodes that differ only in their devices are different types of node: a request that is too
 // large for any node is reduced to what the largest node has.
 func TestRequestIsReducedToTheLargestNode(t *testing.T) {
 	r, text := ask(t, enginetest.State(
@@ -36,8 +38,8 @@ func TestNodeIsNamedIfOthersOfItsGroupAreTooSmall(t *testing.T) {
 }
 
 // A new node is ready and has all of its devices, whatever the state of the node is that it
-// is like.
-func TestNewNodeIsSound(t *testing.T) {
+// is a copy of.
+func TestNewNodeIsReadyAndComplete(t *testing.T) {
 	const want = "with one more node of H100 × 8"
 	for name, node := range map[string]*enginetest.NodeBuilder{
 		"not ready":     h100("a").Phase("NOT_READY").Taint("node.kubernetes.io/not-ready", "", cluster.NoSchedule),
@@ -65,6 +67,28 @@ func TestNewNodeIsListedOnce(t *testing.T) {
 	}
 	if same != 1 {
 		t.Errorf("%d times one more node of H100 × 8 in\n%s", same, text)
+	}
+}
+
+// If the tries are used up, the failure names the last number of nodes that was tried, and
+// not the number that the workload lacks.
+func TestFailureNamesTheNodesThatWereTried(t *testing.T) {
+	state := enginetest.State(h100("a"), enginetest.Job("e").Devices(8).On("a"), enginetest.Job("x").Gang(5).Devices(8))
+	e := explaintest.Engine(t)
+	out, err := sim.Session(e, state, engine.Options{})
+	if err != nil || len(out.Refusals) != 1 {
+		t.Fatal(out.Refusals, err)
+	}
+	w := &workload{state, "job/x", out.Refusals[0], wire.MainAttempt(out.Refusals[0])}
+	l := &lab{engine: e, workload: w, budget: 2, alsoEvicted: map[*change][]string{}}
+	found := &finder{lab: l, phrases: testPhrases(t)}
+	(&grower{lab: l, workload: w, found: found}).grow()
+	var got []string
+	for _, f := range found.fails {
+		got = append(got, f.change.text)
+	}
+	if d := cmp.Diff([]string{"with 2 more nodes of H100 × 8"}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
@@ -103,7 +127,7 @@ func TestAlternativeOfAnAttempt(t *testing.T) {
 			if err := state.Apply(cluster.JobPut{Job: *job}); err != nil {
 				t.Fatal(err)
 			}
-			out, err := sim.Session(testEngine(t), state, engine.Options{})
+			out, err := sim.Session(explaintest.Engine(t), state, engine.Options{})
 			if err != nil || len(out.Refusals) != 1 {
 				t.Fatal(out.Refusals, err)
 			}

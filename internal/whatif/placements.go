@@ -10,18 +10,19 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// origin is what a report needs of the State before the simulation. If decisions must be
-// made once more, the State is undone to the mark: to copy a large cluster would take longer
-// than to answer the question.
-type origin struct {
-	mark cluster.Mark
-	jobs []string        // the workload, or the replicas of the set
-	ran  map[string]bool // by task: whether it was on a node
+// stateBefore is what a report needs of the State before the simulation. To make the decisions
+// once more, the State is undone to the mark. A copy of a large cluster would take longer than
+// the answer to the question.
+type stateBefore struct {
+	mark    cluster.Mark
+	jobs    []string        // the workload, or the replicas of the set
+	hadNode map[string]bool // by the ID of the task: whether it had a node
 }
 
-// remember marks the State before the simulation.
-func remember(s *cluster.State, workload string) *origin {
-	was := &origin{mark: s.Mark(), ran: map[string]bool{}}
+// recordBefore marks the State and records the tasks of the workload. It is called before the
+// simulation.
+func recordBefore(s *cluster.State, workload string) *stateBefore {
+	was := &stateBefore{mark: s.Mark(), hadNode: map[string]bool{}}
 	list := s.View().Sets().Jobs(workload)
 	if j := s.Job(workload); j != nil {
 		list = []*cluster.Job{j}
@@ -29,21 +30,21 @@ func remember(s *cluster.State, workload string) *origin {
 	for _, j := range list {
 		was.jobs = append(was.jobs, j.ID)
 		for _, t := range j.Tasks() {
-			was.ran[t.ID] = t.Node != nil
+			was.hadNode[t.ID] = t.Node != nil
 		}
 	}
 	return was
 }
 
-// addPlacements adds where the tasks of the job are, the scores of the decisions, and the
-// evictions of the job and for it.
-func addPlacements(r *explain.Report, q Question, phrases explain.Phrases, was *origin, simulation *sim.Simulation, j *cluster.Job) error {
+// addPlacements adds to the report on which nodes the tasks of the job are, the scores of the
+// decisions, the evictions of the job, and the evictions for it.
+func addPlacements(r *explain.Report, q Question, phrases explain.Phrases, was *stateBefore, simulation *sim.Simulation, j *cluster.Job) error {
 	touched := false
 	for i := range simulation.Decisions {
 		d := &simulation.Decisions[i]
 		touched = touched || d.Task.Job == j.ID || d.For == j.ID
 		if d.Action == engine.EvictTask && d.Task.Job == j.ID {
-			was.ran[d.Task.ID()] = false // it was evicted, so it did not run before where it is now
+			was.hadNode[d.Task.ID()] = false // the task was evicted, so its node, if it has one again, was chosen in the simulation
 		}
 	}
 	chosen := map[string]*engine.Decision{}
@@ -62,14 +63,14 @@ func addPlacements(r *explain.Report, q Question, phrases explain.Phrases, was *
 			}
 		}
 	}
-	r.AddTorn(j, q.Now)
+	r.AddBelowMinimum(j, q.Now)
 	for _, t := range j.Tasks() {
 		if t.Ended() {
-			r.Ended = append(r.Ended, wire.Ended{Task: t.Name, State: t.Status.String()})
+			r.Ended = append(r.Ended, wire.EndedTask{Task: t.Name, State: t.Status.String()})
 		}
 		if t.Node != nil {
-			p := wire.NewPlacement(t, was.ran[t.ID], chosen[t.Name])
-			if p.Promised {
+			p := wire.NewPlacement(t, was.hadNode[t.ID], chosen[t.Name])
+			if p.Nominated {
 				p.WaitsFor = waitsFor(t)
 			}
 			r.Placements = append(r.Placements, p)
@@ -78,8 +79,8 @@ func addPlacements(r *explain.Report, q Question, phrases explain.Phrases, was *
 	return nil
 }
 
-// waitsFor are the releasing tasks that still hold the room of a nominated task: those on
-// its devices, or, if there are none, all on its node.
+// waitsFor returns the releasing tasks that still hold the room of a nominated task: those on
+// its devices or, if there are none, all on its node.
 func waitsFor(t *cluster.Task) []string {
 	var near, all []string
 	for _, o := range t.Node.Tasks {
@@ -103,11 +104,12 @@ func waitsFor(t *cluster.Task) []string {
 	return all
 }
 
-// decideAgain makes the decisions once more, with all candidates and scores. If that is
-// too much for all decisions, it repeats the decisions before those of the job as they
-// were made, and then runs a session for the job alone. If even that is too much, it
-// returns the decisions without candidates. It begins at the mark, before the simulation,
-// and leaves the State as it is after the simulation.
+// decideAgain undoes the State to the mark, which was set before the simulation, and makes the
+// decisions once more, this time with all candidates and scores. If these would take too much
+// memory for all decisions, it repeats the decisions before those of the job as they were made,
+// and then runs a session for the job alone. If even that would take too much, it returns the
+// decisions of the simulation, which have no candidates. It leaves the State as it is after the
+// simulation.
 func decideAgain(q Question, mark cluster.Mark, simulation *sim.Simulation, j *cluster.Job) ([]engine.Decision, error) {
 	nodes := len(q.State.Nodes())
 	if nodes*len(simulation.Decisions) <= sim.MaxMisses {
@@ -130,19 +132,20 @@ func decideAgain(q Question, mark cluster.Mark, simulation *sim.Simulation, j *c
 	return decisions, q.State.ApplyAll(simulation.Changes)
 }
 
-// decideAlone runs a session for the job alone, after the decisions before it.
+// decideAlone repeats the decisions that were made before those of the job, and runs a session
+// for the job alone. If the decisions cannot be repeated, it returns those of the simulation.
 func decideAlone(q Question, simulation *sim.Simulation, j *cluster.Job) ([]engine.Decision, error) {
-	if !replay(q.State, simulation.Decisions, j.ID) {
+	if !repeatDecisions(q.State, simulation.Decisions, j.ID) {
 		return simulation.Decisions, nil
 	}
 	out, err := sim.Session(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true})
 	return out.Decisions, err
 }
 
-// replay repeats the decisions before those of the job, and removes all other pending jobs
-// of which no task is placed. It reports whether that was possible: evictions and
-// nominations cannot be repeated.
-func replay(s *cluster.State, decisions []engine.Decision, id string) bool {
+// repeatDecisions repeats the decisions before the first decision about the job, and removes
+// all other pending jobs that have no placed task. It reports whether that was possible:
+// evictions and nominations cannot be repeated.
+func repeatDecisions(s *cluster.State, decisions []engine.Decision, id string) bool {
 	for i := range decisions {
 		d := &decisions[i]
 		if d.Task.Job == id {

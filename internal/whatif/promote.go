@@ -14,19 +14,20 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// promoter tries to entitle the workload to more: higher limits and quotas of its queues,
-// a higher priority, a later time.
+// promoter tries changes that entitle the workload to more: higher limits and quotas of its
+// queues, a higher priority, a later time.
 type promoter struct {
 	lab         *lab
 	workload    *workload
 	found       *finder
-	entitlement *explain.Entitlement // nil if only surplus is missing: nothing is evicted for that
+	entitlement *explain.Entitlement // nil if only surplus was refused: the engine evicts nothing for surplus
 }
 
-// raiseQuotas raises the quotas of its queue and of those above it so far that the
-// workload is within the fair share of each.
+// raiseQuotas raises the quotas of the workload's queue and of the queues above it, just so
+// far that each queue is within its fair share with the workload. All quotas are raised in
+// one change.
 func (c *promoter) raiseQuotas() {
-	if c.entitlement == nil || !slices.Contains(c.entitlement.Sought, engine.Reclaim) {
+	if c.entitlement == nil || !slices.Contains(c.entitlement.Purposes, engine.Reclaim) {
 		return
 	}
 	type raise struct {
@@ -35,10 +36,12 @@ func (c *promoter) raiseQuotas() {
 	}
 	var all []raise
 	var texts []string
-	declared := false // if no raised quota is one that its queue itself declares, the change is reported only if it helps
+	// declared is set if one of the queues itself has the quota that is raised. If none has,
+	// the change would add quotas, and is reported only if it helps.
+	declared := false
 	for i := range c.entitlement.Standings {
 		st := &c.entitlement.Standings[i]
-		to := st.Used + c.entitlement.Asks.Of(st.Resource)
+		to := st.Used + c.entitlement.Lacking.Of(st.Resource)
 		if to <= st.Share || st.Quota >= to {
 			continue
 		}
@@ -50,7 +53,7 @@ func (c *promoter) raiseQuotas() {
 			texts = append(texts, fmt.Sprintf("a quota of %s for queue %s", quantity.Resource(st.Resource, to), st.Queue))
 		}
 	}
-	if len(all) == 0 || c.lab.spent() {
+	if len(all) == 0 || c.lab.noTriesLeft() {
 		return
 	}
 	change := &change{wire.RaiseLimit, "with " + strings.Join(texts, " and "), 25, func(s *cluster.State) error {
@@ -68,16 +71,18 @@ func (c *promoter) raiseQuotas() {
 	}
 }
 
-// declares reports whether the queue itself has the quota, and not only queues below it.
+// declares reports whether the queue itself has a quota of the resource. Otherwise its quota
+// is the sum of the quotas of the queues below it.
 func (c *promoter) declares(st *engine.Standing) bool {
 	return slices.ContainsFunc(c.workload.state.Queue(st.Queue).Quota, func(a cluster.Amount) bool { return a.Name == st.Resource })
 }
 
-// raisePriority gives the workload the lowest priority that helps, above workloads of its
-// queue that have at least its priority.
+// raisePriority tries priorities just above those of preemptible workloads of the same queue
+// that run and have at least the priority of the workload. It tries the lowest first, and
+// stops at the first that helps.
 func (c *promoter) raisePriority() {
 	const most = 4
-	if c.entitlement == nil || !slices.Contains(c.entitlement.Sought, engine.Preempt) {
+	if c.entitlement == nil || !slices.Contains(c.entitlement.Purposes, engine.Preempt) {
 		return
 	}
 	var levels []int32
@@ -89,7 +94,7 @@ func (c *promoter) raisePriority() {
 	slices.Sort(levels)
 	levels = slices.Compact(levels)
 	for _, p := range levels[:min(len(levels), most)] {
-		if c.lab.spent() {
+		if c.lab.noTriesLeft() {
 			return
 		}
 		higher := &change{wire.HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.editJob(func(j *cluster.Job) {
@@ -101,19 +106,20 @@ func (c *promoter) raisePriority() {
 	}
 }
 
-// waitForTime tries later times: when other workloads have run for as long as they are
-// protected, and when the preemption delay of the workload is over.
+// waitForTime tries later times: the times at which the minimum run times of other workloads
+// end, and the end of the preemption delay of the workload. It tries the earliest first, and
+// stops at the first that helps.
 func (c *promoter) waitForTime() {
 	const most = 4
 	if c.entitlement == nil {
 		return
 	}
 	type moment struct {
-		at, span int64
-		name     string // of the workload or task; "": the workload of the question
+		at, span int64  // the time, and how long the other workload must run before it may be evicted
+		name     string // the other workload or a task of it; "" for the preemption delay of the workload itself
 	}
 	var all []moment
-	for _, p := range c.entitlement.Sought {
+	for _, p := range c.entitlement.Purposes {
 		for _, x := range c.entitlement.Census[p].Protected {
 			span := c.found.phrases[x.Reason].Span
 			if span == nil {
@@ -141,7 +147,7 @@ func (c *promoter) waitForTime() {
 	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.name, b.name)) })
 	all = slices.Compact(all)
 	for _, m := range all[:min(len(all), most)] {
-		if c.lab.spent() {
+		if c.lab.noTriesLeft() {
 			return
 		}
 		text := fmt.Sprintf("once %s has run for %s, at %s", m.name, quantity.Span(m.span), quantity.Time(m.at))
@@ -149,14 +155,14 @@ func (c *promoter) waitForTime() {
 			text = "once its preemption delay is over, at " + quantity.Time(m.at)
 		}
 		later := &change{wire.Wait, text, 1, func(*cluster.State) error { return nil }}
-		c.lab.at[later] = m.at
+		c.lab.laterTime[later] = m.at
 		if c.found.try(later).fits {
 			return
 		}
 	}
 }
 
-// firstStart returns the earliest start among the tasks of the job that still run.
+// firstStart returns the earliest start time of the tasks of the job that run.
 func firstStart(j *cluster.Job) int64 {
 	first := int64(math.MaxInt64)
 	for _, t := range j.Tasks() {

@@ -8,13 +8,14 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGroupsOfAChoice checks that one message has the reasons of all forms that are for one
-// node group each.
+// TestGroupsOfAChoice checks that one message has the reasons of all alternatives, each of which
+// is for one node group.
 func TestGroupsOfAChoice(t *testing.T) {
 	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"))
 	j := enginetest.Job("m").Set("model/m", 2).Build()
@@ -27,7 +28,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 	if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
 		t.Fatal(err)
 	}
-	simulation := simulate(t, state)
+	simulation := explaintest.Simulate(t, state, 0)
 	if len(simulation.Refusals) != 1 || simulation.Refusals[0].Reason != engine.GroupMissing {
 		t.Fatalf("%+v", simulation.Refusals)
 	}
@@ -54,7 +55,7 @@ func (keeper) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
 }
 
-// chat is a model of which three replicas run, one is pending, and two are desired.
+// chat returns a model of which three replicas run, one is pending, and two are desired.
 func chat() *cluster.State {
 	return enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(3, "A100", "80Gi"),
 		enginetest.Job("chat-0").Set("model/chat", 2).Priority(5).Devices(1).On("a"),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
@@ -17,7 +18,7 @@ import (
 func TestRefusalOfAPatientSession(t *testing.T) {
 	state := guests(enginetest.Job("x").Queue("owners").Devices(2))
 	now := clockAt(8)
-	out, err := sim.Session(testEngine(t), state, engine.Options{Now: now, Patient: true})
+	out, err := sim.Session(explaintest.Engine(t), state, engine.Options{Now: now, Patient: true})
 	if err != nil || len(out.Refusals) != 1 {
 		t.Fatal(err, out.Refusals)
 	}
@@ -26,11 +27,11 @@ func TestRefusalOfAPatientSession(t *testing.T) {
 		t.Errorf("it is tried again at %q, want %q", got.Retry, want)
 	}
 	all := []string{"job/eval", "job/s1", "job/s2"}
-	want := []wire.Sparing{
-		{Purpose: "Reclaim", Spared: []wire.Protection{{Plugin: "MinRunTime", Reason: "VictimTooYoung", Count: 3, Workloads: all}}},
-		{Purpose: "Preempt", Spared: []wire.Protection{{Plugin: "Preempt", Reason: "VictimTierNotWeaker", Count: 3, Workloads: all}}},
+	want := []wire.ProtectedVictims{
+		{Purpose: "Reclaim", Protected: []wire.Protection{{Plugin: "MinRunTime", Reason: "VictimTooYoung", Count: 3, Workloads: all}}},
+		{Purpose: "Preempt", Protected: []wire.Protection{{Plugin: "Preempt", Reason: "VictimTierNotWeaker", Count: 3, Workloads: all}}},
 	}
-	if d := cmp.Diff(want, got.Spared); d != "" {
+	if d := cmp.Diff(want, got.Protected); d != "" {
 		t.Errorf("spared (-want +got):\n%s", d)
 	}
 }

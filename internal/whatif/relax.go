@@ -16,40 +16,42 @@ type relaxer struct {
 	found    *finder
 }
 
+// relax tries each condition alone, corrected selectors first.
 func (r *relaxer) relax() {
 	for _, c := range slices.Concat(r.correctSelectors(), r.conditions()) {
-		if r.lab.spent() {
+		if r.lab.noTriesLeft() {
 			return
 		}
-		// A change that does not help is reported only if nodes were looked at, and not
-		// if it is about nodes that are closed.
+		// A change that does not help is reported only if nodes were filtered at all. The
+		// change that opens nodes is reported only if it helps.
 		if v := r.found.try(c); !v.fits && r.workload.attempt.Before == nil && c.kind != wire.OpenNodes {
 			r.found.addFailure(c, v)
 		}
 	}
 }
 
-func (r *relaxer) lift(cost int, text string, edit func(*cluster.Shape)) *change {
+func (r *relaxer) liftChange(cost int, text string, edit func(*cluster.Shape)) *change {
 	return &change{wire.LiftCondition, text, cost, r.workload.editAllShapes(edit)}
 }
 
-// conditions are changes that each drop one condition of the request.
+// conditions returns changes that each drop one condition of the request, and the change that
+// opens nodes.
 func (r *relaxer) conditions() []*change {
 	s := r.workload.shape()
 	var out []*change
 	for _, label := range s.Selector {
-		out = append(out, r.lift(10, fmt.Sprintf("without the node selector %s=%s", label.Key, label.Value), func(s *cluster.Shape) {
+		out = append(out, r.liftChange(10, fmt.Sprintf("without the node selector %s=%s", label.Key, label.Value), func(s *cluster.Shape) {
 			s.Selector = slices.DeleteFunc(slices.Clone(s.Selector), func(x cluster.Label) bool { return x == label })
 		}))
 	}
 	if len(s.Selector) > 1 {
-		out = append(out, r.lift(12, "without any node selector", func(s *cluster.Shape) { s.Selector = nil }))
+		out = append(out, r.liftChange(12, "without any node selector", func(s *cluster.Shape) { s.Selector = nil }))
 	}
 	if len(s.Required) > 0 {
-		out = append(out, r.lift(11, "without the required node affinity", func(s *cluster.Shape) { s.Required = nil }))
+		out = append(out, r.liftChange(11, "without the required node affinity", func(s *cluster.Shape) { s.Required = nil }))
 	}
-	for _, t := range r.taints() {
-		out = append(out, r.lift(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
+	for _, t := range r.untoleratedTaints() {
+		out = append(out, r.liftChange(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
 			s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: t.Key, Operator: "Exists", Effect: t.Effect})
 		}))
 	}
@@ -57,26 +59,26 @@ func (r *relaxer) conditions() []*change {
 		out = append(out, c)
 	}
 	out = append(out, r.weakerIsolation()...)
-	for _, cell := range r.cells() {
+	for _, cell := range r.otherCells() {
 		text := "in cell " + cell
 		if cell == "" {
 			text = "in any cell"
 		}
-		out = append(out, r.lift(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
+		out = append(out, r.liftChange(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
 	}
 	if len(s.Need.Products) > 0 && !s.ServesModel() {
-		out = append(out, r.lift(10, "on any product instead of "+explain.List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
+		out = append(out, r.liftChange(10, "on any product instead of "+explain.List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
 	}
 	if s.Need.SameProduct && !s.ServesModel() {
-		out = append(out, r.lift(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
+		out = append(out, r.liftChange(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
 	}
 	if s.Need.Partition != "" {
-		out = append(out, r.lift(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
+		out = append(out, r.liftChange(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
 	}
-	return slices.Concat(out, r.topologies(), r.preemptible(), r.affinities())
+	return slices.Concat(out, r.topologies(), r.makePreemptible(), r.affinities())
 }
 
-// affinities drop the required affinities to other jobs.
+// affinities returns changes that each drop one required affinity to other jobs.
 func (r *relaxer) affinities() []*change {
 	var out []*change
 	for i, term := range r.workload.job().Affinity {
@@ -94,9 +96,9 @@ func (r *relaxer) affinities() []*change {
 	return out
 }
 
-// taints are those that the request does not tolerate, without those of nodes that are
-// cordoned or not ready: see openNodes.
-func (r *relaxer) taints() []cluster.Taint {
+// untoleratedTaints returns up to four taints of nodes that the request does not tolerate.
+// Taints of nodes that are cordoned or not ready are left out: openNodes removes these.
+func (r *relaxer) untoleratedTaints() []cluster.Taint {
 	const most = 4
 	var out []cluster.Taint
 	for _, n := range r.workload.state.Nodes() {
@@ -119,7 +121,8 @@ func taintText(t cluster.Taint) string {
 	return s + ":" + string(t.Effect)
 }
 
-// topologies drop the condition that tasks must be in one domain.
+// topologies returns changes that each drop one condition that tasks must be in one topology
+// domain: that of the job, or that of a subgroup.
 func (r *relaxer) topologies() []*change {
 	form := r.workload.form()
 	var out []*change
@@ -140,8 +143,9 @@ func (r *relaxer) topologies() []*change {
 	return out
 }
 
-// preemptible makes the job preemptible, so that it may exceed quotas and may be evicted.
-func (r *relaxer) preemptible() []*change {
+// makePreemptible returns the change that makes the job preemptible. It may then exceed
+// quotas, and may be evicted. There is no change if no quota applies to the job.
+func (r *relaxer) makePreemptible() []*change {
 	if !slices.ContainsFunc(r.workload.bounds(), func(b bound) bool { return b.quota }) {
 		return nil
 	}
@@ -153,27 +157,28 @@ func (r *relaxer) preemptible() []*change {
 	}}}
 }
 
-// weakerIsolation tries the isolation classes below those requested, strongest first.
+// weakerIsolation returns changes that request a weaker isolation class, the strongest first.
 func (r *relaxer) weakerIsolation() []*change {
 	var out []*change
 	iso := r.workload.shape().Isolation
 	for i := slices.Index(cluster.GPUClasses, iso.GPU) - 1; i >= 0; i-- {
 		class := cluster.GPUClasses[i]
-		out = append(out, r.lift(14, fmt.Sprintf("with GPU isolation %s instead of %s", class, iso.GPU), func(s *cluster.Shape) { s.Isolation.GPU = class }))
+		out = append(out, r.liftChange(14, fmt.Sprintf("with GPU isolation %s instead of %s", class, iso.GPU), func(s *cluster.Shape) { s.Isolation.GPU = class }))
 	}
 	if iso.GPU == cluster.GPUShared {
-		// A node that shares no devices can still offer whole ones.
-		out = append(out, r.lift(14, "without asking for a shared device", func(s *cluster.Shape) { s.Isolation.GPU = "" }))
+		// A node that does not support shared devices may still offer whole ones.
+		out = append(out, r.liftChange(14, "without asking for a shared device", func(s *cluster.Shape) { s.Isolation.GPU = "" }))
 	}
 	for i := slices.Index(cluster.CPUClasses, iso.CPU) - 1; i >= 0; i-- {
 		class := cluster.CPUClasses[i]
-		out = append(out, r.lift(14, fmt.Sprintf("with CPU isolation %s instead of %s", class, iso.CPU), func(s *cluster.Shape) { s.Isolation.CPU = class }))
+		out = append(out, r.liftChange(14, fmt.Sprintf("with CPU isolation %s instead of %s", class, iso.CPU), func(s *cluster.Shape) { s.Isolation.CPU = class }))
 	}
 	return out
 }
 
-// cells are up to three other cells, and "" for any.
-func (r *relaxer) cells() []string {
+// otherCells returns the names of up to three cells other than the requested one, followed by
+// "", which means any cell. It returns nothing if no cell is requested.
+func (r *relaxer) otherCells() []string {
 	own := r.workload.shape().Cell
 	if own == "" {
 		return nil

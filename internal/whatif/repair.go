@@ -17,8 +17,9 @@ func isNodeCondition(t cluster.Taint) bool {
 	return strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != cluster.PreferNoSchedule
 }
 
-// openNodes is the change that makes nodes ready and uncordoned: one node, if one of the
-// first few is enough, else all. It is nil if all nodes are.
+// openNodes returns the change that makes nodes ready and uncordoned. These are a single node
+// if one of the first four that are not is enough, and all of them otherwise. It returns nil
+// if all nodes are ready and uncordoned.
 func (r *relaxer) openNodes() *change {
 	const mostSingles = 4
 	var closed []string
@@ -31,14 +32,14 @@ func (r *relaxer) openNodes() *change {
 		return nil
 	}
 	for _, name := range closed[:min(len(closed), mostSingles)] {
-		if c := openingOf([]string{name}); r.lab.try(c).fits {
+		if c := openChange([]string{name}); r.lab.try(c).fits {
 			return c
 		}
 	}
-	return openingOf(closed)
+	return openChange(closed)
 }
 
-func openingOf(names []string) *change {
+func openChange(names []string) *change {
 	return &change{wire.OpenNodes, "with " + explain.List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
 		for _, name := range names {
 			n := *s.Node(name)
@@ -55,8 +56,9 @@ func openingOf(names []string) *change {
 	}}
 }
 
-// correctSelectors replaces values of the node selector that no node has by the value of
-// some node that is spelled most like it.
+// correctSelectors returns changes for values in the node selector that no node has and that
+// may be typing errors. Each change replaces one value by the most similar value that some
+// node has.
 func (r *relaxer) correctSelectors() []*change {
 	var out []*change
 	for _, label := range r.workload.shape().Selector {
@@ -73,7 +75,7 @@ func (r *relaxer) correctSelectors() []*change {
 			continue
 		}
 		text := fmt.Sprintf("with the node selector %s=%s instead of %s", label.Key, near, label.Value)
-		out = append(out, r.lift(5, text, func(s *cluster.Shape) {
+		out = append(out, r.liftChange(5, text, func(s *cluster.Shape) {
 			s.Selector = slices.Clone(s.Selector)
 			for i := range s.Selector {
 				if s.Selector[i] == label {

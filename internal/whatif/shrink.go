@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// shrinker makes one amount of the request smaller at a time, and records the largest amount
-// that it finds to fit while tries are left.
+// shrinker tries to make one amount of the request smaller at a time, and records the largest
+// amount that it finds to fit while tries are left.
 type shrinker struct {
 	workload *workload
 	found    *finder
@@ -21,38 +21,41 @@ type shrinker struct {
 func (k *shrinker) shrink() {
 	s := k.workload.shape()
 	if s.ServesModel() {
-		return // what a model requests follows from its settings: see knobTurner
+		return // the request of a model follows from its settings, which knobTurner changes
 	}
-	k.found.largest(k.fewerMembers())
+	k.found.largestThatFits(k.fewerMembers())
 	if s.Need.Devices > 1 && !s.Need.WholeNode {
-		k.found.largest(k.fewerDevices())
+		k.found.largestThatFits(k.fewerDevices())
 	}
 	if s.Need.Memory > 0 {
-		k.found.largest(k.lessDeviceMemory())
+		k.found.largestThatFits(k.lessDeviceMemory())
 	}
 	if s.Need.Share > 0 {
-		k.found.largest(k.smallerShare())
+		k.found.largestThatFits(k.smallerShare())
 	}
 	for _, a := range s.Resources {
 		if a.Value > 0 && a.Name != explain.PodSlots {
-			k.found.largest(k.lessOf(a.Name))
+			k.found.largestThatFits(k.lessOf(a.Name))
 		}
 	}
 }
 
-// costOfGivingUp returns 20 plus the percentage of the request that is given up.
+// costOfGivingUp returns the cost of a change: 20 plus the percentage of the request that is
+// given up.
 func costOfGivingUp(want, get int64) int {
 	return 20 + int(cluster.MulDiv(want-get, 100, max(want, 1)))
 }
 
-// fewerMembers lowers the minimum, or the number of replicas for a workload that takes
-// whole nodes, of which all must be placed.
+// fewerMembers lowers the minimum of the job or, if a subgroup is below its minimum, that of
+// the subgroup. For a workload that takes whole nodes it lowers the number of replicas
+// instead, because all of these must be placed. The results of fewerMembers, and of the
+// functions below, are the arguments of largestThatFits.
 func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	form := k.workload.form()
 	if whole := form.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{wire.SmallerAsk, fmt.Sprintf("with %s", english.Count(i+1, "replica")), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
+			return &change{wire.SmallerRequest, fmt.Sprintf("with %s", english.Count(i+1, "replica")), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
 				fewer := *form.Whole
 				fewer.Replicas = i + 1
 				form.Whole = &fewer
@@ -64,12 +67,12 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	if k.workload.refusal.Surplus {
 		return 0, nil // the minimum is met already
 	}
-	least, whose := form.Min, ""
+	least, subgroup := form.Min, ""
 	if sub := k.workload.shortSubgroup(); sub >= 0 {
-		least, whose = form.Subgroups[sub].Min, " for "+form.Subgroups[sub].Name
+		least, subgroup = form.Subgroups[sub].Min, " for "+form.Subgroups[sub].Name
 	}
 	return least - 1, func(i int) *change {
-		return &change{wire.SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), costOfGivingUp(int64(least), int64(i+1)), k.workload.withMin(i + 1)}
+		return &change{wire.SmallerRequest, fmt.Sprintf("with minMember %d%s", i+1, subgroup), costOfGivingUp(int64(least), int64(i+1)), k.workload.withMin(i + 1)}
 	}
 }
 
@@ -80,7 +83,7 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{wire.SmallerAsk, fmt.Sprintf("with %s%s", english.Count(i+1, "device"), each), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
+		return &change{wire.SmallerRequest, fmt.Sprintf("with %s%s", english.Count(i+1, "device"), each), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
 		})}
 	}
@@ -97,6 +100,7 @@ func (k *shrinker) smallerShare() (int, func(int) *change) {
 	return k.reduce(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
 }
 
+// onDevices returns what each device of the cluster has free, as computed by free.
 func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
 	var room []int64
 	for _, n := range k.workload.state.Nodes() {
@@ -122,18 +126,18 @@ func (k *shrinker) lessOf(name string) (int, func(int) *change) {
 	return k.reduce(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
 }
 
-// reduce sets an amount to what some device or node has free. Other amounts are not tried.
-// For a single task they give the same answer; several tasks that share a node could fit
-// with an amount that is not tried.
+// reduce sets an amount to what some device or node has free. No other amounts are tried. For
+// a single task this loses nothing. Several tasks that share a node could fit with a larger
+// amount that is not tried.
 func (k *shrinker) reduce(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
 	room = valuesBelow(room, want)
 	return len(room), func(i int) *change {
 		text := fmt.Sprintf(text, spell(room[i]), spell(want))
-		return &change{wire.SmallerAsk, text, costOfGivingUp(want, room[i]), k.workload.editShape(func(s *cluster.Shape) { set(s, room[i]) })}
+		return &change{wire.SmallerRequest, text, costOfGivingUp(want, room[i]), k.workload.editShape(func(s *cluster.Shape) { set(s, room[i]) })}
 	}
 }
 
-// valuesBelow are the distinct values above 0 and below the bound, in order.
+// valuesBelow returns the distinct values above 0 and below the bound, in ascending order.
 func valuesBelow(values []int64, bound int64) []int64 {
 	slices.Sort(values)
 	values = slices.Compact(values)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/google/go-cmp/cmp"
 )
@@ -22,7 +23,7 @@ func reclaimed() *cluster.State {
 // The recorded changes of a simulation, applied to the State before it, give the State
 // after it. Why leaves the State as it is after the simulation.
 func TestSimulationIsRepeatedByItsChanges(t *testing.T) {
-	e, state := testEngine(t), reclaimed()
+	e, state := explaintest.Engine(t), reclaimed()
 	begin := state.Digest()
 	mark := state.Mark()
 	simulation, err := sim.Simulate(e, state, sim.Options{Now: 5, Record: true})
@@ -52,10 +53,10 @@ func TestSimulationIsRepeatedByItsChanges(t *testing.T) {
 }
 
 func TestWhatIfIsCompareOnOneState(t *testing.T) {
-	e, state := testEngine(t), reclaimed()
+	e, state := explaintest.Engine(t), reclaimed()
 	begin := state.Digest()
 	for name, change := range map[string]cluster.Change{
-		"one more node":   cluster.NodePut{Node: *Twin(state.Node("a"), "b")},
+		"one more node":   cluster.NodePut{Node: *NewNodeLike(state.Node("a"), "b")},
 		"one job less":    cluster.JobGone{Job: "job/owner"},
 		"the node closes": cluster.NodeGone{Name: "a"},
 	} {
@@ -71,18 +72,9 @@ func TestWhatIfIsCompareOnOneState(t *testing.T) {
 			if err := after.Apply(change); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(Compare(testPhrases(t), simulate5(t, before), simulate5(t, after)), got); d != "" {
+			if d := cmp.Diff(Compare(testPhrases(t), explaintest.Simulate(t, before, 5), explaintest.Simulate(t, after, 5)), got); d != "" {
 				t.Errorf("(-two States +one State)\n%s", d)
 			}
 		})
 	}
-}
-
-func simulate5(t *testing.T, state *cluster.State) *sim.Simulation {
-	t.Helper()
-	simulation, err := sim.Simulate(testEngine(t), state, sim.Options{Now: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return simulation
 }

@@ -10,38 +10,40 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Question asks why a workload is where it is, or is pending.
+// Question asks why a workload is placed where it is, or why it is pending.
 type Question struct {
 	Engine   *engine.Engine
-	State    *cluster.State // Why simulates on it and leaves it as it is at the end of the simulation
-	Workload string         // its ID, or the name of a set: then its first pending replica
-	Now      int64
+	State    *cluster.State // Why simulates on it, and leaves it as it is at the end of the simulation
+	Workload string         // the ID of a job; or the name of a set, which asks about its first pending replica
+	Now      int64          // the time of the sessions, in nanoseconds since 1970
 	// Tries is how many sessions may be run to try changes; 0 means 64, or fewer if more
 	// than 500 workloads are pending. If no single change helps, 32 more are allowed for
 	// changes that are made together. Sessions on small clusters of new nodes, which find
-	// out whether a node could take the workload at all, are not counted.
+	// out whether an empty node could take the workload, are not counted.
 	Tries int
-	// Knobs returns the settings of a workload that can be tried, such as those of a model;
-	// nil: there are none.
+	// Knobs returns the settings of the workload that can be tried, such as the context
+	// length of a model. If Knobs is nil, no settings are tried.
 	Knobs func(id string) []Knob
 }
 
 const defaultTries = 64
 
-// affordable is how many changes are tried if so many workloads are pending. Each try is a
-// session in which all of them compete, so that it takes longer the more there are.
-func affordable(pending int) int {
+// triesFor returns how many changes are tried by default, given the number of pending
+// workloads. All of these take part in the session of each try, so a try takes longer if
+// more workloads are pending.
+func triesFor(pending int) int {
 	const many, fewest = 500, 12
 	return max(fewest, min(defaultTries, defaultTries*many/max(1, pending)))
 }
 
-// Why answers the question. It leaves the State as it is at the end of the simulation.
+// Why answers the question. It leaves the State as it is at the end of the simulation. It
+// returns an error if there is no such workload, or if the engine fails.
 func Why(q Question) (*explain.Report, error) {
 	if q.State.Job(q.Workload) == nil && len(q.State.View().Sets().Jobs(q.Workload)) == 0 {
 		return nil, fmt.Errorf("no workload %q", q.Workload)
 	}
 	phrases := explain.PhrasesOf(q.Engine)
-	was := remember(q.State, q.Workload)
+	was := recordBefore(q.State, q.Workload)
 	defer q.State.Release(was.mark)
 	simulation, err := sim.Simulate(q.Engine, q.State, sim.Options{Now: q.Now, Record: true})
 	if err != nil {
@@ -50,11 +52,11 @@ func Why(q Question) (*explain.Report, error) {
 	j := workloadOf(simulation, q.Workload, was)
 	q.Workload = j.ID
 	r := &explain.Report{
-		Report: wire.Report{Workload: j.ID, Wants: explain.Wants(j), Remarks: j.Remarks, Set: wire.NewSetReport(q.State, j), Placements: []wire.Placement{}, Nodes: len(q.State.Nodes())},
+		Report: wire.Report{Workload: j.ID, Request: explain.RequestText(j), Remarks: j.Remarks, Set: wire.NewSetReport(q.State, j), Placements: []wire.Placement{}, Nodes: len(q.State.Nodes())},
 		Notes:  explain.Notes{Tasks: len(j.Tasks())},
 	}
 	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.ServesModel() {
-		r.Form, r.Notes.Kept = alt.Name, alt.Running
+		r.Form, r.Notes.KeptForm = alt.Name, alt.Running
 	}
 	if err := addPlacements(r, q, phrases, was, simulation, j); err != nil {
 		return nil, err
@@ -69,21 +71,21 @@ func Why(q Question) (*explain.Report, error) {
 	if refused == nil {
 		return r, nil
 	}
-	sought := refused.Spared
+	searches := refused.Spared
 	if refused, err = fullRefusal(q, refused); err != nil {
 		return nil, err
 	}
 	out := phrases.Refusal(refused, false)
 	r.Refusal = &out
 	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused)}
-	l := &lab{engine: q.Engine, workload: w, now: q.Now, budget: max(q.Tries, 0), at: map[*change]int64{}, evicted: map[*change][]string{}}
+	l := &lab{engine: q.Engine, workload: w, now: q.Now, budget: max(q.Tries, 0), laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}}
 	if q.Tries == 0 {
-		l.budget = affordable(len(q.State.Pending()))
+		l.budget = triesFor(len(q.State.Pending()))
 	}
-	r.Offer, r.Foreign = explain.Offer(q.State, w.shape()), explain.Foreign(q.State, w.shape())
+	r.FreeMemory, r.Foreign = explain.FreeMemoryText(q.State, w.shape()), explain.ForeignMemoryText(q.State, w.shape())
 	var c *explain.Entitlement
-	if !refused.Surplus { // nothing is evicted for surplus
-		c = newEntitlement(l, sought)
+	if !refused.Surplus { // the engine evicts nothing for surplus tasks
+		c = newEntitlement(l, searches)
 		r.AddEntitlement(c, phrases)
 	}
 	var own map[string]bool
@@ -92,25 +94,25 @@ func Why(q Question) (*explain.Report, error) {
 	}
 	r.AddFunnel(w.attempt, own, phrases)
 	r.AddForms(refused, w.shape(), phrases)
-	if r.Nodes > 0 { // without nodes there is no sort of node of which more could be added
+	if r.Nodes > 0 { // a new node is a copy of an existing one
 		var knobs []Knob
 		if q.Knobs != nil {
 			knobs = q.Knobs(q.Workload)
 		}
 		found := &finder{lab: l, phrases: phrases}
-		r.Conflict = found.seek(c, knobs)
-		if b := found.beyond; b != nil {
-			r.Beyond = &wire.Beyond{Plugin: b.Plugin, Reason: b.Reason, Cure: b.Cure.String()}
+		r.Conflict = found.search(c, knobs)
+		if b := found.remaining; b != nil {
+			r.Remaining = &wire.RemainingRejection{Plugin: b.Plugin, Reason: b.Reason, Cure: b.Cure.String()}
 		}
-		r.Tried, r.Trials = l.tries, found.trials()
+		r.TriedChanges, r.Trials = l.tries, found.trials()
 	}
 	return r, l.err
 }
 
-// workloadOf is the workload with the ID, or of a set the first replica that is pending.
-// Retired replicas are not in their set any more: if all are retired, it is the first of
-// those that were in the set before.
-func workloadOf(simulation *sim.Simulation, id string, was *origin) *cluster.Job {
+// workloadOf returns the job with the ID. If the ID is that of a set, it returns the first
+// replica that was refused, or the first replica if none was. Retired replicas are not in
+// their set any more; if all are retired, it returns the first that was in the set before.
+func workloadOf(simulation *sim.Simulation, id string, was *stateBefore) *cluster.Job {
 	if j := simulation.State.Job(id); j != nil {
 		return j
 	}
@@ -126,10 +128,11 @@ func workloadOf(simulation *sim.Simulation, id string, was *origin) *cluster.Job
 	return set[0]
 }
 
-// fullRefusal is the refusal with the rejections of all nodes, which a simulation does not
-// keep. The other pending jobs could not be placed either, so the job is tried without
-// them. If it is then refused for another reason or not at all, it is tried among them,
-// unless there are too many.
+// fullRefusal returns the refusal with the rejections of all nodes, which a simulation does
+// not keep. It tries the job once more, without the other pending jobs: these could not be
+// placed either. If the job is then refused for another reason or is placed, it is tried
+// together with them, unless there are too many. It returns refused itself if neither try
+// gives the same refusal.
 func fullRefusal(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 	full, err := explainedRefusal(q, refused, true)
 	if full == nil && err == nil && len(q.State.Nodes())*len(q.State.Pending()) <= sim.MaxMisses {
@@ -142,10 +145,11 @@ func fullRefusal(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 	return full, nil
 }
 
-// explainedRefusal runs a session that explains everything, and undoes it. It returns the
-// refusal of the job; nil: it was refused for another reason or not at all.
+// explainedRefusal runs a session that keeps the rejections of all nodes, and undoes it. With
+// alone, other pending jobs that have no placed task are removed before. It returns the
+// refusal of the job, or nil if the job was refused for another reason or not at all.
 func explainedRefusal(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal, error) {
-	defer undoing(q.State)()
+	defer undoAtEnd(q.State)()
 	for _, j := range q.State.Pending() {
 		if alone && j.ID != q.Workload && j.Placed() == 0 {
 			if err := q.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
@@ -165,15 +169,16 @@ func explainedRefusal(q Question, refused *engine.Refusal, alone bool) (*engine.
 	return nil, nil
 }
 
-// ownNodes are the nodes that the tasks of the same role would take that could be placed.
-// Tasks of other roles request other room and are left out.
+// ownNodes returns the nodes on which the other tasks of a refused gang would be placed if
+// its minimum were the number of tasks that could be placed. Only tasks of the role of the
+// refused task are considered, because tasks of other roles request different room.
 func (l *lab) ownNodes() map[string]bool {
 	w := l.workload
 	a, out := w.attempt, map[string]bool{}
 	if a.Placed == 0 || w.refusal.Surplus || a.Before != nil {
 		return out
 	}
-	l.tryAnd(func(s *cluster.State) {
+	l.tryAndRead(func(s *cluster.State) {
 		for _, t := range s.Job(w.id).Tasks() {
 			if t.Node != nil && t.Role == a.Task.Role {
 				out[t.Node.Name] = true

@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,17 +9,14 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-func h100(name string) *enginetest.NodeBuilder {
-	return enginetest.Node(name).CPU(96, "512Gi").GPUs(8, "H100", "80Gi")
-}
-
-// fitting are the changes that a report says would help.
+// fitting returns the changes that help, according to the report.
 func fitting(r *explain.Report) []string {
 	var out []string
 	for _, t := range r.Trials {
@@ -51,7 +47,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			enginetest.State(h100("a"), enginetest.Job("other").Devices(1).On("a"), enginetest.Job("x").Gang(5).Devices(8).CPU(1000, "1Gi")),
 			[]string{"with 1 device per task", "with 5 more nodes of H100 × 8"},
 		},
-		"the smallest kind of node first": {
+		"the smallest type of node first": {
 			enginetest.State(h100("a"), enginetest.Node("s").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"),
 				enginetest.Job("e").Devices(8).On("a"), enginetest.Job("f").Devices(1).On("s"), enginetest.Job("x").DeviceMemory(1, "20Gi")),
 			[]string{
@@ -120,7 +116,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				"with GPU isolation Shared instead of DeviceExclusive",
 			},
 		},
-		"a job that must be near": {
+		"a required affinity": {
 			enginetest.State(h100("a"), enginetest.Job("x").Devices(2).Affinity(cluster.JobTerm{
 				Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"db"}}}})),
 			[]string{"without the required affinity to jobs with app=db"},
@@ -129,7 +125,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			enginetest.State(h100("a"), h100("b"), enginetest.Job("x").WholeNodes(3, "64Gi")),
 			[]string{"with 2 replicas", "with one more node of H100 × 8"},
 		},
-		"two that must go": {
+		"two workloads must be removed": {
 			enginetest.State(h100("a"), enginetest.Job("e").Devices(2).Preemptible().On("a"), enginetest.Job("f").Devices(2).Preemptible().On("a"),
 				enginetest.Job("x").Devices(7)),
 			[]string{
@@ -139,7 +135,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				"with job/e (Standard, 2 devices on a) and job/f (Standard, 2 devices on a) evicted",
 			},
 		},
-		"three that must go": {
+		"three workloads must be removed": {
 			enginetest.State(h100("a"), enginetest.Job("e").Devices(2).Preemptible().On("a"), enginetest.Job("f").Devices(2).Preemptible().On("a"),
 				enginetest.Job("g").Devices(2).Preemptible().On("a"), enginetest.Job("h").Preemptible().On("a"), enginetest.Job("x").Devices(8)),
 			[]string{
@@ -157,6 +153,29 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The report of a change that removes several workloads lists the workloads that are
+// evicted in addition.
+func TestSeveralRemovedWorkloadsAndAnEviction(t *testing.T) {
+	r, text := ask(t, enginetest.State(h100("a"), enginetest.Queue("q"), enginetest.Job("p").Queue("q").Devices(2).Preemptible().On("a"),
+		enginetest.Job("e").Queue("q").Devices(2).On("a"), enginetest.Job("f").Queue("q").Devices(2).On("a"), enginetest.Job("g").Queue("q").Devices(2).On("a"),
+		enginetest.Job("x").Queue("q").Priority(5).Devices(8)), "job/x")
+	for _, trial := range r.Trials {
+		if trial.Kind != wire.EvictOthers || !trial.Fits {
+			continue
+		}
+		for _, name := range []string{"job/e", "job/f", "job/g"} {
+			if !strings.Contains(trial.Change, name+" (") {
+				t.Errorf("%s is not removed by the change %q", name, trial.Change)
+			}
+		}
+		if d := cmp.Diff([]string{"job/p"}, trial.Evicts); d != "" {
+			t.Errorf("workloads that are evicted in addition (-want +got):\n%s\n%s", d, text)
+		}
+		return
+	}
+	t.Errorf("no change removes workloads:\n%s", text)
 }
 
 func TestWhyText(t *testing.T) {
@@ -206,8 +225,8 @@ func TestWhyOfSurplus(t *testing.T) {
 	}
 }
 
-// For every pending job in a random cluster some change helps. A question that is asked
-// twice has the same answer.
+// For every pending job in a random cluster some change helps. The same question has the same
+// answer twice.
 func TestSomethingAlwaysHelps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := []enginetest.Part{}
@@ -240,7 +259,7 @@ func TestSomethingAlwaysHelps(t *testing.T) {
 		copied := state.Clone()
 		r, text := ask(t, state, "job/x")
 		again, _ := ask(t, copied, "job/x")
-		if d := cmp.Diff(spellJSON(r), spellJSON(again)); d != "" {
+		if d := cmp.Diff(explaintest.JSON(t, r), explaintest.JSON(t, again)); d != "" {
 			rt.Fatal(d)
 		}
 		if r.Refusal != nil && len(fitting(r)) == 0 {
@@ -252,21 +271,13 @@ func TestSomethingAlwaysHelps(t *testing.T) {
 	})
 }
 
-func spellJSON(v any) string {
-	b, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
-}
-
-// TestWhyPlacedInALargeCluster checks that the scores are the same if the decisions before
-// are repeated instead of made again.
+// TestWhyPlacedInALargeCluster checks that the scores are the same if the earlier decisions are
+// repeated as they were made, instead of decided again.
 func TestWhyPlacedInALargeCluster(t *testing.T) {
 	build := func() *cluster.State {
 		return enginetest.State(h100("a"), h100("b"), h100("c"), enginetest.Job("p").Devices(2), enginetest.Job("q").Devices(3), enginetest.Job("x").Devices(2), enginetest.Job("z").Devices(1))
 	}
-	e := testEngine(t)
+	e := explaintest.Engine(t)
 	full, err := Why(Question{Engine: e, State: build(), Workload: "job/x"})
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +287,7 @@ func TestWhyPlacedInALargeCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !replay(before, simulation.Decisions, "job/x") || len(before.Pending()) != 1 {
+	if !repeatDecisions(before, simulation.Decisions, "job/x") || len(before.Pending()) != 1 {
 		t.Fatal("the decisions before could not be repeated")
 	}
 	out, err := sim.Session(e, before, engine.Options{Explain: true})

@@ -11,19 +11,20 @@ import (
 // workload is the workload of a question, as it was refused at the end of the simulation.
 // Its methods make the changes of its request.
 type workload struct {
-	state   *cluster.State // every try is undone
+	state   *cluster.State // as it is at the end of the simulation, because every try is undone
 	id      string
 	refusal *engine.Refusal
-	attempt *engine.Attempt // the one that gave the reason of the refusal
+	attempt *engine.Attempt // the attempt of refusal that gave its reason
 }
 
 func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
 
-// shape is what the task that could not be placed requests.
+// shape returns the shape of the first task that could not be placed.
 func (w *workload) shape() *cluster.Shape { return w.attempt.Task.Shape }
 
-// alternative returns the index of the alternative of the attempt. Consecutive alternatives
-// that each name a node group share an attempt: the index is that of the first of them.
+// alternative returns the index of the alternative that the attempt tried. Consecutive
+// alternatives that each name a node group share one attempt; the index is then that of the
+// first of them.
 func (w *workload) alternative() int {
 	j := w.job()
 	if j.Chosen >= 0 {
@@ -45,7 +46,8 @@ func (w *workload) alternative() int {
 
 func (w *workload) form() *cluster.Alternative { return &w.job().Alternatives[w.alternative()] }
 
-// shortSubgroup is the index of the subgroup that is below its minimum; -1: none.
+// shortSubgroup returns the index of the subgroup that is below its minimum, or -1 if the
+// attempt did not fail because of a subgroup.
 func (w *workload) shortSubgroup() int {
 	if w.attempt.Subgroup == "" {
 		return -1
@@ -53,7 +55,8 @@ func (w *workload) shortSubgroup() int {
 	return slices.IndexFunc(w.form().Subgroups, func(g cluster.Subgroup) bool { return g.Name == w.attempt.Subgroup })
 }
 
-// missing is how many more tasks must be placed.
+// missing returns how many more tasks must be placed, at least 1. For surplus, these are all
+// tasks that are not placed.
 func (w *workload) missing() int {
 	j, form := w.job(), w.form()
 	switch {
@@ -67,8 +70,8 @@ func (w *workload) missing() int {
 	return max(1, form.Min-j.Placed())
 }
 
-// satisfied reports whether the minimum is placed; if only surplus was missing, whether
-// all tasks are.
+// satisfied reports whether the minimum is placed. If only surplus was refused, it reports
+// whether all tasks are placed.
 func (w *workload) satisfied() bool {
 	if w.refusal.Surplus {
 		return w.job().Missing() == 0
@@ -76,8 +79,8 @@ func (w *workload) satisfied() bool {
 	return w.job().HasMinimum()
 }
 
-// editJob changes the request of the job. Tasks that run stay where they are; edit may
-// change all that are pending.
+// editJob returns a change of the spec of the job. Tasks that have a node stay on it
+// whatever edit does.
 func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
 		j := s.Job(w.id)
@@ -90,14 +93,15 @@ func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
 	}
 }
 
-// editForm edits the form of the attempt.
+// editForm returns a change that edits the alternative of the attempt.
 func (w *workload) editForm(edit func(*cluster.Alternative)) func(*cluster.State) error {
 	a := w.alternative()
 	return w.editJob(func(j *cluster.Job) { edit(&j.Alternatives[a]) })
 }
 
-// withMin sets the minimum that was not reached. For a subgroup it also lowers the minimum
-// of the job by as much.
+// withMin returns a change that sets the minimum that was not reached: that of the subgroup
+// if a subgroup was short, and that of the job otherwise. The minimum of a subgroup changes
+// the minimum of the job by the same number.
 func (w *workload) withMin(n int) func(*cluster.State) error {
 	sub := w.shortSubgroup()
 	return w.editForm(func(form *cluster.Alternative) {
@@ -111,21 +115,22 @@ func (w *workload) withMin(n int) func(*cluster.State) error {
 	})
 }
 
-// editShape edits the shape of all tasks that have the role of the one that could not be
-// placed, in the form of the attempt.
+// editShape returns a change that edits the shapes in the alternative of the attempt, of all
+// tasks with the role of the task that could not be placed.
 func (w *workload) editShape(edit func(*cluster.Shape)) func(*cluster.State) error {
 	role, alternative := w.attempt.Task.Role, w.alternative()
 	return w.editShapesIf(func(a int, t *cluster.Task) bool { return a == alternative && t.Role == role }, edit)
 }
 
-// editAllShapes edits the shape of every task in every form, because conditions on nodes
-// apply to the whole job.
+// editAllShapes returns a change that edits the shapes of all tasks in all alternatives,
+// because conditions on nodes apply to the whole job.
 func (w *workload) editAllShapes(edit func(*cluster.Shape)) func(*cluster.State) error {
 	return w.editShapesIf(func(int, *cluster.Task) bool { return true }, edit)
 }
 
-// editShapesIf edits the shape of the chosen tasks. Chosen gets the index of the form and
-// the task. Tasks that run keep their shape.
+// editShapesIf returns a change that edits the shapes of the tasks for which chosen returns
+// true. Chosen is called with the index of the alternative and with the task. Tasks that have
+// a node, whether they run, are nominated or are releasing, keep their shape.
 func (w *workload) editShapesIf(chosen func(int, *cluster.Task) bool, edit func(*cluster.Shape)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
 		known := s.Job(w.id).Alternatives

@@ -1,22 +1,22 @@
 package wire
 
-// Difference says which tasks gained and lost between two simulations.
+// Difference says how the tasks of two simulations differ: the first without a change, and
+// the second with it.
 type Difference struct {
 	Placed  []Move `json:"newlyPlaced"`
 	Moved   []Move `json:"moved"`
 	Pending []Move `json:"newlyPending"`
-	// Evicted are tasks that are evicted only in the second simulation, even if they are
-	// placed again. Kept are tasks that are evicted only in the first one.
-	Evicted []Going `json:"newlyEvicted"`
-	Kept    []Going `json:"noLongerEvicted"`
-	// Gone are tasks that are not requested any more.
-	Gone   []Move `json:"noLongerWanted"`
-	Before Totals `json:"before"`
-	After  Totals `json:"after"`
+	// Tasks that are evicted only in the second simulation, even if they are placed again.
+	Evicted         []EvictedTask `json:"newlyEvicted"`
+	NoLongerEvicted []EvictedTask `json:"noLongerEvicted"` // tasks that are evicted only in the first simulation
+	// Tasks that are not requested any more.
+	NoLongerRequested []Move `json:"noLongerWanted"`
+	Before            Totals `json:"before"`
+	After             Totals `json:"after"`
 }
 
-// Move is a task that is on another node than before. From or To is "" where it is on no
-// node.
+// Move is a task that is on different nodes at the end of the two simulations. From or To is
+// left out if the task is on no node.
 type Move struct {
 	Workload string `json:"workload"`
 	Task     string `json:"task"`
@@ -25,8 +25,8 @@ type Move struct {
 	Message  string `json:"message,omitempty"` // why it is pending now
 }
 
-// Going is a task that is evicted.
-type Going struct {
+// EvictedTask is a task that a simulation evicts.
+type EvictedTask struct {
 	Workload string `json:"workload"`
 	Task     string `json:"task"`
 	From     string `json:"from"`
@@ -35,7 +35,7 @@ type Going struct {
 	Landing  string `json:"landing,omitempty"` // the node to which it moves
 }
 
-// Totals count tasks, including those that ran before.
+// Totals count all tasks at the end of a simulation, including those that ran before it.
 type Totals struct {
 	Placed  int `json:"placed"`
 	Pending int `json:"pending"`

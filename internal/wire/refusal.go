@@ -8,35 +8,35 @@ import (
 // Refusal says why a workload was not placed.
 type Refusal struct {
 	Workload  string `json:"workload"`
-	Task      string `json:"task"` // the first that could not be placed
+	Task      string `json:"task"` // the first task that could not be placed
 	Reason    string `json:"reason"`
 	Permanent bool   `json:"permanent"` // waiting does not help
-	// Surplus: the minimum is placed, and tasks beyond it are not.
+	// True if the minimum is placed, and only tasks beyond it are not.
 	Surplus bool `json:"surplus,omitempty"`
-	// Cure is what would help: Wait, Evict, Grow (more or other nodes), Relax (fewer
-	// conditions in the request). If it is empty, only another request helps.
+	// What would help: Wait, Evict, Grow (more or other nodes), Relax (fewer conditions in
+	// the request). If the list is empty, only another request helps.
 	Cure []string `json:"cure,omitempty"`
-	// Awaits is how many nodes are going to be created for the model of the workload.
+	// How many nodes a provisioner is asked to create for the model of the workload.
 	Awaits  int    `json:"awaits,omitempty"`
 	Message string `json:"message"`
-	// Counts has the number of nodes by reason, for the form of the workload to which
-	// Reason applies.
+	// The number of nodes by reason, for the form of the workload that reason is about.
 	Counts map[string]int `json:"counts"`
 	Nodes  []Miss         `json:"nodes"` // nearest first: ten, or all with --explain
 	Groups []GroupMiss    `json:"groups,omitempty"`
-	// Subgroup is the subgroup that is below its own minimum.
+	// The subgroup that is below its own minimum.
 	Subgroup string `json:"subgroup,omitempty"`
-	// Level is the topology label of which no domain has room for all tasks that must be
-	// in one domain. Counts and nodes are then about the best domain.
+	// The topology label of which no domain has room for all tasks that must be in one
+	// domain. The fields counts and nodes are then about the best domain.
 	Level   string       `json:"level,omitempty"`
 	Domains []DomainMiss `json:"domains,omitempty"` // best first, ten at most
-	// Spared are the workloads that plugins protected from being evicted for this one, as
-	// far as the plugins were asked.
-	Spared []Sparing `json:"spared,omitempty"`
-	// Retry is when the workload is tried again at the latest, if it is parked until then.
+	// The workloads that plugins protected from being evicted for this workload, as far as the
+	// engine asked the plugins.
+	Protected []ProtectedVictims `json:"spared,omitempty"`
+	// The time at which the workload is tried again. It is tried earlier if something changes
+	// that may help it.
 	Retry string `json:"retry,omitempty"`
-	// Delayed is the time before which nothing is evicted or moved for the workload,
-	// because of its preemption delay.
+	// The end of the preemption delay of the workload. Nothing is evicted or moved for the
+	// workload before this time.
 	Delayed string `json:"delayed,omitempty"`
 }
 
@@ -50,11 +50,11 @@ type Miss struct {
 	Have    string `json:"have,omitempty"`
 }
 
-// GroupMiss is a node group that was rejected. A group without a reason becomes feasible
-// once enough of its nodes are free.
+// GroupMiss is a node group that was not chosen. A group without a reason becomes feasible
+// when enough of its nodes are free.
 type GroupMiss struct {
 	Group  Group  `json:"group"`
-	Nodes  int    `json:"nodes"` // that no filter rejected
+	Nodes  int    `json:"nodes"` // how many nodes of the group no filter rejected
 	Plugin string `json:"plugin,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Want   string `json:"want,omitempty"`
@@ -66,19 +66,19 @@ type GroupMiss struct {
 type DomainMiss struct {
 	Value string `json:"value"`
 	Nodes int    `json:"nodes"`
-	Fits  int    `json:"fits"`            // tasks for which it has room
+	Fits  int    `json:"fits"`            // for how many tasks it has room
 	Lacks int    `json:"lacks,omitempty"` // how many more nodes it would need
 }
 
-// Sparing says what kept an adapter from making room.
-type Sparing struct {
+// ProtectedVictims says, for one purpose, which workloads could not be evicted and why.
+type ProtectedVictims struct {
 	Purpose string `json:"purpose"` // Reclaim, Preempt or Move
-	// Barred: nothing may be evicted for this workload.
-	Barred bool         `json:"barred,omitempty"`
-	Spared []Protection `json:"spared,omitempty"`
+	// True if a plugin allows no victim at all for this workload.
+	NoneAllowed bool         `json:"barred,omitempty"`
+	Protected   []Protection `json:"spared,omitempty"`
 }
 
-// Protection has workloads that a plugin protected from being evicted, all for one reason.
+// Protection is the workloads that one plugin protected from being evicted for one reason.
 type Protection struct {
 	Plugin    string   `json:"plugin"`
 	Reason    string   `json:"reason"`
@@ -86,16 +86,16 @@ type Protection struct {
 	Workloads []string `json:"workloads"` // ten at most
 }
 
-// mostMisses is how many nodes a refusal lists unless all are asked for.
+// mostMisses is how many nodes a refusal lists unless all are requested.
 const mostMisses = 10
 
-// NewRefusal is a refusal as JSON, without its message. It lists ten nodes, or, if all is
-// true, every node of which the engine kept the rejection.
+// NewRefusal converts a refusal, without its message. It lists ten nodes or, if all is true,
+// every node of which the engine kept the rejection.
 func NewRefusal(r *engine.Refusal, all bool) Refusal {
 	a := MainAttempt(r)
 	out := Refusal{
 		Workload: r.Job, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus, Cure: r.Cure().Names(),
-		Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Spared: NewSparings(r.Spared),
+		Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Protected: NewProtectedVictims(r.Spared),
 	}
 	if r.Retry > 0 {
 		out.Retry = quantity.Time(r.Retry)
@@ -127,8 +127,8 @@ func NewRefusal(r *engine.Refusal, all bool) Refusal {
 	return out
 }
 
-// MainAttempt is the attempt that gave the reason of the refusal. A job with several
-// forms has one attempt for each.
+// MainAttempt returns the attempt that gave the reason of the refusal. A job with several
+// alternatives has one attempt for each; alternatives that name node groups may share one.
 func MainAttempt(r *engine.Refusal) *engine.Attempt {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
@@ -145,7 +145,8 @@ func MainAttempt(r *engine.Refusal) *engine.Attempt {
 	return &r.Attempts[0]
 }
 
-// GroupReason is why no node group was feasible. Reasons that waiting can cure come first.
+// GroupReason returns why no node group was feasible. A reason that waiting can cure takes
+// precedence.
 func GroupReason(a *engine.Attempt) engine.Reason {
 	reason := engine.NoSuitableGroup
 	for _, g := range a.Groups {
@@ -161,15 +162,15 @@ func GroupReason(a *engine.Attempt) engine.Reason {
 	return reason
 }
 
-// NewSparings is a list of sparings as JSON. It leaves out adapters that nothing kept from
-// making room.
-func NewSparings(list []engine.Sparing) []Sparing {
-	var out []Sparing
+// NewProtectedVictims converts the list. It leaves out purposes for which no victim was
+// protected.
+func NewProtectedVictims(list []engine.Sparing) []ProtectedVictims {
+	var out []ProtectedVictims
 	for _, s := range list {
 		if !s.Barred && len(s.Protection) == 0 {
 			continue
 		}
-		out = append(out, Sparing{s.Purpose.String(), s.Barred, protections(s.Protection)})
+		out = append(out, ProtectedVictims{s.Purpose.String(), s.Barred, protections(s.Protection)})
 	}
 	return out
 }

@@ -8,55 +8,53 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Report says why a workload is where it is, or why it is pending and what would help.
+// Report says why a workload is placed where it is, or why it is pending and what would help.
 type Report struct {
 	Workload string `json:"workload"`
-	Wants    string `json:"wants"` // what it requests, in one sentence
-	// Remarks are sentences that were recorded when the workload was created, such as why
-	// forms of a model were left out.
+	Request  string `json:"wants"` // what it requests, in one sentence
+	// Sentences that were recorded when the workload was created, such as why forms of a model
+	// were left out.
 	Remarks []string `json:"remarks,omitempty"`
-	// Set says how many replicas of the workload's set are placed, if it is in a set.
+	// How many replicas of the workload's set are placed, if it is in a set.
 	Set *SetReport `json:"set,omitempty"`
-	// Offer says in one sentence how much device memory is free for a model.
-	Offer string `json:"offer,omitempty"`
-	// Foreign says in one sentence how much memory of devices that it could use is used by
-	// processes that Berth did not place.
+	// How much device memory is free for a model, in one sentence.
+	FreeMemory string `json:"offer,omitempty"`
+	// How much memory of devices that the workload could use is used by processes that Berth
+	// did not place, in one sentence.
 	Foreign string `json:"foreign,omitempty"`
-	// Form is the form in which a model was placed.
+	// The form in which a model was placed.
 	Form string `json:"form,omitempty"`
-	// Group says how the node group was chosen, for a workload that takes whole nodes.
+	// How the node group was chosen, for a workload that takes whole nodes.
 	Group *GroupChoice `json:"group,omitempty"`
-	// Placements are its tasks that are on a node.
+	// The tasks of the workload that are on a node.
 	Placements []Placement `json:"placements"`
-	// Ended are its tasks that have ended.
-	Ended []Ended `json:"ended,omitempty"`
-	// TornSince is the time since which it has run below its minimum.
-	TornSince string `json:"tornSince,omitempty"`
-	// Evicted are the evictions of its own tasks, and Displaced those of other workloads
-	// for it.
-	Evicted   []Eviction `json:"evicted,omitempty"`
-	Displaced []Eviction `json:"displaced,omitempty"`
-	Refusal   *Refusal   `json:"refusal,omitempty"`
-	// Ranking is that of its set, if the set had more replicas than are desired.
+	// The tasks of the workload that have ended.
+	Ended []EndedTask `json:"ended,omitempty"`
+	// The time since which the workload has run below its minimum.
+	BelowMinimumSince string     `json:"tornSince,omitempty"`
+	Evicted           []Eviction `json:"evicted,omitempty"`   // the evictions of its own tasks
+	Displaced         []Eviction `json:"displaced,omitempty"` // the evictions of other workloads for it
+	Refusal           *Refusal   `json:"refusal,omitempty"`
+	// The ranking of its set, if the set had more replicas than are desired.
 	Ranking *Ranking `json:"ranking,omitempty"`
-	// Queues says what its queue and the queues above hold of the resources that it lacks.
+	// What its queue and the queues above it hold of the resources that it lacks.
 	Queues []Standing `json:"queues,omitempty"`
-	Nodes  int        `json:"nodes"`            // in the cluster
+	Nodes  int        `json:"nodes"`            // how many nodes the cluster has
 	Funnel []Step     `json:"funnel,omitempty"` // how many of them each plugin rejected, in filter order
-	// Forms are the forms that were tried, for a model that has several.
-	Forms  []Tried `json:"forms,omitempty"`
-	Own    int     `json:"own,omitempty"`    // nodes that only its own other tasks would fill
-	Trials []Trial `json:"trials,omitempty"` // changes that would help, smallest first, then changes that would not
-	Tried  int     `json:"tried,omitempty"`  // how many changes were tried
-	// Conflict: no change of the cluster helps, because the request contradicts itself.
+	// The forms that were tried, for a model that has several.
+	Forms        []TriedForm `json:"forms,omitempty"`
+	OwnNodes     int         `json:"own,omitempty"`    // how many nodes are rejected only because other tasks of the workload would be placed on them
+	Trials       []Trial     `json:"trials,omitempty"` // changes that would help, smallest first, then changes that would not
+	TriedChanges int         `json:"tried,omitempty"`  // how many changes were tried
+	// True if no change helps, because the request contradicts itself.
 	Conflict bool `json:"conflict,omitempty"`
-	// Beyond is the rejection that is left if every change that can be tried is made.
-	Beyond *Beyond `json:"beyond,omitempty"`
+	// The rejection that is left if all changes that can be tried are made together.
+	Remaining *RemainingRejection `json:"beyond,omitempty"`
 }
 
-// Beyond is a rejection that none of the changes that can be tried cures. Cure is what its
-// plugin says.
-type Beyond struct {
+// RemainingRejection is a rejection that none of the changes that can be tried cures. Its cure
+// is the one that the plugin names.
+type RemainingRejection struct {
 	Plugin string        `json:"plugin"`
 	Reason engine.Reason `json:"reason"`
 	Cure   string        `json:"cure"` // Wait, Evict, Grow or Relax, with | between several
@@ -74,8 +72,8 @@ type GroupChoice struct {
 	Group  Group              `json:"group"`
 	Score  float64            `json:"score"`
 	Scores map[string]float64 `json:"scores"`
-	// RunnerUp is the next best group. There is none if other tasks of the workload, or
-	// of its set, are on the group already.
+	// The next best group. There is none if other tasks of the workload, or of its set, are on
+	// nodes of the group already.
 	RunnerUp *GroupCandidate `json:"runnerUp,omitempty"`
 	Others   int             `json:"others,omitempty"` // how many other groups were feasible
 }
@@ -85,45 +83,45 @@ type Placement struct {
 	Task    string `json:"task"`
 	Node    string `json:"node"`
 	Devices []int  `json:"devices"`
-	// Running: it was on the node before, and the node was not chosen now.
-	Running  bool               `json:"running,omitempty"`
-	Leaving  bool               `json:"leaving,omitempty"`  // it was evicted or deleted, and still holds its room
-	Promised bool               `json:"promised,omitempty"` // the room is reserved for it, and is not free yet
-	WaitsFor []string           `json:"waitsFor,omitempty"` // tasks that still hold its room: workload/task, or just the pod
-	Score    *float64           `json:"score,omitempty"`
-	Scores   map[string]float64 `json:"scores,omitempty"`
-	RunnerUp *Candidate         `json:"runnerUp,omitempty"`
-	Others   int                `json:"others,omitempty"` // how many other nodes were feasible
+	// True if the task was on the node before the simulation.
+	RanBefore bool               `json:"running,omitempty"`
+	Releasing bool               `json:"leaving,omitempty"`  // it was evicted or deleted, and still holds its room
+	Nominated bool               `json:"promised,omitempty"` // the room is reserved for it, and is not free yet
+	WaitsFor  []string           `json:"waitsFor,omitempty"` // tasks that still hold its room: workload/task, or just the pod
+	Score     *float64           `json:"score,omitempty"`
+	Scores    map[string]float64 `json:"scores,omitempty"`
+	RunnerUp  *Candidate         `json:"runnerUp,omitempty"`
+	Others    int                `json:"others,omitempty"` // how many other nodes were feasible
 }
 
-// Ended is a task that has ended. Its state is Succeeded or Failed.
-type Ended struct {
+// EndedTask is a task that has ended. Its state is Succeeded or Failed.
+type EndedTask struct {
 	Task  string `json:"task"`
 	State string `json:"state"`
 }
 
 // Eviction is tasks of one workload that are evicted together for one other workload.
 type Eviction struct {
-	Workload string   `json:"workload"`
-	Tasks    []string `json:"tasks"`
-	Nodes    []string `json:"nodes"`         // on which they ran
-	For      string   `json:"for,omitempty"` // the workload for which they are evicted
-	Reason   string   `json:"reason"`
-	Because  string   `json:"because"`           // the reason in words, with numbers
-	Choice   string   `json:"choice,omitempty"`  // why this workload and not another, if that is known
-	Landing  []string `json:"landing,omitempty"` // nodes to which tasks move
-	Weighed  *Weighed `json:"weighed,omitempty"`
+	Workload   string      `json:"workload"`
+	Tasks      []string    `json:"tasks"`
+	Nodes      []string    `json:"nodes"`         // on which they ran
+	For        string      `json:"for,omitempty"` // the workload for which they are evicted
+	Reason     string      `json:"reason"`
+	Because    string      `json:"because"`           // the reason in words, with numbers
+	Choice     string      `json:"choice,omitempty"`  // why this workload and not another, if that is known
+	Landing    []string    `json:"landing,omitempty"` // nodes to which tasks move
+	PlanSearch *PlanSearch `json:"weighed,omitempty"`
 }
 
-// Standing says how much of one resource a queue holds and is entitled to. Amounts are
-// written as in manifests.
+// Standing says how much of one resource a queue holds, and how much it is entitled to.
+// Amounts are written as in manifests.
 type Standing struct {
 	Queue     string `json:"queue"`
 	Resource  string `json:"resource"`
 	Used      string `json:"used"`
 	Requested string `json:"requested"` // what it holds, and what its pending jobs request
 	FairShare string `json:"fairShare"`
-	Quota     string `json:"quota,omitempty"` // its own, or the sum of those of the queues below it
+	Quota     string `json:"quota,omitempty"` // its own quota, or the sum of the quotas of the queues below it
 }
 
 // Step says how many nodes a plugin rejected for one reason.
@@ -135,41 +133,42 @@ type Step struct {
 	Example string `json:"example,omitempty"`
 }
 
-// Tried is one form of a model that was tried, and why it was not placed.
-type Tried struct {
+// TriedForm is one form of a model that was tried, and why it was not placed.
+type TriedForm struct {
 	Form string `json:"form"`
-	// Steps say how many nodes each plugin rejected, in filter order.
+	// How many nodes each plugin rejected, in filter order.
 	Steps []Step `json:"steps,omitempty"`
-	// Because has reasons that are not about single nodes.
+	// Reasons that are not about single nodes.
 	Because []string `json:"because,omitempty"`
 }
 
-// Trial is a change that was made, tried with a full session, and undone.
+// Trial is a change that was tried: it was made, a session was run, and both were undone.
 type Trial struct {
-	Fits    bool   `json:"fits"`
-	Kind    Kind   `json:"kind"`
-	Change  string `json:"change"`
-	Because string `json:"because,omitempty"` // why it still does not fit
-	// Evicts are the workloads that would then be evicted for it.
+	Fits    bool       `json:"fits"`
+	Kind    ChangeKind `json:"kind"`
+	Change  string     `json:"change"`
+	Because string     `json:"because,omitempty"` // why it still does not fit
+	// The workloads that would be evicted for it if the change were made.
 	Evicts []string `json:"evicts,omitempty"`
 }
 
-// Kind says what a change changes.
-type Kind string
+// ChangeKind says what type of change was tried.
+type ChangeKind string
 
 // The kinds of changes.
 const (
-	AddNodes       Kind = "AddNodes"
-	EvictOthers    Kind = "EvictOthers"
-	SmallerAsk     Kind = "SmallerRequest"
-	LiftCondition  Kind = "LiftCondition"
-	RaiseLimit     Kind = "RaiseLimit"
-	OpenNodes      Kind = "OpenNodes"      // nodes that are cordoned or not ready become ready
-	HigherPriority Kind = "HigherPriority" // of the workload itself
-	Wait           Kind = "Wait"           // until a time
+	AddNodes       ChangeKind = "AddNodes"
+	EvictOthers    ChangeKind = "EvictOthers"
+	SmallerRequest ChangeKind = "SmallerRequest"
+	LiftCondition  ChangeKind = "LiftCondition"
+	RaiseLimit     ChangeKind = "RaiseLimit"
+	OpenNodes      ChangeKind = "OpenNodes"      // nodes that are cordoned or not ready become ready
+	HigherPriority ChangeKind = "HigherPriority" // a higher priority of the workload itself
+	Wait           ChangeKind = "Wait"           // a later time
 )
 
-// NewSetReport says how many replicas of the job's set are placed; nil: it is in no set.
+// NewSetReport counts the replicas of the job's set that are placed. It returns nil if the job
+// is in no set.
 func NewSetReport(s *cluster.State, j *cluster.Job) *SetReport {
 	if j.Set.Name == "" {
 		return nil
@@ -183,7 +182,7 @@ func NewSetReport(s *cluster.State, j *cluster.Job) *SetReport {
 	return out
 }
 
-// NewGroupChoice says how the group of the decision was chosen.
+// NewGroupChoice returns how the node group of the decision was chosen.
 func NewGroupChoice(d *engine.Decision) *GroupChoice {
 	out := &GroupChoice{
 		Group: NewGroup(d.Group), Score: d.GroupScore.Mean(), Scores: parts(d.GroupScore),
@@ -196,12 +195,12 @@ func NewGroupChoice(d *engine.Decision) *GroupChoice {
 	return out
 }
 
-// NewPlacement says where the task is. Ran says that it was there before; d is the
-// decision that chose the node, or nil.
+// NewPlacement returns where the task is. Ran says that it was on the node before the
+// simulation. D is the decision that chose the node, or nil.
 func NewPlacement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
 	p := Placement{
-		Task: t.Name, Node: t.Node.Name, Devices: []int{}, Running: ran,
-		Promised: t.Status == cluster.Nominated, Leaving: t.Status == cluster.Releasing,
+		Task: t.Name, Node: t.Node.Name, Devices: []int{}, RanBefore: ran,
+		Nominated: t.Status == cluster.Nominated, Releasing: t.Status == cluster.Releasing,
 	}
 	for _, c := range t.Claims {
 		p.Devices = append(p.Devices, c.Device)
@@ -218,7 +217,7 @@ func NewPlacement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
 	return p
 }
 
-// NewStanding writes a standing for JSON. An amount below 0 is not set and is left out.
+// NewStanding converts a standing. A negative amount means that none is set, and is left out.
 func NewStanding(st engine.Standing) Standing {
 	spell := func(v int64) string {
 		if v < 0 {

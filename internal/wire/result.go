@@ -6,14 +6,14 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Result is what a simulation prints as JSON and YAML. It is API: fields are
+// Result is what berth simulate prints as JSON and YAML. It is API: fields are
 // added, never renamed. Equal input gives equal bytes. Memory is written as in
 // manifests ("80Gi"). The fields want and have are written for people ("38GiB",
 // "2 devices", "500m cores").
 type Result struct {
 	Decisions []Decision `json:"decisions"` // in the order in which they were made
 	Refusals  []Refusal  `json:"refusals"`  // in the order in which the jobs were tried
-	// Rankings are those of the sets that had more replicas than are desired.
+	// The rankings of the sets that had more replicas than are desired.
 	Rankings []Ranking `json:"rankings,omitempty"`
 }
 
@@ -26,21 +26,21 @@ type Decision struct {
 	Devices     []Device `json:"devices"`
 	Group       *Group   `json:"group,omitempty"`
 	Alternative string   `json:"alternative,omitempty"`
-	// Score is the weighted mean of all scores of the node, 0 to 100. Scores has the sum
-	// of the scores of each plugin. Evictions have neither. The scores of replicas are
-	// in Rankings.
+	// The weighted mean of all scores of the node, 0 to 100. The field scores has the sum of
+	// the scores of each plugin. Evictions have neither. The scores by which replicas are
+	// retired are in rankings.
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
 	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only with --explain
-	// GroupScore and GroupScores are the scores of the node group, for a workload that
-	// takes whole nodes. Groups are all groups that were feasible.
+	// The fields groupScore and groupScores are the scores of the node group, for a workload
+	// that takes whole nodes. The field groups has all groups that were feasible.
 	GroupScore  *float64           `json:"groupScore,omitempty"`
 	GroupScores map[string]float64 `json:"groupScores,omitempty"`
 	Groups      []GroupCandidate   `json:"groups,omitempty"`  // best first, only with --explain
 	For         string             `json:"for,omitempty"`     // the workload for which a task is evicted
 	Reason      string             `json:"reason,omitempty"`  // why a task is evicted
 	Landing     string             `json:"landing,omitempty"` // the node to which an evicted task moves
-	Weighed     *Weighed           `json:"weighed,omitempty"` // how the plan of an eviction was found, only with --explain
+	PlanSearch  *PlanSearch        `json:"weighed,omitempty"` // how the plan of an eviction was found, only with --explain
 }
 
 // Device is what a task holds of one device.
@@ -49,7 +49,7 @@ type Device struct {
 	Index    int     `json:"index"`
 	Memory   string  `json:"memory"`
 	Fraction float64 `json:"fraction"`
-	// Layers is how many layers are on the device, for a model that is divided by layers.
+	// How many layers are on the device, for a model that is divided by layers.
 	Layers int `json:"layers,omitempty"`
 }
 
@@ -79,8 +79,8 @@ type GroupCandidate struct {
 	Scores      map[string]float64 `json:"scores"`
 }
 
-// NewDecision is a decision as JSON. State is as it is after the decision. If all is true
-// it has every candidate.
+// NewDecision converts a decision. State is the State after the decision. If all is true, the
+// result has every candidate and how the plan of an eviction was found.
 func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	out := Decision{
 		Workload: d.Task.Job, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
@@ -103,23 +103,23 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	}
 	out.GroupScore, out.GroupScores = NewScore(d.GroupScore)
 	if all {
-		out.Weighed = NewWeighed(d.Weighing)
+		out.PlanSearch = NewPlanSearch(d.Weighing)
 		out.Candidates, out.Groups = Map(d.Candidates, NewCandidate), Map(d.Groups, NewGroupCandidate)
 	}
 	return out
 }
 
-// NewCandidate is a candidate as JSON.
+// NewCandidate converts a feasible node.
 func NewCandidate(c engine.Candidate) Candidate {
 	return Candidate{c.Node, c.Score.Mean(), parts(c.Score)}
 }
 
-// NewGroupCandidate is a candidate group as JSON.
+// NewGroupCandidate converts a feasible node group.
 func NewGroupCandidate(c engine.GroupCandidate) GroupCandidate {
 	return GroupCandidate{NewGroup(c.Group), c.Alternative, c.Score.Mean(), parts(c.Score)}
 }
 
-// NewScore is the weighted mean of a score and the scores by plugin; both are nil if no
+// NewScore returns the weighted mean of a score, and the scores by plugin. Both are nil if no
 // plugin gave a score.
 func NewScore(s engine.Score) (*float64, map[string]float64) {
 	if len(s.Parts) == 0 {
@@ -129,8 +129,8 @@ func NewScore(s engine.Score) (*float64, map[string]float64) {
 	return &mean, parts(s)
 }
 
-// parts are the scores by plugin. A plugin with several hooks has several parts, which are
-// added.
+// parts returns the scores by plugin. A plugin with several hooks has several parts, which are
+// added up.
 func parts(s engine.Score) map[string]float64 {
 	milli := make(map[string]int64, len(s.Parts))
 	for _, p := range s.Parts {
@@ -143,7 +143,7 @@ func parts(s engine.Score) map[string]float64 {
 	return out
 }
 
-// NewGroup is the key of a node group as JSON.
+// NewGroup converts the key of a node group.
 func NewGroup(k cluster.GroupKey) Group {
 	return Group{
 		Product: k.Product, Count: k.Count, Memory: quantity.Exact(cluster.Bytes(k.Memory) << 20),

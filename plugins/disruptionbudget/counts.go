@@ -4,19 +4,20 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// counts holds how many tasks every budget covers. All jobs are counted once, when a
-// session first needs the counts. The counts are then kept across sessions, and only jobs
-// that changed are counted again.
+// counts holds, for each budget, how many of the tasks that it covers run, and how many
+// there should be. All jobs are counted at the first call of covering, and again after a
+// budget or a queue was changed. Other calls count only the jobs that have changed since the
+// last call. The counts are kept across sessions.
 type counts struct {
 	view     cluster.View
 	revision uint64               // Recent.QueueSpecsVersion when budgets was filled; it grows if a budget or a queue changes
 	known    uint64               // Recent.JobsVersion up to which jobs are counted
 	budgets  map[string][]*budget // by namespace
-	perJob   []*jobCounts         // by slot of the job; nil if no budget covers it
+	perJob   []*jobCounts         // by slot of the job; nil if no budget covers the job
 }
 
-// budget is a budget with the number of tasks that it covers: how many run, and how
-// many there should be.
+// budget is a budget with two counts of the tasks that it covers: those that run, and those
+// that have not ended, which all should run.
 type budget struct {
 	*cluster.Budget
 	running, desired int
@@ -29,7 +30,7 @@ type jobCounts struct {
 	running, desired int
 }
 
-// covering returns the budgets that cover the job, with up-to-date counts.
+// covering brings the counts up to date and returns the budgets that cover the job.
 func (c *counts) covering(s cluster.View, j *cluster.Job) []*budget {
 	if c.view != s || c.revision != s.Recent().QueueSpecsVersion() {
 		c.reset(s)
@@ -38,13 +39,14 @@ func (c *counts) covering(s cluster.View, j *cluster.Job) []*budget {
 		s.Recent().Jobs(c.known, c.recount)
 		c.known = s.Recent().JobsVersion()
 	}
-	if share := c.perJob[j.Slot()]; share != nil && share.job == j {
-		return share.budgets
+	if counted := c.perJob[j.Slot()]; counted != nil && counted.job == j {
+		return counted.budgets
 	}
 	return nil
 }
 
-// reset starts again with counts of 0.
+// reset reads the budgets and sets all counts to 0. Because known is then 0, covering counts
+// all jobs next.
 func (c *counts) reset(s cluster.View) {
 	*c = counts{view: s, revision: s.Recent().QueueSpecsVersion(), budgets: map[string][]*budget{}}
 	for _, b := range s.Budgets() {
@@ -52,14 +54,16 @@ func (c *counts) reset(s cluster.View) {
 	}
 }
 
-// recount counts the job in the slot again.
+// recount replaces what the slot adds to the counts. Since it was last counted, the job in
+// the slot may have changed, been removed, or been replaced by another job.
 func (c *counts) recount(slot int) {
 	for slot >= len(c.perJob) {
 		c.perJob = append(c.perJob, nil)
 	}
 	j, s := c.view.JobAt(slot), c.perJob[slot]
-	// A spec may have other labels, and no budget covers a retired job. To retire a job does
-	// not change the version of its spec.
+	// The job may be covered by other budgets than before if its spec has changed, since the
+	// labels are a part of it, or if the job was retired, which does not change the version of
+	// its spec. What it added to the former budgets is then subtracted.
 	if s != nil && (s.job != j || j.Retired || j.SpecVersion() > c.known) {
 		s.count(0, 0)
 		s, c.perJob[slot] = nil, nil
@@ -73,7 +77,7 @@ func (c *counts) recount(slot int) {
 		}
 		c.perJob[slot] = s
 	}
-	running, tasks := 0, j.Tasks() // another alternative of the job may have another number of tasks
+	running, tasks := 0, j.Tasks() // their number changes if the job takes another alternative
 	for _, t := range tasks {
 		if t.Runs() {
 			running++
@@ -82,7 +86,8 @@ func (c *counts) recount(slot int) {
 	s.count(running, len(tasks)-j.Ended())
 }
 
-// covered finds the budgets that cover the job. It returns nil if there is none.
+// covered returns counts of 0 for the job, with the budgets that cover it. It returns nil if
+// no budget does.
 func (c *counts) covered(j *cluster.Job) *jobCounts {
 	s := &jobCounts{job: j}
 	for _, b := range c.budgets[j.Namespace] {
@@ -96,7 +101,7 @@ func (c *counts) covered(j *cluster.Job) *jobCounts {
 	return s
 }
 
-// count sets what the job adds to its budgets.
+// count sets what the job adds to the counts of its budgets.
 func (s *jobCounts) count(running, desired int) {
 	for _, b := range s.budgets {
 		b.running += running - s.running

@@ -1,11 +1,15 @@
-// Package disruptionbudget protects tasks from being evicted or moved if fewer tasks would
-// keep running than a disruption budget requires.
+// Package disruptionbudget protects a victim if, without its tasks, fewer tasks would run
+// than a disruption budget requires. It protects victims of every purpose: reclaim, preempt
+// and move. A task that moves does not run until it is placed on its new node.
 //
-// It does not matter for which job the room is needed. A task that is moved counts as
-// missing for a while, like one that is evicted. A task that has ended counts neither as
-// running nor as desired. It therefore reduces how many of the remaining tasks may be
-// evicted under minAvailable as a number, and not under maxUnavailable as a number. A
-// percentage is of the desired tasks that remain.
+// For each budget, the plugin counts the tasks of the jobs that the budget covers. Running
+// tasks are those that are assumed or bound. Desired tasks are all tasks that have not
+// ended; tasks that were never placed count. With minAvailable, that many tasks must run.
+// With maxUnavailable, at most that many of the desired tasks may not run. Percentages are
+// percentages of the desired tasks.
+//
+// If a running task ends, both counts fall by one. Under minAvailable as a number, one task
+// fewer may then be evicted. Under maxUnavailable as a number, nothing changes.
 package disruptionbudget
 
 import (
@@ -32,7 +36,8 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (*plugin) Name() string                { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-// OnSessionOpen registers no hook if there are no budgets.
+// OnSessionOpen registers the hooks, unless there are no budgets. The hooks only protect
+// victims, and the verdict does not depend on the job for which a victim would be evicted.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	if len(s.View.Budgets()) == 0 {
 		return
@@ -47,7 +52,8 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	}
 }
 
-// judge protects a victim if any budget that covers it would be violated.
+// judge protects a victim if, without its tasks, any budget that covers its job would be
+// violated.
 func (c *counts) judge(s cluster.View, v *engine.Victim) engine.Verdict {
 	for _, b := range c.covering(s, v.Job) {
 		if b.running-len(v.Tasks) < b.Required(b.desired) {

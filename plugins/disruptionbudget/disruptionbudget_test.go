@@ -32,23 +32,23 @@ func TestBudgets(t *testing.T) {
 	four := []enginetest.Part{web("x").Gang(2).Min(1).On("n", "n"), web("y").Gang(2).On("n", "n")}
 	tests := map[string]struct {
 		parts []enginetest.Part
-		x, y  engine.Reason // whether the first task of x may be evicted, and that of y
+		x, y  engine.Reason // why the first task of x, and that of y, is protected; "" if it may be evicted
 	}{
-		"no budget":                       {four, "", ""},
-		"enough are left":                 {append(four, least(2)), "", ""},
-		"one may be evicted, two may not": {append(four, least(3)), "", InBudget},
-		"all must stay":                   {append(four, least(4)), InBudget, InBudget},
-		"below it already":                {append(four, least(9)), InBudget, InBudget},
-		"two may be missing":              {append(four, most(2)), "", ""},
-		"one may be missing":              {append(four, most(1)), "", InBudget},
-		"one is missing already":          {append(four, most(2), web("z")), "", InBudget},
-		"three quarters":                  {append(four, least(75).Percent()), "", InBudget},
-		"rounded up, they must run":       {append(four, least(51).Percent()), "", InBudget},
-		"rounded up, they may be missing": {append(four, most(26).Percent()), "", ""},
-		"others":                          {append(four, enginetest.Budget("b").Label("app", "api").MinAvailable(9)), "", ""},
-		"in another namespace":            {append(four, least(9).Namespace("ml")), "", ""},
-		"the strictest of several counts": {append(four, least(1), enginetest.Budget("c").Label("app", "web").MinAvailable(4)), InBudget, InBudget},
-		"what never ran is missing, too":  {[]enginetest.Part{web("x").Gang(4).Min(1).On("n", "n"), web("y").On("n"), most(2)}, InBudget, InBudget},
+		"no budget":                        {four, "", ""},
+		"enough are left":                  {append(four, least(2)), "", ""},
+		"one may be evicted, two may not":  {append(four, least(3)), "", InBudget},
+		"all must run":                     {append(four, least(4)), InBudget, InBudget},
+		"below it already":                 {append(four, least(9)), InBudget, InBudget},
+		"two may be missing":               {append(four, most(2)), "", ""},
+		"one may be missing":               {append(four, most(1)), "", InBudget},
+		"one is missing already":           {append(four, most(2), web("z")), "", InBudget},
+		"three quarters":                   {append(four, least(75).Percent()), "", InBudget},
+		"rounded up, they must run":        {append(four, least(51).Percent()), "", InBudget},
+		"rounded up, they may be missing":  {append(four, most(26).Percent()), "", ""},
+		"other labels":                     {append(four, enginetest.Budget("b").Label("app", "api").MinAvailable(9)), "", ""},
+		"in another namespace":             {append(four, least(9).Namespace("ml")), "", ""},
+		"the strictest of several counts":  {append(four, least(1), enginetest.Budget("c").Label("app", "web").MinAvailable(4)), InBudget, InBudget},
+		"tasks that never ran are missing": {[]enginetest.Part{web("x").Gang(4).Min(1).On("n", "n"), web("y").On("n"), most(2)}, InBudget, InBudget},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,16 +99,16 @@ func TestVictimsAddUp(t *testing.T) {
 }
 
 // A job is covered by other budgets when its labels change, also during a session.
-func TestAnotherSpec(t *testing.T) {
+func TestLabelsChange(t *testing.T) {
 	state := enginetest.State(enginetest.Node("n"), enginetest.Job("new"),
 		enginetest.Budget("web").Label("app", "web").MinAvailable(1), enginetest.Budget("api").Label("app", "api").MinAvailable(2),
 		web("x").On("n"), web("y").On("n"))
 	s := open(t, state)
 	defer s.Close()
-	spared := func(job string) bool {
+	isProtected := func(job string) bool {
 		return s.Spares(engine.Preempt, state.Job("job/new"), nil, engine.VictimOf(state.Job(job).Tasks()[0])) != nil
 	}
-	if spared("job/x") || spared("job/y") {
+	if isProtected("job/x") || isProtected("job/y") {
 		t.Error("either may be evicted: one is enough")
 	}
 	mark := state.Mark()
@@ -116,14 +116,14 @@ func TestAnotherSpec(t *testing.T) {
 	if err := state.Apply(cluster.JobPut{Job: *enginetest.Job("x").Label("app", "api").Build()}); err != nil {
 		t.Fatal(err)
 	}
-	if !spared("job/x") {
+	if !isProtected("job/x") {
 		t.Error("job/x may be evicted, and is the only one of a budget of two")
 	}
-	if !spared("job/y") {
+	if !isProtected("job/y") {
 		t.Error("job/y may be evicted, and is the only one of its budget")
 	}
 	state.Undo(mark)
-	if spared("job/x") || spared("job/y") {
+	if isProtected("job/x") || isProtected("job/y") {
 		t.Error("with the former spec, either may be evicted again")
 	}
 }

@@ -24,20 +24,21 @@ func (room) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// standing is the number of running and desired tasks of each budget of a job, by budget.
-type standing map[string][2]int
+// budgetCounts maps the name of a budget to the numbers of its running and desired tasks.
+type budgetCounts map[string][2]int
 
-func (c *counts) standing(s *cluster.State, j *cluster.Job) standing {
-	out := standing{}
+// countsFor returns the counts of the budgets that cover the job.
+func (c *counts) countsFor(s *cluster.State, j *cluster.Job) budgetCounts {
+	out := budgetCounts{}
 	for _, b := range c.covering(s.View(), j) {
 		out[b.Name] = [2]int{b.running, b.desired}
 	}
 	return out
 }
 
-// recount computes standing from the State alone.
-func recount(s *cluster.State, of *cluster.Job) standing {
-	out := standing{}
+// countAll computes the same counts from the State alone.
+func countAll(s *cluster.State, of *cluster.Job) budgetCounts {
+	out := budgetCounts{}
 	for _, b := range s.View().Budgets() {
 		if !b.Covers(of) {
 			continue
@@ -81,7 +82,7 @@ func drawJob(t *rapid.T, name string) *cluster.Job {
 	}
 	j := build(size)
 	if other := build(rapid.IntRange(1, 3).Draw(t, "other")); rapid.Bool().Draw(t, "alternatives") {
-		j.Alternatives = append(j.Alternatives, other.Alternatives...) // another form has another number of tasks
+		j.Alternatives = append(j.Alternatives, other.Alternatives...) // another alternative may have another number of tasks
 	}
 	return j
 }
@@ -128,10 +129,10 @@ func TestCountsAgreeWithState(t *testing.T) {
 		jobs := state.Jobs()
 		check := func() {
 			asked := rapid.SampledFrom(jobs).Draw(t, "asked")
-			if d := cmp.Diff(recount(state, asked), kept.standing(state, asked)); d != "" {
+			if d := cmp.Diff(countAll(state, asked), kept.countsFor(state, asked)); d != "" {
 				t.Fatalf("%s: running and desired (-State +counts):\n%s", asked.ID, d)
 			}
-			for _, c := range kept.standing(state, asked) {
+			for _, c := range kept.countsFor(state, asked) {
 				running += c[0]
 			}
 		}
@@ -183,7 +184,7 @@ func TestCountsAgreeWithState(t *testing.T) {
 					}
 				}
 			}
-			for _, j := range jobs { // some of what was evicted has left by the next session
+			for _, j := range jobs { // some evicted tasks have released their room by the next session
 				for _, task := range j.Tasks() {
 					if task.Status == cluster.Releasing && rapid.Bool().Draw(t, "leaves") {
 						if err := state.Apply(cluster.TaskSeen{Task: task.Ref()}); err != nil {

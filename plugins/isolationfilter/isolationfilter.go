@@ -1,13 +1,14 @@
 // Package isolationfilter rejects nodes that cannot isolate a task as it requests: they do
 // not advertise the isolation class, or the cores or devices for it are held by other tasks.
 //
-// Isolation is a filter and never a score. A class that a node does not advertise is not
-// available there. The tier of a tenant does not matter.
+// The plugin only filters nodes and never scores them. A class that a node does not advertise
+// is not available there. The tier of the queue does not matter.
 //
 // A node that advertises the class and has too few devices of the requested kind is rejected
-// by NodeResourcesFit and not here. There is one exception: for PartitionExclusive without a
-// profile, a node without slices is rejected here. A request for whole devices without a
-// class needs no isolation. A request for a fraction of a device without a class is Shared.
+// by the plugin NodeResourcesFit and not here. There is one exception: for PartitionExclusive
+// without a MIG profile, a node without slices is rejected here. A request for whole devices
+// without a class needs no isolation. A request for a fraction of a device without a class has
+// the class Shared.
 package isolationfilter
 
 import (
@@ -20,14 +21,23 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "IsolationFilter"
 
-// The reasons. If nodes are rejected for different reasons, one that waiting cures is the
-// reason of the refusal; then ClassConflictsWithResourceId, then
-// ClassConflictsWithDaemonMode.
+// The reasons. Nodes may be rejected for different reasons. NodesSupportButContended, which
+// waiting cures, then becomes the reason of the refusal. If no node is contended, it is
+// ClassConflictsWithResourceId, then ClassConflictsWithDaemonMode, then NoNodeSupportsClass.
 const (
-	NoNodeSupportsClass          engine.Reason = "NoNodeSupportsClass"          // the class is not advertised, or the node has too few cores for it even when idle, or no devices that can be isolated so
-	NodesSupportButContended     engine.Reason = "NodesSupportButContended"     // the class is advertised, but what it needs is held by other tasks
-	ClassConflictsWithDaemonMode engine.Reason = "ClassConflictsWithDaemonMode" // the node's share mode forbids it; an operator can change the mode
-	ClassConflictsWithResourceId engine.Reason = "ClassConflictsWithResourceId" // the request contradicts itself; the client must correct it
+	// NoNodeSupportsClass means that the node does not advertise the class, has fewer cores
+	// than the class needs even when it is idle, or has devices that cannot be isolated in
+	// this way.
+	NoNodeSupportsClass engine.Reason = "NoNodeSupportsClass"
+	// NodesSupportButContended means that the node supports the class, but other tasks hold
+	// cores or devices that the class needs.
+	NodesSupportButContended engine.Reason = "NodesSupportButContended"
+	// ClassConflictsWithDaemonMode means that the task would share devices, and the share mode
+	// of the node is exclusive. An operator can change the mode.
+	ClassConflictsWithDaemonMode engine.Reason = "ClassConflictsWithDaemonMode"
+	// ClassConflictsWithResourceId means that the request contradicts itself. It must be
+	// corrected.
+	ClassConflictsWithResourceId engine.Reason = "ClassConflictsWithResourceId"
 )
 
 // reasons documents the reasons that the plugin gives.
@@ -46,8 +56,8 @@ var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 func (plugin) Name() string                { return Name }
 func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-// OnSessionOpen registers one filter for what waiting does not cure, which depends on the
-// node alone, and one for what other tasks hold.
+// OnSessionOpen registers a static filter, for rejections that depend on the node alone and that
+// waiting does not cure, and a shape filter, for what other tasks hold.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(matters, support)
 	s.Hooks.AddShapeFilter(matters, contention)
@@ -156,9 +166,11 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return nil
 }
 
-// countDevices counts the devices that the task may use, and those of them that are free or
-// on which the class may be together with the tasks that hold them. A device that is being
-// released counts as free: the task is then nominated.
+// countDevices counts the devices that the task could use if they were idle (usable), and
+// those of them that it may use now (free): no other task holds the device, or the classes
+// of the tasks allow that they share it. A device that only releasing tasks hold counts as
+// free, because the task can be nominated for it. The count ends when enough devices are
+// free, so that usable may then be too low.
 func countDevices(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
 	want := int64(s.Wanted(len(n.Devices)))
 	for i := range n.Devices {
@@ -170,15 +182,17 @@ func countDevices(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
 			continue
 		}
 		usable++
-		if d.Use.Leases == 0 || d.Permits(s.Isolation) {
+		if d.Permits(s.Isolation) { // a device that no task holds permits every class
 			free++
 		}
 	}
 	return usable, free
 }
 
-// partitioned reports whether all devices that the task may use are slices. On a
-// node with evenly divided devices, slices are requested by count, without a profile.
+// partitioned reports whether the task, which names no MIG profile, could use at least one
+// device, and all devices that it could use are slices. These are the slices of a node on
+// which all devices are divided alike: they are requested by number, and their product
+// name contains "-MIG-". Slices that have a profile are not usable for the task.
 func partitioned(s *cluster.Shape, n *cluster.Node) bool {
 	some := false
 	for i := range n.Devices {
@@ -186,7 +200,7 @@ func partitioned(s *cluster.Shape, n *cluster.Node) bool {
 		if !s.Usable(d) {
 			continue
 		}
-		if d.Profile == "" && !strings.Contains(d.Product, "-MIG-") {
+		if !strings.Contains(d.Product, "-MIG-") {
 			return false
 		}
 		some = true

@@ -14,7 +14,8 @@ func shape(b *enginetest.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0
 
 var everything = cluster.SupportedIsolation{CPU: cluster.CPUClasses, GPU: cluster.GPUClasses, IsolableCores: 4}
 
-// plain returns a node of 8 cores and 2 devices that advertises nothing; able one that advertises everything.
+// plain returns a node of 8 cores and 2 devices that advertises no class. able returns one that
+// advertises all classes.
 func plain() *enginetest.NodeBuilder {
 	return enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")
 }
@@ -70,7 +71,7 @@ func TestAdmit(t *testing.T) {
 	many := cluster.SupportedIsolation{CPU: cluster.CPUClasses, IsolableCores: 64}
 	exclusively := cluster.SupportedIsolation{GPU: cluster.GPUClasses, Share: cluster.ShareExclusive}
 	sliced := func() *enginetest.NodeBuilder { return able().Slices(7, "A100", "1g.10gb", "10Gi") }
-	even := func() *enginetest.NodeBuilder { // divided evenly: slices are requested by count
+	even := func() *enginetest.NodeBuilder { // all devices are divided alike: slices are requested by number
 		return enginetest.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").Advertise(everything).With(func(n *cluster.Node) {
 			for i := range n.Devices {
 				n.Devices[i].Parent = "GPU-0"
@@ -118,7 +119,7 @@ func TestAdmit(t *testing.T) {
 		"DeviceExclusive, not advertised": {gpu(1, exclusive), on(plain()), unsupportedClass("DeviceExclusive")},
 		"DeviceExclusive":                 {gpu(2, exclusive), on(able()), nil},
 		"DeviceExclusive, leased":         {gpu(2, exclusive), on(able(), x().Share(1, 100)), contended("DeviceExclusive", 2, 1)},
-		"DeviceExclusive, too few":        {gpu(3, exclusive), on(able(), x().Share(1, 100)), nil}, // NodeResourcesFit's
+		"DeviceExclusive, too few":        {gpu(3, exclusive), on(able(), x().Share(1, 100)), nil}, // NodeResourcesFit rejects the node
 		"DeviceExclusive, a partition":    {need(exclusive, cluster.Need{Devices: 1, Partition: "1g.10gb"}), on(sliced()), &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: "DeviceExclusive", Precedence: 2}},
 		"DeviceExclusive, beside slices":  {gpu(2, exclusive), on(sliced()), nil},
 		"DeviceExclusive, only slices":    {gpu(1, exclusive), on(even()), unsupportedClass("DeviceExclusive")},
@@ -148,7 +149,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// What an evicted task still holds counts as free: the new task is nominated.
+// What an evicted task still holds counts as free, because the new task can be nominated.
 func TestReleasing(t *testing.T) {
 	state := enginetest.State(able(), enginetest.Job("x").Devices(2).On("n"))
 	task := state.Job("job/x").Tasks()[0]
@@ -161,7 +162,7 @@ func TestReleasing(t *testing.T) {
 	}
 }
 
-// The tier decides about order and eviction, and not about where a class is available.
+// The tier of a queue does not change on which nodes a class is available.
 func TestTiersDoNotMatter(t *testing.T) {
 	for _, cpu := range append([]cluster.CPUClass{""}, cluster.CPUClasses...) {
 		for _, gpu := range append([]cluster.GPUClass{""}, cluster.GPUClasses...) {
@@ -221,8 +222,9 @@ func (room) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// The reason of a refusal if nodes are rejected for different reasons.
-func TestHeadline(t *testing.T) {
+// The reason of a refusal is the one with the highest precedence if nodes are rejected for
+// different reasons.
+func TestReasonOfARefusal(t *testing.T) {
 	exclusive := cluster.SupportedIsolation{Share: cluster.ShareExclusive}
 	node := func(name string, a cluster.SupportedIsolation) *enginetest.NodeBuilder {
 		return enginetest.Node(name).CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Advertise(a)

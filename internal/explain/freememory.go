@@ -8,14 +8,14 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Offer says how much memory is free for a model: on the best device, on the best node, and
-// on all devices of the best product. It is "" if the shape is not of a model, or requests
-// no device.
-func Offer(s *cluster.State, shape *cluster.Shape) string {
+// FreeMemoryText returns a sentence that says how much memory is free for a model: on the best
+// device, on the best node, and on all devices of the best product. It returns "" if the shape
+// is not that of a model, or requests no device.
+func FreeMemoryText(s *cluster.State, shape *cluster.Shape) string {
 	if !shape.ServesModel() || shape.Need.None() {
 		return ""
 	}
-	var any cluster.Shape // requests nothing, so that FreeUnifiedMemory is all that is free of unified memory
+	var any cluster.Shape // requests nothing, so that FreeUnifiedMemory returns all free unified memory
 	var device *cluster.Device
 	var node, product string
 	var onDevice, onNode, onProduct cluster.Bytes
@@ -25,11 +25,11 @@ func Offer(s *cluster.State, shape *cluster.Shape) string {
 		if n.Closed() {
 			continue
 		}
-		pot := any.FreeUnifiedMemory(n)
+		unified := any.FreeUnifiedMemory(n)
 		sums, counts := map[string]cluster.Bytes{}, map[string]int{}
 		for i := range n.Devices {
 			d := &n.Devices[i]
-			free := min(d.Free(), pot)
+			free := min(d.Free(), unified)
 			if !shape.Need.Kind(d) || !shape.Need.Selects(d) || free <= 0 || !d.Permits(shape.Isolation) {
 				continue
 			}
@@ -37,7 +37,7 @@ func Offer(s *cluster.State, shape *cluster.Shape) string {
 				device, onDevice = d, free
 			}
 			before := sums[d.Product]
-			sums[d.Product] = min(before+free, pot) // unified memory counts once for all devices of a node
+			sums[d.Product] = min(before+free, unified) // the devices of a node share its unified memory
 			counts[d.Product]++
 			products[d.Product] += sums[d.Product] - before
 			if sums[d.Product] > onNode {
@@ -55,9 +55,9 @@ func Offer(s *cluster.State, shape *cluster.Shape) string {
 		quantity.Memory(onDevice), device.ID, device.Product, quantity.Memory(onNode), node, english.Count(devices, "device"), quantity.Memory(onProduct), product)
 }
 
-// Foreign says how much memory is used by processes that Berth did not place, on devices
-// that the shape could use. It is "" if there is none.
-func Foreign(s *cluster.State, shape *cluster.Shape) string {
+// ForeignMemoryText returns a sentence that says how much memory is used by processes that Berth
+// did not place, on devices that the shape could use. It returns "" if there is none.
+func ForeignMemoryText(s *cluster.State, shape *cluster.Shape) string {
 	if shape.Need.None() {
 		return ""
 	}

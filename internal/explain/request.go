@@ -11,23 +11,25 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Wants says in one sentence what the job requests.
-func Wants(j *cluster.Job) string {
+// RequestText returns one sentence that says what the job requests: its chosen alternative, or
+// all of them if none is chosen yet.
+func RequestText(j *cluster.Job) string {
 	var forms []string
 	alternatives := j.Alternatives
 	if j.Chosen >= 0 {
 		alternatives = alternatives[j.Chosen : j.Chosen+1]
 	} else if runs := slices.IndexFunc(alternatives, func(a cluster.Alternative) bool { return a.Running }); runs > 0 {
-		alternatives = alternatives[:runs] // the form in which it ran before is not requested
+		alternatives = alternatives[:runs] // the last alternative is what ran before, and is not requested
 	}
 	for i := range alternatives {
-		// Forms that differ only in where they may run read the same.
+		// Alternatives that differ only in where they may run have the same text, which is
+		// written once.
 		if f := formText(&alternatives[i]); len(forms) == 0 || forms[len(forms)-1] != f {
 			forms = append(forms, f)
 		}
 	}
-	text := upper(j.ID) + " requests " + forms[0]
-	others := names(alternatives[1:])
+	text := capitalized(j.ID) + " requests " + forms[0]
+	others := formNames(alternatives[1:])
 	switch {
 	case len(forms) == 1:
 	case alternatives[0].Tasks[0].Shape.ServesModel() && others != "":
@@ -40,8 +42,9 @@ func Wants(j *cluster.Job) string {
 	return text + "."
 }
 
-// names are the names of the forms, joined with "or"; "" if a form has none.
-func names(forms []cluster.Alternative) string {
+// formNames returns the names of the alternatives, joined with "or". It returns "" if one of
+// them has no name.
+func formNames(forms []cluster.Alternative) string {
 	const most = 4
 	var out []string
 	for i := range forms {
@@ -59,14 +62,15 @@ func names(forms []cluster.Alternative) string {
 	return strings.Join(out, "")
 }
 
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+// capitalized returns s, which must not be empty, with a capital first letter.
+func capitalized(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// formText describes one form of a job, role by role.
+// formText describes one alternative of a job, role by role.
 func formText(alt *cluster.Alternative) string {
 	if w := alt.Whole; w != nil {
 		text := "whole nodes of one group for " + english.Count(w.Replicas, "replica")
 		switch {
-		case w.Only != nil: // the job is one replica of a set
+		case w.Only != nil: // the alternative is for one node group, and the job is one replica of a set
 			text = english.Count(w.NodesPerReplica, "whole node") + " of " + w.Only.String()
 		case w.NodesPerReplica > 1:
 			text += fmt.Sprintf(", %d nodes each", w.NodesPerReplica)
@@ -112,10 +116,10 @@ func formText(alt *cluster.Alternative) string {
 	return text + topologyText(&alt.Topology) + subgroupsText(alt)
 }
 
-// PodSlots is the resource of which every pod takes one. Texts leave it out.
+// PodSlots is the resource of which every pod requests one. Texts leave it out.
 const PodSlots = "pods"
 
-// needText says what one task requests of its node.
+// needText returns what one task requests of its node: "2 devices with 40 GiB each and 4 cores".
 func needText(s *cluster.Shape) string {
 	var parts []string
 	n := &s.Need
@@ -168,7 +172,8 @@ func needText(s *cluster.Shape) string {
 	return strings.TrimSuffix(strings.ReplaceAll(List(parts, 8), ",,", ","), ",")
 }
 
-// conditionsText says where the task may run.
+// conditionsText returns on which nodes and devices the task may run, beginning with a comma;
+// "" if it may run on any.
 func conditionsText(s *cluster.Shape) string {
 	text := ""
 	labels := wire.Map(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
@@ -188,6 +193,7 @@ func conditionsText(s *cluster.Shape) string {
 	return text
 }
 
+// TermText returns the conditions of the term: "rack=r1 and zone In a,b".
 func TermText(t cluster.Term) string {
 	var out []string
 	for _, r := range t {
