@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	cases  = flag.Int("oracle.cases", 250, "number of relevant cases of each kind")
-	only   = flag.String("oracle.kind", "", "run only this kind")
-	replay = flag.String("oracle.replay", "", "kind and number of one case to show, such as Preempt/1234")
+	caseCount  = flag.Int("oracle.cases", 250, "number of relevant cases of each kind")
+	onlyKind   = flag.String("oracle.kind", "", "run only this kind")
+	replayCase = flag.String("oracle.replay", "", "kind and number of one case to show, such as Preempt/1234")
 )
 
 // goals has the percentages of relevant cases that must be placed and minimal.
@@ -36,20 +36,20 @@ func chance(goal float64, cases int) float64 {
 }
 
 func TestOracle(t *testing.T) {
-	if *replay != "" {
+	if *replayCase != "" {
 		t.Skip("one case is shown")
 	}
 	var reports []*Report
 	for _, k := range Kinds {
-		if *only != "" && Kind(*only) != k {
+		if *onlyKind != "" && Kind(*onlyKind) != k {
 			continue
 		}
-		r, err := Survey(k, *cases, 2000**cases)
+		r, err := Survey(k, *caseCount, 2000**caseCount)
 		if err != nil {
 			t.Fatal(err)
 		}
 		reports = append(reports, r)
-		if r.Relevant < *cases {
+		if r.Relevant < *caseCount {
 			t.Errorf("%s: only %d of %d cases were relevant", k, r.Relevant, r.Drawn)
 		}
 		for _, v := range r.Violations {
@@ -72,18 +72,18 @@ func TestOracle(t *testing.T) {
 
 // TestReplay prints one case and its verdicts.
 func TestReplay(t *testing.T) {
-	if *replay == "" {
+	if *replayCase == "" {
 		t.Skip("no case is asked for")
 	}
 	var kind Kind
 	var number int
 	for _, k := range Kinds {
-		if _, err := fmt.Sscanf(*replay, string(k)+"/%d", &number); err == nil {
+		if _, err := fmt.Sscanf(*replayCase, string(k)+"/%d", &number); err == nil {
 			kind = k
 		}
 	}
 	if kind == "" {
-		t.Fatalf("-oracle.replay=%s is not a case; write a kind of %v and a number, such as Preempt/1234", *replay, Kinds)
+		t.Fatalf("-oracle.replay=%s is not a case; write a kind of %v and a number, such as Preempt/1234", *replayCase, Kinds)
 	}
 	c, err := Draw(kind, number)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // queue a would exceed its quota, so that its tier would not be stronger than that of b. A
 // former version of the search did not end in this case.
 func TestOrderOfVictims(t *testing.T) {
-	gpus := names[gpu]
+	gpus := resourceNames[gpu]
 	s := enginetest.State(node("n", 2), node("m", 1),
 		enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 3*device), enginetest.Queue("b").Tier(cluster.TierGuaranteed).Quota(gpus, 0),
 		enginetest.Job("small").Queue("b").Share(1, 300).Preemptible().On("n"),

@@ -30,7 +30,7 @@ func (f *forged) evict(t *cluster.Task, why engine.Reason, sake string) {
 // have two devices each, and l, in another rack, has one. job/r holds both devices of n.
 func TestForged(t *testing.T) {
 	whole := func(i int) cluster.Claim { return cluster.Claim{Device: i, Milli: cluster.Whole, Memory: 80 * gib} }
-	gpus := names[gpu]
+	gpus := resourceNames[gpu]
 	for name, c := range map[string]struct {
 		kind  Kind // "": Preempt
 		queue *enginetest.QueueBuilder

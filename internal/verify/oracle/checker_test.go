@@ -31,8 +31,8 @@ func (r *reckless) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// without returns the standard profile without the plugins that make room.
-func without() (out engine.Profile) {
+// profileWithoutRoom returns the standard profile without the plugins that make room.
+func profileWithoutRoom() (out engine.Profile) {
 	for _, p := range standard.Profile() {
 		if reasons[Kind(p.Name)] == "" {
 			out = append(out, p)
@@ -49,7 +49,7 @@ func judgeReckless(t *testing.T, c *Case, spare func(*cluster.Task) bool) []Verd
 	}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(registry, append(without(), engine.PluginConfig{Name: "Reckless"}))
+	e, err := engine.New(registry, append(profileWithoutRoom(), engine.PluginConfig{Name: "Reckless"}))
 	if err != nil {
 		t.Fatal(err)
 	}
