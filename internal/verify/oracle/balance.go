@@ -55,7 +55,7 @@ func (b *balance) levels() []bool {
 	return mustFall[:deepest+1]
 }
 
-// needsRule5 reports whether no other rule allows to evict the task, neither alone nor, if
+// needsRule5 reports whether no other rule allows the eviction of the task, neither alone nor, if
 // its job is evicted as a whole, together with the other evicted tasks of the job.
 func (b *balance) needsRule5(t *task) bool {
 	e := b.ending
@@ -65,8 +65,8 @@ func (b *balance) needsRule5(t *task) bool {
 	return e.placement.bound(t.form) != 0 || !b.isAllowedWithout5(t, e.objects.members(e.plan.evicted&t.form.set()))
 }
 
-// isAllowedWithout5 reports whether Preempt or rules 2 to 4 allow to evict the tasks, one of
-// which is t.
+// isAllowedWithout5 reports whether Preempt or rules 2 to 4 allow the eviction of the tasks,
+// one of which is t.
 func (b *balance) isAllowedWithout5(t *task, tasks []*task) bool {
 	e := b.ending
 	v := victim{form: t.form, tasks: tasks}

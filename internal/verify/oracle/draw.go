@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// jobs adds running jobs, each at a random location, and pending jobs.
+// jobs draws running jobs, at random locations, and pending jobs.
 func (d *drawing) jobs() error {
 	running := d.between(2, 7)
 	if d.kind == Allocate {
@@ -206,7 +206,7 @@ func (d *drawing) cutFromFreeRoom(j *cluster.Job) {
 	d.rand.Shuffle(len(alt.Tasks), func(x, y int) { alt.Tasks[x].Shape, alt.Tasks[y].Shape = alt.Tasks[y].Shape, alt.Tasks[x].Shape })
 }
 
-// job draws a job. Mostly all tasks have one shape, and mostly all are in the minimum.
+// job draws a job. In most jobs all tasks have one shape, and all tasks are in the minimum.
 func (d *drawing) job(id string, preemptible bool) *cluster.Job {
 	j := &cluster.Job{ID: id, Queue: d.leaves[d.rand.IntN(len(d.leaves))], Priority: int32(d.rand.IntN(3)), Created: int64(d.rand.IntN(100)), Preemptible: preemptible}
 	count := 1

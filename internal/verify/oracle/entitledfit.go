@@ -7,14 +7,15 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// freeNode is what is free on a node for the tasks of a request.
+// freeNode is what is free on a node.
 type freeNode struct {
-	cores int64
-	cells []freeDevice
+	cores   int64 // in thousandths
+	devices []freeDevice
 }
 
+// freeDevice is what is free of a device or of a MIG slice.
 type freeDevice struct {
-	profile string
+	profile string // of a MIG slice; "" for a device
 	free    cluster.Milli
 }
 
@@ -24,7 +25,7 @@ type freeDevice struct {
 func (c *quotaCheck) fits(p *quotaRequest, moving bool) bool {
 	tasks := slices.Clone(p.minimum)
 	var staying []*cluster.Task
-	for _, j := range c.Jobs() {
+	for _, j := range c.state.Jobs() {
 		for _, t := range j.Tasks() {
 			switch {
 			case t.Node == nil || slices.Contains(p.evicted, t):
@@ -35,50 +36,51 @@ func (c *quotaCheck) fits(p *quotaRequest, moving bool) bool {
 			}
 		}
 	}
-	freeNodes := map[string]*freeNode{}
-	var order []*freeNode
-	for _, n := range c.Nodes() {
-		b := &freeNode{cores: n.Ledger(cluster.CPU).Capacity}
+	byName := map[string]*freeNode{}
+	var nodes []*freeNode
+	for _, n := range c.state.Nodes() {
+		free := &freeNode{cores: n.Ledger(cluster.CPU).Capacity}
 		for i := range n.Devices {
-			b.cells = append(b.cells, freeDevice{n.Devices[i].Profile, cluster.Whole})
+			free.devices = append(free.devices, freeDevice{n.Devices[i].Profile, cluster.Whole})
 		}
-		freeNodes[n.Name] = b
-		order = append(order, b)
+		byName[n.Name] = free
+		nodes = append(nodes, free)
 	}
 	for _, t := range staying {
-		b := freeNodes[t.Node.Name]
-		b.cores -= t.Shape.Resources.Of(cluster.CPU)
+		n := byName[t.Node.Name]
+		n.cores -= t.Shape.Resources.Of(cluster.CPU)
 		for _, claim := range t.Claims {
-			b.cells[claim.Device].free -= claim.Milli
+			n.devices[claim.Device].free -= claim.Milli
 		}
 	}
 	slices.SortStableFunc(tasks, func(a, b *cluster.Task) int {
 		return cmp.Or(cmp.Compare(b.Shape.Need.Devices, a.Shape.Need.Devices), cmp.Compare(b.Shape.Need.Milli(), a.Shape.Need.Milli()))
 	})
-	steps := maxSeats
-	return placeAll(order, tasks, &steps)
+	steps := maxFitSteps
+	return placeAll(nodes, tasks, &steps)
 }
 
-// placeAll tries the first task on each node, and for each the remaining tasks.
-func placeAll(freeNodes []*freeNode, tasks []*cluster.Task, steps *int) bool {
+// placeAll reports whether all tasks can be placed. It tries the first task on each node, and
+// for each of these locations the remaining tasks. It returns false if it runs out of steps.
+func placeAll(nodes []*freeNode, tasks []*cluster.Task, steps *int) bool {
 	if len(tasks) == 0 {
 		return true
 	}
 	shape := tasks[0].Shape
 	cores := shape.Resources.Of(cluster.CPU)
-	for _, b := range freeNodes {
-		if b.cores < cores {
+	for _, n := range nodes {
+		if n.cores < cores {
 			continue
 		}
-		for _, cells := range b.choices(&shape.Need) {
+		for _, devices := range n.choices(&shape.Need) {
 			if *steps--; *steps < 0 {
 				return false
 			}
-			b.take(cells, &shape.Need, -1)
-			b.cores -= cores
-			found := placeAll(freeNodes, tasks[1:], steps)
-			b.take(cells, &shape.Need, +1)
-			b.cores += cores
+			n.take(devices, &shape.Need, -1)
+			n.cores -= cores
+			found := placeAll(nodes, tasks[1:], steps)
+			n.take(devices, &shape.Need, +1)
+			n.cores += cores
 			if found {
 				return true
 			}
@@ -88,21 +90,22 @@ func placeAll(freeNodes []*freeNode, tasks []*cluster.Task, steps *int) bool {
 }
 
 // take subtracts the need from the devices, or adds it.
-func (b *freeNode) take(cells []int, need *cluster.Need, sign cluster.Milli) {
-	for _, i := range cells {
-		b.cells[i].free += sign * need.Milli()
+func (n *freeNode) take(devices []int, need *cluster.Need, sign cluster.Milli) {
+	for _, i := range devices {
+		n.devices[i].free += sign * need.Milli()
 	}
 }
 
-// choices returns the sets of devices to try for the need. Whole devices are equal, so that
-// one set is enough. For parts, one device is enough of those with equal free room.
-func (b *freeNode) choices(need *cluster.Need) [][]int {
+// choices returns the sets of devices to try for the need. Whole devices are equal, so one set
+// of them is enough. For a part of a device, one of several devices with equal free room is
+// enough.
+func (n *freeNode) choices(need *cluster.Need) [][]int {
 	if need.Devices == 0 {
 		return [][]int{nil}
 	}
 	var fit []int
-	for i := range b.cells {
-		if b.cells[i].profile == need.Partition && b.cells[i].free >= need.Milli() {
+	for i := range n.devices {
+		if n.devices[i].profile == need.Partition && n.devices[i].free >= need.Milli() {
 			fit = append(fit, i)
 		}
 	}
@@ -113,8 +116,8 @@ func (b *freeNode) choices(need *cluster.Need) [][]int {
 		return [][]int{fit[:need.Devices]}
 	}
 	var out [][]int
-	for k, i := range fit { // a task with a part of a device uses one device
-		if !slices.ContainsFunc(fit[:k], func(o int) bool { return b.cells[o].free == b.cells[i].free }) {
+	for k, i := range fit { // a task that requests a part of a device requests one device
+		if !slices.ContainsFunc(fit[:k], func(o int) bool { return n.devices[o].free == n.devices[i].free }) {
 			out = append(out, []int{i})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// forged is an outcome that the test makes without an engine.
+// forged is an outcome that a test writes without an engine.
 type forged struct {
 	state *cluster.State
 	out   engine.Outcome
@@ -22,12 +22,13 @@ func (f *forged) place(action engine.Action, t *cluster.Task, node string, claim
 	f.out.Events = append(f.out.Events, engine.Record{Kind: kind, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: action, Task: t.Ref(), Node: node, Claims: claims}})
 }
 
-func (f *forged) evict(t *cluster.Task, why engine.Reason, sake string) {
-	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictTask, Task: t.Ref(), Reason: why, For: sake}})
+func (f *forged) evict(t *cluster.Task, why engine.Reason, job string) {
+	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictTask, Task: t.Ref(), Reason: why, For: job}})
 }
 
 // TestForged checks that violations are found that only a faulty engine makes. Nodes n and m
-// have two devices each, and l, in another rack, has one. job/r holds both devices of n.
+// have two devices each, and node l, in another rack, has one. job/r holds both devices of n,
+// and job/w is a pending gang of two tasks with one device each.
 func TestForged(t *testing.T) {
 	whole := func(i int) cluster.Claim { return cluster.Claim{Device: i, Milli: cluster.Whole, Memory: 80 * gib} }
 	gpus := resourceNames[gpu]
@@ -37,7 +38,7 @@ func TestForged(t *testing.T) {
 		firm  bool
 		racks bool
 		forge func(*forged)
-		rules []string
+		rules []string // the rules that are broken
 	}{
 		"no violation": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))

@@ -62,7 +62,7 @@ func (t *task) isEqual(o *task) bool {
 // bit returns the set with only this task.
 func (t *task) bit() taskSet { return 1 << t.index }
 
-// taskSet is a set of tasks: bit i stands for the task with index i. So a case has at most
+// taskSet is a set of tasks: bit i is the task with index i. A case must not have more than
 // 64 tasks.
 type taskSet uint64
 
@@ -86,7 +86,8 @@ func sum(tasks []*task) (total vector) {
 	return total
 }
 
-// sumOf returns what those of the tasks request together whose job is in the leaf queue.
+// sumOf returns what the tasks of jobs in the leaf queue request together. Other tasks do not
+// count.
 func sumOf(tasks []*task, leaf *queue) (total vector) {
 	for _, t := range tasks {
 		if t.form.leaf() == leaf {

@@ -21,7 +21,7 @@ func (h *history) addVictim(job string, victim *task) {
 	h.displaced[job] = append(h.displaced[job], victim.form.job.ID)
 }
 
-// protection returns what keeps the task from being evicted or moved for the job, or "".
+// protection returns why the task must not be evicted or moved for the job, or "".
 func (h *history) protection(job *form, t *task) string {
 	switch victim := t.form.job.ID; {
 	case slices.Contains(job.job.Displaced, victim), slices.Contains(h.displaced[job.job.ID], victim):

@@ -26,18 +26,20 @@ var goals = map[Kind]struct{ placed, minimal float64 }{
 	Costs:        {99, 99},
 }
 
-// chance returns by how much a rate may be below the goal in a sample of this size: two
+// tolerance returns by how much a rate may be below the goal in a sample of this size: two
 // standard errors, in percent. For a large sample it returns 0.
-func chance(goal float64, cases int) float64 {
+func tolerance(goal float64, cases int) float64 {
 	if cases >= 4000 {
 		return 0
 	}
 	return 2 * math.Sqrt(goal*(100-goal)/float64(max(1, cases)))
 }
 
+// TestOracle draws cases of every kind, and fails if the engine breaks a rule or a rate is
+// below its goal.
 func TestOracle(t *testing.T) {
 	if *replayCase != "" {
-		t.Skip("one case is shown")
+		t.Skip("-oracle.replay shows one case")
 	}
 	var reports []*Report
 	for _, k := range Kinds {
@@ -60,7 +62,7 @@ func TestOracle(t *testing.T) {
 		if len(r.Violations) > 0 {
 			t.Logf("%s, rules that were broken:\n%s", k, Groups(r.Violations, 10))
 		}
-		if goal := goals[k]; r.PlacedRate() < goal.placed-chance(goal.placed, r.Relevant) || r.MinimalRate() < goal.minimal-chance(goal.minimal, r.Placed) {
+		if goal := goals[k]; r.PlacedRate() < goal.placed-tolerance(goal.placed, r.Relevant) || r.MinimalRate() < goal.minimal-tolerance(goal.minimal, r.Placed) {
 			t.Errorf("%s: %.2f %% placed and %.2f %% minimal, below %v and %v", k, r.PlacedRate(), r.MinimalRate(), goal.placed, goal.minimal)
 		}
 		t.Logf("%s, not placed:\n%s", k, Groups(r.Misses, 10))
@@ -73,7 +75,7 @@ func TestOracle(t *testing.T) {
 // TestReplay prints one case and its verdicts.
 func TestReplay(t *testing.T) {
 	if *replayCase == "" {
-		t.Skip("no case is asked for")
+		t.Skip("-oracle.replay is not set")
 	}
 	var kind Kind
 	var number int

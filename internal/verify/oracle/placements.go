@@ -19,16 +19,21 @@ var errTooLarge = errors.New("too large to try everything")
 type placementSearch struct {
 	objects   *objects
 	placement *placement
+	costs     *planCosts
 	steps     int    // how many steps it may still take
 	trial     *trial // the plan for which tasks are placed; nil if they are placed into free room
 }
 
-// trial is a plan whose victims were removed, while its tasks are placed.
+// trial is a plan after its victims were removed, while its tasks are placed.
 type trial struct {
 	changes nodeChanges
 	origins map[*task]location // where the tasks that move were before
 	most    int64              // how much the plan may free beyond what is needed
 	freed   int64              // how much the placement that was found frees beyond what is needed
+}
+
+func newPlacementSearch(o *objects, p *placement, c *planCosts) *placementSearch {
+	return &placementSearch{objects: o, placement: p, costs: c, steps: maxSteps}
 }
 
 // reset allows as many steps as one turn may take.
@@ -46,12 +51,26 @@ func (s *placementSearch) minimumFits(f *form) (bool, error) {
 	return false, nil
 }
 
+// freesEnough reports whether the sums of what is free without the evicted tasks are as large
+// as the amounts. If they are not, no placement has to be tried.
+func (s *placementSearch) freesEnough(amounts vector, evicted taskSet) bool {
+	return amounts.isWithin(s.placement.room.total().plus(sum(s.objects.members(evicted)), +1))
+}
+
+// fitsWithout reports whether the tasks can be placed together if other tasks are removed. The
+// placement is not changed.
+func (s *placementSearch) fitsWithout(tasks []*task, removed taskSet) (bool, error) {
+	locations := s.placement.removeSet(removed)
+	defer s.placement.restore(removed, locations)
+	return s.fits(tasks, false)
+}
+
 // fitPlan looks for a placement of the minimum and of the tasks that move, without the
-// victims, that frees at most the given amount beyond what is needed. It returns how much
-// the placement frees beyond that. changes is how the plan changes the nodes. The placement
+// victims, that frees at most the given amount beyond what is needed. It returns how much the
+// placement that it finds frees beyond what is needed, and whether it finds one. The placement
 // is not changed.
-func (s *placementSearch) fitPlan(p *plan, changes nodeChanges, most int64) (int64, bool, error) {
-	t := &trial{changes: changes, origins: map[*task]location{}, most: most}
+func (s *placementSearch) fitPlan(p *plan, most int64) (int64, bool, error) {
+	t := &trial{changes: s.costs.changes(p.evicted, p.moved), origins: map[*task]location{}, most: most}
 	locations := s.placement.removeSet(p.victims())
 	for i, v := range s.objects.members(p.victims()) {
 		if p.moved.has(v) {

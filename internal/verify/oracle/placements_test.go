@@ -17,7 +17,7 @@ func TestStateAccepts(t *testing.T) {
 		}
 		o := newObjects(c.State.View(), c.Now)
 		p := newPlacement(o)
-		s := &placementSearch{objects: o, placement: p, steps: maxSteps}
+		s := newPlacementSearch(o, p, &planCosts{objects: o, placement: p})
 		for _, f := range o.jobs {
 			if p.hasMinimum(f) {
 				continue
@@ -62,7 +62,7 @@ func TestSearchIsComplete(t *testing.T) {
 			if p.hasMinimum(f) || f.alt.Min > 2 {
 				continue
 			}
-			s := &placementSearch{objects: o, placement: p, steps: maxSteps}
+			s := newPlacementSearch(o, p, &planCosts{objects: o, placement: p})
 			fits, err := s.minimumFits(f)
 			if err != nil {
 				t.Fatal(err)

@@ -122,8 +122,8 @@ func covers(tasks, minimum []*task) bool {
 	return true
 }
 
-// lastResortViolation returns the rule that forbids to use the last resort for the plan, or
-// "" if it is allowed or too large to check.
+// lastResortViolation returns the rule that forbids the last resort for the plan, or "" if
+// it is allowed or too large to check.
 func (c *planChecker) lastResortViolation(t *turn, p *plan) string {
 	f := c.objects.find(t.job)
 	found, err := false, error(nil)

@@ -13,12 +13,26 @@ type planner struct {
 // newPlanner returns a planner for tasks that are placed as p records, after a session did
 // what h records.
 func newPlanner(o *objects, p *placement, h *history) *planner {
+	costs := &planCosts{objects: o, placement: p}
 	return &planner{
 		objects:    o,
 		placement:  p,
 		rules:      &planRules{objects: o, placement: p, history: h},
-		placements: &placementSearch{objects: o, placement: p, steps: maxSteps},
-		costs:      &planCosts{objects: o, placement: p},
+		placements: newPlacementSearch(o, p, costs),
+		costs:      costs,
+	}
+}
+
+// newSearch returns a search for plans that cost less than under, unless under is nil. They
+// evict and move only tasks that within evicts and moves.
+func (p *planner) newSearch(within plan, under *cost) *search {
+	return &search{
+		objects:    p.objects,
+		rules:      p.rules,
+		placements: p.placements,
+		candidates: &candidates{objects: p.objects, placement: p.placement, rules: p.rules, costs: p.costs},
+		within:     within,
+		best:       best{under: under},
 	}
 }
 
@@ -38,20 +52,20 @@ func (p *planner) cheapest(k Kind, f *form, under *cost, lastResort bool) (plan,
 // cheapestOf is cheapest for one form. The plan evicts and moves only tasks that within
 // evicts and moves.
 func (p *planner) cheapestOf(k Kind, f *form, within plan, under *cost, lastResort bool) (plan, bool, error) {
-	s := &search{planner: p, within: within, under: under}
+	s := p.newSearch(within, under)
 	for _, minimum := range p.placement.minima(f) {
 		if err := s.run(newRequest(k, f, minimum, lastResort)); err != nil {
 			return plan{}, false, err
 		}
 	}
-	return s.best, s.found, nil
+	return s.best.plan, s.best.found, nil
 }
 
 // cheapestFor is cheapest for the minimum of the request, without the last resort.
 func (p *planner) cheapestFor(r *request) (plan, bool, error) {
-	s := &search{planner: p, within: anyPlan}
+	s := p.newSearch(anyPlan, nil)
 	err := s.run(newRequest(r.kind, r.form, r.minimum, false))
-	return s.best, s.found, err
+	return s.best.plan, s.best.found, err
 }
 
 // leastBeyond returns the smallest amount that the evictions of the plan free beyond what is
@@ -62,13 +76,12 @@ func (p *planner) leastBeyond(k Kind, of *plan) (int64, bool) {
 		return 0, false
 	}
 	f := of.request.form
-	s := &search{planner: p, within: plan{evicted: of.evicted, moved: allTasks}}
+	s := p.newSearch(plan{evicted: of.evicted, moved: allTasks}, nil)
 	for _, minimum := range p.placement.minima(f) {
 		same := plan{request: newRequest(k, f, minimum, of.request.lastResort), evicted: of.evicted, cost: p.costs.of(f, of.evicted, 0)}
-		s.request, s.feasible = same.request, nil
-		if p.rules.violation(&same, nil) == "" && s.tryMoves(same, p.objects.members(s.movable(same.evicted))) != nil {
+		if s.runWith(same) != nil {
 			break
 		}
 	}
-	return s.best.cost.beyond, s.found
+	return s.best.plan.cost.beyond, s.best.found
 }

@@ -11,7 +11,7 @@ import (
 type queueUse struct {
 	divided [resources]bool // whether queues divide the resource
 	used    []vector        // by queue, with everything that its children hold
-	firm    []vector        // the part of used that jobs hold which are not preemptible
+	firm    []vector        // the part of used that is held by jobs that are not preemptible
 }
 
 func newQueueUse(o *objects) *queueUse {
@@ -35,7 +35,7 @@ func (u *queueUse) snapshot() []vector { return slices.Clone(u.used) }
 // with returns what the queue holds together with the amounts.
 func (u *queueUse) with(q *queue, amounts vector) vector { return u.used[q.index].plus(amounts, +1) }
 
-// violation returns the rule that forbids the queues of the form to hold the amounts in
+// violation returns the rule that the queues of the form break if they hold the amounts in
 // addition, or "".
 func (u *queueUse) violation(f *form, amounts vector) string {
 	for _, q := range f.branch {

@@ -76,7 +76,7 @@ func (r *freeRoom) take(t *task, at location, sign int64) {
 	}
 }
 
-// violation returns what forbids to place the task on these devices of the node, or "".
+// violation returns why the task must not be placed on these devices of the node, or "".
 func (r *freeRoom) violation(t *task, n int, claims []cluster.Claim) string {
 	node, free := r.nodes[n], r.rooms[n].free
 	if t.amounts[cpu] > free[cpu] || t.amounts[memory] > free[memory] {

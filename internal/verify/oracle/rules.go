@@ -1,8 +1,6 @@
 package oracle
 
-import (
-	"github.com/berth-project/berth/cluster"
-)
+import "github.com/berth-project/berth/cluster"
 
 // planRules decides which plans are legal.
 type planRules struct {
@@ -42,7 +40,7 @@ func (r *planRules) violation(p *plan, evictedBy map[*task]Kind) string {
 	return ""
 }
 
-// protection returns what forbids to evict or move the task for the request, or "".
+// protection returns why the task must not be evicted or moved for the request, or "".
 func (r *planRules) protection(req *request, t *task) string {
 	switch {
 	case t.form.job == req.form.job:

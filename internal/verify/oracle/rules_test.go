@@ -55,13 +55,13 @@ func TestVictimRules(t *testing.T) {
 			"preempt: its Guaranteed queue would hold less than its quota"},
 
 		// Both queues request more than half, so that the shares are 4 and 4.
-		"down to the share":     {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 4)}, ""},
-		"below the share":       {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 5), other("b", 3), want("a", 4)}, "reclaim 3: its queue would be below its share"},
-		"above its own share":   {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 5)}, "reclaim 2: the job's queue would be above its share"},
-		"in the same queue":     {Reclaim, []enginetest.Part{victim("", 4), other("", 4), want("", 4)}, "reclaim: it is in the same queue"},
-		"from a stronger tier":  {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 4), other("b", 4), want("a", 4)}, "reclaim 1: the tier of its queue is stronger"},
-		"deserved, undividable": {Reclaim, []enginetest.Part{enginetest.Queue("a").Quota(gpus, 4*device), enginetest.Queue("b"), victim("b", 8), want("a", 4)}, "reclaim 3: its queue would be below its share"},
-		"deserved by both": {Reclaim, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), enginetest.Queue("b").Quota(gpus, 8*device), victim("b", 8), want("a", 2)},
+		"down to the share":                       {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 4)}, ""},
+		"below the share":                         {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 5), other("b", 3), want("a", 4)}, "reclaim 3: its queue would be below its share"},
+		"above its own share":                     {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 5)}, "reclaim 2: the job's queue would be above its share"},
+		"in the same queue":                       {Reclaim, []enginetest.Part{victim("", 4), other("", 4), want("", 4)}, "reclaim: it is in the same queue"},
+		"from a stronger tier":                    {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 4), other("b", 4), want("a", 4)}, "reclaim 1: the tier of its queue is stronger"},
+		"a victim beyond what the queue may lose": {Reclaim, []enginetest.Part{enginetest.Queue("a").Quota(gpus, 4*device), enginetest.Queue("b"), victim("b", 8), want("a", 4)}, "reclaim 3: its queue would be below its share"},
+		"within the quotas of both": {Reclaim, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), enginetest.Queue("b").Quota(gpus, 8*device), victim("b", 8), want("a", 2)},
 			"reclaim 3: its queue would be below its share"},
 	} {
 		s := enginetest.State(append([]enginetest.Part{node("n", 8)}, c.parts...)...)

@@ -1,157 +1,98 @@
 package oracle
 
-import (
-	"cmp"
-	"math/bits"
-	"slices"
-)
+import "slices"
 
 // maxPlans is how many plans a search may try. Cases that exceed it are only counted.
 const maxPlans = 20_000
 
 // search looks for the cheapest plan by trying all of them, for one request after the other.
 type search struct {
-	planner *planner
-	within  plan  // only its victims may be evicted and moved
-	under   *cost // the plan must cost less; nil means any cost
-	best    plan  // the cheapest plan of all requests so far
-	found   bool  // whether there is a best plan
-	plans   int   // how many plans were tried
+	objects    *objects
+	rules      *planRules
+	placements *placementSearch
+	candidates *candidates
 
-	request  *request
-	feasible []plan // the plans for this request after which the minimum fits
+	within plan // only tasks that it evicts may be evicted, and only tasks that it moves may move
+	best   best // of all requests so far
+	tried  int  // how many plans were tried
+}
+
+// best is the cheapest plan that a search has found.
+type best struct {
+	under *cost // the plan must cost less; nil means any cost
+	plan  plan
+	found bool
+}
+
+// allowance returns how much a plan with this cost may free beyond what is needed so that it
+// is better than the best one. It returns a negative number if the plan cannot be better.
+func (b *best) allowance(c cost) int64 {
+	most := unbounded
+	if b.under != nil {
+		most = c.below(*b.under)
+	}
+	if b.found {
+		most = min(most, c.below(b.plan.cost))
+	}
+	return most
 }
 
 // run tries all sets of evicted tasks, the cheapest first, each with all sets of tasks that
 // move.
 func (s *search) run(r *request) error {
-	s.request, s.feasible = r, nil
-	evictable := s.evictable()
-	if hopeless, err := s.cannotFit(evictable | s.movable(0)); hopeless || err != nil {
+	evictable := s.candidates.evictable(r) & s.within.evicted
+	if fits, err := s.placements.fitsWithout(r.minimum, evictable|s.movable(r, 0)); !fits || err != nil {
 		return err
 	}
-	sets, err := s.evictions(evictable)
+	plans, err := s.candidates.plans(r, evictable)
 	if err != nil {
 		return err
 	}
-	for i := range sets {
-		p := &sets[i]
-		if s.allowance(p.cost) < 0 || !s.freesEnough(p.evicted) || s.planner.rules.violation(p, nil) != "" {
+	var feasible feasiblePlans
+	for i := range plans {
+		p := &plans[i]
+		if s.best.allowance(p.cost) < 0 || !s.placements.freesEnough(r.amounts, p.evicted) || s.rules.violation(p, nil) != "" {
 			continue
 		}
-		movable := s.movable(p.evicted)
+		movable := s.movable(r, p.evicted)
 		if movable != 0 {
-			if hopeless, err := s.cannotFit(p.evicted | movable); hopeless {
+			// If this is too large to try, the plan is left out, as if nothing fitted.
+			if fits, _ := s.placements.fitsWithout(r.minimum, p.evicted|movable); !fits {
 				continue
-			} else if err != nil {
-				return err
 			}
 		}
-		if err := s.tryMoves(*p, s.planner.objects.members(movable)); err != nil {
+		if err := s.tryMoves(*p, s.objects.members(movable), &feasible); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// allowance returns how much a plan with this cost may free beyond what is needed so that it
-// is the best one. It returns a negative number if it cannot be the best one.
-func (s *search) allowance(c cost) int64 {
-	most := unbounded
-	if s.under != nil {
-		most = c.below(*s.under)
+// runWith tries the plan with all sets of tasks that move.
+func (s *search) runWith(p plan) error {
+	if s.rules.violation(&p, nil) != "" {
+		return nil
 	}
-	if s.found {
-		most = min(most, c.below(s.best.cost))
-	}
-	return most
+	return s.tryMoves(p, s.objects.members(s.movable(p.request, p.evicted)), &feasiblePlans{})
 }
 
-// evictable returns the tasks that a plan might evict.
-func (s *search) evictable() (set taskSet) {
-	rules := s.planner.rules
-	for _, f := range s.planner.objects.jobs {
-		if own := s.planner.placement.bound(f); own != 0 && !rules.cannotEvict(s.request, f) && rules.protection(s.request, s.planner.objects.members(own)[0]) == "" {
-			set |= own & s.within.evicted
-		}
-	}
-	return set
+// movable returns the tasks that might move in addition to the evictions.
+func (s *search) movable(r *request, evicted taskSet) taskSet {
+	return s.candidates.movable(r, evicted) & s.within.moved
 }
 
-// evictions returns all sets of evicted tasks after which every gang has its minimum or no
-// tasks, the cheapest first.
-func (s *search) evictions(evictable taskSet) ([]plan, error) {
-	sets := []taskSet{0}
-	for _, f := range s.planner.objects.jobs {
-		own := s.planner.placement.bound(f)
-		subsets := []taskSet{0}
-		for set := own & evictable; set != 0; set = (set - 1) & own & evictable {
-			if set == own || f.isEnough(own&^set) {
-				subsets = append(subsets, set)
-			}
-		}
-		if len(sets)*len(subsets) > maxPlans {
-			return nil, errTooLarge
-		}
-		combined := make([]taskSet, 0, len(sets)*len(subsets))
-		for _, set := range sets {
-			for _, subset := range subsets {
-				combined = append(combined, set|subset)
-			}
-		}
-		sets = combined
-	}
-	out := make([]plan, len(sets))
-	for i, set := range sets {
-		out[i] = plan{request: s.request, evicted: set, cost: s.planner.costs.of(s.request.form, set, 0)}
-	}
-	reversed := func(s taskSet) uint64 { return bits.Reverse64(uint64(s)) }
-	slices.SortFunc(out, func(a, b plan) int {
-		return cmp.Or(a.cost.compare(b.cost), cmp.Compare(reversed(b.evicted), reversed(a.evicted)))
-	})
-	return out, nil
-}
-
-// movable returns the tasks of which each alone might move in addition to the evictions.
-// Several of them together may still be forbidden to move.
-func (s *search) movable(evicted taskSet) (set taskSet) {
-	if !s.request.kind.has(Consolidate) {
-		return 0
-	}
-	for _, t := range s.planner.objects.tasks {
-		if !s.planner.placement.isPlaced(t) || evicted.has(t) || !s.within.moved.has(t) || s.planner.rules.protection(s.request, t) != "" {
-			continue
-		}
-		if s.planner.rules.jointViolation(&plan{request: s.request, evicted: evicted, moved: t.bit()}) == "" {
-			set |= t.bit()
-		}
-	}
-	return set
-}
-
-// freesEnough reports whether the sums of what is free without the evicted tasks are as large
-// as the request of the minimum.
-func (s *search) freesEnough(evicted taskSet) bool {
-	free := s.planner.placement.room.total().plus(sum(s.planner.objects.members(evicted)), +1)
-	return s.request.amounts.isWithin(free)
-}
-
-// cannotFit reports whether the minimum does not fit even if all these tasks are removed.
-func (s *search) cannotFit(removed taskSet) (bool, error) {
-	locations := s.planner.placement.removeSet(removed)
-	defer s.planner.placement.restore(removed, locations)
-	ok, err := s.planner.placements.fits(s.request.minimum, false)
-	return !ok, err
-}
+// feasiblePlans has the plans for one request after which the minimum fits. A plan that
+// contains one of them has a victim that is not needed.
+type feasiblePlans []plan
 
 // tryMoves tries the plan with every set of tasks that move, the smallest first.
-func (s *search) tryMoves(p plan, movable []*task) error {
+func (s *search) tryMoves(p plan, movable []*task, feasible *feasiblePlans) error {
 	for size := range len(movable) + 1 {
 		p.cost.moved = size
-		if s.allowance(p.cost) < 0 {
+		if s.best.allowance(p.cost) < 0 {
 			return nil
 		}
-		if err := s.addMoves(p, movable, size); err != nil {
+		if err := s.addMoves(p, movable, size, feasible); err != nil {
 			return err
 		}
 	}
@@ -159,9 +100,9 @@ func (s *search) tryMoves(p plan, movable []*task) error {
 }
 
 // addMoves tries the plan with every choice of the given number of further tasks that move.
-func (s *search) addMoves(p plan, movable []*task, more int) error {
+func (s *search) addMoves(p plan, movable []*task, more int, feasible *feasiblePlans) error {
 	if more == 0 {
-		return s.try(p)
+		return s.try(p, feasible)
 	}
 	for i, t := range movable {
 		if len(movable)-i < more {
@@ -169,46 +110,41 @@ func (s *search) addMoves(p plan, movable []*task, more int) error {
 		}
 		with := p
 		with.moved |= t.bit()
-		if err := s.addMoves(with, movable[i+1:], more-1); err != nil {
+		if err := s.addMoves(with, movable[i+1:], more-1, feasible); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// try looks for the placement with which the plan costs least.
-func (s *search) try(p plan) error {
-	if s.plans++; s.plans > maxPlans {
+// try looks for the placement with which the plan costs least. The plan becomes the best one
+// if it is better than the best one so far.
+func (s *search) try(p plan, feasible *feasiblePlans) error {
+	if s.tried++; s.tried > maxPlans {
 		return errTooLarge
 	}
-	if p.moved != 0 && s.planner.rules.jointViolation(&p) != "" {
+	if p.moved != 0 && s.rules.jointViolation(&p) != "" {
 		return nil
 	}
-	if slices.ContainsFunc(s.feasible, func(o plan) bool { return p.contains(&o) }) {
-		return nil // a victim is not needed
+	if slices.ContainsFunc(*feasible, func(o plan) bool { return p.contains(&o) }) {
+		return nil
 	}
-	if _, ok, err := s.fitPlan(&p, unbounded); !ok || err != nil {
+	if _, ok, err := s.placements.fitPlan(&p, unbounded); !ok || err != nil {
 		return err
 	}
-	s.feasible = append(s.feasible, p)
+	*feasible = append(*feasible, p)
 	for {
-		most := s.allowance(p.cost)
+		most := s.best.allowance(p.cost)
 		if most < 0 {
 			return nil
 		}
-		beyond, ok, err := s.fitPlan(&p, most)
+		beyond, ok, err := s.placements.fitPlan(&p, most)
 		if !ok || err != nil {
 			return err
 		}
-		s.best, s.found = p, true
-		if s.best.cost.beyond = beyond; beyond == 0 {
+		s.best.plan, s.best.found = p, true
+		if s.best.plan.cost.beyond = beyond; beyond == 0 {
 			return nil
 		}
 	}
-}
-
-// fitPlan looks for a placement with which the plan frees at most the given amount beyond
-// what is needed. It returns how much it frees beyond that.
-func (s *search) fitPlan(p *plan, most int64) (int64, bool, error) {
-	return s.planner.placements.fitPlan(p, s.planner.costs.changes(p.evicted, p.moved), most)
 }

@@ -7,8 +7,8 @@ type victimRules struct {
 	resort *lastResort
 }
 
-// formViolation returns the rule that forbids to evict these tasks of the form, or "" if they
-// may be evicted as victims, one after the other, in some order.
+// formViolation returns the rule that forbids the eviction of these tasks of the form, or "" if
+// they may be evicted as victims, one after the other, in some order.
 func (v *victimRules) formViolation(f *form, tasks taskSet) string {
 	if tasks == 0 {
 		return ""
@@ -48,8 +48,8 @@ func (v *victimRules) nextVictims(f *form, running taskSet) (out []victim) {
 	return out
 }
 
-// violation returns the rule that forbids to evict the victim, or "" if a plugin may evict
-// it.
+// violation returns the rule that forbids the eviction of the victim, or "" if a plugin may
+// evict it.
 func (v *victimRules) violation(next *victim) string {
 	why := "no plugin may evict it"
 	for _, plugin := range []Kind{Reclaim, Preempt} {
@@ -74,6 +74,7 @@ func (v *victimRules) violation(next *victim) string {
 	return why
 }
 
+// preemptViolation returns why Preempt may not evict the victim, or "".
 func (v *victimRules) preemptViolation(next *victim) string {
 	r, queues := v.ending.request(), v.ending.queues()
 	own, others := fork(r.form, next.form)
@@ -93,6 +94,7 @@ func (v *victimRules) preemptViolation(next *victim) string {
 	return "preempt: the tier of its queue is not weaker"
 }
 
+// reclaimViolation returns why Reclaim may not evict the victim, or "".
 func (v *victimRules) reclaimViolation(next *victim) string {
 	r, queues := v.ending.request(), v.ending.queues()
 	own, others := fork(r.form, next.form)
@@ -119,8 +121,8 @@ func (v *victimRules) reclaimViolation(next *victim) string {
 	return rule
 }
 
-// sharesViolation returns which of rules 2 and 3 forbids to evict a victim that held the
-// given amounts, or "".
+// sharesViolation returns which of rules 2 and 3 forbids the eviction of a victim that held
+// the given amounts, or "".
 func (v *victimRules) sharesViolation(own, others []*queue, held vector) string {
 	queues := v.ending.queues()
 	if !queues.areWithinShares(own, v.ending.request().amounts) {
