@@ -49,15 +49,15 @@ func TestForged(t *testing.T) {
 			f.place(engine.Bind, f.task("w", 1), "m", whole(0))
 		}, rules: []string{"a device is of another product, too small or held by other tasks", "bound before its room is free"}},
 		"half a gang": {forge: func(f *forged) { f.place(engine.Bind, f.task("w", 0), "m", whole(0)) },
-			rules: []string{"placed below its minimum", "tasks of it start below the minimum"}},
+			rules: []string{"its tasks start although its minimum is not bound", "placed below its minimum"}},
 		"unknown node": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "x", whole(1))
-		}, rules: []string{"placed below its minimum", "placed on a node that does not exist", "tasks of it start below the minimum"}},
+		}, rules: []string{"its tasks start although its minimum is not bound", "placed below its minimum", "placed on a node that does not exist"}},
 		"less than requested": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m")
-		}, rules: []string{"another number of devices than it requests", "bound before its room is free"}},
+		}, rules: []string{"bound before its room is free", "it does not hold as many devices as it requests"}},
 		"beyond the limit": {queue: enginetest.Queue("q").Limit(gpus, 3*device), forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m", whole(1))
@@ -102,7 +102,7 @@ func TestForged(t *testing.T) {
 		"twice": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 0), "m", whole(1))
-		}, rules: []string{"placed below its minimum", "placed, but it was not pending", "tasks of it start below the minimum"}},
+		}, rules: []string{"its tasks start although its minimum is not bound", "placed below its minimum", "placed, but it was not pending"}},
 	} {
 		if c.queue == nil {
 			c.queue = enginetest.Queue("q")

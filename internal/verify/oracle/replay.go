@@ -76,7 +76,7 @@ func (r *replay) placeTasks(placed []*engine.Decision) {
 func (r *replay) checkStarts(t *turn, f *form) {
 	isBind := func(d *engine.Decision) bool { return d.Action == engine.Bind }
 	if slices.ContainsFunc(t.placed, isBind) && !f.hasEnough(r.reserved.isBound) {
-		r.findings.add("tasks of it start below the minimum", f.job.ID)
+		r.findings.add("its tasks start although its minimum is not bound", f.job.ID)
 	}
 }
 

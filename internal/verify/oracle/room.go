@@ -83,7 +83,7 @@ func (r *freeRoom) violation(t *task, n int, claims []cluster.Claim) string {
 		return "the node does not have enough cores or memory"
 	}
 	if len(claims) != devicesOf(t.task.Shape, node) {
-		return "another number of devices than it requests"
+		return "it does not hold as many devices as it requests"
 	}
 	for i, c := range claims {
 		if c.Device < 0 || c.Device >= len(node.Devices) || i > 0 && claims[i-1].Device >= c.Device {

@@ -35,7 +35,7 @@ func (r *planRules) violation(p *plan, evictedBy map[*task]Kind) string {
 	}
 	b := &balance{ending: e, victims: victims, resort: resort, shares: s}
 	if p.request.lastResort && !b.isBetter() {
-		return "reclaim 5: neither is more held within shares, nor are the queues more even"
+		return "reclaim 5: no more is held within shares, and the queues do not become more even"
 	}
 	return ""
 }
@@ -68,12 +68,12 @@ func (r *planRules) jointViolation(p *plan) string {
 			return "a gang is left below its minimum"
 		}
 		if moved != 0 && r.history.moved&f.set() != 0 && !f.isEnough(own&^evicted&^moved) {
-			return "a gang moves that is already moving"
+			return "a gang that is already moving would move again"
 		}
 	}
 	for _, t := range r.objects.members(p.moved) {
 		if !p.request.kind.has(Consolidate) {
-			return "nothing may move"
+			return "no plugin may move it"
 		}
 		if r.objects.now-t.task.Started < minRun(Consolidate, t.form.leaf()) {
 			return "its minimum run time has not passed"
