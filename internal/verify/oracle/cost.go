@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// cost is the cost of a plan. Plans are compared by its fields, in order; the smaller
-// value of the first field that differs is better.
+// cost is the cost of a plan. Plans are compared by its fields, in order. The first field
+// that differs decides, and the plan with the smaller value is better.
 type cost struct {
-	form     int   // index of the job's form
+	form     int   // number of the form of the job
 	tier     int   // the strongest tier that loses a task: 3 for Guaranteed, 0 for none
 	priority int32 // the highest priority of the evicted tasks
 	victims  int64 // the sum of the costs that the plugin gives to the evicted tasks
@@ -19,6 +19,8 @@ type cost struct {
 	moved    int   // number of tasks that move
 }
 
+// compare returns a negative number if the cost is lower than o, and a positive one if it is
+// higher.
 func (c cost) compare(o cost) int {
 	return cmp.Or(c.compareFirst(o), cmp.Compare(c.beyond, o.beyond), c.compareRest(o))
 }
@@ -33,8 +35,8 @@ func (c cost) compareRest(o cost) int {
 	return cmp.Or(cmp.Compare(c.tasks, o.tasks), cmp.Compare(c.jobs, o.jobs), cmp.Compare(c.young, o.young), cmp.Compare(c.moved, o.moved))
 }
 
-// below returns the largest value of beyond with which this cost is less than the other.
-// It is negative if there is none.
+// below returns the largest value of beyond with which this cost would be lower than o. It
+// returns a negative number if there is none. The field beyond of c is not read.
 func (c cost) below(o cost) int64 {
 	switch first, rest := c.compareFirst(o), c.compareRest(o); {
 	case first < 0:
@@ -52,26 +54,12 @@ const unbounded = int64(1) << 60
 
 // addEvicted adds an evicted task.
 func (c *cost) addEvicted(t *task) {
-	strength := 3 - t.job.leaf().tier.Rank()
+	strength := 3 - t.form.leaf().tier.Rank()
 	if c.tasks == 0 {
-		c.priority = t.job.Priority
+		c.priority = t.form.job.Priority
 	}
-	c.victims += t.job.cost
-	c.tier, c.priority, c.tasks, c.young = max(c.tier, strength), max(c.priority, t.job.Priority), c.tasks+1, min(c.young, -t.Started)
-}
-
-// costOf returns the cost of a plan, except for the field beyond.
-func (b *board) costOf(form *job, evicted, moved uint64) cost {
-	c := cost{form: form.form, moved: len(b.members(moved))}
-	for _, t := range b.members(evicted) {
-		c.addEvicted(t)
-	}
-	for _, j := range b.jobs {
-		if own := b.bound(j); own != 0 && own&^evicted == 0 {
-			c.jobs++
-		}
-	}
-	return c
+	c.victims += t.form.cost
+	c.tier, c.priority, c.tasks, c.young = max(c.tier, strength), max(c.priority, t.form.job.Priority), c.tasks+1, min(c.young, -t.task.Started)
 }
 
 // excess describes the first field in which the cost is higher than the other.
@@ -97,38 +85,70 @@ func (c cost) excess(o cost) string {
 	return fmt.Sprintf("%d tasks more than needed move", c.moved-o.moved)
 }
 
-// flow is how a plan changes the devices of one node, in thousandths of a device.
-type flow struct {
-	evicted int64 // held by tasks that are evicted
-	before  int64 // free before the plan, or held by tasks that move
-	placed  int64 // held by tasks that the plan places
-	origin  bool  // a task moves away from the node
+// planCosts computes the costs of plans for tasks that are placed as the placement records.
+// The victims of a plan must still be placed.
+type planCosts struct {
+	objects   *objects
+	placement *placement
 }
 
-// flows returns the flows of a plan before anything is placed. Its victims must still be
-// on the board.
-func (b *board) flows(evicted, moved uint64) []flow {
-	out := make([]flow, len(b.nodes))
+// of returns the cost of a plan for the form, except for the field beyond.
+func (p *planCosts) of(f *form, evicted, moved taskSet) cost {
+	c := cost{form: f.number, moved: len(p.objects.members(moved))}
+	for _, t := range p.objects.members(evicted) {
+		c.addEvicted(t)
+	}
+	for _, o := range p.objects.jobs {
+		if own := p.placement.bound(o); own != 0 && own&^evicted == 0 {
+			c.jobs++
+		}
+	}
+	return c
+}
+
+// changes returns how a plan changes the nodes before it places anything.
+func (p *planCosts) changes(evicted, moved taskSet) nodeChanges {
+	out := make(nodeChanges, len(p.objects.nodes))
 	for n := range out {
-		out[n].before = int64(b.left(n))
+		out[n].before = int64(p.placement.room.freeOfDevices(n))
 	}
-	for _, t := range b.members(evicted) {
-		out[b.at[t.index].node].evicted += b.holds(t)[gpu]
+	for _, t := range p.objects.members(evicted) {
+		out[p.placement.at[t.index].node].evicted += p.placement.held(t)[gpu]
 	}
-	for _, t := range b.members(moved) {
-		at := b.at[t.index].node
-		out[at].before += b.holds(t)[gpu]
+	for _, t := range p.objects.members(moved) {
+		at := p.placement.at[t.index].node
+		out[at].before += p.placement.held(t)[gpu]
 		out[at].origin = true
 	}
 	return out
 }
 
-// beyond returns what is freed beyond what is needed.
-func beyond(flows []flow) (sum int64) {
-	for _, f := range flows {
-		if f.evicted > 0 {
-			sum += max(0, f.evicted-max(0, f.placed-f.before))
+// nodeChange is how a plan changes the devices of one node, in thousandths of a device.
+type nodeChange struct {
+	evicted int64 // held by tasks that are evicted
+	before  int64 // free before the plan, or held by tasks that move
+	placed  int64 // held by tasks that the plan places
+	origin  bool  // whether a task moves away from the node
+}
+
+// nodeChanges has the change of each node.
+type nodeChanges []nodeChange
+
+// place records that the plan places the task on the node or, if sign is -1, that it does
+// not.
+func (c nodeChanges) place(t *task, n int, sign int64) { c[n].placed += sign * t.amounts[gpu] }
+
+// beyond returns what the plan frees beyond what is needed.
+func (c nodeChanges) beyond() (freed int64) {
+	for _, n := range c {
+		if n.evicted > 0 {
+			freed += max(0, n.evicted-max(0, n.placed-n.before))
 		}
 	}
-	return sum
+	return freed
 }
+
+// areTwins reports whether the plan changes both nodes equally, so that it makes no
+// difference which of the two is used. A task must not move to its former location, so that
+// the origin of a task has no twin.
+func (c nodeChanges) areTwins(a, b int) bool { return c[a] == c[b] && !c[b].origin }

@@ -2,22 +2,23 @@ package oracle
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/berth-project/berth/cluster"
 )
 
-// jobs adds running jobs, each at a random location, and pending jobs.
+// jobs draws running jobs, at random locations, and pending jobs.
 func (d *drawing) jobs() error {
 	running := d.between(2, 7)
-	if d.Kind == Allocate {
-		running = d.IntN(4)
+	if d.kind == Allocate {
+		running = d.rand.IntN(4)
 	}
 	waiting := 1
 	if running < 7 && d.chance(20) {
 		waiting = 2
 	}
 	for i := range running {
-		if d.Kind.mixed() && d.tasks >= 8 {
+		if d.kind.usesAll() && d.tasks >= 8 {
 			break
 		}
 		if err := d.addRunning(i); err != nil {
@@ -25,7 +26,7 @@ func (d *drawing) jobs() error {
 		}
 	}
 	if d.chance(15) {
-		if err := d.State.Apply(cluster.BudgetPut{Budget: d.budget()}); err != nil {
+		if err := d.state.Apply(cluster.BudgetPut{Budget: d.budget()}); err != nil {
 			return err
 		}
 	}
@@ -37,105 +38,128 @@ func (d *drawing) jobs() error {
 	return nil
 }
 
-// draws is how often a pending job is drawn until it is relevant. Few random gangs fit
-// and need a search, and few may evict other jobs.
+// draws is how often, at most, a pending job is drawn again because it is not relevant. Most
+// random gangs of Allocate do not fit or need no search, and for most random jobs of the
+// other kinds no other job may be evicted.
 var draws = map[Kind]int{Allocate: 20, Reclaim: 8, Combined: 8, Topology: 4, Alternatives: 4, Whole: 4, Costs: 8}
 
-// addWaiting adds a pending job.
+// addWaiting adds a pending job. It tries to draw one that is relevant.
 func (d *drawing) addWaiting(i int) error {
-	for more := draws[d.Kind]; ; more-- {
+	for more := draws[d.kind]; ; more-- {
 		j := d.waiting(i)
-		if err := d.State.Apply(cluster.JobPut{Job: *j}); err != nil || more <= 0 {
+		if err := d.state.Apply(cluster.JobPut{Job: *j}); err != nil || more <= 0 {
 			return err
 		}
-		g := newChecker(d.Kind, d.State, d.Now)
-		if g.relevant(g.booked.find(j.ID)) {
+		judge := newJudge(d.kind, d.state, d.now)
+		if judge.isRelevant(judge.objects.find(j.ID)) {
 			return nil
 		}
-		if err := d.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
+		if err := d.state.Apply(cluster.JobGone{Job: j.ID}); err != nil {
 			return err
 		}
 	}
 }
 
-// addRunning adds a running job at a random location. If there is no room for its
+// addRunning adds a running job at random locations. If there is no room for its
 // minimum, the job is not added.
 func (d *drawing) addRunning(i int) error {
 	j := d.job(fmt.Sprintf("job/r%d", i+1), d.chance(85))
 	if d.chance(50) {
 		j.Labels = map[string]string{"app": pick(d, "web", "train")}
 	}
-	if d.Kind == Costs {
+	if d.kind == Costs {
 		d.setCost(j)
 	}
-	if err := d.State.Apply(cluster.JobPut{Job: *j}); err != nil {
+	if err := d.state.Apply(cluster.JobPut{Job: *j}); err != nil {
 		return err
 	}
-	b := newBoard(newTable(d.State.View(), d.Now))
-	k := b.find(j.ID)
-	want := d.between(j.Alternatives[0].Min, len(k.tasks))
-	for _, t := range k.tasks {
-		if want > 0 && d.place(b, t) {
-			want--
+	o := newObjects(d.state.View(), d.now)
+	p := newPlacement(o)
+	f := o.find(j.ID)
+	count := d.between(j.Alternatives[0].Min, len(f.tasks))
+	for _, t := range f.tasks {
+		if count > 0 && d.place(p, t) {
+			count--
 		}
 	}
-	if !b.hasMinimum(k, 0) {
-		return d.State.Apply(cluster.JobGone{Job: j.ID})
+	if !p.hasMinimum(f) {
+		return d.state.Apply(cluster.JobGone{Job: j.ID})
 	}
-	for _, t := range k.tasks {
-		if s := b.at[t.index]; s.node >= 0 {
-			started := d.Now - int64(d.IntN(120))*minute
-			if err := d.State.CanRun(t.Task, b.nodes[s.node], s.claims); err != nil {
-				return err
-			}
-			if err := d.State.Apply(cluster.SeenOn(t.Task, b.nodes[s.node], s.claims, started)); err != nil {
-				return err
-			}
-			d.tasks++
+	for _, t := range f.tasks {
+		if !p.isPlaced(t) {
+			continue
 		}
+		at := p.at[t.index]
+		started := d.now - int64(d.rand.IntN(120))*minute
+		if err := d.state.CanRun(t.task, o.nodes[at.node], at.claims); err != nil {
+			return err
+		}
+		if err := d.state.Apply(cluster.SeenOn(t.task, o.nodes[at.node], at.claims, started)); err != nil {
+			return err
+		}
+		d.tasks++
 	}
 	return nil
 }
 
-// place places the task on random devices of a random node. It reports whether there are
-// any.
-func (d *drawing) place(b *board, t *task) bool {
-	if b.queueViolation(t.job, t.asks) != "" {
+// place places the task on random devices of a random node. It reports whether there is room
+// for the task.
+func (d *drawing) place(p *placement, t *task) bool {
+	if p.queues.violation(t.form, t.amounts) != "" {
 		return false
 	}
-	var seats []location
-	for n := range b.nodes {
-		if !b.inDomain(t, n) {
-			continue
-		}
-		b.choices(t, n, func(claims []cluster.Claim) bool {
-			seats = append(seats, location{node: n, claims: claims, bound: true})
-			return true
-		})
+	at, ok := d.chooseLocation(p.room, t, func(n int) bool { return p.inDomain(t, n) })
+	if ok {
+		p.place(t, at)
 	}
-	if len(seats) == 0 {
-		return false
-	}
-	b.place(t, seats[d.IntN(len(seats))])
-	return true
+	return ok
 }
 
+// chooseLocation returns a random location of the task on the nodes that the function allows.
+// It returns false if there is no room for the task.
+func (d *drawing) chooseLocation(room *freeRoom, t *task, allows func(n int) bool) (location, bool) {
+	var locations []location
+	for n := range room.nodes {
+		if allows(n) {
+			room.choices(t, n, func(claims []cluster.Claim) bool {
+				locations = append(locations, location{node: n, claims: claims, bound: true})
+				return true
+			})
+		}
+	}
+	if len(locations) == 0 {
+		return location{}, false
+	}
+	return locations[d.rand.IntN(len(locations))], true
+}
+
+// setCost gives the job a random cost. It also reduces the number of different priorities, so
+// that costs decide more often.
+func (d *drawing) setCost(j *cluster.Job) {
+	j.Priority /= 2
+	if j.Labels == nil {
+		j.Labels = map[string]string{}
+	}
+	j.Labels[costLabel] = strconv.Itoa(d.rand.IntN(10))
+}
+
+// waiting draws a pending job.
 func (d *drawing) waiting(i int) *cluster.Job {
 	j := d.job(fmt.Sprintf("job/w%d", i+1), d.chance(70))
-	if d.Kind == Preempt || d.Kind.mixed() {
-		j.Priority += int32(d.IntN(3))
+	if d.kind == Preempt || d.kind.usesAll() {
+		j.Priority += int32(d.rand.IntN(3))
 	}
-	switch d.Kind {
+	switch d.kind {
 	case Alternatives:
 		d.addForms(j)
 	case Whole:
 		d.useWholeNodes(j)
 	}
-	if d.Kind == Allocate && d.chance(80) {
+	if d.kind == Allocate && d.chance(80) {
 		d.cutFromFreeRoom(j)
 	}
-	if all := d.State.Jobs(); len(all) > 0 && d.chance(8) {
-		j.Displaced = []string{all[d.IntN(len(all))].ID}
+	if all := d.state.Jobs(); len(all) > 0 && d.chance(8) {
+		j.Displaced = []string{all[d.rand.IntN(len(all))].ID}
 	}
 	return j
 }
@@ -153,7 +177,7 @@ func (d *drawing) addForms(j *cluster.Job) {
 func (d *drawing) useWholeNodes(j *cluster.Job) {
 	count := d.between(1, 2)
 	alt := cluster.Alternative{Min: count, Whole: &cluster.WholeNodes{Replicas: count, NodesPerReplica: 1, Memory: gib}}
-	shape := cluster.Shape{Preemptible: j.Preemptible, Need: cluster.Need{WholeNode: true}, Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(d.IntN(3)) * 1000}}}
+	shape := cluster.Shape{Preemptible: j.Preemptible, Need: cluster.Need{WholeNode: true}, Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(d.rand.IntN(3)) * 1000}}}
 	for i := range count {
 		copied := shape
 		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprint(i), Index: i, Shape: &copied})
@@ -161,46 +185,43 @@ func (d *drawing) useWholeNodes(j *cluster.Job) {
 	j.Alternatives = []cluster.Alternative{alt}
 }
 
-// cutFromFreeRoom draws the job's shapes one after the other so that each fits into the
-// free room that the others leave. The job then just fits.
+// cutFromFreeRoom draws the shapes of the job one after the other so that each fits into the
+// room that the shapes before it leave free. So the job fits, but only in few placements.
 func (d *drawing) cutFromFreeRoom(j *cluster.Job) {
-	b := newBoard(newTable(d.State.View(), d.Now))
-	k := &job{Job: j, alt: &cluster.Alternative{}, branch: []*queue{{limit: vector{-1, -1, -1}, declared: vector{-1, -1, -1}}}}
-	k.branch[0].index = len(b.queues)
-	b.used, b.firm, b.at = append(b.used, vector{}), append(b.firm, vector{}), append(b.at, location{node: -1})
+	o := newObjects(d.state.View(), d.now)
+	room := newPlacement(o).room
 	alt := &j.Alternatives[0]
 	for i := range alt.Tasks {
 		for range 8 {
 			shape := d.shape(j.Preemptible)
-			t := &task{Task: &cluster.Task{Shape: &shape}, index: len(b.at) - 1, job: k}
-			t.asks = b.asks(t)
-			if d.place(b, t) {
-				b.at[t.index] = location{node: -1} // its room stays in use for the next shapes
+			t := &task{task: &cluster.Task{Shape: &shape}, amounts: o.amounts(&shape)}
+			if at, ok := d.chooseLocation(room, t, func(int) bool { return true }); ok {
+				room.take(t, at, +1)
 				alt.Tasks[i].Shape = &shape
 				break
 			}
 		}
 	}
 	alt.Min = max(alt.Min, len(alt.Tasks)-1)
-	d.Shuffle(len(alt.Tasks), func(x, y int) { alt.Tasks[x].Shape, alt.Tasks[y].Shape = alt.Tasks[y].Shape, alt.Tasks[x].Shape })
+	d.rand.Shuffle(len(alt.Tasks), func(x, y int) { alt.Tasks[x].Shape, alt.Tasks[y].Shape = alt.Tasks[y].Shape, alt.Tasks[x].Shape })
 }
 
-// job draws a job. Mostly all tasks have one shape, and mostly all are in the minimum.
+// job draws a job. In most jobs all tasks have one shape, and all tasks are in the minimum.
 func (d *drawing) job(id string, preemptible bool) *cluster.Job {
-	j := &cluster.Job{ID: id, Queue: d.leaves[d.IntN(len(d.leaves))], Priority: int32(d.IntN(3)), Created: int64(d.IntN(100)), Preemptible: preemptible}
+	j := &cluster.Job{ID: id, Queue: d.leaves[d.rand.IntN(len(d.leaves))], Priority: int32(d.rand.IntN(3)), Created: int64(d.rand.IntN(100)), Preemptible: preemptible}
 	count := 1
 	switch {
-	case d.Kind.mixed():
+	case d.kind.usesAll():
 		count = pick(d, 1, 1, 1, 2, 2, 3)
-	case d.chance(50) || d.Kind == Allocate:
+	case d.chance(50) || d.kind == Allocate:
 		count = d.between(2, 4)
 	}
 	mixed := d.chance(25)
-	if d.Kind == Allocate {
+	if d.kind == Allocate {
 		mixed = d.chance(80)
 	}
 	alt := cluster.Alternative{Min: count}
-	if d.Kind == Topology && d.chance(60) {
+	if d.kind == Topology && d.chance(60) {
 		alt.Topology.Required = rack
 	}
 	if d.chance(35) {
@@ -215,7 +236,7 @@ func (d *drawing) job(id string, preemptible bool) *cluster.Job {
 		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprint(i), Index: i, Shape: &copied})
 	}
 	if count > 2 && d.chance(15) { // a leader and its workers
-		alt.Subgroups = []cluster.Subgroup{{Name: "leader", Min: 1}, {Name: "workers", Min: d.IntN(count)}}
+		alt.Subgroups = []cluster.Subgroup{{Name: "leader", Min: 1}, {Name: "workers", Min: d.rand.IntN(count)}}
 		for i, t := range alt.Tasks {
 			t.Subgroup = 1 + min(i, 1)
 		}
@@ -226,12 +247,12 @@ func (d *drawing) job(id string, preemptible bool) *cluster.Job {
 
 func (d *drawing) shape(preemptible bool) cluster.Shape {
 	s := cluster.Shape{Preemptible: preemptible, Resources: cluster.Resources{
-		{Name: cluster.CPU, Value: int64(d.IntN(3)) * 1000}, {Name: cluster.Memory, Value: int64(d.IntN(4)) * int64(gib)},
+		{Name: cluster.CPU, Value: int64(d.rand.IntN(3)) * 1000}, {Name: cluster.Memory, Value: int64(d.rand.IntN(4)) * int64(gib)},
 	}}
 	if d.tight {
 		s.Resources[0].Value = int64(d.between(1, 6)) * 1000
 	}
-	switch kind := d.IntN(20); {
+	switch kind := d.rand.IntN(20); {
 	case kind < 11:
 		s.Need.Devices = d.between(1, min(4, d.largest))
 	case kind < 12:
@@ -265,13 +286,4 @@ func (d *drawing) budget() cluster.Budget {
 		b.Bound = pick(d, 25, 50, 75)
 	}
 	return b
-}
-
-func (w *table) find(id string) *job {
-	for _, j := range w.jobs {
-		if j.ID == id {
-			return j
-		}
-	}
-	return nil
 }

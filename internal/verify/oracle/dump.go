@@ -15,9 +15,9 @@ func (c *Case) String() string {
 		fmt.Fprintf(&b, "- {name: %s, cores: %d, devices: %d, product: %s, classes: %v}\n", n.Name, n.Ledger(cluster.CPU).Capacity/1000, len(n.Devices), n.Devices[0].Product, n.SupportedIsolation.GPU)
 	}
 	b.WriteString("queues:\n")
-	w := newTable(c.State.View(), c.Now)
-	w.divide(c.State.View())
-	for _, q := range w.queues {
+	o := newObjects(c.State.View(), c.Now)
+	o.divide(c.State.View())
+	for _, q := range o.queues {
 		own := c.State.Queue(q.name)
 		fmt.Fprintf(&b, "- {name: %s, parent: %q, tier: %s, priority: %d, weight: %d, quota: %s, limit: %s, share: %s, used: %s", q.name, own.Parent, q.tier, own.Priority, own.Weight,
 			amounts(own.Quota), amounts(own.Limits), amountsOf(q.share), amounts(own.Used))
@@ -26,22 +26,25 @@ func (c *Case) String() string {
 		}
 		b.WriteString("}\n")
 	}
-	for _, k := range w.budgets {
+	for _, k := range o.budgets {
 		fmt.Fprintf(&b, "budget: {app: %v, bound: %d, percent: %v, unavailable: %v}\n", k.Selector[0].Values, k.Bound, k.Percent, k.Unavailable)
 	}
 	b.WriteString("jobs:\n")
-	for _, j := range w.jobs {
-		fmt.Fprintf(&b, "- {id: %s, queue: %s, priority: %d, created: %d, preemptible: %v, min: %d, labels: %v, displaced: %v}\n", j.ID, j.Queue, j.Priority, j.Created, j.Preemptible, j.alt.Min, j.Labels, j.Displaced)
-		for _, t := range j.tasks {
-			fmt.Fprintf(&b, "  - {name: %s, asks: %s%s%s}\n", t.Name, describe(t), subgroup(t), where(t))
+	for _, f := range o.jobs {
+		j := f.job
+		fmt.Fprintf(&b, "- {id: %s, queue: %s, priority: %d, created: %d, preemptible: %v, min: %d, labels: %v, displaced: %v}\n", j.ID, j.Queue, j.Priority, j.Created, j.Preemptible, f.alt.Min, j.Labels, j.Displaced)
+		for _, t := range f.tasks {
+			fmt.Fprintf(&b, "  - {name: %s, asks: %s%s%s}\n", t.task.Name, describe(t), subgroup(t), where(t.task))
 		}
 	}
 	return b.String()
 }
 
+// describe returns what the task requests as text.
 func describe(t *task) string {
-	need := &t.Shape.Need
-	out := fmt.Sprintf("%d cores %d GiB", t.asks[cpu]/1000, t.asks[memory]/int64(gib))
+	shape := t.task.Shape
+	need := &shape.Need
+	out := fmt.Sprintf("%d cores %d GiB", t.amounts[cpu]/1000, t.amounts[memory]/int64(gib))
 	switch {
 	case need.Devices == 0:
 	case need.Share > 0:
@@ -51,18 +54,18 @@ func describe(t *task) string {
 	default:
 		out += fmt.Sprintf(" %d devices", need.Devices)
 	}
-	return strings.TrimSpace(fmt.Sprint(out, " ", strings.Join(need.Products, ","), " ", t.Shape.Isolation.GPU, t.Shape.Isolation.Session))
+	return strings.TrimSpace(fmt.Sprint(out, " ", strings.Join(need.Products, ","), " ", shape.Isolation.GPU, shape.Isolation.Session))
 }
 
 func subgroup(t *task) string {
-	if t.Subgroup == 0 {
+	if t.task.Subgroup == 0 {
 		return ""
 	}
-	g := t.job.alt.Subgroups[t.Subgroup-1]
+	g := t.form.alt.Subgroups[t.task.Subgroup-1]
 	return fmt.Sprintf(", of: %s (min %d)", g.Name, g.Min)
 }
 
-func where(t *task) string {
+func where(t *cluster.Task) string {
 	if t.Node == nil {
 		return ""
 	}
@@ -87,7 +90,7 @@ func amountsOf(v vector) string {
 	var list cluster.Resources
 	for r := range v {
 		if v[r] > 0 {
-			list = list.With(names[r], v[r])
+			list = list.With(resourceNames[r], v[r])
 		}
 	}
 	return amounts(list)

@@ -12,16 +12,17 @@ import (
 
 // The limits of the search of Entitled.
 const (
-	maxHolders = 8      // preemptible tasks that run
-	maxSeats   = 20_000 // steps of the search for a placement, for one set of victims
+	maxRunning  = 8      // preemptible tasks that run
+	maxFitSteps = 20_000 // steps of the search for a placement, for one set of victims
 )
 
 // Entitled lists the pending jobs that the quotas of their queues entitle to room that
 // other jobs hold, with the victims: rules 1 and 4 of docs/designs/0004 allow the victims
-// to be evicted, and the job's minimum fits then, while all preemptible tasks may move. It
-// tries every set of victims. If there are too many, it tries none and returns false.
+// to be evicted, and the job's minimum fits if they are evicted and any preemptible tasks
+// move. It tries every set of victims. If there are too many sets, it tries none and returns
+// false.
 func Entitled(s *cluster.State) (found []string, tried bool) {
-	c := &quotaCheck{State: s, divided: (&fairshare.Settings{}).Divided(s.View())}
+	c := &quotaCheck{state: s, divided: (&fairshare.Settings{}).Divided(s.View())}
 	for _, j := range s.Jobs() {
 		for _, t := range j.Tasks() {
 			if t.Runs() && j.Preemptible {
@@ -29,13 +30,13 @@ func Entitled(s *cluster.State) (found []string, tried bool) {
 			}
 		}
 	}
-	if len(c.running) > maxHolders {
+	if len(c.running) > maxRunning {
 		return nil, false
 	}
 	for _, j := range s.Pending() {
 		tasks := j.Alternatives[0].Tasks
 		if j.Placed() > 0 || slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Shape != tasks[0].Shape }) {
-			continue // if tasks differ, many sets of tasks make the minimum, and MakeRoom tries two of them
+			continue // if tasks differ, many sets of tasks make the minimum, and MakeRoom tries only two of them
 		}
 		if victims := c.findVictims(j, tasks[:j.Alternatives[0].Min]); victims != "" {
 			found = append(found, fmt.Sprintf("%s of %s is pending, and its quota entitles it to the room of %s", j.ID, j.Queue, victims))
@@ -46,9 +47,9 @@ func Entitled(s *cluster.State) (found []string, tried bool) {
 
 // quotaCheck looks for pending jobs that are entitled to room.
 type quotaCheck struct {
-	*cluster.State
-	divided map[string]bool
-	running []*cluster.Task // preemptible
+	state   *cluster.State
+	divided map[string]bool // the resources that queues divide
+	running []*cluster.Task // all preemptible tasks that run
 }
 
 // quotaRequest is a job with the tasks that make its minimum, and the tasks that would be
@@ -56,7 +57,7 @@ type quotaCheck struct {
 type quotaRequest struct {
 	job     *cluster.Job
 	minimum []*cluster.Task
-	names   []string // of the resources that the minimum requests, in the accounts of any queue
+	names   []string // the names under which queues are charged for the minimum
 	evicted []*cluster.Task
 }
 
@@ -68,7 +69,7 @@ func (c *quotaCheck) findVictims(j *cluster.Job, minimum []*cluster.Task) string
 		for _, a := range t.Shape.Resources {
 			p.names = append(p.names, a.Name)
 		}
-		if d := c.View().DeviceEstimate(t.Shape); d.Value > 0 {
+		if d := c.state.View().DeviceEstimate(t.Shape); d.Value > 0 {
 			p.names = append(p.names, d.Name)
 			if d.OfGPU > 0 {
 				p.names = append(p.names, cluster.DefaultDeviceResource)
@@ -89,11 +90,11 @@ func (c *quotaCheck) findVictims(j *cluster.Job, minimum []*cluster.Task) string
 				p.evicted = append(p.evicted, t)
 			}
 		}
-		if !c.allowed(p) {
+		if !c.isAllowed(p) {
 			continue
 		}
 		for _, moving := range [...]bool{false, true} {
-			if moving && c.limited(p) {
+			if moving && c.exceedsLimit(p) {
 				break // MakeRoom moves no tasks for a job that exceeds a limit
 			}
 			if c.fits(p, moving) {
@@ -108,31 +109,28 @@ func (c *quotaCheck) findVictims(j *cluster.Job, minimum []*cluster.Task) string
 	return ""
 }
 
-// allowed reports whether rules 1 and 4 allow all evictions, and whether the limits of the
+// isAllowed reports whether rules 1 and 4 allow all evictions, and whether the limits of the
 // job's queues allow the job. A job that is not preemptible must also be within the quotas.
-func (c *quotaCheck) allowed(p *quotaRequest) bool {
+func (c *quotaCheck) isAllowed(p *quotaRequest) bool {
 	for _, t := range p.evicted {
-		stay, all := 0, 0
+		stay := 0
 		for _, o := range t.Job.Tasks() {
-			if o.Runs() {
-				all++
-				if !slices.Contains(p.evicted, o) {
-					stay++
-				}
+			if o.Runs() && !slices.Contains(p.evicted, o) {
+				stay++
 			}
 		}
-		if stay > 0 && stay < t.Job.Alternatives[0].Min || !c.reclaimable(p, t, stay == 0) {
+		if stay > 0 && stay < t.Job.Alternatives[0].Min || !c.isReclaimable(p, t, stay == 0) {
 			return false
 		}
 	}
-	for q := c.Queue(p.job.Queue); q != nil; q = c.View().Parent(q) {
+	for q := c.state.Queue(p.job.Queue); q != nil; q = c.state.View().Parent(q) {
 		for _, l := range q.Limits {
-			if c.asks(p, q, l.Name) > 0 && c.ends(p, q, l.Name) > l.Value {
+			if c.charge(p, q, l.Name) > 0 && c.heldAfter(p, q, l.Name) > l.Value {
 				return false
 			}
 		}
 		for _, l := range q.Quota {
-			if ask := c.asks(p, q, l.Name); !p.job.Preemptible && ask > 0 && q.UsedByFirm.Of(l.Name)+ask > l.Value {
+			if more := c.charge(p, q, l.Name); !p.job.Preemptible && more > 0 && q.UsedByFirm.Of(l.Name)+more > l.Value {
 				return false
 			}
 		}
@@ -140,11 +138,12 @@ func (c *quotaCheck) allowed(p *quotaRequest) bool {
 	return true
 }
 
-// limited reports whether the job would exceed a limit if nothing is evicted.
-func (c *quotaCheck) limited(p *quotaRequest) bool {
-	for q := c.Queue(p.job.Queue); q != nil; q = c.View().Parent(q) {
+// exceedsLimit reports whether the job would exceed a limit of its queues if nothing is
+// evicted.
+func (c *quotaCheck) exceedsLimit(p *quotaRequest) bool {
+	for q := c.state.Queue(p.job.Queue); q != nil; q = c.state.View().Parent(q) {
 		for _, l := range q.Limits {
-			if q.Used.Of(l.Name)+c.asks(p, q, l.Name) > l.Value {
+			if q.Used.Of(l.Name)+c.charge(p, q, l.Name) > l.Value {
 				return true
 			}
 		}
@@ -152,10 +151,10 @@ func (c *quotaCheck) limited(p *quotaRequest) bool {
 	return false
 }
 
-// reclaimable reports whether rules 1 and 4 allow the victim, which is a task or, if whole
+// isReclaimable reports whether rules 1 and 4 allow the victim, which is a task or, if whole
 // is set, all running tasks of its job.
-func (c *quotaCheck) reclaimable(p *quotaRequest, t *cluster.Task, whole bool) bool {
-	a, b := c.View().Fork(c.Queue(p.job.Queue), c.Queue(t.Job.Queue))
+func (c *quotaCheck) isReclaimable(p *quotaRequest, t *cluster.Task, whole bool) bool {
+	a, b := c.state.View().Fork(c.state.Queue(p.job.Queue), c.state.Queue(t.Job.Queue))
 	if a == nil {
 		return false
 	}
@@ -174,10 +173,10 @@ func (c *quotaCheck) reclaimable(p *quotaRequest, t *cluster.Task, whole bool) b
 	if !c.tiersAllow(p, a, b, held) {
 		return false
 	}
-	for q := c.View().Parent(a); q != nil; q = c.View().Parent(q) {
-		for _, quota := range c.View().Quotas(q) {
-			if q.Tier == cluster.TierGuaranteed && held(q, quota.Name) > 0 && c.asks(p, q, quota.Name) == 0 && c.ends(p, q, quota.Name) < quota.Value {
-				return false // the job of the victim could reclaim the room from other tiers
+	for q := c.state.View().Parent(a); q != nil; q = c.state.View().Parent(q) {
+		for _, quota := range c.state.View().Quotas(q) {
+			if q.Tier == cluster.TierGuaranteed && held(q, quota.Name) > 0 && c.charge(p, q, quota.Name) == 0 && c.heldAfter(p, q, quota.Name) < quota.Value {
+				return false // the job of the victim could take the room back because of this quota
 			}
 		}
 	}
@@ -186,20 +185,20 @@ func (c *quotaCheck) reclaimable(p *quotaRequest, t *cluster.Task, whole bool) b
 		if !c.divided[resource] {
 			continue
 		}
-		for q := c.Queue(p.job.Queue); ; q = c.View().Parent(q) {
-			if c.asks(p, q, resource) > 0 && c.ends(p, q, resource) > c.quota(q, resource) {
+		for q := c.state.Queue(p.job.Queue); ; q = c.state.View().Parent(q) {
+			if c.charge(p, q, resource) > 0 && c.heldAfter(p, q, resource) > c.quota(q, resource) {
 				return false
 			}
 			if q == a {
 				break
 			}
 		}
-		if c.asks(p, a, resource) == 0 || held(b, resource) == 0 {
+		if c.charge(p, a, resource) == 0 || held(b, resource) == 0 {
 			continue
 		}
 		common = true
-		for q := c.Queue(t.Job.Queue); ; q = c.View().Parent(q) {
-			if held(q, resource) > 0 && c.ends(p, q, resource)+c.largest(p, q, resource) <= c.quota(q, resource) {
+		for q := c.state.Queue(t.Job.Queue); ; q = c.state.View().Parent(q) {
+			if held(q, resource) > 0 && c.heldAfter(p, q, resource)+c.largestVictim(p, q, resource) <= c.quota(q, resource) {
 				return false
 			}
 			if q == b {
@@ -213,37 +212,37 @@ func (c *quotaCheck) reclaimable(p *quotaRequest, t *cluster.Task, whole bool) b
 // tiersAllow reports whether rule 1 allows the victim. A Guaranteed queue beyond its quota
 // counts as Standard.
 func (c *quotaCheck) tiersAllow(p *quotaRequest, a, b *cluster.Queue, held func(*cluster.Queue, string) int64) bool {
-	own, theirs := a.Tier, b.Tier
-	for _, quota := range c.View().Quotas(a) {
-		if own == cluster.TierGuaranteed && c.asks(p, a, quota.Name) > 0 && c.ends(p, a, quota.Name) > quota.Value {
+	own, other := a.Tier, b.Tier
+	for _, quota := range c.state.View().Quotas(a) {
+		if own == cluster.TierGuaranteed && c.charge(p, a, quota.Name) > 0 && c.heldAfter(p, a, quota.Name) > quota.Value {
 			own = cluster.TierStandard
 		}
 	}
-	if theirs == cluster.TierGuaranteed {
-		for _, quota := range c.View().Quotas(b) {
+	if other == cluster.TierGuaranteed {
+		for _, quota := range c.state.View().Quotas(b) {
 			if held(b, quota.Name) == 0 {
 				continue
 			}
-			if c.ends(p, b, quota.Name) < quota.Value {
+			if c.heldAfter(p, b, quota.Name) < quota.Value {
 				return false
 			}
-			theirs = cluster.TierStandard
+			other = cluster.TierStandard
 		}
 	}
-	return theirs.Rank() >= own.Rank()
+	return other.Rank() >= own.Rank()
 }
 
 // quota returns the quota of the queue, or 0 if it has none.
 func (c *quotaCheck) quota(q *cluster.Queue, resource string) int64 {
-	return c.View().Quotas(q).Of(resource)
+	return c.state.View().Quotas(q).Of(resource)
 }
 
-// asks returns how much of the resource the queue is charged for the minimum.
-func (c *quotaCheck) asks(p *quotaRequest, q *cluster.Queue, resource string) int64 {
+// charge returns how much of the resource the queue is charged for the minimum.
+func (c *quotaCheck) charge(p *quotaRequest, q *cluster.Queue, resource string) int64 {
 	sum := int64(0)
 	for _, t := range p.minimum {
 		sum += t.Shape.Resources.Of(resource)
-		switch d := c.View().DeviceEstimate(t.Shape); {
+		switch d := c.state.View().DeviceEstimate(t.Shape); {
 		case d.Name == resource:
 			sum += d.Value
 		case resource == cluster.DefaultDeviceResource && !q.Names(d.Name):
@@ -253,27 +252,28 @@ func (c *quotaCheck) asks(p *quotaRequest, q *cluster.Queue, resource string) in
 	return sum
 }
 
-// ends returns how much of the resource the queue holds after the plan.
-func (c *quotaCheck) ends(p *quotaRequest, q *cluster.Queue, resource string) int64 {
+// heldAfter returns how much of the resource the queue holds after the evictions, with the
+// minimum.
+func (c *quotaCheck) heldAfter(p *quotaRequest, q *cluster.Queue, resource string) int64 {
 	sum := q.Used.Of(resource)
 	for _, t := range p.evicted {
-		if c.above(q, t.Job.Queue) {
+		if c.contains(q, t.Job.Queue) {
 			sum -= q.ChargeOf(t, resource)
 		}
 	}
-	if c.above(q, p.job.Queue) {
-		sum += c.asks(p, q, resource)
+	if c.contains(q, p.job.Queue) {
+		sum += c.charge(p, q, resource)
 	}
 	return sum
 }
 
-// largest returns how much of the resource the largest victim of the queue holds. A victim
-// is a surplus task or, of a job that is evicted as a whole, the tasks that are left after
-// the surplus tasks.
-func (c *quotaCheck) largest(p *quotaRequest, q *cluster.Queue, resource string) (most int64) {
+// largestVictim returns how much of the resource the largest victim of the queue holds. A
+// victim is one surplus task. If a job is evicted as a whole, its last victim is the set of
+// tasks that are left after its surplus tasks.
+func (c *quotaCheck) largestVictim(p *quotaRequest, q *cluster.Queue, resource string) (most int64) {
 	held := map[*cluster.Job][]int64{}
 	for _, t := range p.evicted {
-		if c.above(q, t.Job.Queue) {
+		if c.contains(q, t.Job.Queue) {
 			held[t.Job] = append(held[t.Job], q.ChargeOf(t, resource))
 		}
 	}
@@ -291,9 +291,9 @@ func (c *quotaCheck) largest(p *quotaRequest, q *cluster.Queue, resource string)
 	return most
 }
 
-// above reports whether the queue is the named one or one of its ancestors.
-func (c *quotaCheck) above(q *cluster.Queue, name string) bool {
-	for o := c.Queue(name); o != nil; o = c.View().Parent(o) {
+// contains reports whether the queue is the named one or one of its ancestors.
+func (c *quotaCheck) contains(q *cluster.Queue, name string) bool {
+	for o := c.state.Queue(name); o != nil; o = c.state.View().Parent(o) {
 		if o == q {
 			return true
 		}

@@ -2,93 +2,56 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/plugins/standard"
+	"github.com/berth-project/berth/cluster"
 )
 
-// Verdict is the judgement about one pending job.
-type Verdict struct {
-	Number   int
-	Job      string
-	TooLarge bool // too large to try everything; the fields from Relevant to Minimal are not set
-	// Relevant reports that the job cannot simply be placed, and that a plan exists.
-	// Minimal reports that no cheaper plan exists than that of the engine.
-	Relevant, Placed, Minimal bool
-	LastResort                bool   // only the rules of the last resort allow a plan
-	Unchecked                 int    // number of rules of the last resort that were too large to check
-	Did                       string // the plan of the engine
-	Best                      string // the cheapest plan, if the engine did not find it
-	Why                       string // why the engine did not find the cheapest plan
-	Illegal                   []Violation
+// maxCompared is the largest number of possible victims for which the engine compares all
+// plans.
+const maxCompared = 12
+
+// judge compares the turns of a session with the best possible plans.
+type judge struct {
+	kind      Kind
+	objects   *objects
+	placement *placement // at the beginning of the turn
+	planner   *planner
+	checker   *checker
 }
 
-// Engine returns an engine with the standard profile, from which the plugins that make room
-// and are not of the kind are removed. For Costs it adds the plugin with the costs of
-// victims.
-func Engine(k Kind) (*engine.Engine, error) {
-	var out engine.Profile
-	for _, c := range standard.Profile() {
-		if _, means := reasons[Kind(c.Name)]; !means || k.has(Kind(c.Name)) {
-			out = append(out, c)
-		}
-	}
-	registry := standard.Registry()
-	if k == Costs {
-		if err := registry.RegisterPluginBuilder(string(Costs), func(engine.Arguments) (engine.Plugin, error) { return costs{}, nil }); err != nil {
-			return nil, err
-		}
-		out = append(out, engine.PluginConfig{Name: string(Costs)})
-	}
-	return engine.New(registry, out)
+func newJudge(k Kind, before *cluster.State, now int64) *judge {
+	o := newObjects(before.View(), now)
+	o.divide(before.View())
+	c := newChecker(k, o)
+	return &judge{kind: k, objects: o, placement: c.replay.reserved, planner: c.plans.planner, checker: c}
 }
 
-// Judge runs a session of the engine on the case, and compares each turn with the best
-// possible plan.
-func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
-	before := c.State.Clone()
-	s := e.Open(c.State, engine.Options{Now: c.Now})
-	out, err := s.Run()
-	s.Close()
-	if err != nil {
-		return nil, fmt.Errorf("%s %d: %w", c.Kind, c.Number, err)
-	}
-	g := newChecker(c.Kind, before, c.Now)
-	var all []Verdict
-	for _, t := range turns(out) {
-		v := g.verdict(t)
-		v.Number, v.Job = c.Number, t.job
-		all = append(all, v)
-	}
-	return all, nil
-}
-
-// verdict checks the turn, applies it to the boards and returns the verdict.
-func (g *checker) verdict(t *turn) Verdict {
-	broken, unchecked := len(g.broken), g.unchecked
+// verdict checks the turn, compares it with the best plan and then applies it.
+func (j *judge) verdict(t *turn) Verdict {
+	f := j.checker.findings
+	broken, unchecked := len(f.broken), f.unchecked
 	var v Verdict
-	p := g.judge(t)
-	if p != nil {
-		v = g.compare(t, p)
-		v.Did = p.plan.String(g.booked)
-		g.carryOut(t, p)
+	if p := j.checker.plans.check(t); p != nil {
+		v = j.compare(t, p)
+		v.Did = p.plan.describe(j.objects)
+		j.checker.replay.apply(t, p)
 		if v.Relevant && !v.Placed && t.refusal != nil && t.refusal.Permanent {
 			v.Why += ", and the refusal is permanent"
 		}
 	}
-	v.Illegal, v.Unchecked = g.broken[broken:], g.unchecked-unchecked
+	v.Job, v.Illegal, v.Unchecked = t.job, f.broken[broken:], f.unchecked-unchecked
 	return v
 }
 
-// compare compares the turn with the best possible plan, before the turn is applied to the
-// boards.
-func (g *checker) compare(t *turn, p *turnResult) (v Verdict) {
-	j := g.booked.find(t.job)
-	if g.booked.hasAnyMinimum(j) {
+// compare compares the turn with the best possible plan, before the turn is applied.
+func (j *judge) compare(t *turn, p *turnPlan) (v Verdict) {
+	f := j.objects.find(t.job)
+	if j.placement.hasAnyMinimum(f) {
 		return v // no plan is required for surplus
 	}
-	if g.kind == Allocate {
-		relevant, err := g.booked.needsSearch(j)
+	if j.kind == Allocate {
+		relevant, err := j.needsSearch(f)
 		placed := len(t.placed) > 0
 		return Verdict{Relevant: relevant, TooLarge: err != nil, Placed: placed, Minimal: placed, Why: "few placements of the tasks are possible"}
 	}
@@ -96,9 +59,9 @@ func (g *checker) compare(t *turn, p *turnResult) (v Verdict) {
 	if p.plan.victims() != 0 {
 		spent = &p.plan.cost
 	}
-	best, found, err := g.better(j, spent, p.last) // the last resort is allowed only if there is no other plan
-	if v.LastResort = p.last; spent == nil && !found && err == nil {
-		best, found, err = g.better(j, nil, true)
+	best, found, err := j.better(f, spent, p.lastResort)
+	if v.LastResort = p.lastResort; spent == nil && !found && err == nil { // the last resort is allowed only if there is no other plan
+		best, found, err = j.better(f, nil, true)
 		v.LastResort = found
 	}
 	if v.TooLarge = err != nil; v.TooLarge {
@@ -106,8 +69,8 @@ func (g *checker) compare(t *turn, p *turnResult) (v Verdict) {
 	}
 	v.Relevant, v.Placed, v.Minimal = found || spent != nil, spent != nil, !found
 	if found {
-		v.Best = best.String(g.booked)
-		if v.Why = g.diagnose(t, best); spent != nil {
+		v.Best = best.describe(j.objects)
+		if v.Why = j.whyMissed(f, &best); spent != nil {
 			v.Why = spent.excess(best.cost)
 		}
 	}
@@ -115,57 +78,101 @@ func (g *checker) compare(t *turn, p *turnResult) (v Verdict) {
 }
 
 // better returns the cheapest plan for the job that costs less than spent or, if spent is
-// nil, the cheapest one. If the job fits into the free room, there is no plan.
-func (g *checker) better(j *job, spent *cost, last bool) (plan, bool, error) {
-	b := g.booked
-	b.steps = maxSteps
-	if free, err := b.allocates(j); free || err != nil {
+// nil, the cheapest plan. It returns false if there is none, or if the job fits into the free
+// room.
+func (j *judge) better(f *form, spent *cost, lastResort bool) (plan, bool, error) {
+	j.planner.placements.reset()
+	if fits, err := j.planner.placements.minimumFits(f); fits || err != nil {
 		return plan{}, false, err
 	}
-	return b.cheapest(g.kind, j, spent, last)
+	return j.planner.cheapest(j.kind, f, spent, lastResort)
 }
 
-// relevant reports whether the job is a relevant case of the kind.
-func (g *checker) relevant(j *job) bool {
-	g.booked.steps = maxSteps
-	if g.kind == Allocate {
-		needed, err := g.booked.needsSearch(j)
+// needsSearch reports whether the minimum of the job fits into the free room, but is not
+// found by placing one task after the other.
+func (j *judge) needsSearch(f *form) (bool, error) {
+	if g := (&greedy{j.placement}); g.findsMinimum(f) {
+		return false, nil
+	}
+	return j.planner.placements.minimumFits(f)
+}
+
+// whyMissed returns what was needed to find the best plan, as the class of a plan that the
+// engine did not find.
+func (j *judge) whyMissed(f *form, best *plan) string {
+	if j.candidates(f) > maxCompared {
+		return fmt.Sprintf("there are more than %d possible victims", maxCompared)
+	}
+	if first := j.placement.minima(best.request.form)[0]; !slices.Equal(first, best.request.minimum) {
+		return "the first tasks do not make the minimum"
+	}
+	switch {
+	case best.evicted != 0 && best.moved != 0:
+		return "tasks are evicted, and other tasks move"
+	case best.moved != 0:
+		return "tasks move"
+	}
+	return "tasks are evicted"
+}
+
+// candidates counts the running, preemptible tasks of other jobs.
+func (j *judge) candidates(f *form) int {
+	count := 0
+	for _, t := range j.objects.tasks {
+		if t.task.Runs() && t.form.job.Preemptible && t.form.job != f.job {
+			count++
+		}
+	}
+	return count
+}
+
+// isRelevant reports whether the job is a relevant case of the kind.
+func (j *judge) isRelevant(f *form) bool {
+	j.planner.placements.reset()
+	if j.kind == Allocate {
+		needed, err := j.needsSearch(f)
 		return needed && err == nil
 	}
-	best, found, err := g.better(j, nil, false)
+	best, found, err := j.better(f, nil, false)
 	if !found || err != nil {
 		return false
 	}
-	switch g.kind {
+	switch j.kind {
 	case Combined:
-		return g.booked.mixes(&best)
+		return j.needsSeveral(&best)
 	case Costs:
-		return g.costsDecide(j, &best)
+		return j.dependsOnCosts(f, &best)
 	}
 	return true
 }
 
-// mixes reports whether the plan needs more than one of Consolidate, Reclaim and Preempt.
-func (b *board) mixes(p *plan) bool {
+// needsSeveral reports whether the plan needs more than one of Consolidate, Reclaim and
+// Preempt.
+func (j *judge) needsSeveral(p *plan) bool {
 	if p.moved != 0 || p.evicted == 0 {
 		return p.moved != 0 && p.evicted != 0
 	}
 	for _, plugin := range []Kind{Reclaim, Preempt} {
-		given := map[*task]Kind{}
-		for _, t := range b.members(p.evicted) {
-			given[t] = plugin
+		evictedBy := map[*task]Kind{}
+		for _, t := range j.objects.members(p.evicted) {
+			evictedBy[t] = plugin
 		}
-		if b.violation(p, given) == "" {
+		if j.planner.rules.violation(p, evictedBy) == "" {
 			return false
 		}
 	}
 	return true
 }
 
-// String returns the plan as text, or "" if there is none.
-func (p *plan) String(b *board) string {
-	if p.request == nil {
-		return ""
+// dependsOnCosts reports whether another plan would be the cheapest if victims had no costs.
+func (j *judge) dependsOnCosts(f *form, cheapest *plan) bool {
+	saved := make([]int64, len(j.objects.jobs))
+	for i, k := range j.objects.jobs {
+		saved[i], k.cost = k.cost, 0
 	}
-	return fmt.Sprintf("%+v, evicted: %s, moved: %s, for: %s", p.cost, list(b.members(p.evicted)), list(b.members(p.moved)), list(p.request.minimum))
+	other, found, err := j.better(f, nil, false)
+	for i, k := range j.objects.jobs {
+		k.cost = saved[i]
+	}
+	return found && err == nil && other.evicted != cheapest.evicted
 }

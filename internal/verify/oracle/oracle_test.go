@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	cases  = flag.Int("oracle.cases", 250, "number of relevant cases of each kind")
-	only   = flag.String("oracle.kind", "", "run only this kind")
-	replay = flag.String("oracle.replay", "", "kind and number of one case to show, such as Preempt/1234")
+	caseCount  = flag.Int("oracle.cases", 250, "number of relevant cases of each kind")
+	onlyKind   = flag.String("oracle.kind", "", "run only this kind")
+	replayCase = flag.String("oracle.replay", "", "kind and number of one case to show, such as Preempt/1234")
 )
 
 // goals has the percentages of relevant cases that must be placed and minimal.
@@ -26,30 +26,32 @@ var goals = map[Kind]struct{ placed, minimal float64 }{
 	Costs:        {99, 99},
 }
 
-// chance returns by how much a rate may be below the goal in a sample of this size: two
+// tolerance returns by how much a rate may be below the goal in a sample of this size: two
 // standard errors, in percent. For a large sample it returns 0.
-func chance(goal float64, cases int) float64 {
+func tolerance(goal float64, cases int) float64 {
 	if cases >= 4000 {
 		return 0
 	}
 	return 2 * math.Sqrt(goal*(100-goal)/float64(max(1, cases)))
 }
 
+// TestOracle draws cases of every kind, and fails if the engine breaks a rule or a rate is
+// below its goal.
 func TestOracle(t *testing.T) {
-	if *replay != "" {
-		t.Skip("one case is shown")
+	if *replayCase != "" {
+		t.Skip("-oracle.replay shows one case")
 	}
 	var reports []*Report
 	for _, k := range Kinds {
-		if *only != "" && Kind(*only) != k {
+		if *onlyKind != "" && Kind(*onlyKind) != k {
 			continue
 		}
-		r, err := Survey(k, *cases, 2000**cases)
+		r, err := Survey(k, *caseCount, 2000**caseCount)
 		if err != nil {
 			t.Fatal(err)
 		}
 		reports = append(reports, r)
-		if r.Relevant < *cases {
+		if r.Relevant < *caseCount {
 			t.Errorf("%s: only %d of %d cases were relevant", k, r.Relevant, r.Drawn)
 		}
 		for _, v := range r.Violations {
@@ -60,7 +62,7 @@ func TestOracle(t *testing.T) {
 		if len(r.Violations) > 0 {
 			t.Logf("%s, rules that were broken:\n%s", k, Groups(r.Violations, 10))
 		}
-		if goal := goals[k]; r.PlacedRate() < goal.placed-chance(goal.placed, r.Relevant) || r.MinimalRate() < goal.minimal-chance(goal.minimal, r.Placed) {
+		if goal := goals[k]; r.PlacedRate() < goal.placed-tolerance(goal.placed, r.Relevant) || r.MinimalRate() < goal.minimal-tolerance(goal.minimal, r.Placed) {
 			t.Errorf("%s: %.2f %% placed and %.2f %% minimal, below %v and %v", k, r.PlacedRate(), r.MinimalRate(), goal.placed, goal.minimal)
 		}
 		t.Logf("%s, not placed:\n%s", k, Groups(r.Misses, 10))
@@ -72,18 +74,18 @@ func TestOracle(t *testing.T) {
 
 // TestReplay prints one case and its verdicts.
 func TestReplay(t *testing.T) {
-	if *replay == "" {
-		t.Skip("no case is asked for")
+	if *replayCase == "" {
+		t.Skip("-oracle.replay is not set")
 	}
 	var kind Kind
 	var number int
 	for _, k := range Kinds {
-		if _, err := fmt.Sscanf(*replay, string(k)+"/%d", &number); err == nil {
+		if _, err := fmt.Sscanf(*replayCase, string(k)+"/%d", &number); err == nil {
 			kind = k
 		}
 	}
 	if kind == "" {
-		t.Fatalf("-oracle.replay=%s is not a case; write a kind of %v and a number, such as Preempt/1234", *replay, Kinds)
+		t.Fatalf("-oracle.replay=%s is not a case; write a kind of %v and a number, such as Preempt/1234", *replayCase, Kinds)
 	}
 	c, err := Draw(kind, number)
 	if err != nil {

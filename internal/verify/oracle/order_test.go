@@ -8,11 +8,11 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestOrderOfVictims has victims that may be evicted only after another victim. Until then
-// queue a would exceed its quota, so that its tier would not be stronger than that of b. A
-// former version of the search did not end in this case.
+// TestOrderOfVictims has victims that may be evicted only after another victim. Until that
+// victim is evicted, queue a exceeds its quota with the job, so that its tier is not stronger
+// than the tier of queue b. An earlier version of the search did not end in this case.
 func TestOrderOfVictims(t *testing.T) {
-	gpus := names[gpu]
+	gpus := resourceNames[gpu]
 	s := enginetest.State(node("n", 2), node("m", 1),
 		enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 3*device), enginetest.Queue("b").Tier(cluster.TierGuaranteed).Quota(gpus, 0),
 		enginetest.Job("small").Queue("b").Share(1, 300).Preemptible().On("n"),

@@ -1,34 +1,95 @@
 package oracle
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"slices"
 
-// fork returns the parts of the two branches below their lowest common ancestor, down to
-// the job's and the victim's queue. Both are empty if the queue is the same.
-func fork(j, victim *job) (own, others []*queue) {
-	own, others = j.branch, victim.branch
-	for len(own) > 0 && len(others) > 0 && own[0] == others[0] {
-		own, others = own[1:], others[1:]
-	}
-	return own, others
+	"github.com/berth-project/berth/cluster"
+)
+
+// queueUse records what the queues hold, and compares it with their limits, quotas, shares
+// and tiers.
+type queueUse struct {
+	divided [resources]bool // whether queues divide the resource
+	used    []vector        // by queue, with everything that its children hold
+	firm    []vector        // the part of used that is held by jobs that are not preemptible
 }
 
-// tierOf returns the tier of the queue for the request. A Guaranteed queue that exceeds its
-// quota with the request counts as Standard.
-func (b *board) tierOf(q *queue, asks vector) cluster.Tier {
+func newQueueUse(o *objects) *queueUse {
+	return &queueUse{divided: o.divided, used: make([]vector, len(o.queues)), firm: make([]vector, len(o.queues))}
+}
+
+// charge adds what a task of the form holds to the queues of the form or, if sign is -1,
+// subtracts it.
+func (u *queueUse) charge(f *form, held vector, sign int64) {
+	for _, q := range f.branch {
+		u.used[q.index] = u.used[q.index].plus(held, sign)
+		if !f.job.Preemptible {
+			u.firm[q.index] = u.firm[q.index].plus(held, sign)
+		}
+	}
+}
+
+// snapshot returns a copy of what the queues hold.
+func (u *queueUse) snapshot() []vector { return slices.Clone(u.used) }
+
+// with returns what the queue holds together with the amounts.
+func (u *queueUse) with(q *queue, amounts vector) vector { return u.used[q.index].plus(amounts, +1) }
+
+// violation returns the rule that the queues of the form break if they hold the amounts in
+// addition, or "".
+func (u *queueUse) violation(f *form, amounts vector) string {
+	for _, q := range f.branch {
+		for r := range amounts {
+			if amounts[r] == 0 {
+				continue
+			}
+			if l := q.limit[r]; l >= 0 && u.used[q.index][r]+amounts[r] > l {
+				return "its queue exceeds its limit"
+			}
+			if l := q.declared[r]; l >= 0 && !f.job.Preemptible && u.firm[q.index][r]+amounts[r] > l {
+				return "jobs that are not preemptible exceed the quota"
+			}
+		}
+	}
+	return ""
+}
+
+// allowsSurplus reports whether evictions are allowed for a surplus task of the form: its
+// queue has a quota of a resource that the task requests, and the queue and all its
+// ancestors stay within their quotas.
+func (u *queueUse) allowsSurplus(f *form, amounts vector) bool {
+	named := false
+	for r := range amounts {
+		if amounts[r] == 0 {
+			continue
+		}
+		named = named || f.leaf().quota(r) >= 0
+		for _, q := range f.branch {
+			if quota := q.quota(r); quota >= 0 && u.used[q.index][r]+amounts[r] > quota {
+				return false
+			}
+		}
+	}
+	return named
+}
+
+// tierFor returns the tier of the queue for a job that requests the amounts. A Guaranteed
+// queue that would exceed its quota counts as Standard.
+func (u *queueUse) tierFor(q *queue, amounts vector) cluster.Tier {
 	if q.tier != cluster.TierGuaranteed {
 		return q.tier
 	}
-	for r := range asks {
-		if quota := q.quota(r); quota >= 0 && asks[r] > 0 && b.used[q.index][r]+asks[r] > quota {
+	for r := range amounts {
+		if quota := q.quota(r); quota >= 0 && amounts[r] > 0 && u.used[q.index][r]+amounts[r] > quota {
 			return cluster.TierStandard
 		}
 	}
 	return q.tier
 }
 
-// tierOfVictim returns the tier of the queue for a victim, and whether the queue may lose
-// the victim at all: a Guaranteed queue keeps its quota.
-func (b *board) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
+// tierOfVictim returns the tier of the queue for a victim that held the given amounts, and
+// whether the queue may lose the victim at all: a Guaranteed queue keeps its quota.
+func (u *queueUse) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
 	if q.tier != cluster.TierGuaranteed {
 		return q.tier, true
 	}
@@ -38,7 +99,7 @@ func (b *board) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
 		if quota < 0 || held[r] == 0 {
 			continue
 		}
-		if b.used[q.index][r] < quota {
+		if u.used[q.index][r] < quota {
 			return q.tier, false
 		}
 		tier = cluster.TierStandard
@@ -48,117 +109,58 @@ func (b *board) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
 
 // losesQuota reports whether the queue is Guaranteed and below its quota of a resource that
 // the victim held and the job does not request.
-func (b *board) losesQuota(q *queue, asks, held vector) bool {
+func (u *queueUse) losesQuota(q *queue, amounts, held vector) bool {
 	for r := range held {
-		if q.tier == cluster.TierGuaranteed && held[r] > 0 && asks[r] == 0 && b.used[q.index][r] < q.quota(r) {
+		if q.tier == cluster.TierGuaranteed && held[r] > 0 && amounts[r] == 0 && u.used[q.index][r] < q.quota(r) {
 			return true
 		}
 	}
 	return false
 }
 
-// held returns what the tasks of the unit hold, or held before they were evicted.
-func held(u *unit) vector { return asked(u.tasks) }
-
-func (b *board) preemptViolation(e *ending, u *unit) string {
-	own, others := fork(e.job, u.job)
-	if len(own) == 0 || len(others) == 0 {
-		if u.job.Priority < e.job.Priority {
-			return ""
-		}
-		return "preempt: its priority is not lower, and its queue is the same"
-	}
-	tier, may := b.tierOfVictim(others[0], held(u))
-	if !may {
-		return "preempt: its Guaranteed queue would hold less than its quota"
-	}
-	if tier.Rank() > b.tierOf(own[0], e.asks).Rank() {
-		return ""
-	}
-	return "preempt: the tier of its queue is not weaker"
+// areWithinShares reports whether the queues stay within their shares of all divided
+// resources if they hold the amounts in addition.
+func (u *queueUse) areWithinShares(queues []*queue, amounts vector) bool {
+	return u.areWithin(queues, amounts, func(q *queue, r int) int64 { return q.share[r] })
 }
 
-func (b *board) reclaimViolation(e *ending, u *unit) string {
-	own, others := fork(e.job, u.job)
-	if len(own) == 0 || len(others) == 0 {
-		return "reclaim: it is in the same queue"
-	}
-	held := held(u)
-	tier, may := b.tierOfVictim(others[0], held)
-	if !may {
-		return "reclaim: its Guaranteed queue would hold less than its quota"
-	}
-	if tier.Rank() < b.tierOf(own[0], e.asks).Rank() {
-		return "reclaim 1: the tier of its queue is stronger"
-	}
-	for _, q := range e.job.branch[:len(e.job.branch)-len(own)] {
-		if b.losesQuota(q, e.asks, held) {
-			return "reclaim 1: a Guaranteed common ancestor would hold less than its quota"
-		}
-	}
-	rule := b.sharesViolation(e, own, others, held)
-	if rule != "" && e.last && (b.quotaFirst(e, own, others, held) || b.moreEven(e, own, others, held)) {
-		return ""
-	}
-	return rule
+// areWithinQuotas is areWithinShares for quotas. A queue without a quota has a quota of 0.
+func (u *queueUse) areWithinQuotas(queues []*queue, amounts vector) bool {
+	return u.areWithin(queues, amounts, func(q *queue, r int) int64 { return max(0, q.quota(r)) })
 }
 
-// sharesViolation returns which of rules 2 and 3 forbids the victim, or "".
-func (b *board) sharesViolation(e *ending, own, others []*queue, held vector) string {
-	for _, q := range own {
-		for r := range e.asks {
-			if b.divided[r] && e.asks[r] > 0 && b.used[q.index][r]+e.asks[r] > q.share[r] {
-				return "reclaim 2: the job's queue would be above its share"
+func (u *queueUse) areWithin(queues []*queue, amounts vector, most func(q *queue, r int) int64) bool {
+	for _, q := range queues {
+		for r := range amounts {
+			if u.divided[r] && amounts[r] > 0 && u.used[q.index][r]+amounts[r] > most(q, r) {
+				return false
 			}
 		}
 	}
-	for r := range e.asks {
-		if b.concerns(e, held, r) && b.allHold(others, r, func(q *queue) int64 { return q.share[r] }) {
-			return ""
-		}
-	}
-	return "reclaim 3: its queue would be below its share"
+	return true
 }
 
-// concerns reports whether the resource is divided among queues, the job requests it and
-// the victim holds some of it.
-func (b *board) concerns(e *ending, held vector, r int) bool {
-	return b.divided[r] && e.asks[r] > 0 && held[r] > 0
-}
-
-// allHold reports whether every queue holds at least the given amount.
-func (b *board) allHold(queues []*queue, r int, least func(*queue) int64) bool {
+// holdAtLeast reports whether every queue holds at least the given amount of the resource.
+func (u *queueUse) holdAtLeast(queues []*queue, r int, least func(*queue) int64) bool {
 	for _, q := range queues {
-		if b.used[q.index][r] < least(q) {
+		if u.used[q.index][r] < least(q) {
 			return false
 		}
 	}
 	return true
 }
 
-// cannotEvict reports whether no plan for the request can evict tasks of the job.
-func (b *board) cannotEvict(r *request, j *job) bool {
-	own, others := fork(r.job, j)
-	if j.Job == r.job.Job || !r.kind.has(Reclaim) && !r.kind.has(Preempt) {
-		return true
+// hasPreemptible reports whether preemptible jobs of the queue hold some of the resource.
+func (u *queueUse) hasPreemptible(q *queue, r int) bool {
+	return u.used[q.index][r] > u.firm[q.index][r]
+}
+
+// fork returns the parts of the two branches below their lowest common ancestor, from there
+// down to the queues of the job and of the victim. Both are empty if the queue is the same.
+func fork(job, victim *form) (own, others []*queue) {
+	own, others = job.branch, victim.branch
+	for len(own) > 0 && len(others) > 0 && own[0] == others[0] {
+		own, others = own[1:], others[1:]
 	}
-	if len(own) == 0 || len(others) == 0 {
-		return !r.kind.has(Preempt) || j.Priority >= r.job.Priority
-	}
-	weakest := others[0].tier
-	if weakest == cluster.TierGuaranteed {
-		weakest = cluster.TierStandard
-	}
-	if r.kind.has(Preempt) && weakest.Rank() > own[0].tier.Rank() {
-		return false
-	}
-	if !r.kind.has(Reclaim) || weakest.Rank() < own[0].tier.Rank() {
-		return true
-	}
-	for i := range r.asks {
-		if b.divided[i] && r.asks[i] > 0 && (r.last || b.allHold(others, i, func(q *queue) int64 { return q.share[i] + 1 })) {
-			return false
-		}
-	}
-	return true
+	return own, others
 }

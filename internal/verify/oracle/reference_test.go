@@ -14,39 +14,39 @@ type reference struct{ kind Kind }
 
 func (r *reference) Name() string { return "Reference" }
 func (r *reference) OnSessionOpen(s *engine.Session) {
-	opening := newTable(s.View, s.Now)
+	opening := newObjects(s.View, s.Now)
 	opening.divide(s.View)
-	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, left *engine.Refusal) *engine.Refusal {
-		w := newTable(s.View, s.Now)
-		for i := range w.queues {
-			w.queues[i].share, w.queues[i].request = opening.queues[i].share, opening.queues[i].request
+	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, refusal *engine.Refusal) *engine.Refusal {
+		o := newObjects(s.View, s.Now)
+		for i := range o.queues {
+			o.queues[i].share, o.queues[i].request = opening.queues[i].share, opening.queues[i].request
 		}
-		b := newBoard(w)
-		for _, t := range b.tasks {
-			if t.Status == cluster.Releasing {
-				b.remove(t)
-				b.gone |= t.bit()
+		placed := newPlacement(o)
+		for _, t := range o.tasks {
+			if t.task.Status == cluster.Releasing {
+				placed.remove(t)
+				placed.barred |= t.bit()
 			}
 		}
-		b.steps = maxSteps
-		p, found, err := b.cheapest(r.kind, b.find(j.ID), nil, false)
+		planner := newPlanner(o, placed, newHistory())
+		p, found, err := planner.cheapest(r.kind, o.find(j.ID), nil, false)
 		if !found || err != nil {
-			return left
+			return refusal
 		}
-		for _, v := range b.members(p.evicted) {
-			if err := stmt.Evict(v.Task, j.ID, reasons[r.kind]); err != nil {
-				return left
+		for _, v := range o.members(p.evicted) {
+			if err := stmt.Evict(v.task, j.ID, reasons[r.kind]); err != nil {
+				return refusal
 			}
 		}
-		b.flow, b.most = b.flows(p.evicted, 0), p.cost.beyond
-		b.evict(p.evicted)
-		if ok, err := b.fits(p.request.minimum, true); !ok || err != nil {
-			return left
+		planner.placements.trial = &trial{changes: planner.costs.changes(p.evicted, 0), most: p.cost.beyond}
+		placed.removeSet(p.evicted)
+		if ok, err := planner.placements.fits(p.request.minimum, true); !ok || err != nil {
+			return refusal
 		}
 		for _, t := range p.request.minimum {
-			at := b.at[t.index]
-			if err := stmt.Allocate(t.Task, b.nodes[at.node], at.claims); err != nil {
-				return left
+			at := placed.at[t.index]
+			if err := stmt.Allocate(t.task, o.nodes[at.node], at.claims); err != nil {
+				return refusal
 			}
 		}
 		return nil
@@ -66,7 +66,7 @@ func TestReference(t *testing.T) {
 			if err := registry.RegisterPluginBuilder("Reference", func(engine.Arguments) (engine.Plugin, error) { return &reference{k}, nil }); err != nil {
 				t.Fatal(err)
 			}
-			e, err := engine.New(registry, append(without(), engine.PluginConfig{Name: "Reference"}))
+			e, err := engine.New(registry, append(profileWithoutRoom(), engine.PluginConfig{Name: "Reference"}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,8 +74,10 @@ func TestReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range verdicts { // Place alone makes a gang wait as a whole
-				verdicts[i].Illegal = slices.DeleteFunc(verdicts[i].Illegal, func(v Violation) bool { return v.Rule == "tasks of it start below the minimum" })
+			// Session.Place does not start a part of a gang while the rest waits for room. The
+			// adapter does not call it, so this rule is broken.
+			for i := range verdicts {
+				verdicts[i].Illegal = slices.DeleteFunc(verdicts[i].Illegal, func(v Violation) bool { return v.Rule == "its tasks start although its minimum is not bound" })
 			}
 			r.add(verdicts)
 		}

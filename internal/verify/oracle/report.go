@@ -9,19 +9,20 @@ import (
 	"sync"
 )
 
-// Report sums up the verdicts about many cases of one kind.
+// Report sums up the verdicts about many cases of one kind. Jobs for which only the last
+// resort allows a plan are counted in Last, and not in Relevant, Placed and Minimal.
 type Report struct {
 	Kind                       Kind
 	Drawn, Judged, TooLarge    int // cases, pending jobs, and pending jobs that were too large to try everything
 	Relevant, Placed, Minimal  int
 	Last                       struct{ Relevant, Placed, Minimal int } // jobs for which only the last resort allows a plan
 	Unchecked                  int                                     // plans of the last resort for which it is not known whether there is another plan
-	Misses, Dearer, Violations []Verdict
-	Others                     []Verdict // of the last resort: not placed, or not minimal
+	Misses, Dearer, Violations []Verdict                               // not placed, placed but not minimal, and with broken rules
+	Others                     []Verdict                               // of the last resort: not placed, or not minimal
 }
 
-// Survey draws cases of the kind, from number 0 on, until the given number were relevant or
-// most were drawn. The report is the same on every machine.
+// Survey draws cases of the kind, from number 0 on, until the given number of pending jobs is
+// relevant or most cases are drawn. The report is the same on every machine.
 func Survey(k Kind, relevant, most int) (*Report, error) {
 	const chunk = 500
 	r := &Report{Kind: k}
@@ -29,11 +30,11 @@ func Survey(k Kind, relevant, most int) (*Report, error) {
 	for first := 0; first < most && r.Relevant < relevant; {
 		chunks := make([][]Verdict, workers)
 		errs := make([]error, workers)
-		var all sync.WaitGroup
+		var group sync.WaitGroup
 		for w := range workers {
-			all.Go(func() { chunks[w], errs[w] = judgeAll(k, first+w*chunk, chunk) })
+			group.Go(func() { chunks[w], errs[w] = judgeAll(k, first+w*chunk, chunk) })
 		}
-		all.Wait()
+		group.Wait()
 		for w := range workers {
 			if errs[w] != nil {
 				return nil, errs[w]
@@ -48,6 +49,7 @@ func Survey(k Kind, relevant, most int) (*Report, error) {
 	return r, nil
 }
 
+// judgeAll judges count cases of the kind, from number first on.
 func judgeAll(k Kind, first, count int) ([]Verdict, error) {
 	var out []Verdict
 	for i := range count {
@@ -117,11 +119,11 @@ func (r *Report) PlacedRate() float64 { return rate(r.Placed, r.Relevant) }
 // MinimalRate returns the percentage of placed jobs that were placed by the cheapest plan.
 func (r *Report) MinimalRate() float64 { return rate(r.Minimal, r.Placed) }
 
-func rate(part, all int) float64 {
+func rate(some, all int) float64 {
 	if all == 0 {
 		return 0
 	}
-	return 100 * float64(part) / float64(all)
+	return 100 * float64(some) / float64(all)
 }
 
 // Table returns the reports as a table in Markdown.

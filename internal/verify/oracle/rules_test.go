@@ -14,6 +14,13 @@ func node(name string, devices int) *enginetest.NodeBuilder {
 	return enginetest.Node(name).CPU(64, "256Gi").GPUs(devices, "A100", "80Gi")
 }
 
+// dividedObjects returns the objects of State, with the fair shares of its queues.
+func dividedObjects(s *cluster.State) *objects {
+	o := newObjects(s.View(), 1000*minute)
+	o.divide(s.View())
+	return o
+}
+
 // TestVictimRules checks the rules for one victim. The cluster has 8 devices, job/w requests
 // room, and job/v is the victim.
 func TestVictimRules(t *testing.T) {
@@ -26,7 +33,7 @@ func TestVictimRules(t *testing.T) {
 	want := func(queue string, devices int) *enginetest.JobBuilder {
 		return enginetest.Job("w").Queue(queue).Devices(devices).Preemptible()
 	}
-	gpus := names[gpu]
+	gpus := resourceNames[gpu]
 	for name, c := range map[string]struct {
 		kind  Kind
 		parts []enginetest.Part
@@ -48,26 +55,25 @@ func TestVictimRules(t *testing.T) {
 			"preempt: its Guaranteed queue would hold less than its quota"},
 
 		// Both queues request more than half, so that the shares are 4 and 4.
-		"down to the share":     {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 4)}, ""},
-		"below the share":       {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 5), other("b", 3), want("a", 4)}, "reclaim 3: its queue would be below its share"},
-		"above its own share":   {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 5)}, "reclaim 2: the job's queue would be above its share"},
-		"in the same queue":     {Reclaim, []enginetest.Part{victim("", 4), other("", 4), want("", 4)}, "reclaim: it is in the same queue"},
-		"from a stronger tier":  {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 4), other("b", 4), want("a", 4)}, "reclaim 1: the tier of its queue is stronger"},
-		"deserved, undividable": {Reclaim, []enginetest.Part{enginetest.Queue("a").Quota(gpus, 4*device), enginetest.Queue("b"), victim("b", 8), want("a", 4)}, "reclaim 3: its queue would be below its share"},
-		"deserved by both": {Reclaim, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), enginetest.Queue("b").Quota(gpus, 8*device), victim("b", 8), want("a", 2)},
+		"down to the share":                       {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 4)}, ""},
+		"below the share":                         {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 5), other("b", 3), want("a", 4)}, "reclaim 3: its queue would be below its share"},
+		"above its own share":                     {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), victim("b", 4), other("b", 4), want("a", 5)}, "reclaim 2: the job's queue would be above its share"},
+		"in the same queue":                       {Reclaim, []enginetest.Part{victim("", 4), other("", 4), want("", 4)}, "reclaim: it is in the same queue"},
+		"from a stronger tier":                    {Reclaim, []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 4), other("b", 4), want("a", 4)}, "reclaim 1: the tier of its queue is stronger"},
+		"a victim beyond what the queue may lose": {Reclaim, []enginetest.Part{enginetest.Queue("a").Quota(gpus, 4*device), enginetest.Queue("b"), victim("b", 8), want("a", 4)}, "reclaim 3: its queue would be below its share"},
+		"within the quotas of both": {Reclaim, []enginetest.Part{enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), enginetest.Queue("b").Quota(gpus, 8*device), victim("b", 8), want("a", 2)},
 			"reclaim 3: its queue would be below its share"},
 	} {
 		s := enginetest.State(append([]enginetest.Part{node("n", 8)}, c.parts...)...)
-		w := newTable(s.View(), 1000*minute)
-		w.divide(s.View())
-		b := newBoard(w)
-		j := b.find("job/w")
-		v := b.find("job/v").set()
-		p := &plan{request: newRequest(c.kind, j, j.tasks), evicted: v}
+		o := dividedObjects(s)
+		rules := &planRules{objects: o, placement: newPlacement(o), history: newHistory()}
+		f := o.find("job/w")
+		v := o.find("job/v").set()
+		p := &plan{request: newRequest(c.kind, f, f.tasks, false), evicted: v}
 		if c.kind == Consolidate {
 			p.evicted, p.moved = 0, v
 		}
-		if rule := b.violation(p, nil); rule != c.rule {
+		if rule := rules.violation(p, nil); rule != c.rule {
 			t.Errorf("%s: %q, want %q", name, rule, c.rule)
 		}
 	}
@@ -76,7 +82,7 @@ func TestVictimRules(t *testing.T) {
 // TestLastResort checks victims that the other rules protect. The cluster has 8 devices, and
 // queue b holds all of them.
 func TestLastResort(t *testing.T) {
-	gpus := names[gpu]
+	gpus := resourceNames[gpu]
 	for name, c := range map[string]struct {
 		a, b *enginetest.QueueBuilder
 		held []int // by the jobs of b, the victim's first
@@ -94,16 +100,15 @@ func TestLastResort(t *testing.T) {
 			parts = append(parts, enginetest.Job(fmt.Sprint("v", i)).Queue("b").Devices(devices).Preemptible().On("n"))
 		}
 		s := enginetest.State(parts...)
-		w := newTable(s.View(), 1000*minute)
-		w.divide(s.View())
-		b := newBoard(w)
-		j := b.find("job/w")
-		p := &plan{request: newRequest(Reclaim, j, j.tasks), evicted: b.find("job/v0").set()}
-		if b.violation(p, nil) == "" {
+		o := dividedObjects(s)
+		rules := &planRules{objects: o, placement: newPlacement(o), history: newHistory()}
+		f := o.find("job/w")
+		p := &plan{request: newRequest(Reclaim, f, f.tasks, false), evicted: o.find("job/v0").set()}
+		if rules.violation(p, nil) == "" {
 			t.Errorf("%s: the other rules allow the victim", name)
 		}
-		p.request.last = true
-		if rule := b.violation(p, nil); (rule == "") != c.may {
+		p.request.lastResort = true
+		if rule := rules.violation(p, nil); (rule == "") != c.may {
 			t.Errorf("%s: %q", name, rule)
 		}
 	}
@@ -141,13 +146,10 @@ func TestCheapest(t *testing.T) {
 		"no plan":                        {[]enginetest.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
 	} {
 		s := enginetest.State(append([]enginetest.Part{node("n", 8)}, c.parts...)...)
-		w := newTable(s.View(), 1000*minute)
-		w.divide(s.View())
-		b := newBoard(w)
-		b.steps = maxSteps
-		p, found, err := b.cheapest(Preempt, b.find("job/w"), nil, false)
-		if err != nil || found != (c.victims != "") || list(b.members(p.evicted)) != c.victims || p.cost != c.cost {
-			t.Errorf("%s: %v %v %v %s", name, err, found, p.cost, list(b.members(p.evicted)))
+		o := dividedObjects(s)
+		p, found, err := newPlanner(o, newPlacement(o), newHistory()).cheapest(Preempt, o.find("job/w"), nil, false)
+		if err != nil || found != (c.victims != "") || list(o.members(p.evicted)) != c.victims || p.cost != c.cost {
+			t.Errorf("%s: %v %v %v %s", name, err, found, p.cost, list(o.members(p.evicted)))
 		}
 	}
 }

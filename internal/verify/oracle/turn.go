@@ -9,19 +9,19 @@ import (
 
 // turn has the decisions of a session for one job.
 type turn struct {
-	job     string
-	evicted []*engine.Decision
-	placed  []*engine.Decision
-	landed  []*engine.Decision // new locations of tasks that move
-	extra   []*engine.Decision // placements of pending tasks of the jobs that move
-	refusal *engine.Refusal
+	job      string
+	evicted  []*engine.Decision // tasks that are evicted or move
+	placed   []*engine.Decision
+	landings []*engine.Decision // new locations of tasks that move
+	extra    []*engine.Decision // placements of pending tasks of jobs of which other tasks move
+	refusal  *engine.Refusal
 }
 
 // turns splits the events of a session into turns. An eviction that is for no job is in a
 // turn without a name.
 func turns(out engine.Outcome) []*turn {
 	var all []*turn
-	of := func(job string) *turn {
+	turnOf := func(job string) *turn {
 		if n := len(all); n > 0 && all[n-1].job == job {
 			return all[n-1]
 		}
@@ -32,9 +32,9 @@ func turns(out engine.Outcome) []*turn {
 		e := &out.Events[i]
 		switch e.Kind {
 		case engine.Refused:
-			of(e.Job).refusal = e.Refusal
+			turnOf(e.Job).refusal = e.Refusal
 		case engine.Evicted:
-			t := of(e.Decision.For)
+			t := turnOf(e.Decision.For)
 			if len(t.placed) > 0 { // each surplus task has a turn of its own
 				t = &turn{job: t.job}
 				all = append(all, t)
@@ -42,14 +42,14 @@ func turns(out engine.Outcome) []*turn {
 			t.evicted = append(t.evicted, e.Decision)
 		case engine.BoundTo, engine.NominatedTo:
 			if t := evictingTurn(all, e.Task); t != nil {
-				t.landed = append(t.landed, e.Decision)
+				t.landings = append(t.landings, e.Decision)
 				continue
 			}
 			if len(all) > 0 && all[len(all)-1].placesExtra(e.Job, all) {
 				all[len(all)-1].extra = append(all[len(all)-1].extra, e.Decision)
 				continue
 			}
-			t := of(e.Job)
+			t := turnOf(e.Job)
 			t.placed = append(t.placed, e.Decision)
 		}
 	}
@@ -68,16 +68,14 @@ func (t *turn) placesExtra(job string, all []*turn) bool {
 		}
 	}
 	over := slices.ContainsFunc(all, func(o *turn) bool { return o.job == job })
-	return moves && len(t.landed) > 0 && (over || len(t.landed) < moving)
+	return moves && len(t.landings) > 0 && (over || len(t.landings) < moving)
 }
 
 // evictingTurn returns the turn in which the task was evicted, or nil.
 func evictingTurn(all []*turn, t cluster.TaskRef) *turn {
 	for _, x := range all {
-		for _, d := range x.evicted {
-			if d.Task == t {
-				return x
-			}
+		if slices.ContainsFunc(x.evicted, func(d *engine.Decision) bool { return d.Task == t }) {
+			return x
 		}
 	}
 	return nil

@@ -9,10 +9,11 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// reckless evicts all tasks that the function spare does not protect, whatever the rules.
+// reckless is an adapter that evicts all tasks that the function protects does not protect. It
+// follows no rules.
 type reckless struct {
-	kind  Kind
-	spare func(*cluster.Task) bool
+	kind     Kind
+	protects func(*cluster.Task) bool
 }
 
 func (r *reckless) Name() string { return "Reckless" }
@@ -20,7 +21,7 @@ func (r *reckless) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 		for _, n := range s.View.Nodes() {
 			for _, t := range slices.Clone(n.Tasks) {
-				if t.Runs() && t.Job != j && !r.spare(t) {
+				if t.Runs() && t.Job != j && !r.protects(t) {
 					if err := stmt.Evict(t, j.ID, reasons[r.kind]); err != nil {
 						return nil
 					}
@@ -31,8 +32,8 @@ func (r *reckless) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// without returns the standard profile without the plugins that make room.
-func without() (out engine.Profile) {
+// profileWithoutRoom returns the standard profile without the plugins that make room.
+func profileWithoutRoom() (out engine.Profile) {
 	for _, p := range standard.Profile() {
 		if reasons[Kind(p.Name)] == "" {
 			out = append(out, p)
@@ -41,15 +42,16 @@ func without() (out engine.Profile) {
 	return out
 }
 
-func judgeReckless(t *testing.T, c *Case, spare func(*cluster.Task) bool) []Verdict {
+// judgeReckless judges a session in which reckless is the only plugin that makes room.
+func judgeReckless(t *testing.T, c *Case, protects func(*cluster.Task) bool) []Verdict {
 	t.Helper()
 	registry := standard.Registry()
 	if err := registry.RegisterPluginBuilder("Reckless", func(engine.Arguments) (engine.Plugin, error) {
-		return &reckless{kind: c.Kind, spare: spare}, nil
+		return &reckless{kind: c.Kind, protects: protects}, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(registry, append(without(), engine.PluginConfig{Name: "Reckless"}))
+	e, err := engine.New(registry, append(profileWithoutRoom(), engine.PluginConfig{Name: "Reckless"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func TestViolationsAreFound(t *testing.T) {
 	for _, k := range []Kind{Consolidate, Reclaim, Preempt} {
 		for number := range 300 {
 			some := uint64(number)
-			for _, spare := range []func(*cluster.Task) bool{
+			for _, protects := range []func(*cluster.Task) bool{
 				func(*cluster.Task) bool { return false },
 				func(t *cluster.Task) bool { return !t.Job.Preemptible },
 				func(t *cluster.Task) bool { return !t.Job.Preemptible || some>>(len(t.Job.ID)+t.Index)&1 == 1 },
@@ -77,7 +79,7 @@ func TestViolationsAreFound(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, v := range judgeReckless(t, c, spare) {
+				for _, v := range judgeReckless(t, c, protects) {
 					for _, broken := range v.Illegal {
 						seen[broken.Rule]++
 					}

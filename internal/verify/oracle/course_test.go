@@ -13,19 +13,21 @@ import (
 // maxSessions is the number of sessions after which no more decisions may be made.
 const maxSessions = 100
 
-// judged counts the cases of TestRest.
-type judged struct{ clusters, sessions, longest, evicted, tried int }
+// counts has the totals of TestRest. tried counts the clusters in which Entitled tried every
+// set of victims.
+type counts struct{ clusters, sessions, longest, evicted, tried int }
 
 // TestRest runs sessions on random clusters in which nothing else changes, and checks that
-// after some sessions no more decisions are made. If all jobs of a queue have one priority,
-// and only root queues have tiers, the rules ensure that without Job.Displaced, and then no
-// job is pending that the quota of its queue entitles to room. Otherwise preemption may undo
-// what reclaiming has done, and Job.Displaced is needed; see docs/oracle.md.
+// the cluster comes to rest: after some sessions no more decisions are made. If all jobs of a
+// queue have one priority, and only root queues have tiers, the rules ensure that also without
+// Job.Displaced. At rest, no job may then be pending that the quota of its queue entitles to
+// room. Otherwise Preempt may undo what Reclaim has done, and Job.Displaced is needed; see
+// docs/oracle.md.
 func TestRest(t *testing.T) {
 	small := size{nodes: 3, devices: 4, running: 10, waiting: 7, gang: 3}
 	large := size{nodes: 5, devices: 4, running: 16, waiting: 10, gang: 4}
 	for name, c := range map[string]struct {
-		size
+		size           size
 		patient, ranks bool
 	}{
 		"small":                      {size: small},
@@ -37,9 +39,9 @@ func TestRest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var seen judged
+			var seen counts
 			rapid.Check(t, func(t *rapid.T) {
-				drawn := &site{T: t, size: c.size, ranks: c.ranks, state: cluster.NewState()}
+				drawn := &site{t: t, size: c.size, ranks: c.ranks, state: cluster.NewState()}
 				drawn.rest(c.patient, &seen)
 			})
 			t.Logf("%+v", seen)
@@ -47,15 +49,16 @@ func TestRest(t *testing.T) {
 	}
 }
 
-func (c *site) rest(patient bool, seen *judged) {
+// rest draws the cluster, runs sessions until it is at rest, and checks it then.
+func (c *site) rest(patient bool, seen *counts) {
 	c.draw()
 	before := c.String()
 	course, err := NewCourse(c.state, patient, c.ranks)
 	if err != nil {
-		c.Fatal(err)
+		c.t.Fatal(err)
 	}
 	if err := course.Run(maxSessions); err != nil {
-		c.Fatalf("%v\n%s\n%s", err, before, course)
+		c.t.Fatalf("%v\n%s\n%s", err, before, course)
 	}
 	seen.clusters++
 	seen.sessions += course.Sessions
@@ -66,7 +69,7 @@ func (c *site) rest(patient bool, seen *judged) {
 	}
 	found, tried := Entitled(course.State)
 	if len(found) > 0 {
-		c.Fatalf("at rest, %s\n%s\n%s", strings.Join(found, "; "), before, course)
+		c.t.Fatalf("at rest, %s\n%s\n%s", strings.Join(found, "; "), before, course)
 	}
 	if tried {
 		seen.tried++
@@ -78,37 +81,39 @@ type size struct{ nodes, devices, running, waiting, gang int }
 
 // site draws a cluster.
 type site struct {
-	*rapid.T
-	size
+	t       *rapid.T
+	size    size
 	state   *cluster.State
-	leaves  []string
-	devices int64 // of the largest node
-	slices  bool  // some node has MIG slices
+	leaves  []string // the queues that have jobs
+	devices int64    // how many devices the cluster has, without MIG slices
+	slices  bool     // whether some node has MIG slices
 	// ranks says that the jobs of a queue have different priorities, and that queues with
 	// parents have tiers.
 	ranks    bool
-	priority map[string]int32 // by queue: the priority of all its jobs, if ranks is not set
+	priority map[string]int32 // by queue: the priority of its latest job; without ranks, that of all its jobs
 }
 
 const profile = "1g.10gb"
 
-func (c *site) roll(what string, n int) int { return rapid.IntRange(0, n-1).Draw(c.T, what) }
+// roll draws a number from 0 to n-1. Small numbers are more frequent.
+func (c *site) roll(what string, n int) int { return rapid.IntRange(0, n-1).Draw(c.t, what) }
 
-// even is roll with equal probabilities. rapid prefers small numbers, with which most
-// clusters would be nearly empty. The result still shrinks to 0.
+// even is roll with equal probabilities. With the small numbers that rapid prefers, most
+// clusters would be nearly empty. A failing case still shrinks to 0.
 func (c *site) even(what string, n int) int {
 	const prime = 10007
-	return rapid.IntRange(0, prime-1).Draw(c.T, what) * 7919 % prime * n / prime
+	return rapid.IntRange(0, prime-1).Draw(c.t, what) * 7919 % prime * n / prime
 }
 
 func (c *site) chance(what string, percent int) bool { return c.even(what, 100) >= 100-percent }
 
 func (c *site) apply(change cluster.Change) {
 	if err := c.state.Apply(change); err != nil {
-		c.Fatalf("%s: %v", change.Kind(), err)
+		c.t.Fatalf("%s: %v", change.Kind(), err)
 	}
 }
 
+// draw draws the nodes, queues and jobs of the cluster.
 func (c *site) draw() {
 	c.priority = map[string]int32{}
 	c.nodes()
@@ -129,7 +134,7 @@ func (c *site) draw() {
 	}
 }
 
-// nodes draws nodes, some of which have MIG slices in addition to devices.
+// nodes draws the nodes. Some have MIG slices in addition to devices.
 func (c *site) nodes() {
 	usual := 1 + c.even("devices", c.size.devices)
 	for i := range 1 + c.even("nodes", c.size.nodes) {

@@ -16,15 +16,15 @@ import (
 // sessions stop evicting.
 type Course struct {
 	State    *cluster.State
-	Sessions int
-	Evicted  int
+	Sessions int // how many sessions were run
+	Evicted  int // how many tasks were evicted or moved
 
 	engine  *engine.Engine
 	options engine.Options
-	guarded bool
-	seen    map[string]int      // the session after which the tasks were placed like this
-	again   map[[2]string][]int // the sessions in which the first job was evicted for the second
-	lines   []string
+	guarded bool                // whether Job.Displaced is kept
+	seen    map[string]int      // by arrangement: the session after which tasks were placed like this
+	evicted map[[2]string][]int // the sessions in which tasks of the first job were evicted for the second
+	lines   []string            // the decisions of all sessions
 }
 
 // NewCourse returns a course that starts with the State, which it changes. If guarded is
@@ -34,13 +34,13 @@ func NewCourse(s *cluster.State, patient, guarded bool) (*Course, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Course{State: s, engine: e, guarded: guarded, options: engine.Options{Patient: patient, Now: s.Now()}, seen: map[string]int{}, again: map[[2]string][]int{}}
+	c := &Course{State: s, engine: e, guarded: guarded, options: engine.Options{Patient: patient, Now: s.Now()}, seen: map[string]int{}, evicted: map[[2]string][]int{}}
 	c.seen[c.arrangement()] = 0
 	return c, nil
 }
 
 // Run runs sessions until two in a row make no decision. It returns an error if that takes
-// more than most sessions, or if all tasks are placed as after a former session.
+// more than most sessions, or if every task is placed as after an earlier session.
 func (c *Course) Run(most int) error {
 	for quiet := 0; quiet < 2; {
 		if c.Sessions == most {
@@ -57,8 +57,8 @@ func (c *Course) Run(most int) error {
 	return nil
 }
 
-// step runs one session, and reports whether it made a decision, or tasks are still
-// releasing or nominated.
+// step runs one session. It reports whether the session made a decision, or tasks were still
+// releasing or nominated after it.
 func (c *Course) step() (busy bool, err error) {
 	c.Sessions++
 	c.options.Now += 60 * minute // longer than any task is protected
@@ -68,29 +68,29 @@ func (c *Course) step() (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := c.note(&out); err != nil {
+	if err := c.record(&out); err != nil {
 		return false, err
 	}
 	decided := len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
-	left, err := c.leave()
+	stopped, err := c.stopEvicted()
 	if err != nil {
 		return false, err
 	}
-	if err := c.forget(); err != nil {
+	if err := c.clearDisplaced(); err != nil {
 		return false, err
 	}
-	if decided && !c.guarded { // with Job.Displaced, an equal placement does not lead to equal decisions
+	if decided && !c.guarded { // with Job.Displaced, equal arrangements do not lead to equal decisions
 		now := c.arrangement()
 		if before, known := c.seen[now]; known {
 			return false, fmt.Errorf("every task is where it was after session %d", before)
 		}
 		c.seen[now] = c.Sessions
 	}
-	return decided || left || len(c.State.View().Nominated()) > 0, nil
+	return decided || stopped || len(c.State.View().Nominated()) > 0, nil
 }
 
-// leave stops the evicted tasks, and reports whether there were any.
-func (c *Course) leave() (any bool, err error) {
+// stopEvicted stops the evicted tasks, and reports whether there were any.
+func (c *Course) stopEvicted() (any bool, err error) {
 	for _, t := range c.State.View().Releasing() {
 		if err := c.State.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
 			return false, err
@@ -100,9 +100,9 @@ func (c *Course) leave() (any bool, err error) {
 	return any, nil
 }
 
-// forget clears Job.Displaced of all jobs. No change does that, so that a new State is made
+// clearDisplaced clears Job.Displaced of all jobs. No Change can do that, so a new State is made
 // from a snapshot, and a new engine for it.
-func (c *Course) forget() error {
+func (c *Course) clearDisplaced() error {
 	if c.guarded || !slices.ContainsFunc(c.State.Jobs(), func(j *cluster.Job) bool { return len(j.Displaced) > 0 }) {
 		return nil
 	}
@@ -131,26 +131,26 @@ func (c *Course) arrangement() string {
 	return b.String()
 }
 
-// note records the decisions of a session. It returns an error if a task is bound and
+// record records the decisions of a session. It returns an error if a task is bound and
 // evicted in the same session.
-func (c *Course) note(out *engine.Outcome) error {
+func (c *Course) record(out *engine.Outcome) error {
 	bound := map[cluster.TaskRef]bool{}
 	pairs := map[[2]string]bool{}
 	for _, e := range out.Events {
 		line := ""
 		switch d := e.Decision; {
 		case e.Kind == engine.Withdrawn:
-			line = fmt.Sprintf("%s is not nominated any more", c.called(e.Task.ID()))
+			line = fmt.Sprintf("%s is not nominated any more", c.withQueue(e.Task.ID()))
 		case d == nil:
 			continue
 		case d.Action == engine.EvictTask && d.Landing != "":
-			line = fmt.Sprintf("%s moves from %s to %s for %s", c.called(d.Task.ID()), d.Node, d.Landing, c.called(d.For))
+			line = fmt.Sprintf("%s moves from %s to %s for %s", c.withQueue(d.Task.ID()), d.Node, d.Landing, c.withQueue(d.For))
 		case d.Action == engine.EvictTask:
-			line = fmt.Sprintf("%s is evicted from %s for %s (%s)", c.called(d.Task.ID()), d.Node, c.called(d.For), d.Reason)
+			line = fmt.Sprintf("%s is evicted from %s for %s (%s)", c.withQueue(d.Task.ID()), d.Node, c.withQueue(d.For), d.Reason)
 		case d.Action == engine.Bind:
-			line = fmt.Sprintf("%s is bound to %s", c.called(d.Task.ID()), d.Node)
+			line = fmt.Sprintf("%s is bound to %s", c.withQueue(d.Task.ID()), d.Node)
 		default:
-			line = fmt.Sprintf("%s is nominated to %s", c.called(d.Task.ID()), d.Node)
+			line = fmt.Sprintf("%s is nominated to %s", c.withQueue(d.Task.ID()), d.Node)
 		}
 		c.lines = append(c.lines, fmt.Sprintf("%3d: %s", c.Sessions, line))
 		switch d := e.Decision; {
@@ -166,13 +166,13 @@ func (c *Course) note(out *engine.Outcome) error {
 		}
 	}
 	for p := range pairs {
-		c.again[p] = append(c.again[p], c.Sessions)
+		c.evicted[p] = append(c.evicted[p], c.Sessions)
 	}
 	return nil
 }
 
-// called returns the ID of a task or job with the name of its queue.
-func (c *Course) called(id string) string {
+// withQueue returns the ID of a task or job with the name of its queue.
+func (c *Course) withQueue(id string) string {
 	for _, j := range c.State.Jobs() {
 		if j.ID == id || strings.HasPrefix(id, j.ID+"/") {
 			return fmt.Sprintf("%s of %s", id, j.Queue)
@@ -185,9 +185,9 @@ func (c *Course) called(id string) string {
 // sessions.
 func (c *Course) String() string {
 	var repeated []string
-	for p, sessions := range c.again {
+	for p, sessions := range c.evicted {
 		if len(sessions) > 1 {
-			repeated = append(repeated, fmt.Sprintf("%s is evicted for %s in sessions %v", c.called(p[0]), c.called(p[1]), sessions))
+			repeated = append(repeated, fmt.Sprintf("%s is evicted for %s in sessions %v", c.withQueue(p[0]), c.withQueue(p[1]), sessions))
 		}
 	}
 	slices.Sort(repeated)

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// forged is an outcome that the test makes without an engine.
+// forged is an outcome that a test writes without an engine.
 type forged struct {
 	state *cluster.State
 	out   engine.Outcome
@@ -22,22 +22,23 @@ func (f *forged) place(action engine.Action, t *cluster.Task, node string, claim
 	f.out.Events = append(f.out.Events, engine.Record{Kind: kind, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: action, Task: t.Ref(), Node: node, Claims: claims}})
 }
 
-func (f *forged) evict(t *cluster.Task, why engine.Reason, sake string) {
-	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictTask, Task: t.Ref(), Reason: why, For: sake}})
+func (f *forged) evict(t *cluster.Task, why engine.Reason, job string) {
+	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictTask, Task: t.Ref(), Reason: why, For: job}})
 }
 
 // TestForged checks that violations are found that only a faulty engine makes. Nodes n and m
-// have two devices each, and l, in another rack, has one. job/r holds both devices of n.
+// have two devices each, and node l, in another rack, has one. job/r holds both devices of n,
+// and job/w is a pending gang of two tasks with one device each.
 func TestForged(t *testing.T) {
 	whole := func(i int) cluster.Claim { return cluster.Claim{Device: i, Milli: cluster.Whole, Memory: 80 * gib} }
-	gpus := names[gpu]
+	gpus := resourceNames[gpu]
 	for name, c := range map[string]struct {
 		kind  Kind // "": Preempt
 		queue *enginetest.QueueBuilder
 		firm  bool
 		racks bool
 		forge func(*forged)
-		rules []string
+		rules []string // the rules that are broken
 	}{
 		"no violation": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
@@ -48,15 +49,15 @@ func TestForged(t *testing.T) {
 			f.place(engine.Bind, f.task("w", 1), "m", whole(0))
 		}, rules: []string{"a device is of another product, too small or held by other tasks", "bound before its room is free"}},
 		"half a gang": {forge: func(f *forged) { f.place(engine.Bind, f.task("w", 0), "m", whole(0)) },
-			rules: []string{"placed below its minimum", "tasks of it start below the minimum"}},
+			rules: []string{"its tasks start although its minimum is not bound", "placed below its minimum"}},
 		"unknown node": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "x", whole(1))
-		}, rules: []string{"placed below its minimum", "placed on a node that does not exist", "tasks of it start below the minimum"}},
+		}, rules: []string{"its tasks start although its minimum is not bound", "placed below its minimum", "placed on a node that does not exist"}},
 		"less than requested": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m")
-		}, rules: []string{"another number of devices than it requests", "bound before its room is free"}},
+		}, rules: []string{"bound before its room is free", "it does not hold as many devices as it requests"}},
 		"beyond the limit": {queue: enginetest.Queue("q").Limit(gpus, 3*device), forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "m", whole(1))
@@ -101,7 +102,7 @@ func TestForged(t *testing.T) {
 		"twice": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 0), "m", whole(1))
-		}, rules: []string{"placed below its minimum", "placed, but it was not pending", "tasks of it start below the minimum"}},
+		}, rules: []string{"its tasks start although its minimum is not bound", "placed below its minimum", "placed, but it was not pending"}},
 	} {
 		if c.queue == nil {
 			c.queue = enginetest.Queue("q")
