@@ -92,7 +92,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		if o.timings {
 			return errors.New("--timings measures a single session; omit --cycles")
 		}
-		return p.runTimeline(e, state, args, o, now, model.Create(model.Provisions(b.NodeRequests(), state)))
+		return p.runTimeline(e, state, args, o, now, model.NodesToCreate(model.Provisions(b.NodeRequests(), state)))
 	}
 	if o.explain {
 		if err := checkExplainSize(state); err != nil {
@@ -116,7 +116,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		p.writeTimings(options.Timings)
 	}
 	provisions := model.Provisions(b.NodeRequests(), state)
-	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state, Awaits: model.Create(provisions)}
+	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state, Awaits: model.NodesToCreate(provisions)}
 	if o.events != "" {
 		if err := p.writeEvents(o.events, args, simulationEvents(simulation, results)); err != nil {
 			return err

@@ -42,16 +42,16 @@ type Leader struct {
 	observerErr error // from observers that panicked since the last Run
 }
 
-// Lead returns a new leader. It copies the State once, for the follower.
-func Lead(o Options) *Leader {
+// NewLeader returns a leader. It copies the State once, for the follower.
+func NewLeader(o Options) *Leader {
 	if o.Ring <= 0 {
 		o.Ring = defaultRing
 	}
 	f := &Follower{
-		ring: newRing(o.Ring, o.Position), another: o.Engine.Another,
+		ring: newRing(o.Ring, o.Position), newEngine: o.Engine.Another,
 		state: o.State.Clone(), position: o.Position,
 	}
-	f.tables.begin(f.state)
+	f.tables.start(f.state)
 	return &Leader{state: o.State, engine: o.Engine, log: o.Log, follower: f, position: o.Position}
 }
 
@@ -62,7 +62,7 @@ func (l *Leader) Follower() *Follower { return l.follower }
 // it.
 func (l *Leader) State() *cluster.State { return l.state }
 
-// Position is the position of the latest change.
+// Position returns the position of the latest change.
 func (l *Leader) Position() uint64 { return l.position }
 
 // Apply makes a change that was reported from outside. A change that State rejects changes

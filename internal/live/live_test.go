@@ -230,7 +230,7 @@ func TestReadersDoNotStopTheLeader(t *testing.T) {
 	w := newWorld(t, 2, 4)
 	f := w.leader.Follower()
 	f.mutex.Lock()
-	for range 3 * mostWaiting {
+	for range 3 * maxWaiting {
 		w.apply(cluster.JobPut{Job: *w.job(w.dice.IntN(worldJobs))})
 	}
 	w.session()
@@ -266,7 +266,7 @@ func TestLogFails(t *testing.T) {
 		last uint64
 	}{"at a fact": {2, 1}, "at a session": {3, 2}} {
 		t.Run(name, func(t *testing.T) {
-			l := Lead(Options{State: cluster.NewState(), Engine: testEngine(t), Log: failing{tt.from}})
+			l := NewLeader(Options{State: cluster.NewState(), Engine: testEngine(t), Log: failing{tt.from}})
 			err := errors.Join(l.Apply(node), l.Apply(job))
 			out, runErr := l.Run(engine.Options{Now: 1})
 			if len(out.Decisions)+len(out.Changes) > 0 || !errors.Is(runErr, errDisk) || errors.Is(err, errDisk) != (tt.from == 2) {

@@ -34,7 +34,7 @@ func (e ear) OnSessionOpen(s *engine.Session) {
 func TestObservers(t *testing.T) {
 	var heard []string
 	e := enginetest.Engine(enginetest.Fit(), ear{&heard})
-	l := live.Lead(live.Options{State: enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Job("x").Devices(1)), Engine: e})
+	l := live.NewLeader(live.Options{State: enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Job("x").Devices(1)), Engine: e})
 	run := func(now int64) error {
 		_, err := l.Run(engine.Options{Now: now})
 		return err

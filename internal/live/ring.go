@@ -28,7 +28,7 @@ func newRing(size int, last uint64) *Ring {
 	return r
 }
 
-// Last is the position of the newest entry.
+// Last returns the position of the newest entry.
 func (r *Ring) Last() uint64 { return r.last.Load() }
 
 // Since returns the entries after the position, oldest first. It reports false if the ring

@@ -17,12 +17,12 @@ import (
 func stack() *estimate.Model {
 	return &estimate.Model{
 		Name: "stack", Format: "gguf", Weights: estimate.Weights{Layers: 36 * gi},
-		Layered: &estimate.Layered{Of: func(f estimate.Form) (estimate.LayeredNeed, error) {
+		Layered: &estimate.Layered{Need: func(f estimate.Serving) (estimate.LayeredNeed, error) {
 			if f.Context == 1 {
 				return estimate.LayeredNeed{}, errors.New("one token is too few")
 			}
 			return estimate.LayeredNeed{
-				Layers: 10, Bytes: 4 * gi, Fixed: gi, Host: 3 * gi, Alone: 40 * gi,
+				Layers: 10, Bytes: 4 * gi, Fixed: gi, Host: 3 * gi, HostOnly: 40 * gi,
 				Whole: estimate.Breakdown{Weights: 36 * gi, KVCache: gi, Activations: gi},
 			}, nil
 		}},
@@ -125,7 +125,7 @@ partial offload: 1 × 1, nodes 1, devices 0
 
 func TestLayersRequested(t *testing.T) {
 	s := spec(t, "llamacpp", "", use(stack()), offload, distributed, draft(8), func(s *model.Spec) { s.Adapters = 2 * gi })
-	s.Draft = &estimate.Model{Name: "draft", Format: "gguf", Layered: &estimate.Layered{Of: func(estimate.Form) (estimate.LayeredNeed, error) {
+	s.Draft = &estimate.Model{Name: "draft", Format: "gguf", Layered: &estimate.Layered{Need: func(estimate.Serving) (estimate.LayeredNeed, error) {
 		return estimate.LayeredNeed{Whole: estimate.Breakdown{Weights: gi, KVCache: gi, Activations: gi, Graph: 9 * gi}}, nil
 	}}}
 	l40 := func(name string) enginetest.Part { return enginetest.Node(name).GPUs(2, "L40", "48Gi") }
@@ -157,12 +157,12 @@ func TestLayersRequested(t *testing.T) {
 
 func TestLayersErrors(t *testing.T) {
 	g := groups(a10s("a", 1))
-	if _, err := model.New(spec(t, "llamacpp", "", use(stack()), tokens(1)), g); err == nil || err.Error() != "one token is too few" {
+	if _, err := model.Convert(spec(t, "llamacpp", "", use(stack()), tokens(1)), g); err == nil || err.Error() != "one token is too few" {
 		t.Errorf("the model: %v", err)
 	}
 	// The draft is not a GGUF file and has no layers, so its weights must be known.
 	raw := &estimate.Model{Name: "raw", Format: "safetensors"}
-	_, err := model.New(spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Draft = raw }), g)
+	_, err := model.Convert(spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Draft = raw }), g)
 	if want := "draft: the weights of model raw are not known; set its memory"; err == nil || err.Error() != want {
 		t.Errorf("the draft: %v", err)
 	}

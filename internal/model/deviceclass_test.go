@@ -51,7 +51,7 @@ func TestFormsAgreeWithTheEstimate(t *testing.T) {
 			for _, memory := range []cluster.Bytes{8, 16, 24, 32, 40, 48, 80, 141} {
 				for devices := 1; devices <= 8; devices++ {
 					s := spec(t, server, name, tokens(4096))
-					found, err := fit.On(s.Source, s.Backend, s.Serve, fit.Pool{Memory: memory * gi, PerNode: devices, Nodes: 1})
+					found, err := fit.FewestDevices(s.Source, s.Backend, s.Serving, fit.Pool{Memory: memory * gi, PerNode: devices, Nodes: 1})
 					if err != nil {
 						t.Fatal(err)
 					}

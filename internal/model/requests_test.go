@@ -119,7 +119,7 @@ func TestStaticShareHoldsBoth(t *testing.T) {
 	f := p.Forms[0]
 	static, dynamic := f.Parts.Weights+f.Parts.KVCache, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead
 	claimed := p.Jobs[0].Alternatives[0].Tasks[0].Shape.Need.SumAtLeast
-	if static+dynamic != f.Each || claimed*880/1000 < static || claimed*120/1000 < dynamic {
+	if static+dynamic != f.PerDevice || claimed*880/1000 < static || claimed*120/1000 < dynamic {
 		t.Errorf("%d static and %d other bytes do not fit into %d", static, dynamic, claimed)
 	}
 	if smaller := claimed - 8; smaller*880/1000 >= static && smaller*120/1000 >= dynamic {
@@ -135,7 +135,7 @@ func TestDraftsAndAdaptersAreAdded(t *testing.T) {
 	drafted := plan(t, spec(t, "vllm", "", use(toy()), draft(8)), g)
 	whole := plan(t, spec(t, "vllm", "", use(toy()), draft(3)), g) // 3 heads do not divide over 2
 	for i := range 2 {
-		if got := adapted.Forms[i].Each - alone.Forms[i].Each; got != 2*gi {
+		if got := adapted.Forms[i].PerDevice - alone.Forms[i].PerDevice; got != 2*gi {
 			t.Errorf("adapters add %d on %d devices", got, i+1)
 		}
 		n := cluster.Bytes(i + 1)
@@ -179,7 +179,7 @@ func TestHostMemory(t *testing.T) {
 }
 
 // noDevice makes all forms but the one without devices impossible.
-func noDevice(s *model.Spec) { s.Serve.Tensor = 2 }
+func noDevice(s *model.Spec) { s.Serving.Tensor = 2 }
 
 // Without a device the node's memory holds the model, even if Memory.Host is less.
 func TestMemoryWithoutDevice(t *testing.T) {

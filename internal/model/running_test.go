@@ -14,7 +14,7 @@ import (
 // A running replica keeps its form even if the spec does not allow that form any more.
 func TestRunningReplicas(t *testing.T) {
 	runs := func(tasks map[string]int) func(*model.Spec) {
-		return func(s *model.Spec) { s.There = []model.Replica{{Tasks: tasks}} }
+		return func(s *model.Spec) { s.Existing = []model.Replica{{Tasks: tasks}} }
 	}
 	g := groups(a10s("a", 4))
 	mixed := groups(a10s("a", 4), enginetest.Node("b").GPUs(1, "T4", "16Gi"))
@@ -50,7 +50,7 @@ func TestRunningReplicas(t *testing.T) {
 // The last alternative requests only what the running tasks hold.
 func TestAsItRuns(t *testing.T) {
 	runs := func(tasks map[string]int) func(*model.Spec) {
-		return func(s *model.Spec) { s.There = []model.Replica{{Tasks: tasks}} }
+		return func(s *model.Spec) { s.Existing = []model.Replica{{Tasks: tasks}} }
 	}
 	tests := map[string]struct {
 		spec *model.Spec

@@ -165,7 +165,7 @@ func TestRemarks(t *testing.T) {
 		"crude": {spec(t, "custom", "", use(&estimate.Model{Name: "raw", Weights: estimate.Weights{Layers: gi / 2}, Assumed: []string{"The layers are equal."}})), []string{
 			"On 1 device it needs 2.6 GiB: weights 512 MiB, overhead 2.1 GiB.", "Assumed: The layers are equal.",
 		}},
-		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serve.Sequences = 16 }), []string{
+		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serving.Sequences = 16 }), []string{
 			"On 1 device it needs 5.85 GiB: weights 4 GiB, KV cache for 16 × 4,096 tokens 512 MiB, activations 150 MiB, graphs 614 MiB, overhead 614 MiB.",
 			"Not tried as several nodes: placement.distributed is not set.",
 		}},

@@ -32,7 +32,7 @@ func Clip(s string) string {
 // Suggestion ends a sentence about a name that does not exist: it asks whether
 // the most similar of the candidates is meant. It is empty if none is similar.
 func Suggestion(name string, candidates []string) string {
-	if n, ok := nearest.Of(name, candidates); ok {
+	if n, ok := nearest.Find(name, candidates); ok {
 		return "; did you mean " + Quote(n) + "?"
 	}
 	return ""

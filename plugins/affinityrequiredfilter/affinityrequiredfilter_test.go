@@ -21,11 +21,11 @@ func TestNodeTerms(t *testing.T) {
 	}{
 		"one term":         {[]cluster.Term{{in("rack", "r1", "r2")}}, nil},
 		"any term":         {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "h100")}}, nil},
-		"all of a term":    {[]cluster.Term{{in("rack", "r1"), in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind, Subject: "gpu"}},
-		"no term":          {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind, Subject: "rack"}},
-		"must not be":      {[]cluster.Term{{{Key: "rack", Operator: cluster.NotIn, Values: []string{"r1"}}}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind, Subject: "rack"}},
-		"an empty term":    {[]cluster.Term{{}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind}},
-		"not there at all": {[]cluster.Term{{in("zone", "z")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind, Subject: "zone"}},
+		"all of a term":    {[]cluster.Term{{in("rack", "r1"), in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "gpu"}},
+		"no term":          {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "rack"}},
+		"must not be":      {[]cluster.Term{{{Key: "rack", Operator: cluster.NotIn, Values: []string{"r1"}}}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "rack"}},
+		"an empty term":    {[]cluster.Term{{}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind}},
+		"not there at all": {[]cluster.Term{{in("zone", "z")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "zone"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,9 +91,9 @@ func TestJobTerms(t *testing.T) {
 		return &engine.Rejection{Reason: JobAffinityUnmet, Cure: engine.Wait, Subject: subject, Want: count(1), Have: count(0)}
 	}
 	kept := func(subject string, tasks int) *engine.Rejection {
-		return &engine.Rejection{Reason: JobAntiAffinity, Cure: held, Subject: subject, Want: count(0), Have: count(tasks)}
+		return &engine.Rejection{Reason: JobAntiAffinity, Cure: cureWaitOrEvict, Subject: subject, Want: count(0), Have: count(tasks)}
 	}
-	lost := &engine.Rejection{Reason: DomainUnknown, Cure: other, Precedence: engine.OtherKind, Subject: "rack"}
+	lost := &engine.Rejection{Reason: DomainUnknown, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "rack"}
 	webInRack, webOnNode := "app in (web) within rack", "app in (web) within the node"
 	preferred := near("web", "rack")
 	preferred.Weight = 5

@@ -63,34 +63,35 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 			same, others := replicasBefore(j, n)
 			return spread(s.Devices, t.Shape, n, same, others)
 		})
-	s.Hooks.AddDeviceScore(order)
+	s.Hooks.AddDeviceScore(deviceScore)
 	s.Hooks.AddInstanceScore(keep)
 }
 
 func packs(s *cluster.Shape) bool   { return s.ServesModel() && s.Strategy != cluster.Spread }
 func spreads(s *cluster.Shape) bool { return s.Strategy == cluster.Spread }
 
-// choice returns the devices of the node that the shape would get.
-type choice func(*cluster.Shape, *cluster.Node) ([]cluster.Claim, bool)
+// chooseDevices returns the devices of the node that the shape would get, and false if it
+// does not fit.
+type chooseDevices func(*cluster.Shape, *cluster.Node) ([]cluster.Claim, bool)
 
 // pack returns the score of Binpack.
-func pack(choose choice, s *cluster.Shape, n *cluster.Node) float64 {
+func pack(choose chooseDevices, s *cluster.Shape, n *cluster.Node) float64 {
 	claims, ok := choose(s, n)
 	if !ok {
 		return 0 // a filter rejects the node
 	}
 	t := cluster.Task{Shape: s, Node: n, Claims: claims}
-	return 100 * layered(&t, utilisation(&t))
+	return 100 * layersFirst(&t, utilisation(&t))
 }
 
 // spread returns the score of Spread, given how many other replicas are on the node.
-func spread(choose choice, s *cluster.Shape, n *cluster.Node, same, others int) float64 {
+func spread(choose chooseDevices, s *cluster.Shape, n *cluster.Node, same, others int) float64 {
 	claims, ok := choose(s, n)
 	if !ok {
 		return 0
 	}
 	t := cluster.Task{Shape: s, Node: n, Claims: claims}
-	return 100 * layered(&t, spreadValue(same, others, exclusivity(&t)))
+	return 100 * layersFirst(&t, spreadValue(same, others, exclusivity(&t)))
 }
 
 // keep returns the score that the replica would get if it were placed now where it is.
@@ -106,9 +107,9 @@ func keep(j *cluster.Job) float64 {
 		tasks++
 		if spreads(t.Shape) {
 			same, others := replicasBeside(j, t.Node)
-			sum += layered(t, spreadValue(same, others, exclusivity(t)))
+			sum += layersFirst(t, spreadValue(same, others, exclusivity(t)))
 		} else {
-			sum += layered(t, utilisation(t))
+			sum += layersFirst(t, utilisation(t))
 		}
 	}
 	if tasks == 0 {
@@ -117,8 +118,9 @@ func keep(j *cluster.Job) float64 {
 	return min(100, 100*sum/float64(tasks))
 }
 
-// layered makes the number of layers on devices count first, if some may be in the memory of the node.
-func layered(t *cluster.Task, fraction float64) float64 {
+// layersFirst makes the number of layers on devices count first, if some may be in the
+// memory of the node.
+func layersFirst(t *cluster.Task, fraction float64) float64 {
 	if !maySpill(t.Shape) {
 		return fraction
 	}

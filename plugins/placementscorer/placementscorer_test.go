@@ -147,13 +147,13 @@ func TestPoints(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			better, worse := order(tt.shape, nil, tt.better), order(tt.shape, nil, tt.worse)
+			better, worse := deviceScore(tt.shape, nil, tt.better), deviceScore(tt.shape, nil, tt.worse)
 			if better <= worse || better > 100 || worse < 0 {
 				t.Errorf("%v and %v, want more and less, from 0 to 100", better, worse)
 			}
 		})
 	}
-	if got := order(shape(enginetest.Job("j").Share(1, 100)), nil, device(0, 0, 0)); got != 0 {
+	if got := deviceScore(shape(enginetest.Job("j").Share(1, 100)), nil, device(0, 0, 0)); got != 0 {
 		t.Errorf("a task that is not of a model: %v, want 0", got)
 	}
 }

@@ -61,7 +61,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		if b == nil { // the victim's queue was removed, or has queues below it by now; the job still runs
 			return engine.Protect(VictimTierNotWeaker)
 		}
-		theirs, keeps := tier.Without(view, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
+		theirs, keeps := tier.WithoutVictim(view, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
 		case keeps:
 			return engine.Protect(VictimWithinItsGuarantee)
@@ -116,6 +116,6 @@ func (p *plugin) weaker(job *cluster.Job) bool {
 func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tierOf func(*cluster.Queue) cluster.Tier) {
 	view := p.session.View
 	return view.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {
-		return tier.With(view, q, func(resource string) int64 { return p.session.ChargeUnplaced(q, lacks, resource) })
+		return tier.WithJob(view, q, func(resource string) int64 { return p.session.ChargeUnplaced(q, lacks, resource) })
 	}
 }

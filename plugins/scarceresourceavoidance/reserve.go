@@ -35,7 +35,7 @@ func (p *plugin) setReserve(per PerDevice) error {
 	return nil
 }
 
-func needsNone(s *cluster.Shape) bool { return s.Need.None() }
+func needsNoDevice(s *cluster.Shape) bool { return s.Need.None() }
 
 // admit rejects tasks without devices that would take what is reserved for the unused
 // devices of the node. A device that is partly used reserves a proportional part. A task

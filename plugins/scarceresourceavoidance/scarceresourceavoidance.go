@@ -124,7 +124,7 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticScore(matters, p.score)
 	if len(p.reserve) > 0 {
-		s.Hooks.AddShapeFilter(needsNone, p.admit)
+		s.Hooks.AddShapeFilter(needsNoDevice, p.admit)
 	}
 }
 
@@ -159,7 +159,7 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 		if d.Lost || d.Resource == last { // the common case: all devices have one name
 			continue
 		}
-		if last = d.Resource; seen(n.Devices[:i], d) || asks(&s.Need, n, d.Resource) {
+		if last = d.Resource; seen(n.Devices[:i], d) || requests(&s.Need, n, d.Resource) {
 			continue
 		}
 		if w := p.deviceWeight(d.Resource); w > 0 {
@@ -203,7 +203,7 @@ func seen(before []cluster.Device, d *cluster.Device) bool {
 }
 
 // asks reports whether the task requests devices with the resource name.
-func asks(need *cluster.Need, n *cluster.Node, name string) bool {
+func requests(need *cluster.Need, n *cluster.Node, name string) bool {
 	if need.None() {
 		return false
 	}

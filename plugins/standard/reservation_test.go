@@ -92,7 +92,7 @@ func TestParkedSurplusLosesItsMinimum(t *testing.T) {
 		t.Fatalf("refusals %v, want the surplus refused permanently", out.Refusals)
 	}
 	settle(t, s, out)
-	if err := sim.LoseNode(s, j.Tasks()[0].Node.Name); err != nil {
+	if err := sim.RemoveNode(s, j.Tasks()[0].Node.Name); err != nil {
 		t.Fatal(err)
 	}
 	session(t, e, s, engine.Options{Now: 1000 * second, Patient: true})

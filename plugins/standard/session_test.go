@@ -120,7 +120,7 @@ func apply(t *testing.T, s *cluster.State, changes ...cluster.Change) {
 // settle reports that the assigned tasks run on their nodes.
 func settle(t *testing.T, s *cluster.State, out engine.Outcome) {
 	t.Helper()
-	if err := sim.Settle(s, out.Decisions); err != nil {
+	if err := sim.ConfirmBindings(s, out.Decisions); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -45,10 +45,11 @@ func build(a arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string                    { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddTaskOrder(p.compare) }
 
-func (p *plugin) compare(l, r *cluster.Task) int { return cmp.Compare(p.place(l), p.place(r)) }
+func (p *plugin) compare(l, r *cluster.Task) int { return cmp.Compare(p.rank(l), p.rank(r)) }
 
-// place returns the index of the task's role in the list, and the length of the list if it is not listed.
-func (p *plugin) place(t *cluster.Task) int {
+// rank returns the index of the task's role in the list, and the length of the list if the
+// role is not listed.
+func (p *plugin) rank(t *cluster.Task) int {
 	if i := slices.Index(p.First, t.Role); i >= 0 {
 		return i
 	}

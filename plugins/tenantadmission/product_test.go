@@ -65,7 +65,7 @@ func TestProducts(t *testing.T) {
 			p, state := open(t, append(list{node("n")}, tc.parts...)...)
 			tasks := state.Job("job/j").Tasks()
 			task := tasks[len(tasks)-1]
-			if diff := cmp.Diff(tc.before, p.before(task, task.Job)); diff != "" {
+			if diff := cmp.Diff(tc.before, p.preFilter(task, task.Job)); diff != "" {
 				t.Errorf("before (-want +got):\n%s", diff)
 			}
 			if got := p.matters(task, task.Job); got != tc.nodes {

@@ -41,7 +41,7 @@ func TestQuota(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, state := open(t, append(list{node("n")}, tc.parts...)...)
 			task := state.Job("job/j").Tasks()[0]
-			if diff := cmp.Diff(tc.want, p.before(task, task.Job)); diff != "" {
+			if diff := cmp.Diff(tc.want, p.preFilter(task, task.Job)); diff != "" {
 				t.Errorf("before (-want +got):\n%s", diff)
 			}
 		})
@@ -55,7 +55,7 @@ func TestPassingAllocatesNothing(t *testing.T) {
 		t.Fatal("the filter does not apply to nodes")
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		if p.before(task, task.Job) != nil || p.admit(task, task.Job, state.Node("n")) != nil {
+		if p.preFilter(task, task.Job) != nil || p.admit(task, task.Job, state.Node("n")) != nil {
 			t.Fatal("refused")
 		}
 	}); n != 0 {

@@ -47,7 +47,7 @@ func tooSmall(resource string, want, have engine.Quantity) *engine.Rejection {
 }
 
 func reached(resource string, want, have engine.Quantity) *engine.Rejection {
-	return &engine.Rejection{Reason: QueueLimitReached, Cure: held, Subject: of(resource), Queue: "q", Want: want, Have: have}
+	return &engine.Rejection{Reason: QueueLimitReached, Cure: cureWaitOrEvict, Subject: of(resource), Queue: "q", Want: want, Have: have}
 }
 
 func need(n cluster.Need) *enginetest.JobBuilder {
@@ -96,7 +96,7 @@ func TestBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, state := open(t, append(list{node("n")}, tc.parts...)...)
 			task := state.Job("job/j").Tasks()[0]
-			if diff := cmp.Diff(tc.want, p.before(task, task.Job)); diff != "" {
+			if diff := cmp.Diff(tc.want, p.preFilter(task, task.Job)); diff != "" {
 				t.Errorf("before (-want +got):\n%s", diff)
 			}
 		})
@@ -128,7 +128,7 @@ func TestAncestors(t *testing.T) {
 				tc.want.Subject, tc.want.Queue = "queue "+subjects[name]+": "+gpu, subjects[name]
 			}
 			task := state.Job("job/j").Tasks()[0]
-			if diff := cmp.Diff(tc.want, p.before(task, task.Job)); diff != "" {
+			if diff := cmp.Diff(tc.want, p.preFilter(task, task.Job)); diff != "" {
 				t.Errorf("before (-want +got):\n%s", diff)
 			}
 		})

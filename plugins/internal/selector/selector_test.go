@@ -13,7 +13,7 @@ import (
 func TestAdmit(t *testing.T) {
 	node := enginetest.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
 	type labels = []cluster.Label
-	f := Filter{Plugin: "Filter", Doc: engine.ReasonDoc{Reason: "Lacks", Cure: engine.Grow | engine.Relax}, Concern: func(*cluster.Shape) bool { return true }}
+	f := Filter{Plugin: "Filter", Doc: engine.ReasonDoc{Reason: "Lacks", Cure: engine.Grow | engine.Relax}, AppliesTo: func(*cluster.Shape) bool { return true }}
 	tests := map[string]struct {
 		demanded labels
 		want     string
@@ -41,7 +41,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestMatters(t *testing.T) {
-	f := Filter{Concern: (*cluster.Shape).ServesModel}
+	f := Filter{AppliesTo: (*cluster.Shape).ServesModel}
 	served := enginetest.Job("m").Served(cluster.Binpack)
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
@@ -61,7 +61,7 @@ func TestMatters(t *testing.T) {
 }
 
 func TestPassingAllocatesNothing(t *testing.T) {
-	f := Filter{Concern: func(*cluster.Shape) bool { return true }}
+	f := Filter{AppliesTo: func(*cluster.Shape) bool { return true }}
 	shape := enginetest.Job("j").Selector("gpu", "h100").Build().Tasks()[0].Shape
 	node := enginetest.Node("n").Label("gpu", "h100").Build()
 	if got := testing.AllocsPerRun(100, func() { f.Admit(shape, node) }); got != 0 {

@@ -37,11 +37,11 @@ func TestTierOfVictims(t *testing.T) {
 			}
 			q := s.Queue("q")
 			q.Used = cluster.Resources{{Name: "nvidia.com/gpu", Value: tt.used}}
-			if got := tier.With(s.View(), q, devices(1)); got != tt.asks {
+			if got := tier.WithJob(s.View(), q, devices(1)); got != tt.asks {
 				t.Errorf("for one more: have %s, want %s", got, tt.asks)
 			}
 			q.Used[0].Value++
-			if got, _ := tier.Without(s.View(), q, devices(1)); got != tt.as {
+			if got, _ := tier.WithoutVictim(s.View(), q, devices(1)); got != tt.as {
 				t.Errorf("for the one that it has got: have %s, want %s", got, tt.as)
 			}
 		})
