@@ -59,8 +59,8 @@ type NodeClaim struct {
 	Requirements map[string]string `json:"requirements"` // from a label to the value that it must have
 }
 
-// NodeRequest is what a model requests from a provisioner. It has no pointers to a Result,
-// so it can be stored.
+// NodeRequest is what a model requests from a provisioner. It has no pointers, so it can be
+// stored in a file.
 type NodeRequest struct {
 	Model        string `json:"model"`
 	InstanceType string `json:"instanceType,omitempty"` // "": it requests no nodes; its replicas occupy some

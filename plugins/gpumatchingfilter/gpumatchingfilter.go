@@ -1,6 +1,6 @@
 // Package gpumatchingfilter restricts a task to the devices that were selected for it. It
-// rejects nodes without a selected device, nodes on which selected devices are missing, and
-// nodes with fewer selected devices than the task takes there.
+// rejects nodes without a selected device, and nodes with fewer working devices among the
+// selected ones than the task takes there.
 //
 // Devices that were not selected are never used instead. The plugin does not check whether
 // a selected device is free: NodeResourcesFit does, and Node.Choose, which

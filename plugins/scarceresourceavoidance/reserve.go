@@ -7,7 +7,8 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// ReservedForDevices is given for room that is free, or could be, but is reserved for unused devices.
+// ReservedForDevices is given for room that is free, or would be on the empty node, but is
+// reserved for unused devices.
 const ReservedForDevices engine.Reason = "ReservedForDevices"
 
 // reasons documents the reasons that the plugin gives.

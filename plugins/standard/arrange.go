@@ -9,16 +9,16 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Side is where a plugin is put in a profile, relative to its end or to another plugin.
+// Side is on which side of a profile, or of another plugin, a plugin is put.
 type Side uint8
 
 // The sides.
 const (
 	Unmoved Side = iota // the plugin stays where the profile has it
-	First
-	Last
-	Before // directly before another plugin
-	After  // directly after another plugin
+	First               // at the beginning of the profile
+	Last                // at the end of the profile
+	Before              // directly before another plugin
+	After               // directly after another plugin
 )
 
 // Place is the position of a plugin in a profile.
@@ -27,6 +27,7 @@ type Place struct {
 	Plugin string // the name of the other plugin, for Before and After
 }
 
+// String returns the place as in "before NodeResourcesFit".
 func (p Place) String() string {
 	return [...]string{"unmoved", "first", "last", "before ", "after "}[p.Side] + p.Plugin
 }

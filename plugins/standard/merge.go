@@ -10,9 +10,9 @@ import (
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 )
 
-// Override is the configuration of one plugin.
+// Override changes the entry of one plugin in a profile, or adds the plugin.
 type Override struct {
-	Name      string
+	Name      string           // the name of the plugin
 	Weight    *int64           // nil keeps the weight of the profile
 	Place     Place            // the zero value keeps the position, or adds the plugin at the end
 	Disabled  bool             // removes the plugin

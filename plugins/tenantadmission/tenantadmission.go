@@ -107,7 +107,8 @@ type bound struct {
 	quota bool
 }
 
-// bounds yields all bounds that apply to the job: those of its queue, then those of the queues above.
+// bounds yields all bounds that apply to the job: those of its queue, then those of the
+// queues above.
 func (p *plugin) bounds(j *cluster.Job) iter.Seq[bound] {
 	return func(yield func(bound) bool) {
 		for q := p.view.Queue(j.Queue); q != nil; q = p.view.Parent(q) {
