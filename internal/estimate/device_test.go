@@ -187,7 +187,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestSplits(t *testing.T) {
+func TestCheckTensor(t *testing.T) {
 	odd := eight()
 	odd.Architecture.Vocab = 50257
 	for _, tensor := range []int{2, 3, 4, 5, 8, 16, 32, 40} {
@@ -200,7 +200,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-func TestCrude(t *testing.T) {
+func TestCrudeTotal(t *testing.T) {
 	m := &estimate.Model{Name: "m", Weights: estimate.Weights{Layers: 10 * gib}}
 	if got, err := m.CrudeTotal(); err != nil || got != 14*gib {
 		t.Errorf("%d, %v", got, err)
@@ -212,7 +212,7 @@ func TestCrude(t *testing.T) {
 }
 
 // Ten million tokens and a million sequences are computed exactly and not capped.
-func TestLargeFormsAreExact(t *testing.T) {
+func TestLargeServingParametersAreExact(t *testing.T) {
 	m := eight()
 	if b := device(t, m, estimate.Serving{Context: 10_000_000, Sequences: 100_000}); b.KVCache != 131_072*10_000_000*100_000 {
 		t.Errorf("cache %d", b.KVCache)

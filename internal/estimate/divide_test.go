@@ -19,7 +19,7 @@ func thirty() *estimate.Model {
 	}
 }
 
-func TestSplitsByWidth(t *testing.T) {
+func TestCheckTensorByWidth(t *testing.T) {
 	plain := thirty()
 	plain.Weights.Block = 0
 	dense := eight()

@@ -20,7 +20,7 @@ type Follower struct {
 
 	inbox    sync.Mutex // guards waiting and applying; never held while entries are applied
 	waiting  []*Entry   // entries that are not applied yet
-	applying bool       // a goroutine was started that applies them
+	applying bool       // a goroutine was started that will apply them
 
 	mutex    sync.Mutex // guards the rest; the leader never takes it
 	state    *cluster.State

@@ -25,8 +25,8 @@ type Options struct {
 
 const defaultRing = 1 << 16
 
-// Leader changes the State; nothing else does. Its methods must be called by one goroutine
-// at a time. Readers use its Follower, from any goroutine.
+// Leader is the only part that changes the State. Its methods must be called by one
+// goroutine at a time. Readers use its Follower, from any goroutine.
 //
 // A change is made, then logged, then published. If the log fails, the State is ahead of
 // what would survive a restart. The leader is then broken: the change is not published, its
@@ -102,8 +102,8 @@ func (l *Leader) Run(o engine.Options) (engine.Outcome, error) {
 	return out, err
 }
 
-// publish logs the changes and then shows them to readers, with the refusals of the session
-// that made them.
+// publish logs the changes and then passes them to the follower, with the refusals of the
+// session that made them.
 func (l *Leader) publish(changes []cluster.Change, refusals []*engine.Refusal) error {
 	if len(changes) == 0 {
 		return nil

@@ -27,12 +27,12 @@ type View struct {
 // Node is a node in a view.
 type Node struct {
 	Name      string
-	Group     string // product and number of devices; "": it has none
+	Group     string // the product and number of its devices; "": it has no devices
 	Phase     cluster.Phase
 	Closed    bool // it takes no new tasks
 	Resources []Resource
 	Devices   []Device
-	Tasks     []Task // tasks that are on it, or have room reserved on it
+	Tasks     []Task // tasks that are on it, or for which room is reserved on it
 }
 
 // Resource is how much of a resource a node has, and how much of it is used.
@@ -55,7 +55,7 @@ type Task struct {
 	Status  cluster.Status
 	Node    string   // "": on none
 	Devices []string // UUIDs of the devices that it holds
-	Started int64
+	Started int64    // in nanoseconds since 1970; 0: it does not run, or its start is not known
 }
 
 // Job is a job in a view.

@@ -117,7 +117,7 @@ partial offload: 1 × 1, nodes 1, devices 0
 `},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, "\n"+forms(plan(t, tt.spec, tt.nodes))); diff != "" {
+		if diff := cmp.Diff(tt.want, "\n"+forms(convert(t, tt.spec, tt.nodes))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -129,7 +129,7 @@ func TestLayersRequested(t *testing.T) {
 		return estimate.LayeredNeed{Whole: estimate.Breakdown{Weights: gi, KVCache: gi, Activations: gi, Graph: 9 * gi}}, nil
 	}}}
 	l40 := func(name string) enginetest.Part { return enginetest.Node(name).GPUs(2, "L40", "48Gi") }
-	j := plan(t, s, groups(l40("a"), l40("b"), l40("c"), l40("d"))).Jobs[0]
+	j := convert(t, s, groups(l40("a"), l40("b"), l40("c"), l40("d"))).Jobs[0]
 	// The draft's 3 GiB and the adapters' 2 GiB are added to what is fixed on each device.
 	want := map[string]cluster.Need{
 		"1 device server":        {Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 37 * gi, Fixed: 6 * gi}},
@@ -171,13 +171,13 @@ func TestLayersErrors(t *testing.T) {
 // The tasks of a form over several nodes are on different nodes. Other jobs are not
 // affected.
 func TestNodesAreDifferent(t *testing.T) {
-	jobs := plan(t, spec(t, "llamacpp", "", use(stack()), distributed, replicas(2)), groups(a10s("a", 1), a10s("b", 1))).Jobs
+	jobs := convert(t, spec(t, "llamacpp", "", use(stack()), distributed, replicas(2)), groups(a10s("a", 1), a10s("b", 1))).Jobs
 	for i, j := range jobs {
 		if len(j.Affinity) != 1 || !j.Affinity[0].Anti || !j.Affinity[0].Selector.Matches(j.Labels) || j.Affinity[0].Selector.Matches(jobs[1-i].Labels) {
 			t.Errorf("%s: %+v with %v", j.ID, j.Affinity, j.Labels)
 		}
 	}
-	if j := plan(t, spec(t, "llamacpp", "", use(stack())), groups(a10s("a", 2))).Jobs[0]; len(j.Affinity) > 0 {
+	if j := convert(t, spec(t, "llamacpp", "", use(stack())), groups(a10s("a", 2))).Jobs[0]; len(j.Affinity) > 0 {
 		t.Errorf("on one node: %+v", j.Affinity)
 	}
 }

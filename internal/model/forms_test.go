@@ -144,7 +144,7 @@ CPU: 1 × 1, nodes 1, devices 0
 `},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, "\n"+forms(plan(t, tt.spec, tt.nodes))); diff != "" {
+		if diff := cmp.Diff(tt.want, "\n"+forms(convert(t, tt.spec, tt.nodes))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

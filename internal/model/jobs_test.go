@@ -33,7 +33,7 @@ func TestReplicasAreNumbered(t *testing.T) {
 		"none is desired":             {spec(t, "vllm", "", each(1), replicas(0), there(0)), []string{"model/chat-0"}},
 	}
 	for name, tt := range tests {
-		p := plan(t, tt.spec, groups(a10s("a", 1)))
+		p := convert(t, tt.spec, groups(a10s("a", 1)))
 		if diff := cmp.Diff(tt.want, ids(p)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -55,7 +55,7 @@ func TestJobHasTheFieldsOfTheSpec(t *testing.T) {
 		s.Place.Strategy, s.Place.Selector = cluster.Spread, map[string]string{"pool": "x"}
 		s.Existing = []model.Replica{{Number: 0, Created: 9, Health: cluster.HealthStarting, Offload: cluster.Offload{Layers: 3, Total: 4}}}
 	})
-	j := plan(t, s, groups(a10s("a", 1))).Jobs[0]
+	j := convert(t, s, groups(a10s("a", 1))).Jobs[0]
 	shape := j.Alternatives[0].Tasks[0].Shape
 	got := []any{j.Namespace, j.Queue, j.Priority, j.Preemptible, j.Created, j.Labels, j.Health, j.Offload, shape.Isolation, shape.Tolerations, shape.Files, shape.Strategy, shape.Backend, shape.Preemptible, shape.Selector}
 	want := []any{"ml", "q", int32(7), true, int64(9), map[string]string{"a": "b"}, cluster.HealthStarting, cluster.Offload{Layers: 3, Total: 4}, iso, bears, s.Files, cluster.Spread, "vllm", true, cluster.SortLabels(map[string]string{"pool": "x"})}
@@ -67,7 +67,7 @@ func TestJobHasTheFieldsOfTheSpec(t *testing.T) {
 // Each form is tried in every cell before the next form is tried.
 func TestCells(t *testing.T) {
 	s := spec(t, "custom", "", total(8), func(s *model.Spec) { s.Place.Cells = []string{"west", "east"} })
-	j := plan(t, s, groups(a10s("a", 2))).Jobs[0]
+	j := convert(t, s, groups(a10s("a", 2))).Jobs[0]
 	want := []string{"1 device in west", "1 device in east", "2 devices (tp 2) in west", "2 devices (tp 2) in east"}
 	if diff := cmp.Diff(want, alternatives(j)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

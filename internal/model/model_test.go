@@ -65,7 +65,7 @@ func npus(name string, count int) *enginetest.NodeBuilder {
 	})
 }
 
-func plan(t *testing.T, s *model.Spec, groups []*cluster.Group) *model.Result {
+func convert(t *testing.T, s *model.Spec, groups []*cluster.Group) *model.Result {
 	t.Helper()
 	p, err := model.Convert(s, groups)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-func TestKnobs(t *testing.T) {
+func TestRelaxations(t *testing.T) {
 	open := []string{"1: spread over several nodes (placement.distributed: true) [15]"}
 	less := []string{"1: with gpuMemoryUtilization 0.75 [16]", "1: with gpuMemoryUtilization 0.50 [17]", "1: with gpuMemoryUtilization 0.25 [18]"}
 	share := append([]string{"1: with gpuMemoryUtilization 0.95 [10]"}, less...)
@@ -53,14 +53,14 @@ func TestKnobs(t *testing.T) {
 
 // Every step gives up less than the step before it and requests at least as much. The
 // spec itself is not changed.
-func TestKnobsAreMonotone(t *testing.T) {
+func TestRelaxationsAreMonotone(t *testing.T) {
 	g := groups(a10s("a", 4))
 	for _, s := range []*model.Spec{
 		spec(t, "vllm", "phi-4", func(s *model.Spec) { s.Serving.Sequences = 20 }),
 		spec(t, "vllm", "phi-4", wholeNodes, tokens(16384), replicas(9)),
 	} {
 		before := *s
-		now := plan(t, s, g)
+		now := convert(t, s, g)
 		for _, k := range s.Relaxations() {
 			least, most := 1000, cluster.Bytes(0)
 			if k.Steps == 1 {
@@ -68,7 +68,7 @@ func TestKnobsAreMonotone(t *testing.T) {
 			}
 			for i := range k.Steps {
 				text, cost, changed := k.At(i)
-				need := requested(plan(t, changed, g))
+				need := requested(convert(t, changed, g))
 				if cost > least || need < most || need > requested(now) {
 					t.Errorf("step %d, %s: gives up %d after %d, requests %d after %d, of %d", i, text, cost, least, need, most, requested(now))
 				}

@@ -59,7 +59,7 @@ func TestTypesByVersion(t *testing.T) {
 	}
 }
 
-func TestRuns(t *testing.T) {
+func TestRunsOn(t *testing.T) {
 	if ok, err := find(t, "sglang").RunsOn("0.4.0", "cann"); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}

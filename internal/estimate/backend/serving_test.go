@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-func TestForm(t *testing.T) {
+func TestWithDefaults(t *testing.T) {
 	b := find(t, "vllm")
 	got := b.WithDefaults(estimate.Serving{Tensor: 2, Graph: 7})
 	if diff := cmp.Diff(estimate.Serving{Tensor: 2, BatchTokens: 2048, VocabMultiple: 64, Rows: 256, Graph: 7, Overhead: b.Overhead}, got); diff != "" || b.Overhead == 0 {

@@ -133,7 +133,7 @@ func TestOrderOfTensorsDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestForms(t *testing.T) {
+func TestServingParameters(t *testing.T) {
 	m := mustRead(t, write(t, "m.gguf", sample.Llama8B(), false))
 	at := func(f estimate.Serving) cluster.Bytes { return of(t, m, f).Whole.KVCache }
 	const full = 131072 * 131072 // bytes per token × the longest context
@@ -190,7 +190,7 @@ func TestNeedsAreCached(t *testing.T) {
 	wait.Wait()
 }
 
-func BenchmarkForm(b *testing.B) {
+func BenchmarkNeed(b *testing.B) {
 	m := mustRead(b, write(b, "m.gguf", sample.Llama70B(), false))
 	context := 1
 	for b.Loop() {

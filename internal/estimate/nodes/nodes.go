@@ -79,14 +79,14 @@ func (r Replica) Divide(group cluster.GroupKey) (Division, error) {
 		return Division{}, fmt.Errorf("one replica would take %s devices with %s GiB each, and at most %d are allowed", gpus, gib(room, each, false), maxDevices)
 	}
 	n := gpus.Int64()
-	plan := Division{GPUs: int(n), Nodes: int((n + int64(group.Count) - 1) / int64(group.Count)), Tensor: 1}
-	plan.Pipeline = plan.Nodes
+	d := Division{GPUs: int(n), Nodes: int((n + int64(group.Count) - 1) / int64(group.Count)), Tensor: 1}
+	d.Pipeline = d.Nodes
 	if group.Combines() {
-		plan.Tensor = tensor(r.Heads, group.Count)
+		d.Tensor = tensor(r.Heads, group.Count)
 	}
-	plan.Need = cluster.Bytes(toBytes(sum(weights, times(kept, n)), each, true))
-	plan.Usable = cluster.Bytes(toBytes(times(offered, each), each, false))
-	return plan, nil
+	d.Need = cluster.Bytes(toBytes(sum(weights, times(kept, n)), each, true))
+	d.Usable = cluster.Bytes(toBytes(times(offered, each), each, false))
+	return d, nil
 }
 
 // LeastNeed returns the least memory that the replica needs if it is on one node, and how

@@ -50,14 +50,14 @@ func TestNodesNeeded(t *testing.T) {
 		"qwen 32b on 2 A10 as reported":  {"qwen2.5-coder-32b", cluster.GroupKey{Product: "A10", Count: 2, Memory: 23028}, 3},
 	}
 	for name, tt := range tests {
-		plan, err := replica(t, tt.model).Divide(tt.group)
-		if err != nil || plan.Nodes != tt.want || plan.Pipeline != tt.want {
-			t.Errorf("%s: %+v (%v), want %d nodes", name, plan, err, tt.want)
+		division, err := replica(t, tt.model).Divide(tt.group)
+		if err != nil || division.Nodes != tt.want || division.Pipeline != tt.want {
+			t.Errorf("%s: %+v (%v), want %d nodes", name, division, err, tt.want)
 		}
 	}
 }
 
-func TestPlans(t *testing.T) {
+func TestDivisions(t *testing.T) {
 	tests := map[string]struct {
 		replica nodes.Replica
 		group   cluster.GroupKey
@@ -121,9 +121,9 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 	}
 }
 
-// The nodes of a plan have what it needs, one device less is not enough, and more tokens
-// never need fewer nodes.
-func TestPlansHold(t *testing.T) {
+// The nodes of a division have the memory that it needs, one device less is not enough,
+// and more tokens never need fewer nodes.
+func TestDivisionsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := nodes.Replica{
 			Weights:       cluster.Bytes(rapid.Int64Range(1, 2000<<30).Draw(t, "weights")),
@@ -132,22 +132,22 @@ func TestPlansHold(t *testing.T) {
 			Heads:         rapid.IntRange(1, 128).Draw(t, "heads"),
 		}
 		g := group("X", rapid.IntRange(1, 16).Draw(t, "count"), rapid.Int64Range(4, 192).Draw(t, "memory"))
-		plan, err := r.Divide(g)
+		division, err := r.Divide(g)
 		if err != nil {
 			return
 		}
-		if plan.Need > plan.Usable*cluster.Bytes(plan.Nodes) {
-			t.Fatalf("%+v needs more than it has", plan)
+		if division.Need > division.Usable*cluster.Bytes(division.Nodes) {
+			t.Fatalf("%+v needs more than it has", division)
 		}
-		if plan.GPUs > plan.Nodes*g.Count || plan.GPUs <= (plan.Nodes-1)*g.Count || r.Heads%plan.Tensor != 0 || plan.Tensor > g.Count {
-			t.Fatalf("%+v is inconsistent", plan)
+		if division.GPUs > division.Nodes*g.Count || division.GPUs <= (division.Nodes-1)*g.Count || r.Heads%division.Tensor != 0 || division.Tensor > g.Count {
+			t.Fatalf("%+v is inconsistent", division)
 		}
-		if each := plan.Usable / cluster.Bytes(g.Count); plan.GPUs > 1 && plan.Need < each*cluster.Bytes(plan.GPUs-1) {
-			t.Fatalf("%+v: fewer devices would be enough", plan)
+		if each := division.Usable / cluster.Bytes(g.Count); division.GPUs > 1 && division.Need < each*cluster.Bytes(division.GPUs-1) {
+			t.Fatalf("%+v: fewer devices would be enough", division)
 		}
 		r.Tokens *= 2
-		if more, err := r.Divide(g); err == nil && more.Nodes < plan.Nodes {
-			t.Fatalf("%+v for twice the tokens of %+v", more, plan)
+		if more, err := r.Divide(g); err == nil && more.Nodes < division.Nodes {
+			t.Fatalf("%+v for twice the tokens of %+v", more, division)
 		}
 	})
 }
@@ -167,11 +167,11 @@ func TestTableOfNodes(t *testing.T) {
 	for _, m := range []string{"phi-4", "qwen2.5-coder-32b", "llama-3.3-70b", "deepseek-r1-0528"} {
 		fmt.Fprintf(&b, "| %s |", m)
 		for _, g := range groups {
-			plan, err := replica(t, m).Divide(g)
+			division, err := replica(t, m).Divide(g)
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&b, " %d |", plan.Nodes)
+			fmt.Fprintf(&b, " %d |", division.Nodes)
 		}
 		b.WriteString("\n")
 	}

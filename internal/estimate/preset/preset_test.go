@@ -173,7 +173,7 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
-func TestAskedIsInformation(t *testing.T) {
+func TestRequestedIsInformation(t *testing.T) {
 	want := map[string]cluster.Bytes{"mistral-7b": 14 << 30, "mistral-7b-instruct": 16 << 30, "deepseek-r1-distill-llama-8b": 33 << 29, "gpt-oss-20b": 0}
 	for name, asked := range want {
 		if p, err := Find(name); err != nil || p.Requested != asked {

@@ -18,14 +18,14 @@ func TestAdmit(t *testing.T) {
 		demanded labels
 		want     string
 	}{
-		"nothing demanded":                    {nil, ""},
-		"all there":                           {labels{{Key: "gpu", Value: "h100"}, {Key: "zone", Value: "a"}}, ""},
-		"missing":                             {labels{{Key: "rack", Value: "r1"}}, "rack=r1"},
-		"other value":                         {labels{{Key: "gpu", Value: "a100"}}, "gpu=a100"},
-		"first of several is named":           {labels{{Key: "gpu", Value: "h100"}, {Key: "rack", Value: "r1"}, {Key: "zone", Value: "b"}}, "rack=r1"},
-		"case counts":                         {labels{{Key: "gpu", Value: "H100"}}, "gpu=H100"},
-		"empty value is there":                {labels{{Key: "spare"}}, ""},
-		"empty value is not the same as none": {labels{{Key: "rack"}}, "rack="},
+		"an empty selector":          {nil, ""},
+		"all labels match":           {labels{{Key: "gpu", Value: "h100"}, {Key: "zone", Value: "a"}}, ""},
+		"a label is missing":         {labels{{Key: "rack", Value: "r1"}}, "rack=r1"},
+		"another value":              {labels{{Key: "gpu", Value: "a100"}}, "gpu=a100"},
+		"several labels are missing": {labels{{Key: "gpu", Value: "h100"}, {Key: "rack", Value: "r1"}, {Key: "zone", Value: "b"}}, "rack=r1"},
+		"another case":               {labels{{Key: "gpu", Value: "H100"}}, "gpu=H100"},
+		"an empty value":             {labels{{Key: "spare"}}, ""},
+		"an empty value is required, the label is missing": {labels{{Key: "rack"}}, "rack="},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,9 +47,9 @@ func TestMatters(t *testing.T) {
 		job  *enginetest.JobBuilder
 		want bool
 	}{
-		"no selector":                     {served, false},
-		"a selector":                      {enginetest.Job("m").Served(cluster.Binpack).Selector("zone", "a"), true},
-		"a selector of another's concern": {enginetest.Job("j").Selector("zone", "a"), false},
+		"no selector": {served, false},
+		"a selector":  {enginetest.Job("m").Served(cluster.Binpack).Selector("zone", "a"), true},
+		"a selector that the filter does not apply to": {enginetest.Job("j").Selector("zone", "a"), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

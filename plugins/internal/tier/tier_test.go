@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
-// What a Guaranteed queue is given as Guaranteed it also holds as Guaranteed. Otherwise a
-// Standard queue could take it back.
+// If a job counts as Guaranteed when it is placed, it also counts as Guaranteed as a
+// victim. Otherwise a Standard queue could take the room back.
 func TestTierOfVictims(t *testing.T) {
 	devices := func(n int64) func(string) int64 {
 		return func(resource string) int64 {
