@@ -11,6 +11,7 @@ type DisruptionBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec selects jobs and says how many of their tasks must run.
 	Spec DisruptionBudgetSpec `json:"spec,omitempty"`
 }
 

@@ -56,6 +56,7 @@ const Unlimited = "unlimited"
 // QuotaAmount is a quantity or, if Unlimited is set, the word unlimited.
 type QuotaAmount struct {
 	resource.Quantity
+	// Unlimited is set if the word unlimited is written; the quantity is then 0.
 	Unlimited bool
 }
 

@@ -29,9 +29,9 @@ func (b *byLayers) forms() []Form {
 	if devices <= 1 {
 		// On one device the model is not divided, so its true size is used instead of equal layers.
 		held := b.need.Whole.Weights + b.need.Whole.KVCache
-		beside := b.need.Whole.Total() - held + b.extra
-		f := b.onDevices("1 device", 1, held+beside, cluster.Layers{Total: 1, Bytes: held, Fixed: beside})
-		out = append(append(out, f), b.hardware.onSlices(f, backend.Claim{Enough: held + beside})...)
+		rest := b.need.Whole.Total() - held + b.extra
+		f := b.onDevices("1 device", 1, held+rest, cluster.Layers{Total: 1, Bytes: held, Fixed: rest})
+		out = append(append(out, f), b.hardware.onSlices(f, backend.Claim{Enough: held + rest})...)
 	}
 	if devices != 1 {
 		name := "several devices"

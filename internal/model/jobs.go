@@ -105,9 +105,9 @@ func (p *converter) listForms() error {
 		return err
 	}
 	if s.layered() {
-		need, beside, err := n.size.layeredNeed()
+		need, extra, err := n.size.layeredNeed()
 		if err == nil {
-			p.forms = (&byLayers{s, n.hardware, need, beside}).forms()
+			p.forms = (&byLayers{s, n.hardware, need, extra}).forms()
 		}
 		return err
 	}

@@ -89,16 +89,16 @@ func (z sizing) draftNeed(tensor int) (estimate.Breakdown, error) {
 // layeredNeed returns what the layers of a model take, and how many bytes of it the
 // draft and the adapters take on each device. Both are counted whole on each device,
 // which is never too little.
-func (z sizing) layeredNeed() (need estimate.LayeredNeed, beside cluster.Bytes, err error) {
+func (z sizing) layeredNeed() (need estimate.LayeredNeed, extra cluster.Bytes, err error) {
 	if need, err = z.spec.Source.Layered.Need(z.serving(z.spec.Source)); err != nil {
 		return need, 0, err
 	}
-	if beside, err = z.spec.DraftAndAdapterMemory(1); err != nil {
+	if extra, err = z.spec.DraftAndAdapterMemory(1); err != nil {
 		return need, 0, fmt.Errorf("draft: %w", err)
 	}
-	need.Fixed += beside
-	need.HostOnly += beside
-	return need, beside, nil
+	need.Fixed += extra
+	need.HostOnly += extra
+	return need, extra, nil
 }
 
 // DraftAndAdapterMemory returns the bytes that the draft model and the adapters take of

@@ -23,7 +23,7 @@ const (
 
 // Place is the position of a plugin in a profile.
 type Place struct {
-	Side   Side
+	Side   Side   // at which end of the profile, or on which side of Plugin
 	Plugin string // the name of the other plugin, for Before and After
 }
 
@@ -81,9 +81,9 @@ func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
 	return out, nil
 }
 
-// circularPlaces returns the error for plugins whose places depend on each other, reported
-// at the first of them that is written. put is the arranged profile, from which these
-// plugins are missing.
+// circularPlaces returns the error for plugins with places that depend on each other,
+// reported at the first of them that is written. put is the arranged profile, from which
+// these plugins are missing.
 func circularPlaces(put engine.Profile, overrides []Override) error {
 	at := map[string]int{}
 	for i, o := range overrides {

@@ -57,15 +57,15 @@ func FewestDevices(m *estimate.Model, b *backend.Backend, serving estimate.Servi
 // serving parameters. A parallelism that serving sets is kept. If no number of devices holds
 // the model, the result has Fits false and is the division that comes closest, with the
 // largest context that it holds.
-func FewestDevicesWith(t Options, m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
+func FewestDevicesWith(o Options, m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
 	serving = b.WithDefaults(serving)
 	switch {
 	case m.Layered != nil && slices.Contains(b.Strategies, backend.Offload):
-		beside, err := t.extra(1)
+		extra, err := o.extra(1)
 		if err != nil {
 			return Fit{}, err
 		}
-		return fitLayers(m, serving, maxDevices(b, p), max(0, p.Memory-p.Reserved-beside))
+		return fitLayers(m, serving, maxDevices(b, p), max(0, p.Memory-p.Reserved-extra))
 	}
 	layouts, err := layouts(m, b, serving, p)
 	if err != nil {
@@ -73,7 +73,7 @@ func FewestDevicesWith(t Options, m *estimate.Model, b *backend.Backend, serving
 	}
 	var near Fit
 	for _, s := range layouts {
-		f, err := t.fitLayout(m, b, s, p)
+		f, err := o.fitLayout(m, b, s, p)
 		if err != nil {
 			return Fit{}, err
 		}
@@ -88,28 +88,28 @@ func FewestDevicesWith(t Options, m *estimate.Model, b *backend.Backend, serving
 	return near, nil
 }
 
-func (t Options) fitLayout(m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
-	beside, err := t.extra(serving.Tensor)
+func (o Options) fitLayout(m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
+	extra, err := o.extra(serving.Tensor)
 	if err != nil {
 		return Fit{}, err
 	}
 	f := Fit{Devices: serving.Tensor * serving.Pipeline, Tensor: serving.Tensor, Pipeline: serving.Pipeline}
 	if m.Architecture == nil {
 		f.Use, err = m.PerDeviceEvenly(f.Devices)
-		f.Claim = b.Claim(t.Share, serving.Tensor, f.Use.Total()+beside, 0)
+		f.Claim = b.Claim(o.Share, serving.Tensor, f.Use.Total()+extra, 0)
 	} else {
 		f.Use, err = m.PerDevice(serving)
-		f.Claim = t.claim(b, serving.Tensor, f.Use, beside)
+		f.Claim = o.claim(b, serving.Tensor, f.Use, extra)
 	}
 	if err != nil {
 		return Fit{}, err
 	}
 	claimed := f.Claim.BytesOf(p.Memory, p.Reserved)
-	f.Usable = max(0, claimed-beside)
+	f.Usable = max(0, claimed-extra)
 	f.Fits = claimed >= f.Claim.Enough
 	if m.Architecture != nil {
 		f.Context, err = m.LargestContextWhere(serving, func(use estimate.Breakdown) bool {
-			return claimed >= t.claim(b, serving.Tensor, use, beside).Enough
+			return claimed >= o.claim(b, serving.Tensor, use, extra).Enough
 		})
 	}
 	return f, err
@@ -117,15 +117,15 @@ func (t Options) fitLayout(m *estimate.Model, b *backend.Backend, serving estima
 
 // claim returns what the backend claims of a device for the model and for the draft and
 // adapters.
-func (t Options) claim(b *backend.Backend, tensor int, use estimate.Breakdown, beside cluster.Bytes) backend.Claim {
-	return b.Claim(t.Share, tensor, use.Total()+beside, use.Activations+use.Graph+use.Overhead)
+func (o Options) claim(b *backend.Backend, tensor int, use estimate.Breakdown, extra cluster.Bytes) backend.Claim {
+	return b.Claim(o.Share, tensor, use.Total()+extra, use.Activations+use.Graph+use.Overhead)
 }
 
-func (t Options) extra(tensor int) (cluster.Bytes, error) {
-	if t.Extra == nil {
+func (o Options) extra(tensor int) (cluster.Bytes, error) {
+	if o.Extra == nil {
 		return 0, nil
 	}
-	return t.Extra(tensor)
+	return o.Extra(tensor)
 }
 
 // maxDevices returns how many devices of the pool the backend can use together.
