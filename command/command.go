@@ -112,7 +112,7 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		word, _, _ = strings.Cut(word, "=")
-		if near, ok := nearest.Of(word, names); ok {
+		if near, ok := nearest.Find(word, names); ok {
 			message += "; did you mean --" + near + "?"
 		}
 	}
@@ -137,7 +137,7 @@ func oneOf(flag, value string, allowed ...string) error {
 			return nil
 		}
 	}
-	if near, ok := nearest.Of(value, allowed); ok {
+	if near, ok := nearest.Find(value, allowed); ok {
 		return fmt.Errorf("%s %q: did you mean %q? The values are %s", flag, value, near, strings.Join(allowed, ", "))
 	}
 	return fmt.Errorf("%s %q: unknown value; the values are %s", flag, value, strings.Join(allowed, ", "))

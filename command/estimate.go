@@ -27,7 +27,7 @@ type estimateOptions struct {
 	gpus    []string
 	cluster []string
 	backend string
-	form    estimate.Form
+	form    estimate.Serving
 	output  string
 	given   func(flag string) bool // reports whether the flag is on the command line
 }
@@ -139,7 +139,7 @@ func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView,
 	if err != nil {
 		return nil, err
 	}
-	v, err := newEstimateView(m, b, q.form, fit.Terms{})
+	v, err := newEstimateView(m, b, q.form, fit.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (v *estimateView) addProduct(g *cluster.Group, k *productDevices, mixed boo
 	refuse := func(why string) {
 		v.Devices = append(v.Devices, estimateRow{Product: product, Memory: k.Memory, Why: why, Group: &row})
 	}
-	if ok, err := v.backend.Runs("", k.Type); err == nil && !ok {
+	if ok, err := v.backend.RunsOn("", k.Type); err == nil && !ok {
 		refuse(fmt.Sprintf("%s does not run on %s", v.Backend, k.Type))
 		return
 	}
@@ -87,8 +87,8 @@ func (v *estimateView) addProduct(g *cluster.Group, k *productDevices, mixed boo
 		row.Why = "the number of bytes per token is not known"
 		return
 	}
-	r := nodes.Replica{Weights: v.model.Published() + v.loaded, BytesPerToken: int64(v.PerToken) * int64(max(1, v.Sequences)), Tokens: v.form.Context, Heads: v.model.Architecture.Heads}
-	if plan, err := r.On(g.Key); err != nil {
+	r := nodes.Replica{Weights: v.model.PublishedSize() + v.loaded, BytesPerToken: int64(v.PerToken) * int64(max(1, v.Sequences)), Tokens: v.form.Context, Heads: v.model.Architecture.Heads}
+	if plan, err := r.Divide(g.Key); err != nil {
 		row.Why = err.Error()
 	} else {
 		row.PerReplica = plan.Nodes

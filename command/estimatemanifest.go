@@ -44,13 +44,13 @@ func (q *estimateOptions) specView(s *model.Spec) (*estimateView, error) {
 	if err := q.apply(s); err != nil {
 		return nil, err
 	}
-	v, err := newEstimateView(s.Source, s.Backend, s.Serve, fit.Terms{Share: s.Utilization, Beside: s.Beside})
+	v, err := newEstimateView(s.Source, s.Backend, s.Serving, fit.Options{Share: s.Utilization, Extra: s.DraftAndAdapterMemory})
 	if err != nil {
 		return nil, err
 	}
 	v.Name, v.loaded = s.ID, s.Adapters
 	if s.Draft != nil {
-		v.loaded += s.Draft.Published()
+		v.loaded += s.Draft.PublishedSize()
 		v.assume("The draft model " + s.Draft.Name + " is loaded on the same devices; its memory is not available to the model.")
 	}
 	if s.Utilization > 0 {
@@ -68,17 +68,17 @@ func (q *estimateOptions) specView(s *model.Spec) (*estimateView, error) {
 // apply overwrites the settings of the spec with the flags on the command line.
 func (q *estimateOptions) apply(s *model.Spec) error {
 	for flag, change := range map[string]func(){
-		"context":   func() { s.Serve.Context = q.form.Context },
-		"sequences": func() { s.Serve.Sequences = q.form.Sequences },
-		"kv-bits":   func() { s.Serve.KVBits = q.form.KVBits },
-		"tp":        func() { s.Serve.Tensor = q.form.Tensor },
-		"pp":        func() { s.Serve.Pipeline = q.form.Pipeline },
+		"context":   func() { s.Serving.Context = q.form.Context },
+		"sequences": func() { s.Serving.Sequences = q.form.Sequences },
+		"kv-bits":   func() { s.Serving.KVBits = q.form.KVBits },
+		"tp":        func() { s.Serving.Tensor = q.form.Tensor },
+		"pp":        func() { s.Serving.Pipeline = q.form.Pipeline },
 	} {
 		if q.given(flag) {
 			change()
 		}
 	}
-	s.Serve.Sequences, s.Serve.KVBits = cmp.Or(s.Serve.Sequences, 1), cmp.Or(s.Serve.KVBits, 16)
+	s.Serving.Sequences, s.Serving.KVBits = cmp.Or(s.Serving.Sequences, 1), cmp.Or(s.Serving.KVBits, 16)
 	if q.backend == "" {
 		return nil
 	}

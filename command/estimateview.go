@@ -37,8 +37,8 @@ type estimateView struct {
 	// The rows are computed from these.
 	model   *estimate.Model
 	backend *backend.Backend
-	form    estimate.Form
-	terms   fit.Terms
+	form    estimate.Serving
+	terms   fit.Options
 	loaded  cluster.Bytes // weights of the draft and of adapters
 }
 
@@ -75,10 +75,10 @@ type groupRow struct {
 	Why        string `json:"why,omitempty"`
 }
 
-func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t fit.Terms) (*estimateView, error) {
+func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Serving, t fit.Options) (*estimateView, error) {
 	v := &estimateView{
 		Model: m.Name, Format: m.Format, Parameters: m.Weights.Parameters, Weights: m.Weights.Total(), Quantised: m.Weights.Quantised,
-		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.AssumedWhere(isLayered(m, b)),
+		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.Assumptions(isLayered(m, b)),
 		model: m, backend: b, form: f, terms: t,
 	}
 	if a := m.Architecture; a != nil {
@@ -89,7 +89,7 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 		if a.MaxContext > 0 && f.Context > a.MaxContext {
 			return nil, fmt.Errorf("a context of %d is more than the maximum of %s, which is %d", f.Context, m.Name, a.MaxContext)
 		}
-		whole := b.Form(f)
+		whole := b.WithDefaults(f)
 		whole.Tensor, whole.Pipeline = 1, 1
 		per, err := m.KVPerToken(whole)
 		if err != nil {
@@ -104,20 +104,20 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 	// this device is what the model needs on a single one.
 	one := f
 	one.Tensor, one.Pipeline = 0, 0
-	whole, err := fit.On(m, b, one, fit.Pool{Memory: 1 << 60, PerNode: 1, Nodes: 1})
+	whole, err := fit.FewestDevices(m, b, one, fit.Pool{Memory: 1 << 60, PerNode: 1, Nodes: 1})
 	if err != nil {
 		return nil, err
 	}
 	u := whole.Use
 	beside := cluster.Bytes(0)
-	if t.Beside != nil {
-		if beside, err = t.Beside(1); err != nil {
+	if t.Extra != nil {
+		if beside, err = t.Extra(1); err != nil {
 			return nil, err
 		}
 	}
 	v.Device = breakdownView{u.Weights, u.KVCache, u.Activations, u.Graph, u.Overhead, beside, u.Total() + beside}
 	if isLayered(m, b) {
-		need, err := m.Layered.Of(b.Form(one))
+		need, err := m.Layered.Need(b.WithDefaults(one))
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +143,7 @@ func (v *estimateView) assume(text string) {
 // kvPerLateToken returns what the last token of the longest context adds to the KV
 // cache. It returns 0 if no layer has an attention window, or if no window is ever
 // full.
-func kvPerLateToken(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
+func kvPerLateToken(m *estimate.Model, f estimate.Serving) (cluster.Bytes, error) {
 	last := m.Architecture.MaxContext
 	if m.Architecture.Windows == nil || last < 2 || f.WindowFloor > 0 {
 		return 0, nil
@@ -158,7 +158,7 @@ func kvPerLateToken(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
 
 // add appends the row of one kind of device.
 func (v *estimateView) add(product string, p fit.Pool) error {
-	f, err := fit.Under(v.terms, v.model, v.backend, v.form, p)
+	f, err := fit.FewestDevicesWith(v.terms, v.model, v.backend, v.form, p)
 	if err != nil {
 		return err
 	}
@@ -175,8 +175,8 @@ func (v *estimateView) add(product string, p fit.Pool) error {
 
 // shortage returns a sentence that says which memory is missing on each device.
 func (v *estimateView) shortage(f fit.Fit, p fit.Pool) string {
-	c, claimed := f.Claim, f.Claim.Of(p.Memory, p.Reserved)
-	within := c.Within(claimed)
+	c, claimed := f.Claim, f.Claim.BytesOf(p.Memory, p.Reserved)
+	within := c.StaticBytes(claimed)
 	switch {
 	case c.Fraction == 0:
 		return fmt.Sprintf("%s the model needs %s, and %s can use %s", onEachDevice(f), quantity.Memory(f.Use.Total()), v.Backend, quantity.Memory(f.Usable))

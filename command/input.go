@@ -118,10 +118,10 @@ func workload(state *cluster.State, leftOut map[string]string, name string) (str
 	if len(ids) == 0 {
 		return "", fmt.Errorf("no workload %q; the input has no workloads", name)
 	}
-	if near, ok := nearest.Of(name, ids); ok {
+	if near, ok := nearest.Find(name, ids); ok {
 		return "", fmt.Errorf("no workload %q; did you mean %q?", name, near)
 	}
-	if near, ok := nearest.Of(name[strings.LastIndexByte(name, '/')+1:], short); ok {
+	if near, ok := nearest.Find(name[strings.LastIndexByte(name, '/')+1:], short); ok {
 		return "", fmt.Errorf("no workload %q; did you mean %q?", name, ids[slices.Index(short, near)])
 	}
 	return "", fmt.Errorf("no workload %q%s", name, nearest.Hint(name, ids))

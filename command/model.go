@@ -10,20 +10,20 @@ import (
 
 // knobs returns a function that lists, for a replica of a model, the settings of
 // the model's manifest that why can vary to find out what would help.
-func knobs(plans []*model.Plan, state *cluster.State) func(id string) []whatif.Knob {
+func knobs(plans []*model.Result, state *cluster.State) func(id string) []whatif.Knob {
 	fleet := model.NewFleet(state.View().Groups())
 	return func(id string) []whatif.Knob {
-		i := slices.IndexFunc(plans, func(p *model.Plan) bool {
+		i := slices.IndexFunc(plans, func(p *model.Result) bool {
 			return slices.ContainsFunc(p.Jobs, func(j *cluster.Job) bool { return j.ID == id })
 		})
 		if i < 0 {
 			return nil
 		}
 		var out []whatif.Knob
-		for _, k := range plans[i].Spec.Knobs() {
+		for _, k := range plans[i].Spec.Relaxations() {
 			out = append(out, whatif.Knob{Steps: k.Steps, At: func(step int) (string, int, *cluster.Job) {
 				text, cost, spec := k.At(step)
-				plan, err := fleet.Plan(spec)
+				plan, err := fleet.Convert(spec)
 				if err != nil {
 					return text, cost, nil
 				}

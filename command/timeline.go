@@ -54,7 +54,7 @@ func (o *courseOptions) options(now int64) timeline.Options {
 
 func (p *program) runTimeline(in *input, args []string, o simulateOptions) error {
 	options := o.course.options(in.now)
-	options.Awaits = model.Create(model.Provisions(in.bundle.NodeRequests(), in.state))
+	options.Awaits = model.NodesToCreate(model.Provisions(in.bundle.NodeRequests(), in.state))
 	if o.check {
 		options.Search = engine.Twin
 	}
@@ -78,7 +78,7 @@ func (p *program) runTimeline(in *input, args []string, o simulateOptions) error
 	return nil
 }
 
-func (p *program) writeCourse(course *timeline.Course, awaits explain.Awaits, output string) error {
+func (p *program) writeCourse(course *timeline.Timeline, awaits explain.Awaits, output string) error {
 	switch output {
 	case "json":
 		return writeJSON(p.stdout, course.Result())
@@ -99,7 +99,7 @@ func (p *program) writeCourse(course *timeline.Course, awaits explain.Awaits, ou
 }
 
 // courseEvents returns the events of a simulation over time.
-func courseEvents(course *timeline.Course) iter.Seq[event] {
+func courseEvents(course *timeline.Timeline) iter.Seq[event] {
 	return func(yield func(event) bool) {
 		for _, f := range course.Frames {
 			for _, line := range frameEvents(f) {
@@ -126,7 +126,7 @@ func frameEvents(f *timeline.Frame) []event {
 		}
 	}
 	addWorkloads(ended, f.Ends)
-	addTasks(left, f.Left)
+	addTasks(left, f.Stopped)
 	addWorkloads(arrived, f.Arrivals)
 	addTasks(string(engine.Withdrawn), f.Withdrawn)
 	kinds := map[string]engine.EventKind{string(engine.Bind): engine.BoundTo, string(engine.Nominate): engine.NominatedTo, string(engine.EvictTask): engine.Evicted}

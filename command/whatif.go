@@ -100,7 +100,7 @@ func removeNode(state *cluster.State, name string) error {
 	if state.Node(name) == nil {
 		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
 	}
-	return sim.LoseNode(state, name)
+	return sim.RemoveNode(state, name)
 }
 
 func nodeNames(state *cluster.State) []string {

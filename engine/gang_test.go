@@ -132,10 +132,10 @@ func TestLostJobTakesAnyForm(t *testing.T) {
 	}
 	apply(t, s, cluster.JobPut{Job: *j})
 	e := enginetest.Engine(fit())
-	if err := sim.Settle(s, run(t, e, s).Decisions); err != nil {
+	if err := sim.ConfirmBindings(s, run(t, e, s).Decisions); err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.LoseNode(s, "big"); err != nil {
+	if err := sim.RemoveNode(s, "big"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"job/alt/1": "small"}, where(run(t, e, s))); diff != "" {

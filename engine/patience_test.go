@@ -21,7 +21,7 @@ func TestChangesOfTheJobItselfWakeIt(t *testing.T) {
 	}{
 		"nothing": {func(*cluster.State) error { return nil }, map[string]string{}},
 		"its node is lost, so that it may be placed in another rack": {
-			func(s *cluster.State) error { return sim.LoseNode(s, "a") },
+			func(s *cluster.State) error { return sim.RemoveNode(s, "a") },
 			map[string]string{"job/j/worker-0": "b", "job/j/worker-1": "b"},
 		},
 		"its node is in another rack now": {

@@ -144,7 +144,7 @@ func TestLostReservationOfAMove(t *testing.T) {
 	s := enginetest.State(four("a"), four("b"), low("x").On("a"), low("y").Devices(2).On("b"), enginetest.Job("new").Devices(4))
 	run(t, e, s)
 	x := s.Job("job/x").Tasks()[0]
-	if err := sim.LoseNode(s, "b"); err != nil {
+	if err := sim.RemoveNode(s, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if x.Landing() != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Arguments returns a plugin's arguments from JSON text. Decoding is as strict as
-// that of a configuration file: an unknown field is an error.
+// Arguments returns arguments of a plugin from JSON text, such as {"grace": "30s"}, to be
+// passed to the plugin's builder. Decoding is as strict as that of a configuration file: an
+// unknown field is an error.
 func Arguments(text string) engine.Arguments { return jsonArguments(text) }
 
 type jsonArguments string

@@ -5,8 +5,9 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Fit returns a plugin that rejects nodes without room. Every profile needs such a
-// filter; tests use this one together with plugins that do not look at room themselves.
+// Fit returns a plugin that rejects nodes without enough free resources and devices, with
+// the reason NoRoom. Every profile needs such a filter. Tests use this one together with
+// plugins that do not check for room themselves.
 func Fit() engine.Plugin { return fit{} }
 
 type fit struct{}

@@ -7,7 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// JobBuilder builds a job of equal tasks.
+// JobBuilder builds a job of equal tasks, which are called worker-0, worker-1, … Each
+// method changes the builder and returns it.
 type JobBuilder struct {
 	j     cluster.Job
 	shape cluster.Shape
@@ -22,7 +23,8 @@ type JobBuilder struct {
 	topology  cluster.Topology
 }
 
-// Job starts a job of one task. Its ID is "job/" and the name.
+// Job starts a job of one task, in the default queue, which requests no resources and no
+// devices. Its ID is "job/" and the name.
 func Job(name string) *JobBuilder {
 	b := &JobBuilder{count: 1}
 	b.j.ID = "job/" + name
@@ -42,16 +44,18 @@ func (b *JobBuilder) Priority(p int32) *JobBuilder { b.j.Priority = p; return b 
 // Created sets when the job was created, in nanoseconds since 1970.
 func (b *JobBuilder) Created(at int64) *JobBuilder { b.j.Created = at; return b }
 
-// RunFor sets how many nanoseconds the job runs after its minimum has started. Only simulations over time use it.
+// RunFor sets how many nanoseconds the job runs after its minimum has started. Only
+// simulations over time use it.
 func (b *JobBuilder) RunFor(d int64) *JobBuilder { b.j.RunFor = d; return b }
 
-// PreemptionDelay sets for how many nanoseconds the job evicts nothing.
+// PreemptionDelay sets for how many nanoseconds after its creation, or after its last
+// eviction, no task is evicted or moved for the job.
 func (b *JobBuilder) PreemptionDelay(d int64) *JobBuilder { b.j.PreemptionDelay = d; return b }
 
 // StaleGrace sets how many nanoseconds the job may run below its minimum.
 func (b *JobBuilder) StaleGrace(d int64) *JobBuilder { b.j.StaleGrace = &d; return b }
 
-// Preemptible allows the job to be evicted.
+// Preemptible makes the job preemptible: it may be evicted for other jobs.
 func (b *JobBuilder) Preemptible() *JobBuilder {
 	b.j.Preemptible, b.shape.Preemptible = true, true
 	return b
@@ -63,46 +67,49 @@ func (b *JobBuilder) Gang(n int) *JobBuilder { b.count = n; return b }
 // Min sets the minimum of the job.
 func (b *JobBuilder) Min(n int) *JobBuilder { b.min = n; return b }
 
-// Subgroup puts the next tasks that are in no subgroup yet into a subgroup with a minimum.
+// Subgroup adds a subgroup with a minimum, for the next tasks that are in no subgroup yet:
+// the first call takes the first tasks of the job.
 func (b *JobBuilder) Subgroup(name string, tasks, min int, t cluster.Topology) *JobBuilder {
 	b.subgroups = append(b.subgroups, cluster.Subgroup{Name: name, Min: min, Topology: t})
 	b.members = append(b.members, tasks)
 	return b
 }
 
-// Topology keeps all tasks near each other.
+// Topology sets the topology of the job, which keeps all tasks near each other.
 func (b *JobBuilder) Topology(t cluster.Topology) *JobBuilder { b.topology = t; return b }
 
-// CPU requests cores (in thousandths) and memory.
+// CPU sets how many thousandths of a core and how much memory each task requests.
 func (b *JobBuilder) CPU(milli int64, memory string) *JobBuilder {
 	return b.Resource(cluster.CPU, milli).Resource(cluster.Memory, int64(Size(memory)))
 }
 
-// Resource requests any resource, in its own unit.
+// Resource sets how much of a resource each task requests: cores in thousandths, memory in
+// bytes, and any other resource as a count. Devices are requested with Devices,
+// DeviceMemory, Share or WholeNodes.
 func (b *JobBuilder) Resource(name string, amount int64) *JobBuilder {
 	b.shape.Resources = b.shape.Resources.With(name, amount)
 	return b
 }
 
-// Devices requests n whole devices.
+// Devices requests n whole devices for each task.
 func (b *JobBuilder) Devices(n int) *JobBuilder { b.shape.Need.Devices = n; return b }
 
-// DeviceMemory requests memory of each of n devices.
+// DeviceMemory requests an amount of memory of each of n devices for each task.
 func (b *JobBuilder) DeviceMemory(n int, memory string) *JobBuilder {
 	b.shape.Need.Devices, b.shape.Need.Memory = n, Size(memory)
 	return b
 }
 
-// Share requests a fraction of each of n devices.
+// Share requests a fraction of each of n devices for each task, in thousandths.
 func (b *JobBuilder) Share(n int, share cluster.Milli) *JobBuilder {
 	b.shape.Need.Devices, b.shape.Need.Share = n, share
 	return b
 }
 
-// Isolate requests isolation.
+// Isolate sets the isolation that each task requests.
 func (b *JobBuilder) Isolate(i cluster.Isolation) *JobBuilder { b.shape.Isolation = i; return b }
 
-// Selector requires a label of nodes.
+// Selector adds a label that nodes must have.
 func (b *JobBuilder) Selector(key, value string) *JobBuilder {
 	b.shape.Selector = append(b.shape.Selector, cluster.Label{Key: key, Value: value})
 	return b
@@ -117,14 +124,14 @@ func (b *JobBuilder) Label(key, value string) *JobBuilder {
 	return b
 }
 
-// Affinity adds a term of affinity to other jobs.
+// Affinity adds a term of affinity or anti-affinity to other jobs.
 func (b *JobBuilder) Affinity(t cluster.JobTerm) *JobBuilder {
 	b.j.Affinity = append(b.j.Affinity, t)
 	return b
 }
 
-// WholeNodes requests whole nodes of one group, one for each replica. Memory is what a
-// replica needs of its node's devices.
+// WholeNodes requests whole nodes of one group, one for each replica. The job then has one
+// task for each replica. Memory is what a replica needs of its node's devices together.
 func (b *JobBuilder) WholeNodes(replicas int, memory string) *JobBuilder {
 	b.count = replicas
 	b.shape.Need.WholeNode = true
@@ -132,7 +139,8 @@ func (b *JobBuilder) WholeNodes(replicas int, memory string) *JobBuilder {
 	return b
 }
 
-// Served makes the job a replica of a model with the placement strategy.
+// Served makes the job a replica of a model with the placement strategy cluster.Binpack or
+// cluster.Spread.
 func (b *JobBuilder) Served(s cluster.Strategy) *JobBuilder { b.shape.Strategy = s; return b }
 
 // Set makes the job a replica of a set that should have the desired number of replicas.
@@ -144,20 +152,21 @@ func (b *JobBuilder) Set(name string, desired int) *JobBuilder {
 // Health sets the reported health of the replica.
 func (b *JobBuilder) Health(h cluster.Health) *JobBuilder { b.j.Health = h; return b }
 
-// Shape changes anything else about the tasks.
+// Shape calls change with the shape of the tasks, to set any other field.
 func (b *JobBuilder) Shape(change func(*cluster.Shape)) *JobBuilder {
 	change(&b.shape)
 	return b
 }
 
-// On binds the tasks to the nodes: one task to each of them, in order.
+// On binds the first tasks to the nodes, one task to each node in order. State panics if a
+// task does not fit there.
 func (b *JobBuilder) On(nodes ...string) *JobBuilder { b.nodes = nodes; return b }
 
 // Started sets when the tasks that On binds started, in the same order, in nanoseconds
 // since 1970. The last time applies to all remaining tasks.
 func (b *JobBuilder) Started(at ...int64) *JobBuilder { b.started = at; return b }
 
-// Build returns the job for use without a State.
+// Build returns the job for use without a State. Its tasks are pending.
 func (b *JobBuilder) Build() *cluster.Job {
 	j := b.j
 	alt := cluster.Alternative{Min: b.min, Whole: b.whole, Subgroups: slices.Clone(b.subgroups), Topology: b.topology}

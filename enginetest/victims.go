@@ -5,8 +5,9 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// AllowAllVictims returns a plugin that allows every victim to be evicted, so that a test sees
-// only what other plugins protect.
+// AllowAllVictims returns a plugin that allows every victim to be reclaimed, preempted and
+// moved, so that a test sees only what other plugins protect. It evicts nothing itself: the
+// profile also needs Reclaim, Preempt or Consolidate.
 func AllowAllVictims() engine.Plugin { return allowAllVictims{} }
 
 type allowAllVictims struct{}

@@ -5,17 +5,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// DisruptionBudget bounds how many tasks of the selected jobs may be missing at a
-// time because they were evicted or moved.
+// DisruptionBudget protects the tasks of the selected jobs: none of them is evicted or
+// moved while too few of them run. Tasks that were never placed count as missing too.
 type DisruptionBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec selects jobs and says how many of their tasks must run.
 	Spec DisruptionBudgetSpec `json:"spec,omitempty"`
 }
 
-// DisruptionBudgetSpec has either minAvailable or maxUnavailable. A percentage is
-// of all tasks of the selected jobs, and is rounded up.
+// DisruptionBudgetSpec selects jobs and says how many of their tasks must run. It has
+// either minAvailable or maxUnavailable. A percentage is of all tasks of the selected
+// jobs, and is rounded up to whole tasks.
 type DisruptionBudgetSpec struct {
 	// Selector selects the jobs that the budget covers, in the budget's own namespace.
 	Selector JobSelector `json:"selector"`

@@ -5,16 +5,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// SchedulerConfiguration changes the default profile: which plugins run, in which
+// SchedulerConfiguration changes the default profile: which plugins are used, in which
 // order, with which weights and arguments.
 type SchedulerConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// ReplaceDefaults drops the default profile: only the plugins listed here run, in this order.
+	// ReplaceDefaults drops the default profile: only the plugins that are listed here are
+	// used, in this order. NodeResourcesFit and IsolationFilter must be among them.
 	ReplaceDefaults bool `json:"replaceDefaults,omitempty"`
-	// Plugins are the changes to the default profile. A plugin of the default profile keeps
-	// its position, and any other plugin is added at the end, unless before, after or position is given.
+	// Plugins are the changes to the default profile, at most one entry for each plugin. A
+	// plugin of the default profile keeps its position, and any other plugin is added at the
+	// end, unless before, after or position is given.
 	Plugins []PluginConfig `json:"plugins,omitempty"`
 }
 
@@ -28,8 +30,10 @@ const (
 // position may be given. Plugins that name the same position keep the order in which
 // they are written.
 type PluginConfig struct {
+	// Name is the name of the plugin, such as NodeResourcesFitPlus.
 	Name string `json:"name"`
-	// Weight multiplies the plugin's scores and its costs of victims, from 1 to 100000. The default is the weight in the profile.
+	// Weight multiplies the plugin's scores and its costs of victims, from 1 to 100000. The
+	// default is the weight in the profile.
 	Weight *int `json:"weight,omitempty"`
 	// Before puts the plugin directly before the plugin with this name.
 	Before string `json:"before,omitempty"`
@@ -39,6 +43,6 @@ type PluginConfig struct {
 	Position string `json:"position,omitempty"`
 	// Disabled removes the plugin from the profile.
 	Disabled bool `json:"disabled,omitempty"`
-	// Arguments are passed to the plugin, which refuses an argument that it does not know.
+	// Arguments are passed to the plugin. An argument that it does not have is an error.
 	Arguments runtime.RawExtension `json:"arguments,omitempty"`
 }

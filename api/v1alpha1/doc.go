@@ -1,9 +1,27 @@
 // Package v1alpha1 defines the manifests that users write: nodes, queues, jobs,
 // models, disruption budgets, the configuration of the scheduler, and scenarios.
-// YAML files and, on Kubernetes, custom resources share these types.
+// YAML files and, on Kubernetes, custom resources share these types. A file may have
+// several documents, separated by lines with "---":
 //
-// The package holds the types only. Defaults, validation and the conversion to
-// cluster.State are in package manifest, which reports errors with file and line.
+//	apiVersion: berth.dev/v1alpha1
+//	kind: Node
+//	metadata: {name: gpu-1}
+//	spec:
+//	  resources: {cpu: 64, memory: 512Gi}
+//	  devices: {product: NVIDIA-L4, count: 8, memory: 24Gi}
+//	---
+//	apiVersion: berth.dev/v1alpha1
+//	kind: Job
+//	metadata: {name: train}
+//	spec:
+//	  tasks:
+//	  - {name: worker, replicas: 2, devices: {count: 4}}
+//
+// Amounts are quantities of Kubernetes, such as 500m or 80Gi. Durations are written as in
+// Go, such as 30s or 1h30m, and times as in RFC 3339, such as 2026-01-02T15:04:05Z.
+//
+// The package holds the types only. Other packages set defaults, validate objects and
+// convert them to cluster.State. An unknown field is an error.
 package v1alpha1
 
 // Group and version of all kinds in this package.
@@ -13,7 +31,8 @@ const (
 	APIVersion = Group + "/" + Version
 )
 
-// The kinds of this version.
+// The kinds of this version. A Snapshot is the State of a cluster as a file, which berth
+// simulate --snapshot-out writes; it has no type in this package.
 const (
 	KindNode                   = "Node"
 	KindQueue                  = "Queue"

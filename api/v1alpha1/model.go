@@ -13,31 +13,40 @@ type Model struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ModelSpec   `json:"spec,omitempty"`
+	// Spec is which model is served, how, and where.
+	Spec ModelSpec `json:"spec,omitempty"`
+	// Status is what was chosen for the model, and what runs.
 	Status ModelStatus `json:"status,omitempty"`
 }
 
 // ModelSpec is which model is served, how, and where.
 type ModelSpec struct {
-	// Replicas is the number of replicas; 1 unless given.
+	// Replicas is the number of replicas, from 0 to 10000; 1 unless given.
 	Replicas *int `json:"replicas,omitempty"`
 	// Backend is vllm, sglang, mindie, voxbox, llamacpp or custom. The default is llamacpp for
-	// GGUF files and vllm for all other models.
+	// GGUF files, voxbox for presets of speech models, and vllm for all other models.
 	Backend string `json:"backend,omitempty"`
-	// BackendVersion is the version of the backend, such as 0.9.1. The default is the newest version that is known.
-	BackendVersion string      `json:"backendVersion,omitempty"`
-	Source         ModelSource `json:"source"`
-	// Context is the number of tokens that a sequence may have. The default is the maximum of the model.
+	// BackendVersion is the version of the backend, such as 0.9.1. The default is the newest
+	// version that is known.
+	BackendVersion string `json:"backendVersion,omitempty"`
+	// Source is where the model is read from.
+	Source ModelSource `json:"source"`
+	// Context is the number of tokens that a sequence may have. The default is the maximum
+	// of the model.
 	Context int `json:"context,omitempty"`
-	// Sequences is the number of sequences that the cache must hold at once, each with a full context; 1 unless given.
+	// Sequences is the number of sequences that the cache must hold at once, each with a
+	// full context; 1 unless given.
 	Sequences int `json:"sequences,omitempty"`
-	// BatchTokens is the number of tokens that the model processes in one step. The default is the backend's.
+	// BatchTokens is the number of tokens that the model processes in one step. The default
+	// is the backend's.
 	BatchTokens int `json:"batchTokens,omitempty"`
 	// GPUMemoryUtilization is the fraction of each device that vllm, sglang and mindie
-	// claim: above 0 and at most 1. The default is the backend's.
+	// claim: above 0 and at most 1, for sglang less than 1. The default is the backend's.
+	// Other backends claim as many bytes as they need, and do not have this field.
 	GPUMemoryUtilization *resource.Quantity `json:"gpuMemoryUtilization,omitempty"`
-	Parallelism          *Parallelism       `json:"parallelism,omitempty"`
-	// KVCacheBits is the size of a number in the cache: 16, 8 or 4 bits; 16 unless given.
+	// Parallelism is how a replica is divided among devices.
+	Parallelism *Parallelism `json:"parallelism,omitempty"`
+	// KVCacheBits is the size of a number in the KV cache: 16, 8 or 4 bits; 16 unless given.
 	KVCacheBits int `json:"kvCacheBits,omitempty"`
 	// Draft is a small model for speculative decoding. It is loaded beside the model.
 	Draft *ModelSource `json:"draft,omitempty"`
@@ -45,29 +54,37 @@ type ModelSpec struct {
 	Adapters []Adapter `json:"adapters,omitempty"`
 	// Memory replaces estimates by known amounts.
 	Memory *ModelMemory `json:"memory,omitempty"`
-	// Resources are requested by each task: cpu, memory and any other resource that nodes count.
+	// Resources are requested by each task: cpu, memory and any other resource that nodes
+	// count.
 	Resources corev1.ResourceList `json:"resources,omitempty"`
-	Placement ModelPlacement      `json:"placement,omitempty"`
+	// Placement is where replicas are placed.
+	Placement ModelPlacement `json:"placement,omitempty"`
 
 	// Queue is the queue that the model is charged to; "default" unless given.
-	Queue    string `json:"queue,omitempty"`
-	Priority int32  `json:"priority,omitempty"`
+	Queue string `json:"queue,omitempty"`
+	// Priority is the priority of the replicas. It has the meaning of priority of a Job.
+	Priority int32 `json:"priority,omitempty"`
 	// Preemptible models may be evicted for other jobs. The default is that of a Job.
 	Preemptible *bool `json:"preemptible,omitempty"`
-	// StaleGrace is how long a replica may run below its minimum. It has the meaning of staleGrace of a Job.
+	// StaleGrace is how long a replica may run below its minimum. It has the meaning of
+	// staleGrace of a Job.
 	StaleGrace *metav1.Duration `json:"staleGrace,omitempty"`
-	// PreemptionDelay is how long a replica evicts and moves no other task. It has the meaning of preemptionDelay of a Job.
+	// PreemptionDelay is how long a replica evicts and moves no other task. It has the
+	// meaning of preemptionDelay of a Job.
 	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
-	Isolation       *Isolation       `json:"isolation,omitempty"`
-	Tolerations     []Toleration     `json:"tolerations,omitempty"`
+	// Isolation is how strictly the tasks are separated from other tasks.
+	Isolation *Isolation `json:"isolation,omitempty"`
+	// Tolerations are the taints of nodes that all tasks tolerate.
+	Tolerations []Toleration `json:"tolerations,omitempty"`
 }
 
 // ModelSource is where the model is read from: one of preset, gguf, huggingFace
-// and localPath. No source is needed if memory is given.
+// and localPath. No source is needed if memory.device or memory.total is given.
 type ModelSource struct {
 	// Preset is the name of a preset, such as llama-3.1-8b.
 	Preset string `json:"preset,omitempty"`
-	// GGUF is the path of a GGUF file, relative to the manifest. Its header is read. For a split model, it is any one of the files.
+	// GGUF is the path of a GGUF file, relative to the manifest. Its header is read. For a
+	// split model, it is any one of the files.
 	GGUF string `json:"gguf,omitempty"`
 	// HuggingFace is the path of a directory with config.json and safetensors files, relative
 	// to the manifest. The headers of the files are read.
@@ -81,24 +98,27 @@ type ModelSource struct {
 }
 
 // Parallelism is how a replica is divided among devices. Unless given, the values that
-// need the fewest devices are chosen.
+// need the fewest devices are chosen. It is not allowed with unit Node, where a replica
+// takes all devices of its nodes, nor for a model that is divided layer by layer.
 type Parallelism struct {
-	// Tensor is the number of devices that each layer is divided among. It must divide the number of attention heads and the size of the vocabulary.
+	// Tensor is the number of devices that each layer is divided among. It must divide the
+	// number of attention heads and the size of the vocabulary.
 	Tensor int `json:"tensor,omitempty"`
 	// Pipeline is the number of stages that the layers are divided into.
 	Pipeline int `json:"pipeline,omitempty"`
 }
 
-// Adapter is a LoRA adapter.
+// Adapter is a LoRA adapter. It has either path or memory.
 type Adapter struct {
+	// Name is the name of the adapter.
 	Name string `json:"name"`
 	// Path is the path of its directory, relative to the manifest. Its headers are read.
 	Path string `json:"path,omitempty"`
-	// Memory is what the adapter takes of each device, if no path is given.
+	// Memory is what the adapter takes of each device.
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
-// ModelMemory replaces estimates of memory.
+// ModelMemory replaces estimates of memory. It has at most one of device and total.
 type ModelMemory struct {
 	// Device is what a replica needs of each of its devices.
 	Device *resource.Quantity `json:"device,omitempty"`
@@ -119,16 +139,19 @@ type ModelPlacement struct {
 	Cells []string `json:"cells,omitempty"`
 	// NodeSelector lists the labels that nodes must have.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Devices are the only devices that may be used, written as node:type:index, such as gpu-1:cuda:0.
+	// Devices are the only devices that may be used, written as node:type:index, such as
+	// gpu-1:cuda:0. The index counts the devices of that type on the node, from 0.
 	Devices []string `json:"devices,omitempty"`
-	// DevicesPerReplica is the number of devices of a replica. The default is the fewest that hold it.
+	// DevicesPerReplica is the number of devices of a replica. The default is the fewest
+	// that hold it.
 	DevicesPerReplica int `json:"devicesPerReplica,omitempty"`
-	// Distributed allows a replica to span several nodes.
+	// Distributed allows a replica to be divided over several nodes.
 	Distributed bool `json:"distributed,omitempty"`
 	// CPUOffload allows some layers, or the whole model, in the memory of the node, if
 	// the backend supports it.
 	CPUOffload bool `json:"cpuOffload,omitempty"`
-	// InstanceType is the instance type of the nodes that are used, and that a provisioner is asked for. It requires unit Node.
+	// InstanceType is the instance type of the nodes that are used, and of the nodes that a
+	// provisioner must create. It requires unit Node.
 	InstanceType string `json:"instanceType,omitempty"`
 }
 
@@ -142,6 +165,7 @@ type ModelStatus struct {
 
 // ModelGroup names a node group, and how many of its nodes a replica takes.
 type ModelGroup struct {
+	// Product is the product of the devices, such as NVIDIA-L4.
 	Product string `json:"product"`
 	// Count is the number of devices of a node.
 	Count int `json:"count"`
@@ -150,20 +174,24 @@ type ModelGroup struct {
 	// Resource is the resource name of the devices; nvidia.com/gpu unless given.
 	Resource string `json:"resource,omitempty"`
 	// Sharing is set if the devices are shared.
-	Sharing         *Sharing `json:"sharing,omitempty"`
-	NodesPerReplica int      `json:"nodesPerReplica"`
+	Sharing *Sharing `json:"sharing,omitempty"`
+	// NodesPerReplica is the number of nodes that each replica takes, from 1 to 64.
+	NodesPerReplica int `json:"nodesPerReplica"`
 }
 
 // ModelReplica is a replica that exists.
 type ModelReplica struct {
-	// Replica is the number of the replica.
+	// Replica is the number of the replica, counted from 0.
 	Replica int `json:"replica"`
-	// State is Running, Starting or Failed. The default is Running for a replica with placements.
+	// State is Running, Starting or Failed. Unless given, a replica counts as running if all
+	// its tasks run.
 	State string `json:"state,omitempty"`
 	// Created is when the replica was requested. The default is when the model was created.
 	Created *metav1.Time `json:"created,omitempty"`
-	// Form is the name of the form that the replica took. The default is the first one that has all placed tasks.
-	Form       string          `json:"form,omitempty"`
+	// Form is the name of the form that the replica took. The default is the first one that
+	// has all placed tasks.
+	Form string `json:"form,omitempty"`
+	// Placements are where tasks of the replica run, or how they ended.
 	Placements []TaskPlacement `json:"placements,omitempty"`
 	// TornSince is the time since which the replica has run below its minimum, as for a Job.
 	TornSince *metav1.Time `json:"tornSince,omitempty"`
@@ -171,5 +199,6 @@ type ModelReplica struct {
 	Evicted *metav1.Time `json:"evicted,omitempty"`
 	// OffloadedLayers is how many of the TotalLayers are on devices.
 	OffloadedLayers int `json:"offloadedLayers,omitempty"`
-	TotalLayers     int `json:"totalLayers,omitempty"`
+	// TotalLayers is the number of layers of the model, if it is divided layer by layer.
+	TotalLayers int `json:"totalLayers,omitempty"`
 }

@@ -13,7 +13,9 @@ type Queue struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   QueueSpec   `json:"spec,omitempty"`
+	// Spec is what the queue is entitled to, and what bounds it.
+	Spec QueueSpec `json:"spec,omitempty"`
+	// Status is what the queue used in the past.
 	Status QueueStatus `json:"status,omitempty"`
 }
 
@@ -30,19 +32,19 @@ type QueueSpec struct {
 	// of a resource that is not named is the sum of the quotas of the queues below it.
 	// With unlimited, the queue is entitled to everything that exists, within its limit.
 	Quota map[corev1.ResourceName]QuotaAmount `json:"quota,omitempty"`
-	// Weight is the proportion in which siblings divide what is left after quotas; 1 unless
-	// given. With a weight of 0, the fair share of the queue is its quota. The queue may use
-	// idle resources beyond its quota, and these are reclaimed first.
+	// Weight is the proportion in which siblings divide what is left after quotas, from 0 to
+	// 100000; 1 unless given. With a weight of 0, the fair share of the queue is its quota.
+	// The queue may use idle resources beyond its quota, and these are reclaimed first.
 	Weight *int64 `json:"weight,omitempty"`
 	// OverQuotaWeight is the weight for single resources, if it differs from weight.
 	OverQuotaWeight map[string]int64 `json:"overQuotaWeight,omitempty"`
-	// Limits bound what the tasks of the queue and of all queues below it hold together. A resource that
-	// is not named is not limited, and a resource with limit 0 may not be used. Devices are
-	// limited by their resource name, such as nvidia.com/gpu; devices of one product
-	// are limited by both names, such as nvidia.com/gpu:NVIDIA-L4. MIG slices count under their
-	// own name, such as nvidia.com/mig-1g.10gb, if the queue has a quota, limit or weight for that
-	// name, and otherwise as a fraction of nvidia.com/gpu, such as 1/7. Quotas and weights use
-	// the same names.
+	// Limits bound what the tasks of the queue and of all queues below it hold together. A
+	// resource that is not named is not limited, and a resource with limit 0 may not be used.
+	// Devices are limited by their resource name, such as nvidia.com/gpu; devices of one
+	// product are limited by both names, such as nvidia.com/gpu:NVIDIA-L4. MIG slices count
+	// under their own name, such as nvidia.com/mig-1g.10gb, if the queue has a quota, limit or
+	// weight for that name, and otherwise as a fraction of nvidia.com/gpu, such as 1/7. Quotas
+	// and weights use the same names.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 	// MinRunTime protects tasks that started recently.
 	MinRunTime *MinRunTime `json:"minRunTime,omitempty"`
@@ -51,9 +53,10 @@ type QueueSpec struct {
 // Unlimited is the text of a quota without a bound.
 const Unlimited = "unlimited"
 
-// QuotaAmount is a quantity, or unlimited.
+// QuotaAmount is a quantity or, if Unlimited is set, the word unlimited.
 type QuotaAmount struct {
 	resource.Quantity
+	// Unlimited is set if the word unlimited is written; the quantity is then 0.
 	Unlimited bool
 }
 
@@ -86,7 +89,8 @@ func (a *QuotaAmount) QuantityOrWord(text string) *resource.Quantity {
 }
 
 // MinRunTime is how long tasks of the queue and of all queues below it are protected
-// after their start, such as 10m. The nearest queue that sets a time decides.
+// after their start, such as 10m. The times must be more than 0. For each of them, the
+// nearest queue that sets it decides, from the task's own queue upwards.
 type MinRunTime struct {
 	// BeforePreempt is the time before a task may be preempted or moved.
 	BeforePreempt *metav1.Duration `json:"beforePreempt,omitempty"`
@@ -103,8 +107,10 @@ type QueueStatus struct {
 // QueueUsage is what the tasks of a queue and of all queues below it held on average
 // between two times. A queue without usage has the sum of the usage of the queues below it.
 type QueueUsage struct {
+	// From is when the interval begins.
 	From metav1.Time `json:"from"`
-	To   metav1.Time `json:"to"`
+	// To is when the interval ends. It must be after from.
+	To metav1.Time `json:"to"`
 	// Resources have the same names as in quotas.
 	Resources corev1.ResourceList `json:"resources"`
 }

@@ -159,7 +159,7 @@ func TestModel(t *testing.T) {
 		Source: v1alpha1.ModelSource{Preset: "phi-4"}, Replicas: to(3), Context: 8192}}
 	check := unchanged(t, o)
 	s, notes := convert.Model(o, &convert.Environment{})
-	if len(notes) > 0 || s.ID != "model/m" || s.Replicas != 3 || s.Serve.Context != 8192 || s.Backend == nil || s.Backend.Name != "vllm" || s.Source != nil {
+	if len(notes) > 0 || s.ID != "model/m" || s.Replicas != 3 || s.Serving.Context != 8192 || s.Backend == nil || s.Backend.Name != "vllm" || s.Source != nil {
 		t.Errorf("%+v, %v", s, notes)
 	}
 	check()

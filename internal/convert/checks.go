@@ -88,7 +88,7 @@ func checkEnum[T ~string](value string, allowed []T, at path, r reporter) bool {
 	for i, v := range allowed {
 		names[i] = string(v)
 	}
-	if n, ok := nearest.Of(value, names); ok {
+	if n, ok := nearest.Find(value, names); ok {
 		r.errorf(at, "unknown value %s; did you mean %s?", phrase.Quote(value), n)
 	} else {
 		r.errorf(at, "unknown value %s; write %s", phrase.Quote(value), phrase.Either(names))

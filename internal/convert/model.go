@@ -96,7 +96,7 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 			r.errorf(spec.Add("backendVersion"), "%s", err)
 		}
 	}
-	s.Serve = estimate.Form{Context: o.Context, Sequences: o.Sequences, BatchTokens: o.BatchTokens, KVBits: o.KVCacheBits}
+	s.Serving = estimate.Serving{Context: o.Context, Sequences: o.Sequences, BatchTokens: o.BatchTokens, KVBits: o.KVCacheBits}
 	for _, x := range []struct {
 		field   string
 		n, most int
@@ -111,7 +111,7 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 		r.errorf(spec.Add("kvCacheBits"), "the cache of %s has %s bits, not %d", b.Name, phrase.Either(b.CacheBits), bits)
 	}
 	if p := o.Parallelism; p != nil {
-		s.Serve.Tensor, s.Serve.Pipeline = p.Tensor, p.Pipeline
+		s.Serving.Tensor, s.Serving.Pipeline = p.Tensor, p.Pipeline
 		for _, x := range []struct {
 			field string
 			n     int
@@ -252,11 +252,11 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 	}
 	if n := o.DevicesPerReplica; n != 0 {
 		checkRange(n, 1, maxParallel, at.Add("devicesPerReplica"), r)
-		if t, p := max(1, s.Serve.Tensor), max(1, s.Serve.Pipeline); s.Serve.Tensor+s.Serve.Pipeline > 0 && t*p != n {
+		if t, p := max(1, s.Serving.Tensor), max(1, s.Serving.Pipeline); s.Serving.Tensor+s.Serving.Pipeline > 0 && t*p != n {
 			r.errorf(at.Add("devicesPerReplica"), "parallelism %d × %d is %d devices, not %d; leave one out", t, p, t*p, n)
 		}
 	}
-	if s.Place.WholeNodes && s.Serve.Tensor+s.Serve.Pipeline > 0 {
+	if s.Place.WholeNodes && s.Serving.Tensor+s.Serving.Pipeline > 0 {
 		r.errorf(path{"spec", "parallelism"}, "with unit: %s a replica takes all devices of its nodes, and its parallelism follows from them; leave it out", unitNode)
 	}
 	if o.InstanceType != "" {

@@ -12,7 +12,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 	if g := o.Group; g != nil {
 		at := path{"status", "group"}
 		checkRange(g.Count, 1, maxDevices, at.Add("count"), r)
-		checkRange(g.NodesPerReplica, 1, model.MostNodes, at.Add("nodesPerReplica"), r)
+		checkRange(g.NodesPerReplica, 1, model.MaxNodesPerReplica, at.Add("nodesPerReplica"), r)
 		key := cluster.GroupKey{Product: g.Product, Count: g.Count, Resource: g.Resource, Memory: int64(checkMemory(g.Memory, at.Add("memory"), r)) >> 20}
 		if key.Resource == "" {
 			key.Resource = cluster.DefaultDeviceResource
@@ -47,7 +47,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 		}
 		checkTime(x.TornSince, at.Add("tornSince"), r)
 		checkTime(x.Evicted, at.Add("evicted"), r)
-		rep.Torn, rep.Evicted = Nanoseconds(x.TornSince), Nanoseconds(x.Evicted)
+		rep.BelowMinimumSince, rep.Evicted = Nanoseconds(x.TornSince), Nanoseconds(x.Evicted)
 		for k, p := range x.Placements {
 			checkPlacement(&x.Placements[k], at.Add("placements", k), r)
 			if rep.Tasks == nil {
@@ -58,6 +58,6 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 				rep.Tasks[p.Task] = len(p.Devices)
 			}
 		}
-		s.There = append(s.There, rep)
+		s.Existing = append(s.Existing, rep)
 	}
 }

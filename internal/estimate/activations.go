@@ -6,8 +6,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// RuntimeOverhead is what CUDA and PyTorch take of a device in addition to what they
-// allocate for a model: the CUDA context, and the kernels once they are loaded. On an
+// RuntimeOverhead is how many bytes of a device CUDA and PyTorch take in addition to what
+// they allocate for a model: the CUDA context, and the kernels once they are loaded. On an
 // H200 with CUDA 13, 619 MiB were measured before a model ran and at most 689 MiB after
 // it.
 const RuntimeOverhead = cluster.Bytes(704 << 20)
@@ -16,38 +16,38 @@ const RuntimeOverhead = cluster.Bytes(704 << 20)
 // generation. On older devices it is less.
 const workspace = cluster.Bytes(32 << 20)
 
-// rounding is the part of the weights that is lost because large matrices are allocated
-// in steps of 2 MiB. At most 1/190 of the weights was measured; 1/128 leaves a margin
-// for other shapes.
+// rounding is the divisor of the weights that gives the memory that is lost because large
+// matrices are allocated in steps of 2 MiB. At most 1/190 of the weights was measured;
+// 1/128 leaves a margin for other shapes.
 const rounding = 128
 
 // activations returns the most memory that is in use at once while the model processes
 // the tokens of one step. Layers run one after the other, so the widest point of one
 // layer counts. Numbers have two bytes unless a comment says otherwise.
 // docs/estimates.md explains each term.
-func (m *Model) activations(f Form) cluster.Bytes {
-	a, tensor := m.Architecture, int64(f.Tensor)
-	tokens := cluster.MulDiv(int64(f.Context), int64(f.Sequences), 1)
-	tokens = min(tokens, int64(f.BatchTokens))
+func (m *Model) activations(s Serving) cluster.Bytes {
+	a, tensor := m.Architecture, int64(s.Tensor)
+	tokens := cluster.MulDiv(int64(s.Context), int64(s.Sequences), 1)
+	tokens = min(tokens, int64(s.BatchTokens))
 	hidden, width := int64(a.Hidden), (int64(a.Intermediate)+tensor-1)/tensor
 
 	// The residual stream, its norm and the output of a block, with a margin.
 	stream := product(tokens, hidden, 6, 2)
 	// Queries before and during their rotation, and the output; keys and values in the same way.
 	queries := cluster.Bytes(product(tokens, int64(a.Heads)/tensor, int64(a.HeadDim), 5, 2))
-	keys := cluster.Bytes(product(tokens, int64(a.keyHeads(f)), int64(a.HeadDim+a.valueDim()), 2, 2))
+	keys := cluster.Bytes(product(tokens, int64(a.keyHeads(s)), int64(a.HeadDim+a.valueDim()), 2, 2))
 	// The outputs of gate and up, and their product.
 	mlp := product(tokens, width, 3, 2)
 	if a.Experts > 0 {
 		mlp = a.expertActivations(tokens, width)
 	}
-	layer := sum(cluster.Bytes(stream), max(sum(queries, keys), cluster.Bytes(mlp)), a.stepCache(f), m.unpackedWeights(width))
+	layer := sum(cluster.Bytes(stream), max(sum(queries, keys), cluster.Bytes(mlp)), a.stepCache(s), m.unpackedWeights(width))
 
 	// One row of logits for each sequence that may be sampled at once, three times: in 16
 	// bits, in 32 bits, and as probabilities. Tensor parallelism does not divide them.
-	rows := max(min(int64(f.Sequences), tokens), min(int64(f.Rows), int64(f.BatchTokens)))
+	rows := max(min(int64(s.Sequences), tokens), min(int64(s.Rows), int64(s.BatchTokens)))
 	logits := sum(cluster.Bytes(product(tokens, hidden, 2, 2)), cluster.Bytes(product(rows, int64(a.Vocab), 10)))
-	return sum(workspace, max(layer, logits), m.weightsPerDevice(f)/rounding)
+	return sum(workspace, max(layer, logits), m.weightsPerDevice(s)/rounding)
 }
 
 // expertActivations returns the size of the copies of the tokens that are routed to

@@ -11,31 +11,31 @@ import (
 // overflow.
 const maxBytes = cluster.Bytes(1 << 60)
 
-// Device returns what serving the model needs of one device: the device that needs most.
-// It returns an error if the architecture is not known; Crude gives a figure in that
-// case.
-func (m *Model) Device(f Form) (Breakdown, error) {
-	f, err := m.normalize(f)
+// PerDevice returns how much memory serving the model needs of one device: of the device
+// that needs most. It returns an error if the architecture is not known; CrudeTotal gives
+// a figure in that case.
+func (m *Model) PerDevice(s Serving) (Breakdown, error) {
+	s, err := m.normalize(s)
 	if err != nil {
 		return Breakdown{}, err
 	}
 	a := m.Architecture
 	b := Breakdown{
-		Weights:     m.weightsPerDevice(f),
-		KVCache:     times(a.cacheBytes(f, f.Context), int64(f.Sequences)),
-		Activations: m.activations(f),
-		Graph:       f.Graph,
-		Overhead:    f.Overhead,
+		Weights:     m.weightsPerDevice(s),
+		KVCache:     times(a.cacheBytes(s, s.Context), int64(s.Sequences)),
+		Activations: m.activations(s),
+		Graph:       s.Graph,
+		Overhead:    s.Overhead,
 	}
 	if sum(b.Weights, b.KVCache, b.Activations, b.Graph, b.Overhead) > maxBytes {
-		return Breakdown{}, fmt.Errorf("model %s with %d sequences of %d tokens needs more than %d bytes of a device; set a shorter context or fewer sequences", m.Name, f.Sequences, f.Context, int64(maxBytes))
+		return Breakdown{}, fmt.Errorf("model %s with %d sequences of %d tokens needs more than %d bytes of a device; set a shorter context or fewer sequences", m.Name, s.Sequences, s.Context, int64(maxBytes))
 	}
 	return b, nil
 }
 
-// Crude returns 1.2 times the weights plus 2 GiB, for all devices together. It uses only
-// the size of the weights, and is too little for long contexts.
-func (m *Model) Crude() (cluster.Bytes, error) {
+// CrudeTotal returns 1.2 times the weights plus 2 GiB, for all devices together. It uses
+// only the size of the weights, and is too little for long contexts.
+func (m *Model) CrudeTotal() (cluster.Bytes, error) {
 	total := m.Weights.Total()
 	if total <= 0 || total > maxBytes/2 {
 		return 0, m.errWeightsUnknown()
@@ -43,15 +43,15 @@ func (m *Model) Crude() (cluster.Bytes, error) {
 	return cluster.Bytes(cluster.MulDivUp(int64(total), 12, 10)) + 2<<30, nil
 }
 
-// Even returns what each of this many devices needs for a model of which only the total
-// size is known. The crude figure is divided evenly; for models of a table, the table's
-// own figure is.
-func (m *Model) Even(devices int) (Breakdown, error) {
+// PerDeviceEvenly returns how much memory each of this many devices needs for a model of
+// which only the total size is known. It divides the result of CrudeTotal evenly or, for
+// a model of a table, the table's own figure.
+func (m *Model) PerDeviceEvenly(devices int) (Breakdown, error) {
 	n, weights := cluster.Bytes(devices), m.Weights.Total()
 	all := weights
 	if m.Format != "table" {
 		var err error
-		if all, err = m.Crude(); err != nil {
+		if all, err = m.CrudeTotal(); err != nil {
 			return Breakdown{}, err
 		}
 	}
@@ -63,47 +63,47 @@ func (m *Model) errWeightsUnknown() error {
 	return fmt.Errorf("the weights of model %s are not known; set its memory", m.Name)
 }
 
-// normalize replaces zero values of f by their defaults. It returns an error if the
-// model cannot be served with f.
-func (m *Model) normalize(f Form) (Form, error) {
+// normalize replaces zero values of s by their defaults. It returns an error if the
+// model cannot be served with s.
+func (m *Model) normalize(s Serving) (Serving, error) {
 	a := m.Architecture
 	switch {
 	case m.Weights.Total() <= 0:
-		return f, m.errWeightsUnknown()
+		return s, m.errWeightsUnknown()
 	case a == nil:
-		return f, fmt.Errorf("the architecture of model %s is not known; set its memory, or accept the crude estimate", m.Name)
+		return s, fmt.Errorf("the architecture of model %s is not known; set its memory, or accept the crude estimate", m.Name)
 	case a.Layers < 1 || a.Hidden < 1 || a.Heads < 1 || a.KVHeads < 1 || a.HeadDim < 1 || a.Vocab < 1:
-		return f, fmt.Errorf("some sizes of model %s are not known: layers (%d), hidden size (%d), heads (%d), key heads (%d), head size (%d), vocabulary (%d)", m.Name, a.Layers, a.Hidden, a.Heads, a.KVHeads, a.HeadDim, a.Vocab)
+		return s, fmt.Errorf("some sizes of model %s are not known: layers (%d), hidden size (%d), heads (%d), key heads (%d), head size (%d), vocabulary (%d)", m.Name, a.Layers, a.Hidden, a.Heads, a.KVHeads, a.HeadDim, a.Vocab)
 	case a.Windows != nil && len(a.Windows) != a.cached():
-		return f, fmt.Errorf("model %s has windows of %d layers, but %d keep a cache", m.Name, len(a.Windows), a.cached())
+		return s, fmt.Errorf("model %s has windows of %d layers, but %d keep a cache", m.Name, len(a.Windows), a.cached())
 	}
-	f.Tensor, f.Pipeline, f.Sequences = orElse(f.Tensor, 1), orElse(f.Pipeline, 1), orElse(f.Sequences, 1)
-	f.BatchTokens, f.KVBits, f.Context = orElse(f.BatchTokens, 2048), orElse(f.KVBits, 16), orElse(f.Context, a.MaxContext)
+	s.Tensor, s.Pipeline, s.Sequences = orElse(s.Tensor, 1), orElse(s.Pipeline, 1), orElse(s.Sequences, 1)
+	s.BatchTokens, s.KVBits, s.Context = orElse(s.BatchTokens, 2048), orElse(s.KVBits, 16), orElse(s.Context, a.MaxContext)
 	switch {
-	case f.Context == 0:
-		return f, fmt.Errorf("the longest context of model %s is not known; set a context", m.Name)
-	case f.Tensor < 0 || f.Pipeline < 0 || f.Sequences < 0 || f.BatchTokens < 0 || f.Context < 0 || f.VocabMultiple < 0 || f.Rows < 0 || f.WindowFloor < 0 || f.Graph < 0 || f.Overhead < 0:
-		return f, fmt.Errorf("the serving parameters of model %s have a negative number: %+v", m.Name, f)
-	case f.KVBits != 4 && f.KVBits != 8 && f.KVBits != 16 && f.KVBits != 32:
-		return f, fmt.Errorf("a number in the KV cache cannot have %d bits; use 4, 8, 16 or 32", f.KVBits)
-	case f.Pipeline > a.Layers:
-		return f, fmt.Errorf("the %d layers of model %s cannot be divided into %d stages", a.Layers, m.Name, f.Pipeline)
+	case s.Context == 0:
+		return s, fmt.Errorf("the longest context of model %s is not known; set a context", m.Name)
+	case s.Tensor < 0 || s.Pipeline < 0 || s.Sequences < 0 || s.BatchTokens < 0 || s.Context < 0 || s.VocabMultiple < 0 || s.Rows < 0 || s.WindowFloor < 0 || s.Graph < 0 || s.Overhead < 0:
+		return s, fmt.Errorf("the serving parameters of model %s have a negative number: %+v", m.Name, s)
+	case s.KVBits != 4 && s.KVBits != 8 && s.KVBits != 16 && s.KVBits != 32:
+		return s, fmt.Errorf("a number in the KV cache cannot have %d bits; use 4, 8, 16 or 32", s.KVBits)
+	case s.Pipeline > a.Layers:
+		return s, fmt.Errorf("the %d layers of model %s cannot be divided into %d stages", a.Layers, m.Name, s.Pipeline)
 	}
-	return f, m.Splits(f)
+	return s, m.CheckTensor(s)
 }
 
 // weightsPerDevice returns the weights on the device that holds most. Tensor parallelism
 // divides weights evenly, except that every device holds at least one key head.
-func (m *Model) weightsPerDevice(f Form) cluster.Bytes {
-	a, w, t := m.Architecture, m.Weights, int64(f.Tensor)
-	stage := int64(a.layersPerStage(f))
+func (m *Model) weightsPerDevice(s Serving) cluster.Bytes {
+	a, w, t := m.Architecture, m.Weights, int64(s.Tensor)
+	stage := int64(a.layersPerStage(s))
 	layers := cluster.MulDivUp(cluster.MulDivUp(int64(w.Layers), stage, int64(a.Layers)), 1, t)
 	ends := w.Embedding + w.Head
-	if f.Pipeline > 1 {
+	if s.Pipeline > 1 {
 		ends = max(w.Embedding, w.Head)
 	}
 	out := sum(cluster.Bytes(layers), cluster.Bytes(cluster.MulDivUp(int64(ends), 1, t)), w.Replicated)
-	if copies := int64(a.keyHeads(f))*t - int64(a.KVHeads); copies > 0 && a.Latent == nil {
+	if copies := int64(a.keyHeads(s))*t - int64(a.KVHeads); copies > 0 && a.Latent == nil {
 		numbers := product(stage, copies, int64(a.HeadDim+a.valueDim()), int64(a.Hidden))
 		out = sum(out, cluster.Bytes(cluster.MulDivUp(numbers, int64(orElse(w.Bits, 1600)), 800*t)))
 	}
@@ -111,13 +111,15 @@ func (m *Model) weightsPerDevice(f Form) cluster.Bytes {
 }
 
 // layersPerStage returns how many layers the longest stage of the pipeline has.
-func (a *Architecture) layersPerStage(f Form) int { return (a.Layers + f.Pipeline - 1) / f.Pipeline }
+func (a *Architecture) layersPerStage(s Serving) int { return (a.Layers + s.Pipeline - 1) / s.Pipeline }
 
 // keyHeads returns how many key heads one device holds.
-func (a *Architecture) keyHeads(f Form) int { return (a.KVHeads + f.Tensor - 1) / f.Tensor }
+func (a *Architecture) keyHeads(s Serving) int { return (a.KVHeads + s.Tensor - 1) / s.Tensor }
 
+// valueDim returns the size of a value.
 func (a *Architecture) valueDim() int { return orElse(a.ValueDim, a.HeadDim) }
 
+// cached returns how many layers keep a cache.
 func (a *Architecture) cached() int { return orElse(a.Cached, a.Layers) }
 
 func orElse(n, otherwise int) int {

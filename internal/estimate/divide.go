@@ -2,11 +2,13 @@ package estimate
 
 import "fmt"
 
-// Splits returns an error that says why the model cannot be divided with the tensor
-// parallelism of f; nil: it can. Key heads must divide evenly over the devices, or the
-// devices over the key heads, so that every key head is on equally many devices.
-func (m *Model) Splits(f Form) error {
-	a, block, tensor := m.Architecture, m.Weights.Block, orElse(f.Tensor, 1)
+// CheckTensor returns an error that says why the model cannot be divided with the tensor
+// parallelism of s; nil: it can. The attention heads, the padded vocabulary and the width
+// of the MLPs must be divisible by it. The number of key heads must be divisible by it or
+// divide it, so that every key head is on equally many devices. Each device must hold
+// whole blocks of quantised weights.
+func (m *Model) CheckTensor(s Serving) error {
+	a, block, tensor := m.Architecture, m.Weights.Block, orElse(s.Tensor, 1)
 	switch {
 	case tensor == 1:
 		return nil
@@ -14,7 +16,7 @@ func (m *Model) Splits(f Form) error {
 		return fmt.Errorf("the %d attention heads of model %s do not divide over %d devices", a.Heads, m.Name, tensor)
 	case a.Latent == nil && a.KVHeads%tensor != 0 && tensor%max(1, a.KVHeads) != 0:
 		return fmt.Errorf("the %d key heads of model %s do not divide over %d devices, nor the devices over them", a.KVHeads, m.Name, tensor)
-	case a.paddedVocabulary(f)%tensor != 0:
+	case a.paddedVocabulary(s)%tensor != 0:
 		return fmt.Errorf("the vocabulary of model %s, %d, does not divide over %d devices", m.Name, a.Vocab, tensor)
 	case a.Width%tensor != 0:
 		return fmt.Errorf("%s of model %s, %d wide, do not divide over %d devices", a.mlpName(), m.Name, a.Width, tensor)
@@ -25,8 +27,8 @@ func (m *Model) Splits(f Form) error {
 }
 
 // paddedVocabulary returns the size of the vocabulary with its padding.
-func (a *Architecture) paddedVocabulary(f Form) int {
-	multiple := orElse(f.VocabMultiple, 1)
+func (a *Architecture) paddedVocabulary(s Serving) int {
+	multiple := orElse(s.VocabMultiple, 1)
 	return (a.Vocab + multiple - 1) / multiple * multiple
 }
 

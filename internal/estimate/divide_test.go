@@ -19,7 +19,7 @@ func thirty() *estimate.Model {
 	}
 }
 
-func TestSplitsByWidth(t *testing.T) {
+func TestCheckTensorByWidth(t *testing.T) {
 	plain := thirty()
 	plain.Weights.Block = 0
 	dense := eight()
@@ -37,12 +37,12 @@ func TestSplitsByWidth(t *testing.T) {
 		"a width divisible by 8":     {dense, 8, ""},
 	}
 	for name, tt := range tests {
-		err := tt.model.Splits(estimate.Form{Tensor: tt.tensor})
+		err := tt.model.CheckTensor(estimate.Serving{Tensor: tt.tensor})
 		if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}
-	if _, err := thirty().Device(estimate.Form{Tensor: 4, Context: 1}); err == nil || !strings.Contains(err.Error(), "768 wide") {
+	if _, err := thirty().PerDevice(estimate.Serving{Tensor: 4, Context: 1}); err == nil || !strings.Contains(err.Error(), "768 wide") {
 		t.Errorf("the estimate for a tensor parallelism that cannot be loaded: %v", err)
 	}
 }

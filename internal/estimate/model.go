@@ -33,9 +33,9 @@ type Model struct {
 	Assumed []string
 }
 
-// Published returns the size of all published files, which is the figure that tables of
-// models give. The rule for whole nodes uses it.
-func (m *Model) Published() cluster.Bytes { return max(m.Files, m.Weights.Total()) }
+// PublishedSize returns the size of all published files, which is the figure that tables
+// of models give. Package nodes uses it.
+func (m *Model) PublishedSize() cluster.Bytes { return max(m.Files, m.Weights.Total()) }
 
 // Weights is the bytes of a model's weights, by how they are divided over devices.
 type Weights struct {
@@ -99,8 +99,8 @@ type Architecture struct {
 // one rotary key per token.
 type Latent struct{ Rank, Rope int }
 
-// Form is the parameters with which a model is served.
-type Form struct {
+// Serving is the parameters with which a model is served.
+type Serving struct {
 	Tensor, Pipeline int // parallelism; 0: 1
 	Context          int // tokens of one sequence; 0: the longest that the model supports
 	Sequences        int // sequences that are held at once; 0: 1
@@ -135,29 +135,30 @@ func (b Breakdown) Total() cluster.Bytes {
 // Layered is a model that can be divided layer by layer, with some layers on devices and
 // the rest in the node's memory.
 type Layered struct {
-	// Of computes the need. It uses the context, the sequences and KVBits, and ignores
-	// the parallelism.
-	Of func(Form) (LayeredNeed, error)
-	// Assumed lists those assumptions of the model that apply only if it is divided so.
+	// Need computes how much memory the model needs. It uses the context, the sequences and
+	// KVBits, and ignores all other parameters.
+	Need func(Serving) (LayeredNeed, error)
+	// Assumed lists those entries of Model.Assumed that apply only if the model is divided
+	// layer by layer.
 	Assumed []string
 }
 
-// AssumedWhere returns the assumptions that apply if the model is divided layer by
-// layer, or if it is not.
-func (m *Model) AssumedWhere(layered bool) []string {
+// Assumptions returns the entries of Assumed that apply: all of them if the model is
+// divided layer by layer, and otherwise those that are not about layers.
+func (m *Model) Assumptions(layered bool) []string {
 	if layered || m.Layered == nil {
 		return m.Assumed
 	}
 	return slices.DeleteFunc(slices.Clone(m.Assumed), func(s string) bool { return slices.Contains(m.Layered.Assumed, s) })
 }
 
-// LayeredNeed is what a model needs that is divided layer by layer.
+// LayeredNeed is how much memory a model needs that is divided layer by layer.
 type LayeredNeed struct {
-	Layers int           // with the output layer, which counts as one
-	Bytes  cluster.Bytes // of the largest layer, with its KV cache
-	Fixed  cluster.Bytes // on every device that is used, in addition to its layers
-	Host   cluster.Bytes // of the node's memory, if all layers are on devices
-	Alone  cluster.Bytes // of the node's memory, if no device is used
+	Layers   int           // with the output layer, which counts as one
+	Bytes    cluster.Bytes // of the largest layer, with its KV cache
+	Fixed    cluster.Bytes // on every device that is used, in addition to its layers
+	Host     cluster.Bytes // of the node's memory, if all layers are on devices
+	HostOnly cluster.Bytes // of the node's memory, if no device is used
 	// Whole is the need of one device that holds all layers.
 	Whole Breakdown
 }

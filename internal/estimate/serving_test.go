@@ -15,13 +15,13 @@ func TestRowsOfLogits(t *testing.T) {
 	rest := 32*mib + m.Weights.Total()/128
 	stream := cluster.Bytes(2048 * 4096 * 2 * 2)
 	for name, tt := range map[string]struct {
-		form estimate.Form
+		form estimate.Serving
 		want cluster.Bytes
 	}{
-		"one sequence":                       {estimate.Form{Context: 8192}, 264*mib + rest},
-		"256 rows for one":                   {estimate.Form{Context: 8192, Rows: 256}, stream + 256*262208*10 + rest},
-		"more sequences than rows":           {estimate.Form{Context: 8192, Sequences: 300, Rows: 256}, stream + 300*262208*10 + rest},
-		"no more rows than tokens in a step": {estimate.Form{Context: 8192, Rows: 5000}, stream + 2048*262208*10 + rest},
+		"one sequence":                       {estimate.Serving{Context: 8192}, 264*mib + rest},
+		"256 rows for one":                   {estimate.Serving{Context: 8192, Rows: 256}, stream + 256*262208*10 + rest},
+		"more sequences than rows":           {estimate.Serving{Context: 8192, Sequences: 300, Rows: 256}, stream + 300*262208*10 + rest},
+		"no more rows than tokens in a step": {estimate.Serving{Context: 8192, Rows: 5000}, stream + 2048*262208*10 + rest},
 	} {
 		if got := device(t, m, tt.form).Activations; got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
@@ -43,7 +43,7 @@ func TestWindowFloor(t *testing.T) {
 		800:  16 * token * (10000 + 8000),
 		1000: 32 * token * 10000,
 	} {
-		if got := device(t, m, estimate.Form{Context: 10000, WindowFloor: floor}).KVCache; got != want {
+		if got := device(t, m, estimate.Serving{Context: 10000, WindowFloor: floor}).KVCache; got != want {
 			t.Errorf("%d of the context: %d, want %d", floor, got, want)
 		}
 	}

@@ -50,9 +50,9 @@ type Past struct {
 }
 
 // weigh changes the weights of the entitlements that compete for what is left of the total
-// after quotas. The weight w becomes w + Weight × (w - u), but at least a hundredth of w before scaling. Here
-// w is the fraction of all weights, and u the fraction of past use. It returns the effect
-// on each entitlement, nil if there is none.
+// after quotas. The weight w becomes w + Weight × (w - u), but at least a hundredth of w
+// before scaling. Here w is the fraction of all weights, and u the fraction of past use. It
+// returns the effect on each entitlement, nil if there is none.
 func (d *Decay) weigh(total int64, entitlements []entitlement, used []sum) []*Past {
 	out := make([]*Past, len(entitlements))
 	classes := classesOf(entitlements, func(i, j int) int { return cmp.Compare(entitlements[j].Priority, entitlements[i].Priority) })

@@ -1,4 +1,4 @@
-// Package field names fields of API objects.
+// Package field has paths to fields of API objects, for error messages.
 package field
 
 import (
@@ -8,17 +8,17 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// Path leads from the root of an object to one of its fields. Each step is a
+// Path is the path from the root of an object to one of its fields. Each step is a
 // string, which names a field or a key of a map, or an int, which is the index of
 // an entry of a list.
 type Path []any
 
-// Add returns the path that leads on by the steps. The receiver does not change.
+// Add returns the path with the steps appended. The receiver does not change.
 func (p Path) Add(steps ...any) Path {
 	return append(p[:len(p):len(p)], steps...)
 }
 
-// String spells the path as in spec.tasks[0].resources["nvidia.com/gpu"].
+// String formats the path as in spec.tasks[0].resources["nvidia.com/gpu"].
 func (p Path) String() string {
 	var w strings.Builder
 	for _, step := range p {

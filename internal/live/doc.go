@@ -1,7 +1,7 @@
 // Package live is a scheduler that keeps running. A Leader owns a State and an Engine, and
-// gives every change a position. Readers never stop it: a View has the tables of one
+// gives every change a position. It never waits for readers: a View has the tables of one
 // position as values, and a Lab answers why and what-if questions on a State of its own.
-// Every answer names the position at which it holds.
+// Every answer has the position at which it is correct.
 //
 //	facts ──▶ Leader ──▶ Log
 //	             │──▶ Ring ──────▶ Lab, Lab, …

@@ -8,20 +8,19 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// mostWaiting is how many entries may wait before a goroutine is started that applies
-// them.
-const mostWaiting = 1024
+// maxWaiting is how many entries may wait before a goroutine is started that applies them.
+const maxWaiting = 1024
 
 // Follower applies the changes of the leader to a State of its own. It makes Views of that
 // State, and copies of it for labs that are new or fell behind, so that the leader spends
 // no time on readers. Its methods are safe for concurrent use.
 type Follower struct {
-	ring    *Ring
-	another func() (*engine.Engine, error)
+	ring      *Ring
+	newEngine func() (*engine.Engine, error)
 
 	inbox    sync.Mutex // guards waiting and applying; never held while entries are applied
 	waiting  []*Entry   // entries that are not applied yet
-	applying bool       // a goroutine was started that applies them
+	applying bool       // a goroutine was started that will apply them
 
 	mutex    sync.Mutex // guards the rest; the leader never takes it
 	state    *cluster.State
@@ -35,7 +34,7 @@ func (f *Follower) Ring() *Ring { return f.ring }
 
 // Lab returns a new lab. Its State is copied when it answers its first question.
 func (f *Follower) Lab() (*Lab, error) {
-	e, err := f.another()
+	e, err := f.newEngine()
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +48,7 @@ func (f *Follower) add(entries []*Entry) {
 	f.ring.add(entries) // first, so that the follower is never ahead of the ring
 	f.inbox.Lock()
 	f.waiting = append(f.waiting, entries...)
-	wake := len(f.waiting) > mostWaiting && !f.applying
+	wake := len(f.waiting) > maxWaiting && !f.applying
 	f.applying = f.applying || wake
 	f.inbox.Unlock()
 	if wake {
@@ -82,7 +81,7 @@ func (f *Follower) follow() {
 			return
 		}
 		f.position = e.Position
-		f.tables.note(f.state, e.Refusals)
+		f.tables.record(f.state, e.Refusals)
 	}
 }
 

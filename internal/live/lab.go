@@ -12,10 +12,11 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Lab answers questions on a State and with an Engine of its own, and undoes all that it
-// tries. Before each answer it applies the changes that the leader made since. Its engine
-// keeps the ranking of nodes from one question to the next. It answers one question at a
-// time: concurrent callers wait for each other, or use several labs.
+// Lab answers questions with a State and an Engine of its own, and undoes all changes that
+// it tries. Before each answer it applies the changes that the leader has made since the
+// last one. Its engine keeps the ranking of nodes from one question to the next. A Lab is
+// safe for concurrent use and answers one question at a time; several labs answer several
+// questions at once.
 type Lab struct {
 	follower *Follower
 	engine   *engine.Engine
@@ -25,8 +26,9 @@ type Lab struct {
 	position uint64
 }
 
-// Why says why a workload is where it is or is pending, and what would help. It sets the
-// Engine and the State of the question. The answer holds at the returned position.
+// Why returns why a workload is placed where it is, or why it is pending and what would
+// help. It sets the Engine and the State of the question. The report is about the State at
+// the returned position.
 func (l *Lab) Why(q whatif.Question) (report *explain.Report, position uint64, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -43,8 +45,8 @@ func (l *Lab) Why(q whatif.Question) (report *explain.Report, position uint64, e
 	return report, l.position, err
 }
 
-// WhatIf says which tasks would gain and lose if the changes were made one after another.
-// The answer holds at the returned position.
+// WhatIf returns which tasks would be placed, moved, evicted or pending if the changes were
+// made one after another. The difference is about the State at the returned position.
 func (l *Lab) WhatIf(now int64, changes ...cluster.Change) (d *wire.Difference, position uint64, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -63,7 +65,9 @@ func (l *Lab) follow() error {
 		if l.state, l.position, err = l.follower.copy(); err != nil {
 			return err
 		}
-		entries, _ = l.follower.ring.Since(l.position) // none if the ring has overtaken the copy already, which is then new enough
+		// If the ring has overwritten the entries after the copy already, there are none, and
+		// the lab answers at the position of the copy.
+		entries, _ = l.follower.ring.Since(l.position)
 	}
 	for _, e := range entries {
 		if err := l.state.Apply(e.Change); err != nil {

@@ -25,8 +25,8 @@ type Options struct {
 
 const defaultRing = 1 << 16
 
-// Leader changes the State; nothing else does. Its methods must be called by one goroutine
-// at a time. Readers use its Follower, from any goroutine.
+// Leader is the only part that changes the State. Its methods must be called by one
+// goroutine at a time. Readers use its Follower, from any goroutine.
 //
 // A change is made, then logged, then published. If the log fails, the State is ahead of
 // what would survive a restart. The leader is then broken: the change is not published, its
@@ -42,16 +42,16 @@ type Leader struct {
 	observerErr error // from observers that panicked since the last Run
 }
 
-// Lead returns a new leader. It copies the State once, for the follower.
-func Lead(o Options) *Leader {
+// NewLeader returns a leader. It copies the State once, for the follower.
+func NewLeader(o Options) *Leader {
 	if o.Ring <= 0 {
 		o.Ring = defaultRing
 	}
 	f := &Follower{
-		ring: newRing(o.Ring, o.Position), another: o.Engine.Another,
+		ring: newRing(o.Ring, o.Position), newEngine: o.Engine.Another,
 		state: o.State.Clone(), position: o.Position,
 	}
-	f.tables.begin(f.state)
+	f.tables.start(f.state)
 	return &Leader{state: o.State, engine: o.Engine, log: o.Log, follower: f, position: o.Position}
 }
 
@@ -62,7 +62,7 @@ func (l *Leader) Follower() *Follower { return l.follower }
 // it.
 func (l *Leader) State() *cluster.State { return l.state }
 
-// Position is the position of the latest change.
+// Position returns the position of the latest change.
 func (l *Leader) Position() uint64 { return l.position }
 
 // Apply makes a change that was reported from outside. A change that State rejects changes
@@ -102,8 +102,8 @@ func (l *Leader) Run(o engine.Options) (engine.Outcome, error) {
 	return out, err
 }
 
-// publish logs the changes and then shows them to readers, with the refusals of the session
-// that made them.
+// publish logs the changes and then passes them to the follower, with the refusals of the
+// session that made them.
 func (l *Leader) publish(changes []cluster.Change, refusals []*engine.Refusal) error {
 	if len(changes) == 0 {
 		return nil

@@ -68,11 +68,11 @@ type answer struct {
 // readers ask questions while the leader runs, and keep the answers.
 type readers struct {
 	sync.WaitGroup
-	mutex   sync.Mutex
-	answers []answer
-	views   []*View
-	told    chan struct{} // after each answer of a lab, so that they are spread over the steps
-	done    chan struct{} // the leader does not take more of these
+	mutex    sync.Mutex
+	answers  []answer
+	views    []*View
+	answered chan struct{} // after each answer of a lab, so that they are spread over the steps
+	done     chan struct{} // the leader does not take more of these
 }
 
 // inLab asks questions of the lab.
@@ -91,7 +91,7 @@ func (r *readers) inLab(lab *Lab, seed uint64, questions int) {
 		r.answers = append(r.answers, answer{q, position, text})
 		r.mutex.Unlock()
 		select {
-		case r.told <- struct{}{}:
+		case r.answered <- struct{}{}:
 		case <-r.done:
 		}
 	}
@@ -119,7 +119,7 @@ func TestReaders(t *testing.T) {
 	for name, ring := range map[string]int{"small ring": 16, "large ring": 1 << 12} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 7, ring)
-			r := readers{told: make(chan struct{}), done: make(chan struct{})}
+			r := readers{answered: make(chan struct{}), done: make(chan struct{})}
 			for i := range 3 {
 				lab, err := w.leader.Follower().Lab()
 				if err != nil {
@@ -132,7 +132,7 @@ func TestReaders(t *testing.T) {
 			}
 			for i := range 420 {
 				if w.step(); i%6 == 5 {
-					<-r.told
+					<-r.answered
 				}
 			}
 			close(r.done)
@@ -230,7 +230,7 @@ func TestReadersDoNotStopTheLeader(t *testing.T) {
 	w := newWorld(t, 2, 4)
 	f := w.leader.Follower()
 	f.mutex.Lock()
-	for range 3 * mostWaiting {
+	for range 3 * maxWaiting {
 		w.apply(cluster.JobPut{Job: *w.job(w.dice.IntN(worldJobs))})
 	}
 	w.session()
@@ -266,7 +266,7 @@ func TestLogFails(t *testing.T) {
 		last uint64
 	}{"at a fact": {2, 1}, "at a session": {3, 2}} {
 		t.Run(name, func(t *testing.T) {
-			l := Lead(Options{State: cluster.NewState(), Engine: testEngine(t), Log: failing{tt.from}})
+			l := NewLeader(Options{State: cluster.NewState(), Engine: testEngine(t), Log: failing{tt.from}})
 			err := errors.Join(l.Apply(node), l.Apply(job))
 			out, runErr := l.Run(engine.Options{Now: 1})
 			if len(out.Decisions)+len(out.Changes) > 0 || !errors.Is(runErr, errDisk) || errors.Is(err, errDisk) != (tt.from == 2) {

@@ -15,8 +15,9 @@ type Entry struct {
 	Refusals []*engine.Refusal
 }
 
-// Ring holds the latest entries. One goroutine writes and any number read. The writer never
-// waits: Since reports it to a reader that is too slow.
+// Ring holds the latest entries. One goroutine writes and any number of goroutines read.
+// The writer never waits: it overwrites the oldest entries, and Since reports to a reader
+// that it is too slow.
 type Ring struct {
 	slots []atomic.Pointer[Entry] // an entry is in slot position modulo length
 	last  atomic.Uint64
@@ -28,7 +29,7 @@ func newRing(size int, last uint64) *Ring {
 	return r
 }
 
-// Last is the position of the newest entry.
+// Last returns the position of the newest entry.
 func (r *Ring) Last() uint64 { return r.last.Load() }
 
 // Since returns the entries after the position, oldest first. It reports false if the ring
@@ -43,7 +44,7 @@ func (r *Ring) Since(position uint64) ([]*Entry, bool) {
 	for p := position + 1; p <= last; p++ {
 		e := r.slots[p%uint64(len(r.slots))].Load()
 		if e == nil || e.Position != p {
-			return nil, false // it was overwritten while this reads
+			return nil, false // the entry was overwritten while this loop runs
 		}
 		out = append(out, e)
 	}

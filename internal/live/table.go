@@ -78,8 +78,8 @@ func (c *changed) name(slot int) string {
 	return ""
 }
 
-// rename records that the slot changed, and its name now; "": it is empty.
-func (c *changed) rename(slot int, name string) {
+// setName records that the slot changed, and its name now; "": the slot is empty.
+func (c *changed) setName(slot int, name string) {
 	for slot >= len(c.names) {
 		c.names = append(c.names, "")
 	}

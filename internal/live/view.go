@@ -27,12 +27,12 @@ type View struct {
 // Node is a node in a view.
 type Node struct {
 	Name      string
-	Group     string // product and number of devices; "": it has none
+	Group     string // the product and number of its devices; "": it has no devices
 	Phase     cluster.Phase
 	Closed    bool // it takes no new tasks
 	Resources []Resource
 	Devices   []Device
-	Tasks     []Task // tasks that are on it, or have room reserved on it
+	Tasks     []Task // tasks that are on it, or for which room is reserved on it
 }
 
 // Resource is how much of a resource a node has, and how much of it is used.
@@ -55,7 +55,7 @@ type Task struct {
 	Status  cluster.Status
 	Node    string   // "": on none
 	Devices []string // UUIDs of the devices that it holds
-	Started int64
+	Started int64    // in nanoseconds since 1970; 0: it does not run, or its start is not known
 }
 
 // Job is a job in a view.
@@ -109,23 +109,23 @@ type lastRefusal struct {
 	refusal *engine.Refusal
 }
 
-// begin initializes the tables.
-func (t *tables) begin(s *cluster.State) {
+// start initializes the tables.
+func (t *tables) start(s *cluster.State) {
 	t.refusals = map[string]lastRefusal{}
-	t.note(s, nil)
+	t.record(s, nil)
 }
 
-// note records which jobs changed, and the refusals of a session. It is called after each
+// record records which jobs changed, and the refusals of a session. It is called after each
 // change and not only when a view is made, so that a refusal is dropped as soon as its job
 // is placed or removed.
-func (t *tables) note(s *cluster.State, refusals []*engine.Refusal) {
+func (t *tables) record(s *cluster.State, refusals []*engine.Refusal) {
 	s.View().Recent().Jobs(t.newJobs.version, func(slot int) {
 		was, id := t.newJobs.name(slot), ""
 		j := s.View().JobAt(slot)
 		if j != nil {
 			id = j.ID
 		}
-		t.newJobs.rename(slot, id)
+		t.newJobs.setName(slot, id)
 		if r, known := t.refusals[was]; known && (r.job != j || !s.View().IsPending(j)) {
 			delete(t.refusals, was)
 		}
@@ -151,7 +151,7 @@ func (t *tables) view(s *cluster.State, position uint64) *View {
 		if n := s.View().At(slot); n != nil {
 			name = n.Name
 		}
-		t.newNodes.rename(slot, name)
+		t.newNodes.setName(slot, name)
 	})
 	t.newNodes.version = s.Version()
 	t.nodes = t.nodes.with(t.newNodes.take(), func(name string) (Node, bool) { return nodeRow(s.Node(name)) })

@@ -34,7 +34,7 @@ func backlog(b *testing.B, nodes, pending int) *Leader {
 		}
 		must(b, s.Apply(cluster.JobPut{Job: bench.Job(i, shape)}))
 	}
-	return Lead(Options{State: s, Engine: testEngine(b)})
+	return NewLeader(Options{State: s, Engine: testEngine(b)})
 }
 
 func must(b *testing.B, err error) {

@@ -13,12 +13,12 @@ import (
 
 // world is a leader that gets random facts, with all that it logged and all its refusals.
 type world struct {
-	t      testing.TB
-	dice   *rand.Rand
-	leader *Leader
-	log    []cluster.Change
-	said   map[uint64][]*engine.Refusal // by position
-	now    int64
+	t        testing.TB
+	dice     *rand.Rand
+	leader   *Leader
+	log      []cluster.Change
+	refusals map[uint64][]*engine.Refusal // by position
+	now      int64
 }
 
 const (
@@ -36,8 +36,8 @@ func (w *world) Append(position uint64, changes []cluster.Change) error {
 }
 
 func newWorld(t testing.TB, seed uint64, ring int) *world {
-	w := &world{t: t, dice: rand.New(rand.NewPCG(seed, 0)), said: map[uint64][]*engine.Refusal{}}
-	w.leader = Lead(Options{State: cluster.NewState(), Engine: testEngine(t), Log: w, Ring: ring})
+	w := &world{t: t, dice: rand.New(rand.NewPCG(seed, 0)), refusals: map[uint64][]*engine.Refusal{}}
+	w.leader = NewLeader(Options{State: cluster.NewState(), Engine: testEngine(t), Log: w, Ring: ring})
 	for i := range worldNodes {
 		w.apply(cluster.NodePut{Node: *w.node(i)})
 	}
@@ -125,7 +125,7 @@ func (w *world) session() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.said[w.leader.Position()] = out.Refusals
+	w.refusals[w.leader.Position()] = out.Refusals
 }
 
 // replay is the State and the view that the log up to the position gives.
@@ -133,12 +133,12 @@ func (w *world) replay(position uint64) (*cluster.State, *View) {
 	w.t.Helper()
 	s := cluster.NewState()
 	var rows tables
-	rows.begin(s)
+	rows.start(s)
 	for i, c := range w.log[:position] {
 		if err := s.Apply(c); err != nil {
 			w.t.Fatalf("position %d: %v", i+1, err)
 		}
-		rows.note(s, w.said[uint64(i+1)])
+		rows.record(s, w.refusals[uint64(i+1)])
 	}
 	return s, rows.view(s, position)
 }

@@ -233,7 +233,7 @@ func (r reporter) unknownKind(kind string, candidates []string) {
 		r.errorf(path{"kind"}, "kind is missing; %s", whatIsRead)
 		return
 	}
-	if n, ok := nearest.Of(kind, candidates); ok {
+	if n, ok := nearest.Find(kind, candidates); ok {
 		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", phrase.Quote(kind), phrase.Quote(n), whatIsRead)
 		return
 	}

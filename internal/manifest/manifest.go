@@ -40,7 +40,7 @@ type Bundle struct {
 	// set them.
 	Notes []string
 
-	plans          []*model.Plan // of the models, in their order; State sets them
+	plans          []*model.Result // of the models, in their order; State sets them
 	snapshots      []*snapshotFile
 	configurations []*Configuration
 	scenarios      []*v1alpha1.Scenario
@@ -144,7 +144,7 @@ func (b *Bundle) Scenario() *v1alpha1.Scenario {
 }
 
 // Plans returns the plans of the models, as of the last call of State.
-func (b *Bundle) Plans() []*model.Plan { return b.plans }
+func (b *Bundle) Plans() []*model.Result { return b.plans }
 
 // Where returns where an object was read, as "file:line". The object is one of the
 // pointers in the bundle. It returns "" for an object that was not read from a file.

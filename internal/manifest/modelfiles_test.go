@@ -180,7 +180,7 @@ func TestSetOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	need := s.Job("model/chat-1").Alternatives[0].Tasks[0].Shape.Need
-	if got := b.Plans()[0].Spec.Serve.Context; got != 8192 || len(need.Selected) != 1 {
+	if got := b.Plans()[0].Spec.Serving.Context; got != 8192 || len(need.Selected) != 1 {
 		t.Errorf("context %d, devices %v", got, need.Selected)
 	}
 	if err := b.Set("model/chat.spec.context=-1"); err == nil || !strings.Contains(err.Error(), "want from 1 to 100000000, have -1") {

@@ -26,7 +26,7 @@ func (m *stateMaker) models(s *cluster.State) {
 		if !m.sources(spec, o, r) || spec.Backend == nil {
 			continue
 		}
-		plan, err := fleet.Plan(spec)
+		plan, err := fleet.Convert(spec)
 		if err != nil {
 			var p *model.Problem
 			at := path{"spec"}
@@ -46,7 +46,7 @@ func (m *stateMaker) models(s *cluster.State) {
 		}
 		for i, x := range o.Status.Replicas {
 			at := path{"status", "replicas", i}
-			if j := s.Job(plan.Replica(x.Replica)); j != nil {
+			if j := s.Job(plan.ReplicaID(x.Replica)); j != nil {
 				m.runningTasks(j, placements{x.Placements, x.Form, at, "form"}, r)
 			}
 		}

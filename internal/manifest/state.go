@@ -49,7 +49,7 @@ type stateMaker struct {
 	nodes   []*cluster.Node
 	jobs    []*cluster.Job
 	budgets []*cluster.Budget
-	plans   []*model.Plan
+	plans   []*model.Result
 	running []runningTask
 	cells   map[string]string // of the nodes, by name
 

@@ -12,12 +12,12 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// byLayers lists the forms of a model with layers that can be placed on devices one by one.
+// byLayers lists the forms of a model that its backend divides layer by layer.
 type byLayers struct {
 	spec     *Spec
 	hardware *hardware
 	need     estimate.LayeredNeed
-	beside   cluster.Bytes // the part of need.Fixed that is for the draft and the adapters
+	extra    cluster.Bytes // how much of need.Fixed is for the draft and the adapters
 }
 
 // forms returns the forms on one device, on several devices, on several nodes, and
@@ -29,9 +29,9 @@ func (b *byLayers) forms() []Form {
 	if devices <= 1 {
 		// On one device the model is not divided, so its true size is used instead of equal layers.
 		held := b.need.Whole.Weights + b.need.Whole.KVCache
-		beside := b.need.Whole.Total() - held + b.beside
-		f := b.onDevices("1 device", 1, held+beside, cluster.Layers{Total: 1, Bytes: held, Fixed: beside})
-		out = append(append(out, f), b.hardware.onSlices(f, backend.Claim{Enough: held + beside})...)
+		rest := b.need.Whole.Total() - held + b.extra
+		f := b.onDevices("1 device", 1, held+rest, cluster.Layers{Total: 1, Bytes: held, Fixed: rest})
+		out = append(append(out, f), b.hardware.onSlices(f, backend.Claim{Enough: held + rest})...)
 	}
 	if devices != 1 {
 		name := "several devices"
@@ -45,11 +45,12 @@ func (b *byLayers) forms() []Form {
 		return append(out, withProblem(Form{Name: "partial offload"}, "placement.cpuOffload is not set"))
 	}
 	l.Spill, l.Least = true, 1
-	return append(out, b.onDevices("partial offload", devices, 0, l), cpuForm(b.spec, b.need.Alone))
+	return append(out, b.onDevices("partial offload", devices, 0, l), cpuForm(b.spec, b.need.HostOnly))
 }
 
-// onDevices returns a form on devices of one node. With devices 0, as many devices as
-// the layers need are used.
+// onDevices returns a form on devices of one node. If devices is 0, as many devices as the
+// layers need are used, or one if no two devices can serve one replica. each is the memory
+// that a device must give, 0 if that depends on how the layers are divided.
 func (b *byLayers) onDevices(name string, devices int, each cluster.Bytes, l cluster.Layers) Form {
 	if devices == 0 && b.hardware.nothingCombines() {
 		devices = 1
@@ -60,7 +61,7 @@ func (b *byLayers) onDevices(name string, devices int, each cluster.Bytes, l clu
 		shape.Need.Products = b.hardware.combinableProducts()
 	}
 	return Form{
-		Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, Each: each, Parts: b.need.Whole,
+		Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, PerDevice: each, Parts: b.need.Whole,
 		Problem: b.hardware.layersShortfall(devices, l), tasks: []roleTasks{{"server", 1, shape}},
 	}
 }
@@ -105,10 +106,10 @@ type nodeSplit struct {
 	existing int // how many nodes have the product
 }
 
-// nodeSplits returns, for each product, the fewest nodes that hold the layers and up to
-// two more. If the spec fixes the number of devices, every number of nodes by which it
-// is divisible is returned instead. If even the fewest nodes are more than exist, only
-// that split is returned.
+// nodeSplits returns, for each product, splits over the fewest nodes that hold the layers
+// and over one and two nodes more. If the spec fixes the number of devices, every number of
+// nodes that divides it is returned instead. If even the fewest nodes are more than exist,
+// only that split is returned.
 func (b *byLayers) nodeSplits(l cluster.Layers) []nodeSplit {
 	const more = 2 // if devices are partly in use, one or two nodes more may hold the layers
 	devices := b.spec.Place.Devices
@@ -128,9 +129,9 @@ func (b *byLayers) nodeSplits(l cluster.Layers) []nodeSplit {
 			continue
 		}
 		fewest := max(2, (l.Total+on-1)/on)
-		last := min(fewest+more, MostNodes, l.Total)
+		last := min(fewest+more, MaxNodesPerReplica, l.Total)
 		if devices > 0 {
-			last = min(devices, MostNodes, l.Total)
+			last = min(devices, MaxNodesPerReplica, l.Total)
 		}
 		found := false
 		for n := fewest; n <= last && (n <= exist[product] || !found); n++ {

@@ -17,12 +17,12 @@ import (
 func stack() *estimate.Model {
 	return &estimate.Model{
 		Name: "stack", Format: "gguf", Weights: estimate.Weights{Layers: 36 * gi},
-		Layered: &estimate.Layered{Of: func(f estimate.Form) (estimate.LayeredNeed, error) {
+		Layered: &estimate.Layered{Need: func(f estimate.Serving) (estimate.LayeredNeed, error) {
 			if f.Context == 1 {
 				return estimate.LayeredNeed{}, errors.New("one token is too few")
 			}
 			return estimate.LayeredNeed{
-				Layers: 10, Bytes: 4 * gi, Fixed: gi, Host: 3 * gi, Alone: 40 * gi,
+				Layers: 10, Bytes: 4 * gi, Fixed: gi, Host: 3 * gi, HostOnly: 40 * gi,
 				Whole: estimate.Breakdown{Weights: 36 * gi, KVCache: gi, Activations: gi},
 			}, nil
 		}},
@@ -117,7 +117,7 @@ partial offload: 1 × 1, nodes 1, devices 0
 `},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, "\n"+forms(plan(t, tt.spec, tt.nodes))); diff != "" {
+		if diff := cmp.Diff(tt.want, "\n"+forms(convert(t, tt.spec, tt.nodes))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -125,11 +125,11 @@ partial offload: 1 × 1, nodes 1, devices 0
 
 func TestLayersRequested(t *testing.T) {
 	s := spec(t, "llamacpp", "", use(stack()), offload, distributed, draft(8), func(s *model.Spec) { s.Adapters = 2 * gi })
-	s.Draft = &estimate.Model{Name: "draft", Format: "gguf", Layered: &estimate.Layered{Of: func(estimate.Form) (estimate.LayeredNeed, error) {
+	s.Draft = &estimate.Model{Name: "draft", Format: "gguf", Layered: &estimate.Layered{Need: func(estimate.Serving) (estimate.LayeredNeed, error) {
 		return estimate.LayeredNeed{Whole: estimate.Breakdown{Weights: gi, KVCache: gi, Activations: gi, Graph: 9 * gi}}, nil
 	}}}
 	l40 := func(name string) enginetest.Part { return enginetest.Node(name).GPUs(2, "L40", "48Gi") }
-	j := plan(t, s, groups(l40("a"), l40("b"), l40("c"), l40("d"))).Jobs[0]
+	j := convert(t, s, groups(l40("a"), l40("b"), l40("c"), l40("d"))).Jobs[0]
 	// The draft's 3 GiB and the adapters' 2 GiB are added to what is fixed on each device.
 	want := map[string]cluster.Need{
 		"1 device server":        {Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 37 * gi, Fixed: 6 * gi}},
@@ -157,12 +157,12 @@ func TestLayersRequested(t *testing.T) {
 
 func TestLayersErrors(t *testing.T) {
 	g := groups(a10s("a", 1))
-	if _, err := model.New(spec(t, "llamacpp", "", use(stack()), tokens(1)), g); err == nil || err.Error() != "one token is too few" {
+	if _, err := model.Convert(spec(t, "llamacpp", "", use(stack()), tokens(1)), g); err == nil || err.Error() != "one token is too few" {
 		t.Errorf("the model: %v", err)
 	}
 	// The draft is not a GGUF file and has no layers, so its weights must be known.
 	raw := &estimate.Model{Name: "raw", Format: "safetensors"}
-	_, err := model.New(spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Draft = raw }), g)
+	_, err := model.Convert(spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Draft = raw }), g)
 	if want := "draft: the weights of model raw are not known; set its memory"; err == nil || err.Error() != want {
 		t.Errorf("the draft: %v", err)
 	}
@@ -171,13 +171,13 @@ func TestLayersErrors(t *testing.T) {
 // The tasks of a form over several nodes are on different nodes. Other jobs are not
 // affected.
 func TestNodesAreDifferent(t *testing.T) {
-	jobs := plan(t, spec(t, "llamacpp", "", use(stack()), distributed, replicas(2)), groups(a10s("a", 1), a10s("b", 1))).Jobs
+	jobs := convert(t, spec(t, "llamacpp", "", use(stack()), distributed, replicas(2)), groups(a10s("a", 1), a10s("b", 1))).Jobs
 	for i, j := range jobs {
 		if len(j.Affinity) != 1 || !j.Affinity[0].Anti || !j.Affinity[0].Selector.Matches(j.Labels) || j.Affinity[0].Selector.Matches(jobs[1-i].Labels) {
 			t.Errorf("%s: %+v with %v", j.ID, j.Affinity, j.Labels)
 		}
 	}
-	if j := plan(t, spec(t, "llamacpp", "", use(stack())), groups(a10s("a", 2))).Jobs[0]; len(j.Affinity) > 0 {
+	if j := convert(t, spec(t, "llamacpp", "", use(stack())), groups(a10s("a", 2))).Jobs[0]; len(j.Affinity) > 0 {
 		t.Errorf("on one node: %+v", j.Affinity)
 	}
 }

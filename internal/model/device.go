@@ -13,7 +13,7 @@ import (
 type oneNode struct {
 	spec     *Spec
 	size     sizing
-	par      parallelism
+	parallel parallelism
 	hardware *hardware
 }
 
@@ -22,16 +22,16 @@ type oneNode struct {
 func (o *oneNode) forms() []Form {
 	s := o.spec
 	switch {
-	case s.Serve.Tensor > 0 || s.Serve.Pipeline > 0:
-		return o.withParallelism(max(1, s.Serve.Tensor), max(1, s.Serve.Pipeline))
+	case s.Serving.Tensor > 0 || s.Serving.Pipeline > 0:
+		return o.withParallelism(max(1, s.Serving.Tensor), max(1, s.Serving.Pipeline))
 	case s.Place.Devices > 0:
-		return o.withParallelism(o.par.split(s.Place.Devices))
+		return o.withParallelism(o.parallel.split(s.Place.Devices))
 	}
 	widest := 1
-	if s.can(backend.Devices) {
+	if s.supports(backend.Devices) {
 		widest = o.hardware.maxDevices()
 	}
-	sizes := o.par.tensorSizes(widest)
+	sizes := o.parallel.tensorSizes(widest)
 	if len(sizes) == 0 {
 		sizes = []int{1}
 	}
@@ -39,7 +39,7 @@ func (o *oneNode) forms() []Form {
 	for _, t := range sizes {
 		out = append(out, o.withParallelism(t, 1)...)
 	}
-	if s.can(backend.Nodes) {
+	if s.supports(backend.Nodes) {
 		out = append(out, o.pipelineForms(sizes, widest)...)
 	}
 	return out
@@ -59,7 +59,7 @@ func (o *oneNode) pipelineForms(sizes []int, widest int) []Form {
 	var out []Form
 	for devices := 2; devices <= widest && len(short) > 0; devices++ {
 		for _, t := range slices.Backward(sizes) {
-			if devices%t != 0 || devices == t || devices/t > o.par.layers() {
+			if devices%t != 0 || devices == t || devices/t > o.parallel.layers() {
 				continue
 			}
 			c, err := o.size.claim(&Form{Tensor: t, Pipeline: devices / t})
@@ -77,10 +77,10 @@ func (o *oneNode) pipelineForms(sizes []int, widest int) []Form {
 func (o *oneNode) withParallelism(tensor, pipeline int) []Form {
 	n := tensor * pipeline
 	f := Form{Name: english.Count(n, "device") + parallelismSuffix(tensor, pipeline), Tensor: tensor, Pipeline: pipeline, Devices: n, Nodes: 1}
-	if why := o.par.tensorProblem(tensor); why != "" {
+	if why := o.parallel.tensorProblem(tensor); why != "" {
 		return []Form{withProblem(f, "%s", why)}
 	}
-	if !o.spec.can(backend.Devices) && n > 1 {
+	if !o.spec.supports(backend.Devices) && n > 1 {
 		return []Form{withProblem(f, "%s uses one device", o.spec.Backend.Name)}
 	}
 	c, err := o.size.claim(&f)

@@ -8,21 +8,21 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// deviceClass is the devices of one product and one size that nodes of a group have.
+// deviceClass is devices of one product and size on the nodes of one group.
 type deviceClass struct {
 	product  string
 	profile  string        // the MIG profile by which the devices are requested; "": none
 	memory   cluster.Bytes // of one device, without what is reserved
 	total    cluster.Bytes // of one device, with what is reserved; shares are fractions of this
-	count    int           // the most devices on one node that have at least this memory
-	combines bool          // several can serve one replica
+	count    int           // how many devices with at least this memory the node with the most of them has
+	combines bool          // several of them can serve one replica
 	group    *cluster.Group
 }
 
 // shareBytes returns what a share of a device comes to in bytes; 0 if the device cannot
 // give that share.
 func (k *deviceClass) shareBytes(of cluster.Milli) cluster.Bytes {
-	return backend.Claim{Share: of}.Of(k.total, k.total-k.memory)
+	return backend.Claim{Share: of}.BytesOf(k.total, k.total-k.memory)
 }
 
 // maxPerReplica returns how many devices of one node one replica can use.
@@ -77,12 +77,12 @@ func mergeClasses(known, more []deviceClass) []deviceClass {
 	return out
 }
 
-// sameClass reports whether the classes differ in nothing but their count.
+// sameClass reports whether two classes of one group differ in nothing but their count.
 func (k deviceClass) sameClass(o deviceClass) bool {
 	return k.product == o.product && k.profile == o.profile && k.memory == o.memory && k.total == o.total
 }
 
-// canGive reports whether one node has n devices that can give the claim.
+// canGive reports whether one node has n devices that give the claim when they are idle.
 func (k *deviceClass) canGive(n int, c backend.Claim) bool {
 	return k.maxPerReplica() >= n && k.shareBytes(c.Share) >= c.Enough
 }

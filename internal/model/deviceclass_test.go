@@ -31,13 +31,13 @@ func TestReserved(t *testing.T) {
 		"always": {groups(node("a", 60*gi), node("b", 50*gi)), "\n- 1 device: each device must give 50 GiB, and the largest, A100, has 30 GiB\n2 devices (tp 2): 2 × 1, nodes 1, devices 2\n"},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, "\n"+forms(plan(t, spec(t, "custom", "", total(50)), tt.nodes))); diff != "" {
+		if diff := cmp.Diff(tt.want, "\n"+forms(convert(t, spec(t, "custom", "", total(50)), tt.nodes))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	// For several nodes, the nodes with the most memory count.
 	s := spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Memory.Total = 250 * gi })
-	names := alternatives(plan(t, s, groups(node("a", 60*gi), node("b", 0), node("c", 0))).Jobs[0])
+	names := alternatives(convert(t, s, groups(node("a", 60*gi), node("b", 0), node("c", 0))).Jobs[0])
 	if diff := cmp.Diff([]string{"2 nodes of A100 × 2 (tp 2, pp 2)"}, names); diff != "" {
 		t.Errorf("over nodes (-want +got):\n%s", diff)
 	}
@@ -51,7 +51,7 @@ func TestFormsAgreeWithTheEstimate(t *testing.T) {
 			for _, memory := range []cluster.Bytes{8, 16, 24, 32, 40, 48, 80, 141} {
 				for devices := 1; devices <= 8; devices++ {
 					s := spec(t, server, name, tokens(4096))
-					found, err := fit.On(s.Source, s.Backend, s.Serve, fit.Pool{Memory: memory * gi, PerNode: devices, Nodes: 1})
+					found, err := fit.FewestDevices(s.Source, s.Backend, s.Serving, fit.Pool{Memory: memory * gi, PerNode: devices, Nodes: 1})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -60,7 +60,7 @@ func TestFormsAgreeWithTheEstimate(t *testing.T) {
 						want = fmt.Sprintf("%d × %d", found.Tensor, found.Pipeline)
 					}
 					got := "none"
-					for _, f := range plan(t, s, groups(npus("a", devices).With(func(n *cluster.Node) {
+					for _, f := range convert(t, s, groups(npus("a", devices).With(func(n *cluster.Node) {
 						for i := range n.Devices {
 							n.Devices[i].Memory = memory * gi
 						}

@@ -9,21 +9,22 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// Form is one way to divide a replica over devices and nodes. A form with a Problem was
-// considered and is not tried; Problem says why.
+// Form is one way to divide a replica over devices and nodes. Problem says why a form is
+// not tried; it is "" for a form that is. If all forms have a problem, some of them are
+// tried nevertheless, because a refusal has figures.
 type Form struct {
 	Name             string
-	Tensor, Pipeline int
+	Tensor, Pipeline int // tensor parallelism and pipeline stages
 	Devices          int // per node; 0: as many as the layers need, or none
 	Nodes            int
-	Group            string        // the node group that it is restricted to; "": any
-	Each             cluster.Bytes // the memory that it needs of each device
-	Parts            estimate.Breakdown
+	Group            string             // the node group that it is restricted to; "": any
+	PerDevice        cluster.Bytes      // the memory that it needs of each device
+	Parts            estimate.Breakdown // of PerDevice; zero if the memory is not estimated
 	Problem          string
 
 	tasks    []roleTasks
 	whole    *cluster.WholeNodes
-	fallback bool // it has a problem and is requested anyway, so that its refusal has figures
+	fallback bool // it has a problem and is requested nevertheless, so that its refusal has figures
 }
 
 // roleTasks is the tasks of a form that have one role. All of them have the same shape.

@@ -42,7 +42,7 @@ func TestForms(t *testing.T) {
 2 nodes of A10 × 4 (tp 4, pp 2): 4 × 2, nodes 2, devices 4
 14 nodes of T4 × 1 (tp 1, pp 14): 1 × 14, nodes 14, devices 1
 `},
-		"vllm, fixed parallelism": {spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Serve.Tensor, s.Serve.Pipeline = 2, 2 }), groups(a10s("a", 4), a10s("b", 2), a10s("c", 3)), `
+		"vllm, fixed parallelism": {spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Serving.Tensor, s.Serving.Pipeline = 2, 2 }), groups(a10s("a", 4), a10s("b", 2), a10s("c", 3)), `
 4 devices (tp 2, pp 2): 2 × 2, nodes 1, devices 4
 - several nodes of A10 × 3: its 3 devices are not divisible by tensor parallelism 2
 - several nodes of A10 × 4: 4 devices are not divided evenly over nodes of 4
@@ -95,7 +95,7 @@ func TestForms(t *testing.T) {
 1 device: 1 × 1, nodes 1, devices 1
 CPU: 1 × 1, nodes 1, devices 0
 `},
-		"voxbox, several devices": {spec(t, "voxbox", "", use(table(10)), func(s *model.Spec) { s.Serve.Tensor = 2 }, offload), groups(a10s("a", 2)), `
+		"voxbox, several devices": {spec(t, "voxbox", "", use(table(10)), func(s *model.Spec) { s.Serving.Tensor = 2 }, offload), groups(a10s("a", 2)), `
 - 2 devices (tp 2): voxbox uses one device
 CPU: 1 × 1, nodes 1, devices 0
 `},
@@ -144,7 +144,7 @@ CPU: 1 × 1, nodes 1, devices 0
 `},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, "\n"+forms(plan(t, tt.spec, tt.nodes))); diff != "" {
+		if diff := cmp.Diff(tt.want, "\n"+forms(convert(t, tt.spec, tt.nodes))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -156,7 +156,7 @@ func total(gib cluster.Bytes) func(*model.Spec) {
 	return func(s *model.Spec) { s.Memory.Total = gib * gi }
 }
 
-func tokens(n int) func(*model.Spec) { return func(s *model.Spec) { s.Serve.Context = n } }
+func tokens(n int) func(*model.Spec) { return func(s *model.Spec) { s.Serving.Context = n } }
 
 func distributed(s *model.Spec) { s.Place.Distributed = true }
 

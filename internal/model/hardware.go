@@ -23,8 +23,8 @@ func NewFleet(groups []*cluster.Group) *Fleet {
 	return &Fleet{groups: groups, classes: map[string][][]deviceClass{}}
 }
 
-// of returns the device classes of each group, of these device types only.
-func (f *Fleet) of(types []string) [][]deviceClass {
+// classesOf returns the device classes of each group, of these device types only.
+func (f *Fleet) classesOf(types []string) [][]deviceClass {
 	key := strings.Join(types, ",")
 	out, known := f.classes[key]
 	if !known {
@@ -51,11 +51,11 @@ func (f *Fleet) hardware(b *backend.Backend, version string) (*hardware, error) 
 		return nil, &Problem{[]any{"spec", "backendVersion"}, err.Error()}
 	}
 	h := &hardware{}
-	if !b.Anything() {
+	if !b.RunsOnAnyType() {
 		h.types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "cpu" })
 		slices.Sort(h.types)
 	}
-	for i, classes := range f.of(h.types) {
+	for i, classes := range f.classesOf(h.types) {
 		before := len(h.classes)
 		for _, k := range classes {
 			if k.profile == "" {
@@ -114,8 +114,8 @@ func (h *hardware) combinableProducts() []string {
 	return slices.Compact(out)
 }
 
-// ofType returns the groups that have a node of the instance type.
-func (h *hardware) ofType(name string) []*cluster.Group {
+// groupsWithInstanceType returns the groups that have a node of the instance type.
+func (h *hardware) groupsWithInstanceType(name string) []*cluster.Group {
 	var out []*cluster.Group
 	for _, g := range h.groups {
 		if slices.ContainsFunc(g.Nodes, func(n *cluster.Node) bool { return n.Labels[instanceTypeLabel] == name }) {
@@ -125,9 +125,9 @@ func (h *hardware) ofType(name string) []*cluster.Group {
 	return out
 }
 
-// largestShare returns what this share of a device comes to, in bytes, on the nodes of
-// the group where it is largest. Only devices that a node has in the group's full count
-// are considered.
+// largestShare returns how many bytes this share of a device is on the nodes of the group
+// with the largest devices. It considers only devices of which a node has as many as the
+// key of the group says.
 func (h *hardware) largestShare(g *cluster.Group, share cluster.Milli) cluster.Bytes {
 	most := cluster.Bytes(0)
 	for i := range h.classes {
@@ -138,8 +138,8 @@ func (h *hardware) largestShare(g *cluster.Group, share cluster.Milli) cluster.B
 	return most
 }
 
-// memoryShortfall says why no node has n idle devices that give the claim; "" if some
-// node has.
+// memoryShortfall says why no node could give the claim on n devices even if all its
+// devices were idle; "" if a node could.
 func (h *hardware) memoryShortfall(n int, c backend.Claim) string {
 	most, product := cluster.Bytes(0), ""
 	for i := range h.classes {
@@ -156,17 +156,17 @@ func (h *hardware) memoryShortfall(n int, c backend.Claim) string {
 		return "no node has a device that it runs on"
 	case product == "":
 		return fmt.Sprintf("no node has %s that it runs on", english.Count(n, "device"))
-	case c.Within(most) < c.Static:
+	case c.StaticBytes(most) < c.Static:
 		return fmt.Sprintf("weights and KV cache take %s of each device and may fill %s of it, and the largest, %s, gives them %s",
-			gib(c.Static), percent(c.Fraction), product, gib(c.Within(most)))
+			gib(c.Static), percent(c.Fraction), product, gib(c.StaticBytes(most)))
 	case c.Share > 0:
 		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (%s of it)", gib(c.Enough), product, gib(most), percent(c.Share))
 	}
 	return fmt.Sprintf("each device must give %s, and the largest, %s, has %s", gib(c.Enough), product, gib(most))
 }
 
-// layersShortfall says why the idle devices of no node can hold the layers; "" if those
-// of some node can. With devices 0, any number of devices may be used.
+// layersShortfall says why no node could hold the layers even if all its devices were idle;
+// "" if a node could. If devices is 0, any number of devices may be used.
 func (h *hardware) layersShortfall(devices int, l cluster.Layers) string {
 	least := l.Total
 	if l.Spill {

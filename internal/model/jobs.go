@@ -11,24 +11,25 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// Plan is the jobs of a model on a cluster, and the forms from which their alternatives
+// Result is the jobs of a model on a cluster, and the forms from which their alternatives
 // were made.
-type Plan struct {
+type Result struct {
 	Spec  *Spec
-	Forms []Form // all that were considered, in the order in which they are tried
-	Jobs  []*cluster.Job
+	Forms []Form         // all that were considered, in the order in which they are tried
+	Jobs  []*cluster.Job // one for each replica, by the number of the replica
 }
 
-// Replica returns the ID of the job of the replica with this number.
-func (p *Plan) Replica(number int) string { return p.Spec.ID + "-" + strconv.Itoa(number) }
+// ReplicaID returns the ID of the job of the replica with this number.
+func (p *Result) ReplicaID(number int) string { return p.Spec.ID + "-" + strconv.Itoa(number) }
 
-// New plans one model. For many models, a Fleet does less work.
-func New(s *Spec, groups []*cluster.Group) (*Plan, error) { return NewFleet(groups).Plan(s) }
+// Convert returns the jobs of one model on the groups, which must be in key order. For
+// several models, Fleet.Convert does less work.
+func Convert(s *Spec, groups []*cluster.Group) (*Result, error) { return NewFleet(groups).Convert(s) }
 
-// Plan returns the jobs of a model on the cluster. An error about a field of the spec is
-// a *Problem, which names the field.
-func (f *Fleet) Plan(s *Spec) (*Plan, error) {
-	own := *s // planning changes the copy, not the caller's spec
+// Convert returns the jobs of a model on the cluster. It does not change the spec. An error
+// about a field of the spec is a *Problem, which names the field.
+func (f *Fleet) Convert(s *Spec) (*Result, error) {
+	own := *s // wholeNodes.forms changes the copy
 	if err := own.validate(); err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{spec: &own, node: &oneNode{&own, sizing{&own}, parallelism{&own}, have}}
+	p := &converter{spec: &own, node: &oneNode{&own, sizing{&own}, parallelism{&own}, have}}
 	if err := p.listForms(); err != nil {
 		return nil, err
 	}
@@ -47,18 +48,18 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 	if len(kept) == 0 {
 		return nil, p.noFormError()
 	}
-	plan := &Plan{Spec: s, Forms: p.forms}
+	result := &Result{Spec: s, Forms: p.forms}
 	remarks, replicas := slices.Concat(own.Remarks, p.remarks()), own.replicas()
-	if n := countTasks(kept, own.Place.Cells) * len(replicas); n > MostTasks {
+	if n := countTasks(kept, own.Place.Cells) * len(replicas); n > MaxTasks {
 		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s make %s tasks, and at most %s are allowed; set fewer replicas, or fix the parallelism",
-			english.Count(len(replicas), "replica"), english.Count(len(kept), "form"), english.Thousands(n), english.Thousands(MostTasks))}
+			english.Count(len(replicas), "replica"), english.Count(len(kept), "form"), english.Thousands(n), english.Thousands(MaxTasks))}
 	}
 	for _, r := range replicas {
 		j := p.job(r, kept)
 		j.Remarks = remarks
-		plan.Jobs = append(plan.Jobs, j)
+		result.Jobs = append(result.Jobs, j)
 	}
-	return plan, nil
+	return result, nil
 }
 
 // validate returns an error for values that the model or its backend cannot serve.
@@ -67,11 +68,11 @@ func (s *Spec) validate() error {
 	if s.Source == nil || s.Memory.known() {
 		return nil
 	}
-	if a := s.Source.Architecture; a != nil && a.MaxContext > 0 && s.Serve.Context > a.MaxContext {
-		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", s.Source.Name, english.Thousands(a.MaxContext), english.Thousands(s.Serve.Context))}
+	if a := s.Source.Architecture; a != nil && a.MaxContext > 0 && s.Serving.Context > a.MaxContext {
+		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", s.Source.Name, english.Thousands(a.MaxContext), english.Thousands(s.Serving.Context))}
 	}
-	if s.layered() && (s.Serve.Tensor > 0 || s.Serve.Pipeline > 0) {
-		n := max(1, s.Serve.Tensor) * max(1, s.Serve.Pipeline)
+	if s.layered() && (s.Serving.Tensor > 0 || s.Serving.Pipeline > 0) {
+		n := max(1, s.Serving.Tensor) * max(1, s.Serving.Pipeline)
 		return &Problem{[]any{"spec", "parallelism"}, fmt.Sprintf("%s divides such a file layer by layer; for a fixed number of devices write placement: {devicesPerReplica: %d}", s.Backend.Name, n)}
 	}
 	return nil
@@ -88,33 +89,33 @@ func countTasks(forms []Form, cells []string) int {
 	return n * max(1, len(cells))
 }
 
-// planner lists the forms of a replica and makes the jobs.
-type planner struct {
+// converter lists the forms of a replica and makes the jobs.
+type converter struct {
 	spec  *Spec
 	node  *oneNode // also used for replicas that run already
 	forms []Form   // all that were considered, in the order in which they are tried
 }
 
 // listForms fills in forms, in the order in which they are tried.
-func (p *planner) listForms() error {
+func (p *converter) listForms() error {
 	s, n := p.spec, p.node
 	if s.Place.WholeNodes {
 		var err error
-		p.forms, err = (&wholeNodes{s, n.par, n.hardware}).forms()
+		p.forms, err = (&wholeNodes{s, n.parallel, n.hardware}).forms()
 		return err
 	}
 	if s.layered() {
-		need, beside, err := n.size.layeredNeed()
+		need, extra, err := n.size.layeredNeed()
 		if err == nil {
-			p.forms = (&byLayers{s, n.hardware, need, beside}).forms()
+			p.forms = (&byLayers{s, n.hardware, need, extra}).forms()
 		}
 		return err
 	}
 	p.forms = n.forms()
-	if s.can(backend.Nodes) {
-		p.forms = append(p.forms, (&severalNodes{s, n.size, n.par, n.hardware}).forms()...)
+	if s.supports(backend.Nodes) {
+		p.forms = append(p.forms, (&severalNodes{s, n.size, n.parallel, n.hardware}).forms()...)
 	}
-	if s.can(backend.CPU) && s.Place.Offload {
+	if s.supports(backend.CPU) && s.Place.Offload {
 		memory, err := n.size.hostMemory()
 		f := cpuForm(s, memory)
 		if err != nil {
@@ -125,16 +126,16 @@ func (p *planner) listForms() error {
 	return nil
 }
 
-// fallbackForms returns forms that cannot fit this cluster but can be requested: the
-// last one, or all of them on whole nodes. They are used if no form is without a
-// problem, because the refusal of a job has figures and an error has none.
-func (p *planner) fallbackForms() []Form {
+// fallbackForms returns the forms that are requested if every form has a problem: of the
+// forms that can be requested, the last one or, on whole nodes, all of them. They cannot fit
+// this cluster, but the refusal of a job has figures and an error has none.
+func (p *converter) fallbackForms() []Form {
 	var out []Form
 	for i := range slices.Backward(p.forms) {
 		if f := &p.forms[i]; f.tasks != nil {
 			f.fallback = true
 			out = append(out, *f)
-			if !p.spec.Place.WholeNodes { // for whole nodes, the groups are one choice
+			if !p.spec.Place.WholeNodes { // the engine tries forms on whole nodes of several groups as one choice
 				break
 			}
 		}
@@ -144,14 +145,14 @@ func (p *planner) fallbackForms() []Form {
 }
 
 // noFormError says why the model has no form that can be requested.
-func (p *planner) noFormError() error {
+func (p *converter) noFormError() error {
 	at, message := []any{"spec"}, "it has no form that can be placed"
 	if len(p.forms) > 0 {
 		first := p.forms[0]
 		message = fmt.Sprintf("%s: %s", first.Name, first.Problem)
 	}
 	switch {
-	case p.spec.Serve.Tensor > 0:
+	case p.spec.Serving.Tensor > 0:
 		at = append(at, "parallelism", "tensor")
 	case p.spec.Source == nil && p.spec.Memory == (Memory{}):
 		at = append(at, "source")
@@ -159,10 +160,10 @@ func (p *planner) noFormError() error {
 	return &Problem{at, message}
 }
 
-// replicas returns the replicas that exist and as many new ones as are missing, by
+// replicas returns the replicas that exist and as many new ones as are missing, sorted by
 // number. New replicas get the lowest numbers that are not in use.
 func (s *Spec) replicas() []Replica {
-	out := slices.Clone(s.There)
+	out := slices.Clone(s.Existing)
 	taken := map[int]bool{}
 	for _, r := range out {
 		taken[r.Number] = true
@@ -176,14 +177,15 @@ func (s *Spec) replicas() []Replica {
 	return out
 }
 
-func (p *planner) job(r Replica, forms []Form) *cluster.Job {
+// job returns the job of one replica, with the forms as alternatives.
+func (p *converter) job(r Replica, forms []Form) *cluster.Job {
 	s := p.spec
 	j := &cluster.Job{
 		ID: s.ID + "-" + strconv.Itoa(r.Number), Namespace: s.Namespace, Queue: s.Queue, Priority: s.Priority,
 		Created: r.Created, Preemptible: s.Preemptible, Labels: maps.Clone(s.Labels), Chosen: -1,
 		Set:    cluster.Set{Name: s.ID, Desired: s.Replicas, Group: s.Group},
 		Health: r.Health, Offload: r.Offload,
-		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, BelowMinimumSince: r.Torn, Evicted: r.Evicted,
+		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, BelowMinimumSince: r.BelowMinimumSince, Evicted: r.Evicted,
 	}
 	if s.layered() && s.Place.Distributed {
 		keepTasksOnDifferentNodes(j)
@@ -197,11 +199,11 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 			j.Alternatives = append(j.Alternatives, forms[i].alternative(cell))
 		}
 	}
-	j.Alternatives = append(j.Alternatives, (&running{s, p.node, p.forms}).alternatives(r, forms)...)
+	j.Alternatives = append(j.Alternatives, (&runningReplica{s, p.node, p.forms}).alternatives(r, forms)...)
 	return j
 }
 
-// replicaLabel is a label with the ID of the replica's job.
+// replicaLabel is the key of a label of the job. Its value is the job's own ID.
 const replicaLabel = "berth.dev/replica"
 
 // keepTasksOnDifferentNodes adds an anti-affinity of the job to itself. A form over

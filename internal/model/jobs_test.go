@@ -14,7 +14,7 @@ import (
 func there(numbers ...int) func(*model.Spec) {
 	return func(s *model.Spec) {
 		for _, n := range numbers {
-			s.There = append(s.There, model.Replica{Number: n, Created: int64(100 + n)})
+			s.Existing = append(s.Existing, model.Replica{Number: n, Created: int64(100 + n)})
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestReplicasAreNumbered(t *testing.T) {
 		"none is desired":             {spec(t, "vllm", "", each(1), replicas(0), there(0)), []string{"model/chat-0"}},
 	}
 	for name, tt := range tests {
-		p := plan(t, tt.spec, groups(a10s("a", 1)))
+		p := convert(t, tt.spec, groups(a10s("a", 1)))
 		if diff := cmp.Diff(tt.want, ids(p)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -53,9 +53,9 @@ func TestJobHasTheFieldsOfTheSpec(t *testing.T) {
 		s.Labels, s.Isolation, s.Tolerations = map[string]string{"a": "b"}, iso, bears
 		s.Files = cluster.Files{Main: "main", Draft: "draft"}
 		s.Place.Strategy, s.Place.Selector = cluster.Spread, map[string]string{"pool": "x"}
-		s.There = []model.Replica{{Number: 0, Created: 9, Health: cluster.HealthStarting, Offload: cluster.Offload{Layers: 3, Total: 4}}}
+		s.Existing = []model.Replica{{Number: 0, Created: 9, Health: cluster.HealthStarting, Offload: cluster.Offload{Layers: 3, Total: 4}}}
 	})
-	j := plan(t, s, groups(a10s("a", 1))).Jobs[0]
+	j := convert(t, s, groups(a10s("a", 1))).Jobs[0]
 	shape := j.Alternatives[0].Tasks[0].Shape
 	got := []any{j.Namespace, j.Queue, j.Priority, j.Preemptible, j.Created, j.Labels, j.Health, j.Offload, shape.Isolation, shape.Tolerations, shape.Files, shape.Strategy, shape.Backend, shape.Preemptible, shape.Selector}
 	want := []any{"ml", "q", int32(7), true, int64(9), map[string]string{"a": "b"}, cluster.HealthStarting, cluster.Offload{Layers: 3, Total: 4}, iso, bears, s.Files, cluster.Spread, "vllm", true, cluster.SortLabels(map[string]string{"pool": "x"})}
@@ -67,7 +67,7 @@ func TestJobHasTheFieldsOfTheSpec(t *testing.T) {
 // Each form is tried in every cell before the next form is tried.
 func TestCells(t *testing.T) {
 	s := spec(t, "custom", "", total(8), func(s *model.Spec) { s.Place.Cells = []string{"west", "east"} })
-	j := plan(t, s, groups(a10s("a", 2))).Jobs[0]
+	j := convert(t, s, groups(a10s("a", 2))).Jobs[0]
 	want := []string{"1 device in west", "1 device in east", "2 devices (tp 2) in west", "2 devices (tp 2) in east"}
 	if diff := cmp.Diff(want, alternatives(j)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -103,7 +103,7 @@ func TestProblems(t *testing.T) {
 			"whole nodes of 910B × 4: the memory that it needs is not known; set memory.total, or a source that can be read",
 		},
 		"heads": {
-			spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
+			spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serving.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
 			"3 devices (tp 3): the 8 attention heads of model toy do not divide over 3 devices",
 		},
 		"context": {
@@ -114,7 +114,7 @@ func TestProblems(t *testing.T) {
 			"10000 replicas in 3 forms make 1,500,000 tasks, and at most 1,000,000 are allowed; set fewer replicas, or fix the parallelism",
 		},
 		"powers of two": {
-			spec(t, "mindie", "", total(8), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
+			spec(t, "mindie", "", total(8), func(s *model.Spec) { s.Serving.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
 			"3 devices (tp 3): mindie divides over 1, 2, 4, 8, … devices, not over 3",
 		},
 		"draft": {
@@ -132,7 +132,7 @@ func TestProblems(t *testing.T) {
 			`no instance type is called "nonsense"`,
 		},
 		"instance type too small": {
-			spec(t, "vllm", "", use(toy()), instance("g6.xlarge"), func(s *model.Spec) { s.Serve.Context, s.Serve.Sequences = 4096, 1000 }),
+			spec(t, "vllm", "", use(toy()), instance("g6.xlarge"), func(s *model.Spec) { s.Serving.Context, s.Serving.Sequences = 4096, 1000 }),
 			[]any{"spec", "placement", "instanceType"},
 			"g6.xlarge is too small for the model: a L4 gives a model 20.16 GiB, but 4096 tokens and the runtime take 33.55 GiB of each; set a shorter context, or use devices with more memory",
 		},
@@ -142,7 +142,7 @@ func TestProblems(t *testing.T) {
 		},
 	}
 	for name, tt := range tests {
-		_, err := model.New(tt.spec, groups(a10s("a", 4), npus("b", 4)))
+		_, err := model.Convert(tt.spec, groups(a10s("a", 4), npus("b", 4)))
 		var p *model.Problem
 		if !errors.As(err, &p) {
 			t.Errorf("%s: %v", name, err)

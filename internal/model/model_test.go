@@ -65,9 +65,9 @@ func npus(name string, count int) *enginetest.NodeBuilder {
 	})
 }
 
-func plan(t *testing.T, s *model.Spec, groups []*cluster.Group) *model.Plan {
+func convert(t *testing.T, s *model.Spec, groups []*cluster.Group) *model.Result {
 	t.Helper()
-	p, err := model.New(s, groups)
+	p, err := model.Convert(s, groups)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func plan(t *testing.T, s *model.Spec, groups []*cluster.Group) *model.Plan {
 }
 
 // forms writes one form per line: its layout, or its problem.
-func forms(p *model.Plan) string {
+func forms(p *model.Result) string {
 	var out strings.Builder
 	for _, f := range p.Forms {
 		if f.Problem != "" {
@@ -96,7 +96,7 @@ func alternatives(j *cluster.Job) []string {
 	return out
 }
 
-func ids(p *model.Plan) []string {
+func ids(p *model.Result) []string {
 	var out []string
 	for _, j := range p.Jobs {
 		out = append(out, j.ID)

@@ -10,17 +10,17 @@ import (
 // into pipeline stages.
 type parallelism struct{ spec *Spec }
 
-// hasArchitecture reports whether the heads and layers of the model are known and count.
-// If the spec sets the memory, the source is ignored.
+// hasArchitecture reports whether the heads of the model are known and limit the tensor
+// parallelism. If the spec sets the memory, the source is ignored.
 func (p parallelism) hasArchitecture() bool {
 	return !p.spec.Memory.known() && p.spec.Source != nil && p.spec.Source.Architecture != nil
 }
 
-// tensorSizes returns the possible sizes of tensor parallelism, up to the given one, in
-// ascending order.
+// tensorSizes returns the possible sizes of tensor parallelism up to most, in ascending
+// order. For a model of unknown architecture these are the powers of two.
 func (p parallelism) tensorSizes(most int) []int {
 	if p.hasArchitecture() {
-		return p.spec.Backend.Sizes(p.spec.Source, most)
+		return p.spec.Backend.TensorSizes(p.spec.Source, most)
 	}
 	var out []int
 	for t := 1; t <= most; t *= 2 {
@@ -35,16 +35,16 @@ func (p parallelism) tensorProblem(tensor int) string {
 	if p.hasArchitecture() {
 		m = p.spec.Source
 	}
-	if err := p.spec.Backend.Divides(m, tensor); err != nil {
+	if err := p.spec.Backend.CheckTensor(m, tensor); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
-// split divides this many devices: into the largest possible tensor parallelism, and
-// pipeline stages for the rest.
+// split returns the parallelism that uses this many devices, with the largest possible
+// tensor parallelism. If the backend has no pipeline stages, it is tensor parallelism alone.
 func (p parallelism) split(devices int) (tensor, pipeline int) {
-	if !p.spec.can(backend.Nodes) {
+	if !p.spec.supports(backend.Nodes) {
 		return devices, 1
 	}
 	tensor = 1
@@ -56,8 +56,8 @@ func (p parallelism) split(devices int) (tensor, pipeline int) {
 	return tensor, devices / tensor
 }
 
-// withinNode returns the tensor parallelism within a whole node: the largest that
-// divides both the node's devices and the model.
+// withinNode returns the tensor parallelism within a whole node: the largest that divides
+// the number of the node's devices and is possible for the model.
 func (p parallelism) withinNode(key cluster.GroupKey) int {
 	if key.Combines() {
 		for t := key.Count; t > 1; t-- {

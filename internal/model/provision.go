@@ -30,10 +30,10 @@ type Provision struct {
 	InstanceType string `json:"instanceType"`
 	PerReplica   int    `json:"nodesPerReplica"`
 	Wanted       int    `json:"wanted"` // nodes for all replicas
-	Ready        int    `json:"ready"`  // the nodes of Wanted that exist and are available to the model
+	Ready        int    `json:"ready"`  // nodes that replicas of the model are on, and idle nodes that it can use, up to Wanted
 	Create       int    `json:"create,omitempty"`
-	// Remove lists nodes that were created for this model, that no task uses and that
-	// the model does not need.
+	// Remove lists nodes that were created for this model and that it does not need. No
+	// task holds a device of them.
 	Remove []string `json:"remove,omitempty"`
 	// NodeClaim describes each node to create; nil if Create is 0.
 	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
@@ -59,8 +59,8 @@ type NodeClaim struct {
 	Requirements map[string]string `json:"requirements"` // from a label to the value that it must have
 }
 
-// NodeRequest is what a model requests from a provisioner. It has no pointers to a Plan,
-// so it can be stored.
+// NodeRequest is what a model requests from a provisioner. It has no pointers, so it can be
+// stored in a file.
 type NodeRequest struct {
 	Model        string `json:"model"`
 	InstanceType string `json:"instanceType,omitempty"` // "": it requests no nodes; its replicas occupy some
@@ -73,15 +73,15 @@ type NodeRequest struct {
 	Jobs            []string          `json:"jobs,omitempty"` // the IDs of its replicas
 }
 
-// NodeRequests returns one request for each plan, or nil if no model has an instance
+// NodeRequests returns one request for each model, or nil if no model has an instance
 // type. Models without an instance type are included because their replicas occupy
 // nodes.
-func NodeRequests(plans []*Plan) []NodeRequest {
-	if !slices.ContainsFunc(plans, func(p *Plan) bool { return p.Spec.Place.InstanceType != "" }) {
+func NodeRequests(models []*Result) []NodeRequest {
+	if !slices.ContainsFunc(models, func(p *Result) bool { return p.Spec.Place.InstanceType != "" }) {
 		return nil
 	}
-	out := make([]NodeRequest, len(plans))
-	for i, p := range plans {
+	out := make([]NodeRequest, len(models))
+	for i, p := range models {
 		r := NodeRequest{Model: p.Spec.ID, InstanceType: p.Spec.Place.InstanceType, Replicas: p.Spec.Replicas, Selector: p.Spec.Place.Selector}
 		if r.Fixed = p.Spec.Group != nil; r.Fixed {
 			r.NodesPerReplica = p.Spec.NodesPerReplica
@@ -96,9 +96,9 @@ func NodeRequests(plans []*Plan) []NodeRequest {
 	return out
 }
 
-// Provisions returns what a provisioner must do after a session. A node is counted as
-// ready for one model only: for the model of the replica that runs on it, or else for the first
-// model that can use it.
+// Provisions returns what a provisioner must do after a session, for each model with an
+// instance type. A node is counted as ready for one model only: for the model of the
+// replica that is placed on it, or else for the first model that can use it.
 func Provisions(requests []NodeRequest, s *cluster.State) []Provision {
 	var out []Provision
 	taken := map[*cluster.Node]bool{}
@@ -115,8 +115,8 @@ func Provisions(requests []NodeRequest, s *cluster.State) []Provision {
 	return out
 }
 
-// Create returns how many nodes must be created for each model, by the model's ID.
-func Create(provisions []Provision) map[string]int {
+// NodesToCreate returns how many nodes must be created for each model, by the model's ID.
+func NodesToCreate(provisions []Provision) map[string]int {
 	out := map[string]int{}
 	for i := range provisions {
 		out[provisions[i].Model] = provisions[i].Create

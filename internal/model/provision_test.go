@@ -72,9 +72,9 @@ func TestProvisions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		s := enginetest.State(tt.nodes...)
-		var plans []*model.Plan
+		var plans []*model.Result
 		for _, x := range tt.specs {
-			p := plan(t, x, s.View().Groups())
+			p := convert(t, x, s.View().Groups())
 			plans = append(plans, p)
 			for _, j := range p.Jobs {
 				if err := s.Apply(cluster.JobPut{Job: *j}); err != nil {
@@ -102,8 +102,8 @@ func TestProvisions(t *testing.T) {
 func TestNodeClaim(t *testing.T) {
 	s := typed(t, "model/ml/chat", func(s *model.Spec) { s.Place.Selector = map[string]string{"pool": "x"} })
 	state := enginetest.State(a10s("other", 1))
-	p := plan(t, s, state.View().Groups())
-	got := model.Provisions(model.NodeRequests([]*model.Plan{p}), state)[0].NodeClaim
+	p := convert(t, s, state.View().Groups())
+	got := model.Provisions(model.NodeRequests([]*model.Result{p}), state)[0].NodeClaim
 	want := &model.NodeClaim{
 		Labels:       map[string]string{"karpenter.sh/nodepool": "berth", "berth.dev/model": "ml_chat", "pool": "x"},
 		Annotations:  map[string]string{"karpenter.sh/do-not-disrupt": "true"},

@@ -12,7 +12,7 @@ import (
 
 // remarks returns sentences that explain why the model may be pending: what it needs,
 // which forms are not tried, and what the estimate assumes.
-func (p *planner) remarks() []string {
+func (p *converter) remarks() []string {
 	var out []string
 	if i := slices.IndexFunc(p.forms, func(f Form) bool { return f.tasks != nil && (f.Problem == "" || f.fallback) }); i >= 0 {
 		out = append(out, p.forms[i].needSentence(p.spec))
@@ -27,22 +27,23 @@ func (p *planner) remarks() []string {
 		}
 	}
 	if s := p.spec; s.Source != nil {
-		for _, a := range s.Source.AssumedWhere(s.layered()) {
+		for _, a := range s.Source.Assumptions(s.layered()) {
 			out = append(out, "Assumed: "+a)
 		}
 	}
 	return out
 }
 
-// needSentence says how much memory the form needs, part by part.
+// needSentence returns a sentence that says how much memory the form needs and, if it is
+// estimated, for what.
 func (f *Form) needSentence(s *Spec) string {
 	switch {
 	case s.Memory.known():
-		return fmt.Sprintf("As %s it needs %s of each, as its spec says.", f.Name, gib(f.Each))
+		return fmt.Sprintf("As %s it needs %s of each, as its spec says.", f.Name, gib(f.PerDevice))
 	case f.whole != nil:
 		return fmt.Sprintf("It needs %s on %s.", gib(f.whole.Memory), f.Name)
 	case f.Parts == (estimate.Breakdown{}):
-		return fmt.Sprintf("As %s it needs %s.", f.Name, gib(f.Each))
+		return fmt.Sprintf("As %s it needs %s.", f.Name, gib(f.PerDevice))
 	}
 	var parts []string
 	for _, x := range []struct {
@@ -69,14 +70,14 @@ func (f *Form) needSentence(s *Spec) string {
 // contextSuffix returns " for N tokens", the context that the KV cache is for; "" if the
 // context is not known.
 func (s *Spec) contextSuffix() string {
-	context := s.Serve.Context
+	context := s.Serving.Context
 	if a := s.Source.Architecture; context == 0 && a != nil {
 		context = a.MaxContext
 	}
 	if context == 0 {
 		return ""
 	}
-	if n := s.Serve.Sequences; n > 1 {
+	if n := s.Serving.Sequences; n > 1 {
 		return fmt.Sprintf(" for %d × %s tokens", n, english.Thousands(context))
 	}
 	return fmt.Sprintf(" for %s tokens", english.Thousands(context))

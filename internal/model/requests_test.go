@@ -105,7 +105,7 @@ func TestRequestedDevices(t *testing.T) {
 		},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, needs(plan(t, tt.spec, tt.nodes).Jobs[0])); diff != "" {
+		if diff := cmp.Diff(tt.want, needs(convert(t, tt.spec, tt.nodes).Jobs[0])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -115,11 +115,11 @@ func TestRequestedDevices(t *testing.T) {
 // memory outside it.
 func TestStaticShareHoldsBoth(t *testing.T) {
 	s := spec(t, "sglang", "", use(toy()))
-	p := plan(t, s, groups(a10s("a", 1)))
+	p := convert(t, s, groups(a10s("a", 1)))
 	f := p.Forms[0]
 	static, dynamic := f.Parts.Weights+f.Parts.KVCache, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead
 	claimed := p.Jobs[0].Alternatives[0].Tasks[0].Shape.Need.SumAtLeast
-	if static+dynamic != f.Each || claimed*880/1000 < static || claimed*120/1000 < dynamic {
+	if static+dynamic != f.PerDevice || claimed*880/1000 < static || claimed*120/1000 < dynamic {
 		t.Errorf("%d static and %d other bytes do not fit into %d", static, dynamic, claimed)
 	}
 	if smaller := claimed - 8; smaller*880/1000 >= static && smaller*120/1000 >= dynamic {
@@ -130,12 +130,12 @@ func TestStaticShareHoldsBoth(t *testing.T) {
 // The draft and the adapters are counted on each device of the model.
 func TestDraftsAndAdaptersAreAdded(t *testing.T) {
 	g := groups(a10s("a", 2))
-	alone := plan(t, spec(t, "vllm", "", use(toy())), g)
-	adapted := plan(t, spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Adapters = 2 * gi }), g)
-	drafted := plan(t, spec(t, "vllm", "", use(toy()), draft(8)), g)
-	whole := plan(t, spec(t, "vllm", "", use(toy()), draft(3)), g) // 3 heads do not divide over 2
+	alone := convert(t, spec(t, "vllm", "", use(toy())), g)
+	adapted := convert(t, spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Adapters = 2 * gi }), g)
+	drafted := convert(t, spec(t, "vllm", "", use(toy()), draft(8)), g)
+	whole := convert(t, spec(t, "vllm", "", use(toy()), draft(3)), g) // 3 heads do not divide over 2
 	for i := range 2 {
-		if got := adapted.Forms[i].Each - alone.Forms[i].Each; got != 2*gi {
+		if got := adapted.Forms[i].PerDevice - alone.Forms[i].PerDevice; got != 2*gi {
 			t.Errorf("adapters add %d on %d devices", got, i+1)
 		}
 		n := cluster.Bytes(i + 1)
@@ -171,7 +171,7 @@ func TestHostMemory(t *testing.T) {
 		"the spec sets more": {spec(t, "voxbox", "", use(table(10)), offload, noDevice, func(s *model.Spec) { s.Memory.Host = 12 * gi }), 12 * gi},
 	}
 	for name, tt := range tests {
-		j := plan(t, tt.spec, groups(a10s("a", 1))).Jobs[0]
+		j := convert(t, tt.spec, groups(a10s("a", 1))).Jobs[0]
 		if got := j.Alternatives[len(j.Alternatives)-1].Tasks[0].Shape.Resources.Of(cluster.Memory); got != int64(tt.want) {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
@@ -179,12 +179,12 @@ func TestHostMemory(t *testing.T) {
 }
 
 // noDevice makes all forms but the one without devices impossible.
-func noDevice(s *model.Spec) { s.Serve.Tensor = 2 }
+func noDevice(s *model.Spec) { s.Serving.Tensor = 2 }
 
 // Without a device the node's memory holds the model, even if Memory.Host is less.
 func TestMemoryWithoutDevice(t *testing.T) {
 	for host, want := range map[cluster.Bytes]cluster.Bytes{0: 20, 13: 20, 30: 30} {
-		j := plan(t, spec(t, "custom", "", each(20), offload, func(s *model.Spec) { s.Memory.Host = host * gi }), groups(a10s("a", 1))).Jobs[0]
+		j := convert(t, spec(t, "custom", "", each(20), offload, func(s *model.Spec) { s.Memory.Host = host * gi }), groups(a10s("a", 1))).Jobs[0]
 		last := j.Alternatives[len(j.Alternatives)-1]
 		if got := cluster.Bytes(last.Tasks[0].Shape.Resources.Of(cluster.Memory)); last.Name != "CPU" || got != want*gi {
 			t.Errorf("with %d GiB given, %s takes %d", host, last.Name, got>>30)

@@ -9,23 +9,23 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// AsItRuns is the name of the alternative of a replica that runs in none of the forms
-// that its spec allows.
+// AsItRuns is the name of the alternative that keeps a replica running as it is, in none of
+// the forms that its spec allows. A manifest may name it in status.replicas[].form.
 const AsItRuns = "it was before"
 
-// running finds the forms in which a replica may keep running although it would no
-// longer be placed in them. The spec or the cluster may have changed since the replica
-// was placed.
-type running struct {
+// runningReplica finds the forms in which a replica may keep running although it would no
+// longer be placed in them. The spec or the cluster may have changed since the replica was
+// placed.
+type runningReplica struct {
 	spec  *Spec
 	node  *oneNode
 	forms []Form // all that were considered
 }
 
-// alternatives returns additional alternatives for a replica that runs; offered are the
-// forms that it has already. The last one is made from the running tasks alone, so a
-// running replica has an alternative after every edit of the spec.
-func (v *running) alternatives(r Replica, offered []Form) []cluster.Alternative {
+// alternatives returns additional alternatives for a replica that runs, besides those of
+// the offered forms. The last one is made from the running tasks alone, so that a running
+// replica has an alternative that matches its tasks whatever the spec says.
+func (v *runningReplica) alternatives(r Replica, offered []Form) []cluster.Alternative {
 	if r.Tasks == nil {
 		return nil
 	}
@@ -46,14 +46,14 @@ func (v *running) alternatives(r Replica, offered []Form) []cluster.Alternative 
 
 // earlierForm returns a form with a problem, or a form with another number of devices,
 // in which the replica may run; nil if there is none.
-func (v *running) earlierForm(r Replica) *Form {
+func (v *runningReplica) earlierForm(r Replica) *Form {
 	for i := range v.forms {
 		if f := &v.forms[i]; f.tasks != nil && f.matchesTasks(r.Tasks) {
 			return f
 		}
 	}
 	if devices := r.Tasks["server-0"]; len(r.Tasks) == 1 && devices > 0 && !v.spec.layered() && !v.spec.Place.WholeNodes {
-		forms := v.node.withParallelism(v.node.par.split(devices))
+		forms := v.node.withParallelism(v.node.parallel.split(devices))
 		if f := &forms[len(forms)-1]; f.tasks != nil {
 			return f
 		}
@@ -63,7 +63,7 @@ func (v *running) earlierForm(r Replica) *Form {
 
 // asItRuns returns an alternative with the running tasks and their numbers of devices,
 // of any product. It returns false if a task has a name that no task of a model has.
-func (v *running) asItRuns(r Replica) (cluster.Alternative, bool) {
+func (v *runningReplica) asItRuns(r Replica) (cluster.Alternative, bool) {
 	alt := cluster.Alternative{Name: AsItRuns, Min: len(r.Tasks)}
 	for _, name := range slices.Sorted(maps.Keys(r.Tasks)) {
 		role, number, _ := strings.Cut(name, "-")

@@ -14,7 +14,7 @@ import (
 // A running replica keeps its form even if the spec does not allow that form any more.
 func TestRunningReplicas(t *testing.T) {
 	runs := func(tasks map[string]int) func(*model.Spec) {
-		return func(s *model.Spec) { s.There = []model.Replica{{Tasks: tasks}} }
+		return func(s *model.Spec) { s.Existing = []model.Replica{{Tasks: tasks}} }
 	}
 	g := groups(a10s("a", 4))
 	mixed := groups(a10s("a", 4), enginetest.Node("b").GPUs(1, "T4", "16Gi"))
@@ -37,7 +37,7 @@ func TestRunningReplicas(t *testing.T) {
 		"whole nodes by their group": {spec(t, "vllm", "", total(8), wholeNodes, kept("T4", 1, 3), runs(map[string]int{"node-0": 1, "node-1": 1, "node-2": 1})), g, []string{"3 whole nodes of T4 × 1 (tp 1, pp 3)"}, 1},
 	}
 	for name, tt := range tests {
-		j := plan(t, tt.spec, tt.nodes).Jobs[0]
+		j := convert(t, tt.spec, tt.nodes).Jobs[0]
 		if diff := cmp.Diff(append(tt.want, model.AsItRuns), alternatives(j)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -50,7 +50,7 @@ func TestRunningReplicas(t *testing.T) {
 // The last alternative requests only what the running tasks hold.
 func TestAsItRuns(t *testing.T) {
 	runs := func(tasks map[string]int) func(*model.Spec) {
-		return func(s *model.Spec) { s.There = []model.Replica{{Tasks: tasks}} }
+		return func(s *model.Spec) { s.Existing = []model.Replica{{Tasks: tasks}} }
 	}
 	tests := map[string]struct {
 		spec *model.Spec
@@ -67,7 +67,7 @@ func TestAsItRuns(t *testing.T) {
 		"no such task":    {spec(t, "custom", "", each(1), runs(map[string]int{"sever-0": 1})), nil},
 	}
 	for name, tt := range tests {
-		j := plan(t, tt.spec, groups(a10s("a", 4))).Jobs[0]
+		j := convert(t, tt.spec, groups(a10s("a", 4))).Jobs[0]
 		var got map[string]cluster.Need
 		if last := j.Alternatives[len(j.Alternatives)-1]; last.Running {
 			got = map[string]cluster.Need{}

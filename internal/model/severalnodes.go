@@ -9,11 +9,11 @@ import (
 	"github.com/berth-project/berth/internal/english"
 )
 
-// MostNodes is the most nodes over which one replica is divided. MostTasks is the most
-// tasks of a model, over all replicas and forms.
 const (
-	MostNodes = 64
-	MostTasks = 1_000_000
+	// MaxNodesPerReplica is the largest number of nodes over which one replica is divided.
+	MaxNodesPerReplica = 64
+	// MaxTasks is the largest number of tasks of a model, over all replicas, forms and cells.
+	MaxTasks = 1_000_000
 )
 
 // severalNodes lists the forms of a replica over several nodes of one group. A form uses
@@ -21,7 +21,7 @@ const (
 type severalNodes struct {
 	spec     *Spec
 	size     sizing
-	par      parallelism
+	parallel parallelism
 	hardware *hardware
 }
 
@@ -35,38 +35,39 @@ func (v *severalNodes) forms() []Form {
 		if !g.Key.Combines() {
 			continue
 		}
-		if f := v.spread(g); f.Problem != "" {
+		if f := v.formOnGroup(g); f.Problem != "" {
 			out = append(out, f)
 		} else {
 			found = append(found, f)
 		}
 	}
-	// Adjacent forms on whole nodes are one choice for the engine, so this order affects only the listing.
+	// The engine tries adjacent forms on whole nodes as one choice, so this order affects
+	// only the listing.
 	slices.SortStableFunc(found, func(a, b Form) int { return cmp.Compare(a.Devices*a.Nodes, b.Devices*b.Nodes) })
 	return append(out, found...)
 }
 
-// spread returns the form of a replica over nodes of the group.
-func (v *severalNodes) spread(g *cluster.Group) Form {
+// formOnGroup returns the form of a replica over nodes of the group.
+func (v *severalNodes) formOnGroup(g *cluster.Group) Form {
 	s, key, each := v.spec, g.Key, g.Key.Count
 	f := Form{Name: "several nodes of " + key.String(), Group: key.String()}
 	if isMixed(key) {
 		return withProblem(f, notUniform)
 	}
 	f.Devices = each
-	tensor, stages := v.par.split(each)
-	from, to := 2, MostNodes
+	tensor, stages := v.parallel.split(each)
+	from, to := 2, MaxNodesPerReplica
 	switch {
-	case s.Serve.Tensor > 0 || s.Serve.Pipeline > 0:
-		if tensor = max(1, s.Serve.Tensor); each%tensor != 0 {
+	case s.Serving.Tensor > 0 || s.Serving.Pipeline > 0:
+		if tensor = max(1, s.Serving.Tensor); each%tensor != 0 {
 			return withProblem(f, "its %d devices are not divisible by tensor parallelism %d", each, tensor)
 		}
 		stages = each / tensor
-		if s.Serve.Pipeline > 0 {
-			if s.Serve.Pipeline%stages != 0 || s.Serve.Pipeline/stages < 2 {
-				return withProblem(f, "%s are not divided evenly over nodes of %d", english.Count(tensor*s.Serve.Pipeline, "device"), each)
+		if s.Serving.Pipeline > 0 {
+			if s.Serving.Pipeline%stages != 0 || s.Serving.Pipeline/stages < 2 {
+				return withProblem(f, "%s are not divided evenly over nodes of %d", english.Count(tensor*s.Serving.Pipeline, "device"), each)
 			}
-			from, to = s.Serve.Pipeline/stages, s.Serve.Pipeline/stages
+			from, to = s.Serving.Pipeline/stages, s.Serving.Pipeline/stages
 		}
 	case s.Place.Devices > 0:
 		if s.Place.Devices%each != 0 || s.Place.Devices/each < 2 {
@@ -74,10 +75,10 @@ func (v *severalNodes) spread(g *cluster.Group) Form {
 		}
 		from, to = s.Place.Devices/each, s.Place.Devices/each
 	}
-	if why := v.par.tensorProblem(tensor); why != "" {
+	if why := v.parallel.tensorProblem(tensor); why != "" {
 		return withProblem(f, "%s", why)
 	}
-	if bound := v.par.layers() / stages; s.Source != nil && s.Source.Architecture != nil && bound < to {
+	if bound := v.parallel.layers() / stages; s.Source != nil && s.Source.Architecture != nil && bound < to {
 		to = bound
 	}
 	var problem string
@@ -103,7 +104,7 @@ func (v *severalNodes) spread(g *cluster.Group) Form {
 		return f
 	}
 	if problem == "" {
-		problem = fmt.Sprintf("%s cannot be divided over %s", english.Count(v.par.layers(), "layer"), english.Count(from, "node"))
+		problem = fmt.Sprintf("%s cannot be divided over %s", english.Count(v.parallel.layers(), "layer"), english.Count(from, "node"))
 	}
 	return withProblem(f, "%s", problem)
 }

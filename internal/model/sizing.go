@@ -12,12 +12,12 @@ import (
 // sizing computes how much memory a replica of a model needs.
 type sizing struct{ spec *Spec }
 
-// claim sets Each and Parts of the form, and returns what the backend claims of each
+// claim sets PerDevice and Parts of the form, and returns what the backend claims of each
 // device.
 func (z sizing) claim(f *Form) (backend.Claim, error) {
 	var err error
-	f.Each, f.Parts, err = z.perDevice(f.Tensor, f.Pipeline)
-	return z.spec.Backend.Claim(z.spec.Utilization, f.Tensor, f.Each, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead), err
+	f.PerDevice, f.Parts, err = z.perDevice(f.Tensor, f.Pipeline)
+	return z.spec.Backend.Claim(z.spec.Utilization, f.Tensor, f.PerDevice, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead), err
 }
 
 // perDevice returns the memory that each device must give at this parallelism, from the
@@ -54,14 +54,14 @@ func (z sizing) breakdown(m *estimate.Model, tensor, pipeline int) (estimate.Bre
 	f := z.serving(m)
 	f.Tensor, f.Pipeline = tensor, pipeline
 	if m.Architecture != nil {
-		return m.Device(f)
+		return m.PerDevice(f)
 	}
-	return m.Even(tensor * pipeline)
+	return m.PerDeviceEvenly(tensor * pipeline)
 }
 
 // serving returns how a model is served: as the spec says, with what the backend adds.
-func (z sizing) serving(m *estimate.Model) estimate.Form {
-	f := z.spec.Backend.Form(z.spec.Serve)
+func (z sizing) serving(m *estimate.Model) estimate.Serving {
+	f := z.spec.Backend.WithDefaults(z.spec.Serving)
 	if a := m.Architecture; a != nil && a.MaxContext > 0 && f.Context > a.MaxContext {
 		f.Context = a.MaxContext // a draft may have a shorter context than the model
 	}
@@ -74,13 +74,13 @@ func (z sizing) serving(m *estimate.Model) estimate.Form {
 func (z sizing) draftNeed(tensor int) (estimate.Breakdown, error) {
 	d := z.spec.Draft
 	if !z.spec.layered() {
-		for _, t := range slices.Backward(z.spec.Backend.Sizes(d, tensor)) {
+		for _, t := range slices.Backward(z.spec.Backend.TensorSizes(d, tensor)) {
 			if tensor%t == 0 {
 				return z.breakdown(d, t, 1)
 			}
 		}
 	} else if d.Layered != nil {
-		n, err := d.Layered.Of(z.serving(d))
+		n, err := d.Layered.Need(z.serving(d))
 		return n.Whole, err
 	}
 	return z.breakdown(d, 1, 1)
@@ -89,23 +89,33 @@ func (z sizing) draftNeed(tensor int) (estimate.Breakdown, error) {
 // layeredNeed returns what the layers of a model take, and how many bytes of it the
 // draft and the adapters take on each device. Both are counted whole on each device,
 // which is never too little.
-func (z sizing) layeredNeed() (need estimate.LayeredNeed, beside cluster.Bytes, err error) {
-	if need, err = z.spec.Source.Layered.Of(z.serving(z.spec.Source)); err != nil {
+func (z sizing) layeredNeed() (need estimate.LayeredNeed, extra cluster.Bytes, err error) {
+	if need, err = z.spec.Source.Layered.Need(z.serving(z.spec.Source)); err != nil {
 		return need, 0, err
 	}
-	if beside, err = z.spec.Beside(1); err != nil {
+	if extra, err = z.spec.DraftAndAdapterMemory(1); err != nil {
 		return need, 0, fmt.Errorf("draft: %w", err)
 	}
-	need.Fixed += beside
-	need.Alone += beside
-	return need, beside, nil
+	need.Fixed += extra
+	need.HostOnly += extra
+	return need, extra, nil
 }
 
-// hostMemory returns what the node's memory must hold if the replica has no device.
+// DraftAndAdapterMemory returns the bytes that the draft model and the adapters take of
+// each device at this tensor parallelism.
+func (s *Spec) DraftAndAdapterMemory(tensor int) (cluster.Bytes, error) {
+	if s.Draft == nil {
+		return s.Adapters, nil
+	}
+	b, err := sizing{s}.draftNeed(tensor)
+	return s.Adapters + b.Weights + b.KVCache + b.Activations, err
+}
+
+// hostMemory returns how much of the node's memory the replica takes if it has no device.
 func (z sizing) hostMemory() (cluster.Bytes, error) {
 	if z.spec.layered() {
 		need, _, err := z.layeredNeed()
-		return need.Alone, err
+		return need.HostOnly, err
 	}
 	each, _, err := z.perDevice(1, 1)
 	return each, err

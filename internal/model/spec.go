@@ -29,8 +29,8 @@ type Spec struct {
 	// Adapters is the memory that the adapters take of each device.
 	Adapters cluster.Bytes
 	Files    cluster.Files
-	// Serve is how the model is served. A parallelism of 0 is chosen by Plan.
-	Serve estimate.Form
+	// Serving is how the model is served. A parallelism of 0 is chosen by Convert.
+	Serving estimate.Serving
 	// Utilization is the share of each device that the server may use; 0: the backend's
 	// default.
 	Utilization cluster.Milli
@@ -44,7 +44,7 @@ type Spec struct {
 	Preemptible     bool
 	StaleGrace      *int64 // copied to the job of each replica
 	PreemptionDelay int64
-	Remarks         []string // remarks of the reader of the spec, shown before those of Plan
+	Remarks         []string // of the reader of the spec; Convert adds its own remarks after them
 	Isolation       cluster.Isolation
 	Tolerations     []cluster.Toleration
 
@@ -52,8 +52,8 @@ type Spec struct {
 	// NodesPerReplica the nodes that each takes there; nil: not chosen yet.
 	Group           *cluster.GroupKey
 	NodesPerReplica int
-	// There lists the replicas that exist.
-	There []Replica
+	// Existing lists the replicas that exist.
+	Existing []Replica
 }
 
 // Memory is what the spec sets instead of an estimate; 0: it is not set. Device is per
@@ -64,14 +64,14 @@ type Memory struct{ Device, Total, Host cluster.Bytes }
 func (m Memory) known() bool { return m.Device > 0 || m.Total > 0 }
 
 // can reports whether the backend supports the strategy.
-func (s *Spec) can(x backend.Strategy) bool {
+func (s *Spec) supports(x backend.Strategy) bool {
 	return s.Backend != nil && slices.Contains(s.Backend.Strategies, x)
 }
 
 // layered reports whether the model is divided by layers: its backend can offload
 // layers, its file lists them, and the spec does not set the memory.
 func (s *Spec) layered() bool {
-	return s.can(backend.Offload) && !s.Memory.known() && s.Source != nil && s.Source.Layered != nil
+	return s.supports(backend.Offload) && !s.Memory.known() && s.Source != nil && s.Source.Layered != nil
 }
 
 // Place says where replicas may be placed.
@@ -81,7 +81,7 @@ type Place struct {
 	Cells        []string
 	Selector     map[string]string
 	Selected     []cluster.DeviceID // sorted
-	Devices      int                // of one replica; 0: chosen by Plan
+	Devices      int                // of one replica; 0: chosen by Convert
 	Distributed  bool
 	Offload      bool
 	InstanceType string
@@ -89,11 +89,11 @@ type Place struct {
 
 // Replica is a replica that exists.
 type Replica struct {
-	Number        int
-	Created       int64
-	Health        cluster.Health
-	Offload       cluster.Offload
-	Torn, Evicted int64 // copied to its job
+	Number                     int
+	Created                    int64
+	Health                     cluster.Health
+	Offload                    cluster.Offload
+	BelowMinimumSince, Evicted int64 // copied to its job
 	// Tasks maps the name of each running task to its number of devices, -1 if that is
 	// not known; nil: the replica does not run.
 	Tasks map[string]int

@@ -15,11 +15,12 @@ import (
 // themselves.
 type wholeNodes struct {
 	spec     *Spec
-	par      parallelism
+	parallel parallelism
 	hardware *hardware
 }
 
-// forms returns one form for each group. A group on which no number of nodes is enough
+// forms returns one form for each group, or one form in all if the instance type has no
+// nodes yet or the group was chosen earlier. A group on which no number of nodes is enough
 // has a form too, so that its refusal has figures.
 func (w *wholeNodes) forms() ([]Form, error) {
 	s, groups := w.spec, w.hardware.groups
@@ -30,12 +31,12 @@ func (w *wholeNodes) forms() ([]Form, error) {
 		}
 		s.Place.InstanceType = t.Name // the table's spelling is that of the node label
 		if s.Group == nil {
-			plan, err := w.plan(t.Group())
+			division, err := w.division(t.Group())
 			if err != nil {
 				return nil, &Problem{[]any{"spec", "placement", "instanceType"}, fmt.Sprintf("%s is too small for the model: %s", t.Name, err)}
 			}
-			if groups = w.hardware.ofType(t.Name); len(groups) == 0 {
-				return []Form{w.onMissingGroup(t.Group(), &plan)}, nil // no such node exists yet; the provisioner must create them
+			if groups = w.hardware.groupsWithInstanceType(t.Name); len(groups) == 0 {
+				return []Form{w.onMissingGroup(t.Group(), &division)}, nil // no such node exists yet; the provisioner must create them
 			}
 		}
 	}
@@ -48,7 +49,7 @@ func (w *wholeNodes) forms() ([]Form, error) {
 	}
 	uniform := slices.ContainsFunc(groups, func(g *cluster.Group) bool { return !isMixed(g.Key) })
 	if !uniform && (s.Source != nil || w.memoryGiven() > 0) {
-		f := w.onMissingGroup(cluster.GroupKey{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: w.memoryGiven()})
+		f := w.onMissingGroup(cluster.GroupKey{}, &nodes.Division{Nodes: 1, Tensor: 1, Pipeline: 1, Need: w.memoryGiven()})
 		f.Name = "whole nodes"
 		if len(groups) > 0 {
 			f.Problem, f.tasks[0].shape.Need.Products = notUniform, []string{noOneProduct}
@@ -58,8 +59,9 @@ func (w *wholeNodes) forms() ([]Form, error) {
 	return out, nil
 }
 
-// notUniform is the problem of nodes with several products. noOneProduct is a product
-// that no device has; it is requested if all nodes are of that kind.
+// notUniform is the problem of nodes that have devices of several products. noOneProduct
+// is a product that no device has. It is requested if all nodes are mixed, so that the
+// refusal names the cause.
 const (
 	notUniform   = "its devices are not of one product"
 	noOneProduct = "one product on the whole node"
@@ -72,12 +74,12 @@ func (w *wholeNodes) onGroup(g *cluster.Group) Form {
 		return withProblem(f, notUniform)
 	}
 	gives := w.usableKey(g)
-	plan, err := w.plan(gives)
+	division, err := w.division(gives)
 	if err == nil {
-		return w.onNodes(key, plan.Nodes, &plan)
+		return w.onNodes(key, division.Nodes, &division)
 	}
 	if need, usable := w.leastNeed(gives); need > usable {
-		f = w.onNodes(key, 1, &nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: need, Usable: usable})
+		f = w.onNodes(key, 1, &nodes.Division{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: need, Usable: usable})
 	}
 	return withProblem(f, "%s", err)
 }
@@ -100,8 +102,8 @@ func (w *wholeNodes) usableKey(g *cluster.Group) cluster.GroupKey {
 
 // onMissingGroup returns the form on nodes like those of a group that does not exist
 // yet. The form is not restricted to a group.
-func (w *wholeNodes) onMissingGroup(key cluster.GroupKey, plan *nodes.Plan) Form {
-	f := w.onNodes(key, plan.Nodes, plan)
+func (w *wholeNodes) onMissingGroup(key cluster.GroupKey, division *nodes.Division) Form {
+	f := w.onNodes(key, division.Nodes, division)
 	f.Group, f.whole.Only = "", nil
 	return f
 }
@@ -110,46 +112,46 @@ func (w *wholeNodes) onMissingGroup(key cluster.GroupKey, plan *nodes.Plan) Form
 // cluster may count devices without describing them.
 var errMemoryUnknown = errors.New("the memory of its devices is not known: its nodes lack device labels such as " + cluster.LabelMemory)
 
-// plan returns how a replica is divided over nodes of the group.
-func (w *wholeNodes) plan(key cluster.GroupKey) (nodes.Plan, error) {
-	var plan nodes.Plan
+// division returns how a replica is divided over nodes of the group.
+func (w *wholeNodes) division(key cluster.GroupKey) (nodes.Division, error) {
+	var d nodes.Division
 	if key.Memory <= 0 {
-		return plan, errMemoryUnknown
+		return d, errMemoryUnknown
 	}
 	if total := w.memoryGiven(); total > 0 {
-		plan = w.planForMemory(key, total)
+		d = w.divisionForMemory(key, total)
 		if each := cluster.Bytes(key.Memory << 20); w.spec.Memory.Device > each {
-			return plan, fmt.Errorf("%s of each device are needed, and %s has %s", gib(w.spec.Memory.Device), key.Product, gib(each))
+			return d, fmt.Errorf("%s of each device are needed, and %s has %s", gib(w.spec.Memory.Device), key.Product, gib(each))
 		}
-		if !key.Combines() && plan.GPUs > 1 {
-			return plan, fmt.Errorf("one replica needs %s, and one of %s gives %s: parts of devices cannot be combined", gib(total), key, gib(cluster.Bytes(key.Memory<<20)))
+		if !key.Combines() && d.GPUs > 1 {
+			return d, fmt.Errorf("one replica needs %s, and one of %s gives %s: parts of devices cannot be combined", gib(total), key, gib(cluster.Bytes(key.Memory<<20)))
 		}
 	} else {
 		r, err := w.replica()
 		if err != nil {
-			return plan, err
+			return d, err
 		}
-		if plan, err = r.On(key); err != nil {
-			return plan, err
+		if d, err = r.Divide(key); err != nil {
+			return d, err
 		}
 	}
-	if plan.Nodes > MostNodes {
-		return plan, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", english.Thousands(plan.Nodes), MostNodes)
+	if d.Nodes > MaxNodesPerReplica {
+		return d, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", english.Thousands(d.Nodes), MaxNodesPerReplica)
 	}
-	return plan, nil
+	return d, nil
 }
 
-// planForMemory returns how a replica is divided over such nodes if the spec sets its
-// memory.
-func (w *wholeNodes) planForMemory(key cluster.GroupKey, total cluster.Bytes) nodes.Plan {
+// divisionForMemory returns how a replica is divided over nodes of the group if the spec
+// sets its memory.
+func (w *wholeNodes) divisionForMemory(key cluster.GroupKey, total cluster.Bytes) nodes.Division {
 	each := cluster.Bytes(key.Memory << 20)
-	plan := nodes.Plan{GPUs: w.devicesGiven(), Need: total}
+	d := nodes.Division{GPUs: w.devicesGiven(), Need: total}
 	if w.spec.Memory.Device == 0 {
-		plan.GPUs = int((total + each - 1) / each)
+		d.GPUs = int((total + each - 1) / each)
 	}
-	plan.Nodes = (plan.GPUs + key.Count - 1) / key.Count
-	plan.Tensor, plan.Pipeline = key.Count, plan.Nodes
-	return plan
+	d.Nodes = (d.GPUs + key.Count - 1) / key.Count
+	d.Tensor, d.Pipeline = key.Count, d.Nodes
+	return d
 }
 
 // memoryGiven returns the memory of a replica that the spec sets; 0: it sets none.
@@ -162,20 +164,20 @@ func (w *wholeNodes) memoryGiven() cluster.Bytes {
 
 // devicesGiven returns the devices of a replica that the spec sets; 1 if it sets none.
 func (w *wholeNodes) devicesGiven() int {
-	return max(1, w.spec.Place.Devices, max(1, w.spec.Serve.Tensor)*max(1, w.spec.Serve.Pipeline))
+	return max(1, w.spec.Place.Devices, max(1, w.spec.Serving.Tensor)*max(1, w.spec.Serving.Pipeline))
 }
 
-// replica returns the figures of a replica that the rule for whole nodes uses.
+// replica returns the figures of a replica from which package nodes computes the division.
 func (w *wholeNodes) replica() (nodes.Replica, error) {
 	if w.spec.Source == nil {
 		return nodes.Replica{}, fmt.Errorf("the memory that it needs is not known; set memory.total, or a source that can be read")
 	}
-	r := nodes.Replica{Weights: w.spec.Source.Published() + w.spec.Adapters, Tokens: w.spec.Serve.Context}
+	r := nodes.Replica{Weights: w.spec.Source.PublishedSize() + w.spec.Adapters, Tokens: w.spec.Serving.Context}
 	if w.spec.Draft != nil {
-		r.Weights += w.spec.Draft.Published()
+		r.Weights += w.spec.Draft.PublishedSize()
 	}
 	if a := w.spec.Source.Architecture; a != nil {
-		f := w.spec.Serve
+		f := w.spec.Serving
 		f.Tensor, f.Pipeline = 1, 1
 		if f.Context == 0 {
 			f.Context = nodes.DefaultTokens
@@ -184,13 +186,14 @@ func (w *wholeNodes) replica() (nodes.Replica, error) {
 		if err != nil {
 			return r, err
 		}
-		r.BytesPerToken, r.Heads = cluster.MulDiv(int64(perToken), int64(max(1, w.spec.Serve.Sequences)), 1), a.Heads
+		r.BytesPerToken, r.Heads = cluster.MulDiv(int64(perToken), int64(max(1, w.spec.Serving.Sequences)), 1), a.Heads
 	}
 	return r, nil
 }
 
-// leastNeed returns the least that a replica needs of one node, and what the node can
-// give; 0 if it is not known.
+// leastNeed returns the least memory that a replica needs of one node, and what the node
+// can give. If the spec sets the memory of each device, it returns these figures for one
+// device. Both are 0 if they are not known.
 func (w *wholeNodes) leastNeed(key cluster.GroupKey) (need, usable cluster.Bytes) {
 	usable = cluster.Bytes(key.Memory << 20)
 	switch {
@@ -206,22 +209,22 @@ func (w *wholeNodes) leastNeed(key cluster.GroupKey) (need, usable cluster.Bytes
 	if err != nil {
 		return 0, 0
 	}
-	return r.Least(key)
+	return r.LeastNeed(key)
 }
 
-// onNodes returns the form on this many nodes of the group. plan is nil if the group was
-// chosen earlier.
-func (w *wholeNodes) onNodes(key cluster.GroupKey, perReplica int, plan *nodes.Plan) Form {
-	f := Form{Group: key.String(), Tensor: w.par.withinNode(key), Devices: key.Count, Nodes: perReplica}
+// onNodes returns the form on this many nodes of the group. division is nil if the group
+// was chosen earlier.
+func (w *wholeNodes) onNodes(key cluster.GroupKey, perReplica int, division *nodes.Division) Form {
+	f := Form{Group: key.String(), Tensor: w.parallel.withinNode(key), Devices: key.Count, Nodes: perReplica}
 	f.Pipeline = perReplica
 	if key.Combines() {
 		f.Pipeline = perReplica * key.Count / f.Tensor
 	}
 	f.Name = fmt.Sprintf("%s of %s%s", english.Count(perReplica, "whole node"), key, parallelismSuffix(f.Tensor, f.Pipeline))
 	f.whole = &cluster.WholeNodes{Replicas: max(1, w.spec.Replicas), NodesPerReplica: perReplica, Only: &key}
-	if plan != nil {
-		f.Each = plan.Need / cluster.Bytes(max(1, plan.GPUs))
-		f.whole.Memory, f.whole.Usable = plan.Need, plan.Usable
+	if division != nil {
+		f.PerDevice = division.Need / cluster.Bytes(max(1, division.GPUs))
+		f.whole.Memory, f.whole.Usable = division.Need, division.Usable
 	}
 	shape := w.spec.shape(w.spec.Backend.Host)
 	shape.Need = cluster.Need{WholeNode: true, Types: w.hardware.types, Selected: w.spec.Place.Selected}

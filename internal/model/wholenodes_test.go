@@ -118,7 +118,7 @@ func TestWholeNodes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		var got []cluster.WholeNodes
-		for _, a := range plan(t, tt.spec, tt.nodes).Jobs[0].Alternatives {
+		for _, a := range convert(t, tt.spec, tt.nodes).Jobs[0].Alternatives {
 			got = append(got, *a.Whole)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -145,7 +145,7 @@ func TestWholeNodesAreNamed(t *testing.T) {
 		"slices alone": {spec(t, "vllm", "", total(8), wholeNodes), mig, "1 whole node of A100-MIG-1g.10gb × 7"},
 	}
 	for name, tt := range tests {
-		if got := alternatives(plan(t, tt.spec, groups(tt.node)).Jobs[0]); len(got) != 1 || got[0] != tt.want {
+		if got := alternatives(convert(t, tt.spec, groups(tt.node)).Jobs[0]); len(got) != 1 || got[0] != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
@@ -165,13 +165,13 @@ func TestRemarks(t *testing.T) {
 		"crude": {spec(t, "custom", "", use(&estimate.Model{Name: "raw", Weights: estimate.Weights{Layers: gi / 2}, Assumed: []string{"The layers are equal."}})), []string{
 			"On 1 device it needs 2.6 GiB: weights 512 MiB, overhead 2.1 GiB.", "Assumed: The layers are equal.",
 		}},
-		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serve.Sequences = 16 }), []string{
+		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serving.Sequences = 16 }), []string{
 			"On 1 device it needs 5.85 GiB: weights 4 GiB, KV cache for 16 × 4,096 tokens 512 MiB, activations 150 MiB, graphs 614 MiB, overhead 614 MiB.",
 			"Not tried as several nodes: placement.distributed is not set.",
 		}},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, plan(t, tt.spec, groups(a10s("b", 1))).Jobs[0].Remarks); diff != "" {
+		if diff := cmp.Diff(tt.want, convert(t, tt.spec, groups(a10s("b", 1))).Jobs[0].Remarks); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -3,9 +3,10 @@ package nearest
 
 import "strings"
 
-// Of returns the candidate that is most similar to the word, if one is similar enough to
-// be suggested. Case is ignored. Of equally similar candidates, the first is returned.
-func Of(word string, candidates []string) (string, bool) {
+// Find returns the candidate that is most similar to the word, and false if none is
+// similar enough to be suggested. Case is ignored. If several candidates are equally
+// similar, the first one is returned.
+func Find(word string, candidates []string) (string, bool) {
 	const longest = 100 // longer words are ignored, to bound the time
 	if len(word) > longest {
 		return "", false
@@ -23,10 +24,11 @@ func Of(word string, candidates []string) (string, bool) {
 	return best, best != ""
 }
 
-// Hint returns "; did you mean …?" if a candidate is similar, "; known: …" if there are
-// few candidates, and "" otherwise. It is appended to an error message.
+// Hint returns the end of an error message about an unknown word: `; did you mean "x"?` if
+// a candidate is similar, "; known: x, y" if there are at most eight candidates, and ""
+// otherwise.
 func Hint(word string, candidates []string) string {
-	if c, ok := Of(word, candidates); ok {
+	if c, ok := Find(word, candidates); ok {
 		return `; did you mean "` + c + `"?`
 	}
 	if len(candidates) > 0 && len(candidates) <= 8 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestOf(t *testing.T) {
+func TestFind(t *testing.T) {
 	words := []string{"replicas", "resources", "NodeResourcesFit", "NodeResourcesFitPlus"}
 	tests := map[string]string{
 		"replica": "replicas", "relpicas": "replicas", "REPLICAS": "replicas", "resource": "resources",
@@ -13,11 +13,11 @@ func TestOf(t *testing.T) {
 		strings.Repeat("x", 500): "",
 	}
 	for word, want := range tests {
-		if got, ok := Of(word, words); got != want || ok != (want != "") {
+		if got, ok := Find(word, words); got != want || ok != (want != "") {
 			t.Errorf("%q is nearest to %q, want %q", word, got, want)
 		}
 	}
-	if got, _ := Of("abc", []string{strings.Repeat("abc", 100), "abd"}); got != "abd" {
+	if got, _ := Find("abc", []string{strings.Repeat("abc", 100), "abd"}); got != "abd" {
 		t.Errorf("got %q", got)
 	}
 }

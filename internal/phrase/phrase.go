@@ -1,5 +1,5 @@
-// Package phrase makes parts of messages: values that come from outside, choices
-// and suggestions.
+// Package phrase formats parts of messages: values of users' files, choices and
+// suggestions.
 package phrase
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Quote returns the value in quotes. Characters that a terminal could obey are
-// escaped, and a long value is cut off.
+// Quote returns the value in quotes. Characters that are not printable are escaped, and
+// a value of more than 60 bytes is cut off and ends with "…".
 func Quote(s string) string {
 	const most = 60
 	if len(s) > most {
@@ -20,7 +20,7 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// Clip is Quote without the quotes.
+// Clip returns the result of Quote without the quotes.
 func Clip(s string) string {
 	q := Quote(s)
 	if strings.HasSuffix(q, "…") {
@@ -29,16 +29,16 @@ func Clip(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// Suggestion ends a sentence about a name that does not exist: it asks whether
-// the most similar of the candidates is meant. It is empty if none is similar.
+// Suggestion returns the end of a sentence about an unknown name, `; did you mean "x"?`,
+// with the most similar of the candidates. It returns "" if none is similar.
 func Suggestion(name string, candidates []string) string {
-	if n, ok := nearest.Of(name, candidates); ok {
+	if n, ok := nearest.Find(name, candidates); ok {
 		return "; did you mean " + Quote(n) + "?"
 	}
 	return ""
 }
 
-// Either lists things to choose from: "16 or 8", "a, b or c".
+// Either returns the values as a list of choices: "16 or 8", "a, b or c".
 func Either[T any](list []T) string {
 	var b strings.Builder
 	for i, x := range list {

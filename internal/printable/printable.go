@@ -1,5 +1,5 @@
-// Package printable makes text from files safe to print. Control characters could
-// control the terminal, and bidirectional overrides could make text look different.
+// Package printable makes text from files safe to print. Control characters could control
+// the terminal, and bidirectional overrides could change how the text around them looks.
 package printable
 
 import (

@@ -1,5 +1,5 @@
-// Package quantity writes amounts of memory, cores, devices and time. Text for people
-// is rounded ("38.5 GiB"); JSON and manifests keep every digit ("39427Mi").
+// Package quantity formats amounts of memory, cores, devices and time. Text for people
+// is rounded ("38.5 GiB"); text for manifests keeps every digit ("39427Mi").
 package quantity
 
 import (
@@ -13,7 +13,7 @@ import (
 
 var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 
-// bytesText writes memory in the largest unit that gives at least 1: "38 GiB". It has
+// bytesText formats memory in the largest unit that gives at least 1: "38 GiB". It has
 // at most the given number of decimals.
 func bytesText(v int64, decimals int) string {
 	unit, scale := 0, int64(1)
@@ -33,13 +33,13 @@ func Decimal(v float64, decimals int) string {
 	return s
 }
 
-// Fraction writes thousandths of a device as a decimal number: "0.25".
+// Fraction formats thousandths of a device as a decimal number: "0.25".
 func Fraction(milli int64) string { return Decimal(float64(milli)/1000, 3) }
 
-// Memory writes memory for people, with at most one decimal: "38.5 GiB".
+// Memory formats memory for people, with at most one decimal: "38.5 GiB".
 func Memory(b cluster.Bytes) string { return bytesText(int64(b), 1) }
 
-// Exact writes memory as manifests do, without rounding: "80Gi", "23028Mi".
+// Exact formats memory as in manifests, without rounding: "80Gi", "23028Mi".
 func Exact(b cluster.Bytes) string {
 	v, unit := int64(b), 0
 	for v != 0 && v%1024 == 0 && unit < 4 {
@@ -49,8 +49,8 @@ func Exact(b cluster.Bytes) string {
 	return strconv.FormatInt(v, 10) + []string{"", "Ki", "Mi", "Gi", "Ti"}[unit]
 }
 
-// Rounded rounds the result of Exact to tenths of GiB if it is written in bytes or KiB.
-// Shorter spellings are returned unchanged.
+// Rounded shortens the result of Exact for people: if it is at least 2^20 bytes or KiB,
+// it is rounded to tenths of GiB. Any other text is returned unchanged.
 func Rounded(memory string) string {
 	n, err := strconv.ParseInt(strings.TrimSuffix(memory, "Ki"), 10, 64)
 	if err != nil || n < 1<<20 {
@@ -62,8 +62,8 @@ func Rounded(memory string) string {
 	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + "Gi"
 }
 
-// Of writes a quantity with its unit; memory has at most the given number of decimals.
-// It returns "" for a quantity without a unit.
+// Of formats a quantity with its unit. Memory has at most the given number of decimals.
+// The result is "" for a quantity without a unit.
 func Of(q engine.Quantity, decimals int) string {
 	switch q.Unit {
 	case engine.Count:
@@ -84,8 +84,8 @@ func Of(q engine.Quantity, decimals int) string {
 	return ""
 }
 
-// Pair writes two quantities with as many decimals as it takes for different amounts
-// to differ in writing.
+// Pair formats two quantities with as few decimals as possible, but so many that
+// different amounts have different texts.
 func Pair(a, b engine.Quantity) (string, string) {
 	for decimals := 1; decimals < 6; decimals++ {
 		x, y := Of(a, decimals), Of(b, decimals)
@@ -96,7 +96,8 @@ func Pair(a, b engine.Quantity) (string, string) {
 	return strconv.FormatInt(a.Value, 10) + " B", strconv.FormatInt(b.Value, 10) + " B"
 }
 
-// Compact writes a quantity as it is in JSON: "38GiB", "2 devices", "500m cores".
+// Compact formats a quantity as in JSON: "38GiB", "2 devices", "500m cores". Memory is
+// rounded to thousandths of its unit.
 func Compact(q engine.Quantity) string {
 	s := Of(q, 3)
 	if q.Unit == engine.Bytes {
@@ -105,7 +106,7 @@ func Compact(q engine.Quantity) string {
 	return s
 }
 
-// Resource writes an amount of a resource with its name: "16 cores", "64 GiB of
+// Resource formats an amount of a resource with its name: "16 cores", "64 GiB of
 // memory", "8 devices". Cores and devices are given in thousandths.
 func Resource(name string, v int64) string {
 	_, product := cluster.SplitProduct(name)
@@ -122,17 +123,17 @@ func Resource(name string, v int64) string {
 	return strconv.FormatInt(v, 10) + " " + name
 }
 
-// IsDevice reports whether queues count the resource in thousandths of a device. It
-// knows the resource by its name.
+// IsDevice reports whether the resource is devices, which queues count in thousandths. It
+// decides by the name alone: a node may count devices under other names too.
 func IsDevice(name string) bool {
 	return name == cluster.DefaultDeviceResource || strings.HasPrefix(name, cluster.PartitionResource) ||
 		strings.HasSuffix(name, "/gpu") || strings.HasSuffix(name, "/gpu.shared") || strings.HasSuffix(name, "/npu")
 }
 
-// Amount writes an amount of a resource without the name of the resource: rounded for
-// people, or, if manifest is true, exactly as in manifests. Cores and devices are given
-// in thousandths; device says that the resource is counted in devices, and a resource
-// that names a product always is. A quota may be cluster.Unlimited.
+// Amount formats an amount of a resource without the name of the resource: rounded for
+// people or, if manifest is true, exactly as in manifests. Cores and devices are given
+// in thousandths. device must be set if the resource is devices; a resource that names a
+// product always is. The amount may be cluster.Unlimited.
 func Amount(name string, v int64, device, manifest bool) string {
 	_, product := cluster.SplitProduct(name)
 	switch {

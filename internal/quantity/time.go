@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Time writes a time in nanoseconds since 1970 as RFC 3339, in UTC.
+// Time formats a time in nanoseconds since 1970 as RFC 3339, in UTC.
 func Time(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }
 
-// Span writes a duration in nanoseconds as Go does, but without zero minutes and
+// Span formats a duration in nanoseconds as Go does, but without zero minutes and
 // seconds at the end: "10m", not "10m0s".
 func Span(d int64) string {
 	s := time.Duration(d).String()

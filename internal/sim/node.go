@@ -7,9 +7,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// LoseNode removes a node permanently. The tasks on it are pending again. If a gang is then
+// RemoveNode removes a node permanently. The tasks on it are pending again. If a gang is then
 // below its minimum, all its tasks are stopped, so that it is placed again as a whole.
-func LoseNode(state *cluster.State, name string) error {
+func RemoveNode(state *cluster.State, name string) error {
 	n := state.Node(name)
 	if n == nil {
 		return fmt.Errorf("no node %q", name)
@@ -19,7 +19,8 @@ func LoseNode(state *cluster.State, name string) error {
 		return err
 	}
 	for _, t := range tasks {
-		if t.Node != nil && t.ShadowOf() == nil { // a task that was moving away is now nominated on its new node
+		// TaskSeen without a node makes a task pending, or nominated if it was moving to another node.
+		if t.Node != nil && t.ShadowOf() == nil {
 			if err := state.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
 				return err
 			}

@@ -24,8 +24,8 @@ type Simulation struct {
 	State    *cluster.State // as it is after the last session
 	Sessions int            // how many sessions were run
 	// Outcome has the decisions, events, rankings and recorded changes of all sessions,
-	// and the refusals, NextWake and tried jobs of the last one. A refusal is among the
-	// events again only if its reason has changed.
+	// and the refusals, NextWake and Tried of the last one. A refusal is among the events
+	// only if the job was not refused before for the same reason.
 	engine.Outcome
 }
 
@@ -33,9 +33,9 @@ type Simulation struct {
 // in which two jobs evict each other in turn.
 const maxSessions = 100
 
-// MaxMisses bounds the number of nodes that all refusals of a session list together,
-// unless everything is to be explained. Beyond it refusals list fewer nodes: messages say
-// less, but nothing wrong.
+// MaxMisses bounds the number of nodes that all refusals of a session list together if
+// Options.Explain is not set: pending jobs × nodes. Above it, each refusal lists only the
+// nodes that are closest to being feasible.
 const MaxMisses = 2_000_000
 
 // Simulate runs sessions over the State, which it changes, until a session decides
@@ -76,8 +76,8 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 			}
 			sim.Events = append(sim.Events, ev)
 		}
-		// The refusals of the first session do not list every node. One more session,
-		// which decides nothing, lists them, unless there is no refusal.
+		// The refusals of the first session do not list every node. If it decides nothing and
+		// refuses a job, one more session is run, which lists every node within MaxMisses.
 		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain) {
 			return sim, nil
 		}
@@ -99,9 +99,9 @@ func (s *Simulation) apply(c cluster.Change) error {
 	return s.State.Apply(c)
 }
 
-// Settle confirms what a session decided: it reports every assumed task as running on its
-// node.
-func Settle(state *cluster.State, decisions []engine.Decision) error {
+// ConfirmBindings reports to State that the tasks that the decisions bind run on their
+// nodes, as a kubelet would. Tasks that are not assumed any more are skipped.
+func ConfirmBindings(state *cluster.State, decisions []engine.Decision) error {
 	return confirm(state, decisions, state.Apply)
 }
 
@@ -117,11 +117,11 @@ func confirm(state *cluster.State, decisions []engine.Decision, apply func(clust
 	return nil
 }
 
-// release reports that evicted tasks have ended on their nodes.
+// release reports that the tasks that the decisions evict have stopped.
 func (s *Simulation) release(decisions []engine.Decision) error {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == engine.EvictTask {
-			if err := endEvicted(s.State, d.Task, s.apply); err != nil {
+			if err := reportStopped(s.State, d.Task, s.apply); err != nil {
 				return err
 			}
 		}
@@ -129,13 +129,14 @@ func (s *Simulation) release(decisions []engine.Decision) error {
 	return nil
 }
 
-// Leave reports that an evicted task is not on its node any more. Its room is free, and the
-// task is pending again unless it was retired.
-func Leave(state *cluster.State, ref cluster.TaskRef) error {
-	return endEvicted(state, ref, state.Apply)
+// ReportStopped reports to State that an evicted task has stopped. Its room is free then,
+// and the task is pending again unless it was retired. A task that is not releasing is left
+// as it is.
+func ReportStopped(state *cluster.State, ref cluster.TaskRef) error {
+	return reportStopped(state, ref, state.Apply)
 }
 
-func endEvicted(state *cluster.State, ref cluster.TaskRef, apply func(cluster.Change) error) error {
+func reportStopped(state *cluster.State, ref cluster.TaskRef, apply func(cluster.Change) error) error {
 	if t := state.Task(ref); t == nil || t.Status != cluster.Releasing {
 		return nil
 	}
@@ -149,7 +150,7 @@ func Session(e *engine.Engine, state *cluster.State, o engine.Options) (engine.O
 	return out, errors.Join(err, s.Close())
 }
 
-// RefusalOf is the refusal of a job in the last session; nil: it has none.
+// RefusalOf returns the refusal of the job in the last session, or nil if it was not refused.
 func (s *Simulation) RefusalOf(job string) *engine.Refusal {
 	for _, r := range s.Refusals {
 		if r.Job == job {

@@ -1,9 +1,9 @@
 // Package strict decodes YAML and JSON into Go values and reports every mistake with
 // its place: file, line, column and field, what is wrong and what to write instead.
 //
-// It knows no kind of object. A file is split into documents (Documents), which are
-// checked against limits, so that no file, however hostile, takes much memory or
-// time. The values of a document are then decoded by json tags (Decode).
+// It decodes any Go type. Documents splits a file into documents and checks them against
+// limits, so that no file, however hostile, takes much memory or time. Decode then decodes
+// the values of a document by json tags.
 package strict
 
 import (
@@ -19,19 +19,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Options say how a value is decoded.
+// Options are the settings of Decode.
 type Options struct {
-	File string     // named in errors
-	Path field.Path // of the value, which the paths in errors begin with
+	File string     // the name of the file in errors
+	Path field.Path // the path of the value, with which the paths in errors begin
 	// AllowUnknown skips fields that the type does not have. Otherwise they are errors.
 	AllowUnknown bool
 }
 
-// Decode reads a value into the Go value that into points to, by its json tags. It
-// reports everything that does not fit, not only the first error. A value that is
-// not written, or null, leaves the Go value as it is, so that defaults may be set
-// before. The value must be of a document that Documents passed on: Decode follows
-// aliases and relies on the limits that Documents checks.
+// Decode decodes a value into the Go value that into points to, by its json tags. It
+// returns all errors, not only the first one. A value that is missing or null leaves the
+// Go value as it is, so that defaults may be set before. The value must be of a document
+// that Documents has checked: Decode follows aliases and relies on those limits.
 func Decode(n *yaml.Node, into any, o Options) Errors {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -63,7 +62,7 @@ func (d *decoder) within(step any, do func()) {
 	d.Path = d.Path[:len(d.Path)-1]
 }
 
-// oneOrMany is implemented by list types whose only entry may be written without
+// oneOrMany is implemented by list types of which a single entry may be written without
 // the list.
 type oneOrMany interface{ OneOrMany() }
 

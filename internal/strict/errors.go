@@ -12,7 +12,7 @@ import (
 // Error is one mistake in a file and its place.
 type Error struct {
 	File         string
-	Line, Column int    // from 1; 0 where unknown
+	Line, Column int    // counted from 1; 0 if they are not known
 	Path         string // the field, such as spec.tasks[0].devices.memory
 	Message      string
 }

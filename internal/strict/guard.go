@@ -17,12 +17,12 @@ const (
 // extent is the number of values in a tree and its height, with aliases followed.
 type extent struct{ size, height int64 }
 
-// guard measures a document before its aliases are followed anywhere else: a few
-// nested aliases can stand for billions of values.
+// guard measures a document before its aliases are followed anywhere else, because a few
+// nested aliases can expand to billions of values.
 type guard struct {
-	anchors  map[*yaml.Node]extent
-	open     map[*yaml.Node]bool // anchors whose values are being measured
-	repeated int64               // values that aliases repeat
+	anchors  map[*yaml.Node]extent // of the values that are measured
+	open     map[*yaml.Node]bool   // the anchors with values that are being measured
+	repeated int64                 // how many values aliases repeat
 }
 
 // check returns an error if the document exceeds the limits.

@@ -8,14 +8,15 @@ import (
 // Position is a place in a file. Lines and columns count from 1.
 type Position struct{ Line, Column int }
 
-// PositionOf returns where the field is written, or the nearest field around it
-// that is written.
+// PositionOf returns the position of the field or, if it is not in the file, of the
+// innermost object or list on its path that is.
 func PositionOf(root *yaml.Node, at field.Path) Position {
 	n := Locate(root, at)
 	return Position{n.Line, n.Column}
 }
 
-// Locate returns the value at the path, or the last one on the way to it.
+// Locate returns the value at the path or, if it is not in the file, the last value on the
+// path that is.
 func Locate(n *yaml.Node, at field.Path) *yaml.Node {
 	for _, step := range at {
 		n = Resolve(n)

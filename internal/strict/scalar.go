@@ -91,8 +91,8 @@ func (d *decoder) wantText(n *yaml.Node) bool {
 
 func notDigit(r rune) bool { return (r < '0' || r > '9') && r != '-' && r != '+' && r != '_' }
 
-// whole reads a whole number. A leading zero is refused: some YAML readers take it
-// for octal and others ignore it.
+// whole reads a whole number. A leading zero is refused, because some YAML readers read
+// the number as octal and others do not.
 func (d *decoder) whole(n *yaml.Node) (int64, bool) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagFloat && !strings.ContainsFunc(n.Value, notDigit) {
 		d.errorf(n, "%s is too large to count", phrase.Clip(n.Value)) // the library tags as a float what overflows every integer type
@@ -125,7 +125,7 @@ type quantityOrWord interface {
 	QuantityOrWord(text string) *resource.Quantity
 }
 
-// special reads types whose own unmarshalers accept too much or report errors
+// special decodes types of which the own unmarshalers accept too much or return errors
 // without an example. It reports whether the type is one of them.
 func (d *decoder) special(n *yaml.Node, v reflect.Value) bool {
 	switch into := v.Addr().Interface().(type) {

@@ -20,7 +20,7 @@ const (
 	tagMerge     = "!!merge"
 )
 
-// Resolve returns the value that an alias stands for, and any other value as it is.
+// Resolve returns the value to which an alias refers, and any other value as it is.
 func Resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -28,13 +28,13 @@ func Resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// IsNull reports whether the value is null or not written.
+// IsNull reports whether the value is null or missing.
 func IsNull(n *yaml.Node) bool {
 	return n.Kind == 0 || n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull
 }
 
-// Entry returns the value of a key of a mapping, nil if the mapping does not have
-// it. Keys of the mapping itself take precedence over merged ones.
+// Entry returns the value of a key of a mapping, or nil if the mapping does not have
+// the key. Keys of the mapping itself take precedence over merged keys (<<).
 func Entry(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if k := Resolve(n.Content[i]); k.Kind == yaml.ScalarNode && k.Value == key && k.ShortTag() != tagMerge {
@@ -61,7 +61,7 @@ func Entry(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// Text returns the value of a key of a mapping if it is a scalar, else "".
+// Text returns the value of a key of a mapping if it is a scalar, and "" otherwise.
 func Text(n *yaml.Node, key string) string {
 	if v := Entry(n, key); v != nil {
 		if v = Resolve(v); v.Kind == yaml.ScalarNode && !IsNull(v) {
@@ -71,7 +71,7 @@ func Text(n *yaml.Node, key string) string {
 	return ""
 }
 
-// Describe names a value in a message: "a list", "the number 5".
+// Describe returns how a message refers to a value: "a list", "the number 5".
 func Describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -145,9 +145,9 @@ func generic(n *yaml.Node) (any, *Error) {
 	return n.Value, nil
 }
 
-// pairs calls visit with the entries of a mapping: first its own, in the order in
-// which they are written, then the merged ones whose keys it does not have itself. A
-// key that is not a scalar, or that is written twice, is an error.
+// pairs calls visit with the entries of a mapping: first its own entries, in the order in
+// which they are written, then the merged entries (<<) with keys that it does not have
+// itself. A key that is not a scalar, or that is written twice, is an error.
 func pairs(n *yaml.Node, visit func(key, value *yaml.Node)) Errors {
 	var errs Errors
 	seen := make(map[string]int, len(n.Content)/2)

@@ -70,7 +70,7 @@ func (r *relaxer) correctSelectors() []*change {
 				there = append(there, v)
 			}
 		}
-		near, ok := nearest.Of(label.Value, there)
+		near, ok := nearest.Find(label.Value, there)
 		if seen[label.Value] || !ok {
 			continue
 		}

@@ -32,16 +32,16 @@ const (
 )
 
 const (
-	other = engine.Grow | engine.Relax
-	held  = engine.Wait | engine.Evict
+	cureOtherNode   = engine.Grow | engine.Relax
+	cureWaitOrEvict = engine.Wait | engine.Evict
 )
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: AffinityMismatch, Cure: other, Phrase: "required affinity to {subject} not met", Meaning: "The node's labels match none of the terms that the task requires. The subject is the label at which the first term fails."},
-	{Reason: DomainUnknown, Cure: other, Phrase: "label {subject}, which names the domain, missing", Meaning: "The job must be in the same domain as another job, and the node lacks the label that names the domain. The subject is the label."},
+	{Reason: AffinityMismatch, Cure: cureOtherNode, Phrase: "required affinity to {subject} not met", Meaning: "The node's labels match none of the terms that the task requires. The subject is the label at which the first term fails."},
+	{Reason: DomainUnknown, Cure: cureOtherNode, Phrase: "label {subject}, which names the domain, missing", Meaning: "The job must be in the same domain as another job, and the node lacks the label that names the domain. The subject is the label."},
 	{Reason: JobAffinityUnmet, Cure: engine.Wait, Phrase: "no job in its domain that matches {subject}", Meaning: "The job must be in the same domain as another job, and no job that matches is placed in the node's domain. Such a job may be placed later; evictions do not help. The subject is the term."},
-	{Reason: JobAntiAffinity, Cure: held, Phrase: "too near to jobs that match {subject}", Meaning: "The node's domain has a placed job that this job must be away from, or that must be away from this job. Have is the number of its tasks. The subject is the term."},
+	{Reason: JobAntiAffinity, Cure: cureWaitOrEvict, Phrase: "too near to jobs that match {subject}", Meaning: "The node's domain has a placed job that this job must be away from, or that must be away from this job. Have is the number of its tasks. The subject is the term."},
 }
 
 type plugin struct {
@@ -58,7 +58,7 @@ type jobTerms struct {
 }
 
 // New builds the plugin. It has no arguments.
-var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{counter: neighbours.Counter{Holders: true}} })
+var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{counter: neighbours.Counter{CountAntiTerms: true}} })
 
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
@@ -67,7 +67,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.cached = jobTerms{}
 	p.counter.Open(s)
 	s.Hooks.AddStaticFilter(matters, admit)
-	s.Hooks.AddPreFilter(p.before)
+	s.Hooks.AddPreFilter(p.preFilter)
 	s.Hooks.AddTaskFilter(p.matters, p.admit)
 	s.Hooks.AddExclusion(p.exclusions)
 }
@@ -88,17 +88,17 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			break
 		}
 	}
-	return &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: subject, Precedence: engine.OtherKind}
+	return &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Subject: subject, Precedence: engine.OtherKind}
 }
 
-// before rejects a job for all nodes if it must be near a job that is placed nowhere, so
+// preFilter rejects a job for all nodes if it must be near a job that is placed nowhere, so
 // that no node has to be looked at.
-func (p *plugin) before(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
+func (p *plugin) preFilter(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if len(j.Affinity) == 0 {
 		return nil
 	}
-	for _, t := range p.look(j).near {
-		if t.Anywhere() == 0 && !t.Matches(j) {
+	for _, t := range p.termsOf(j).near {
+		if t.Total() == 0 && !t.Matches(j) {
 			return unmet(t)
 		}
 	}
@@ -110,20 +110,20 @@ func unmet(t *neighbours.Term) *engine.Rejection {
 }
 
 func (p *plugin) matters(_ *cluster.Task, j *cluster.Job) bool {
-	v := p.look(j)
+	v := p.termsOf(j)
 	return len(v.near)+len(v.away) > 0
 }
 
 // admit checks the domain of the node. A rejection that waiting does not cure is returned first.
 func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
-	v := p.look(j)
+	v := p.termsOf(j)
 	var waiting *engine.Rejection
 	for _, t := range v.near {
-		tasks, known := t.In(n)
+		tasks, known := t.TasksIn(n)
 		if !known {
-			return &engine.Rejection{Reason: DomainUnknown, Cure: other, Subject: t.Within(), Precedence: engine.OtherKind}
+			return &engine.Rejection{Reason: DomainUnknown, Cure: cureOtherNode, Subject: t.Within(), Precedence: engine.OtherKind}
 		}
-		first := t.Anywhere() == 0 && t.Matches(j)
+		first := t.Total() == 0 && t.Matches(j)
 		if tasks == 0 && !first && waiting == nil {
 			waiting = unmet(t)
 		}
@@ -132,8 +132,8 @@ func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 		return waiting
 	}
 	for _, t := range v.away {
-		if tasks, _ := t.In(n); tasks > 0 {
-			return &engine.Rejection{Reason: JobAntiAffinity, Cure: held, Subject: t.Subject, Want: count(0), Have: count(tasks)}
+		if tasks, _ := t.TasksIn(n); tasks > 0 {
+			return &engine.Rejection{Reason: JobAntiAffinity, Cure: cureWaitOrEvict, Subject: t.Subject, Want: count(0), Have: count(tasks)}
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func (p *plugin) exclusions(j *cluster.Job) []engine.Exclusion {
 
 // termsOf returns the terms that apply to the job. It remembers the last job, because
 // filters are called for many nodes in a row with the same job.
-func (p *plugin) look(j *cluster.Job) *jobTerms {
+func (p *plugin) termsOf(j *cluster.Job) *jobTerms {
 	v := &p.cached
 	if v.job == j && v.changes == p.counter.Changes() {
 		return v
@@ -169,7 +169,7 @@ func (p *plugin) look(j *cluster.Job) *jobTerms {
 			v.near = append(v.near, p.counter.Term(j, t))
 		}
 	}
-	v.away = append(v.away, p.counter.Against(j)...)
+	v.away = append(v.away, p.counter.AntiTermsMatching(j)...)
 	return v
 }
 

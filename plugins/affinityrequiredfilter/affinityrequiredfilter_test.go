@@ -19,13 +19,13 @@ func TestNodeTerms(t *testing.T) {
 		required []cluster.Term
 		want     *engine.Rejection
 	}{
-		"one term":         {[]cluster.Term{{in("rack", "r1", "r2")}}, nil},
-		"any term":         {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "h100")}}, nil},
-		"all of a term":    {[]cluster.Term{{in("rack", "r1"), in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind, Subject: "gpu"}},
-		"no term":          {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind, Subject: "rack"}},
-		"must not be":      {[]cluster.Term{{{Key: "rack", Operator: cluster.NotIn, Values: []string{"r1"}}}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind, Subject: "rack"}},
-		"an empty term":    {[]cluster.Term{{}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind}},
-		"not there at all": {[]cluster.Term{{in("zone", "z")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Precedence: engine.OtherKind, Subject: "zone"}},
+		"one term":                         {[]cluster.Term{{in("rack", "r1", "r2")}}, nil},
+		"one of two terms matches":         {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "h100")}}, nil},
+		"one condition of a term fails":    {[]cluster.Term{{in("rack", "r1"), in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "gpu"}},
+		"no term matches":                  {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "rack"}},
+		"NotIn with the value of the node": {[]cluster.Term{{{Key: "rack", Operator: cluster.NotIn, Values: []string{"r1"}}}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "rack"}},
+		"an empty term":                    {[]cluster.Term{{}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind}},
+		"the label is missing":             {[]cluster.Term{{in("zone", "z")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "zone"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestNodeTerms(t *testing.T) {
 		})
 	}
 	if matters(&cluster.Shape{}) {
-		t.Error("a shape without terms matters")
+		t.Error("the filter applies to a shape without terms")
 	}
 }
 
@@ -91,9 +91,9 @@ func TestJobTerms(t *testing.T) {
 		return &engine.Rejection{Reason: JobAffinityUnmet, Cure: engine.Wait, Subject: subject, Want: count(1), Have: count(0)}
 	}
 	kept := func(subject string, tasks int) *engine.Rejection {
-		return &engine.Rejection{Reason: JobAntiAffinity, Cure: held, Subject: subject, Want: count(0), Have: count(tasks)}
+		return &engine.Rejection{Reason: JobAntiAffinity, Cure: cureWaitOrEvict, Subject: subject, Want: count(0), Have: count(tasks)}
 	}
-	lost := &engine.Rejection{Reason: DomainUnknown, Cure: other, Precedence: engine.OtherKind, Subject: "rack"}
+	lost := &engine.Rejection{Reason: DomainUnknown, Cure: cureOtherNode, Precedence: engine.OtherKind, Subject: "rack"}
 	webInRack, webOnNode := "app in (web) within rack", "app in (web) within the node"
 	preferred := near("web", "rack")
 	preferred.Weight = 5
@@ -105,23 +105,23 @@ func TestJobTerms(t *testing.T) {
 	tests := map[string]struct {
 		job    *enginetest.JobBuilder
 		placed []*enginetest.JobBuilder
-		want   verdicts // nil: the filter does not matter
+		want   verdicts // nil: the filter does not apply
 	}{
-		"no terms":               {app("j", "db"), []*enginetest.JobBuilder{app("w", "web").On("a1")}, nil},
-		"only preferred":         {app("j", "db").Affinity(preferred), nil, nil},
-		"near, within the rack":  {app("j", "db").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
-		"near, on the node":      {app("j", "db").Affinity(near("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": noted(webOnNode), "b1": noted(webOnNode), "b2": noted(webOnNode), "lone": noted(webOnNode)}},
-		"near no job":            {app("j", "db").Affinity(near("web", "")), nil, all(noted(webOnNode))},
-		"near itself, the first": {app("j", "web").Affinity(near("web", "rack")), nil, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
-		"near itself, not first": {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": nil, "b2": nil, "lone": lost}},
-		"first, none counts yet": {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("lone")}, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
-		"another namespace":      {app("j", "web").Affinity(elsewhere), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
-		"away, within the rack":  {app("j", "db").Affinity(away("web", "rack")), []*enginetest.JobBuilder{app("w", "web").Gang(2).On("a1", "a2")}, verdicts{"a1": kept(webInRack, 2), "a2": kept(webInRack, 2), "b1": nil, "b2": nil, "lone": nil}},
-		"away from no job":       {app("j", "db").Affinity(away("web", "rack")), nil, all(nil)},
-		"kept away":              {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, verdicts{"a1": nil, "a2": nil, "b1": kept(webInRack, 1), "b2": kept(webInRack, 1), "lone": nil}},
-		"kept away from nowhere": {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("lone")}, nil},
-		"keeps others away":      {app("j", "cache"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, nil},
-		"near and away":          {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"no terms":                              {app("j", "db"), []*enginetest.JobBuilder{app("w", "web").On("a1")}, nil},
+		"only preferred":                        {app("j", "db").Affinity(preferred), nil, nil},
+		"near, within the rack":                 {app("j", "db").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"near, on the node":                     {app("j", "db").Affinity(near("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": noted(webOnNode), "b1": noted(webOnNode), "b2": noted(webOnNode), "lone": noted(webOnNode)}},
+		"near no job":                           {app("j", "db").Affinity(near("web", "")), nil, all(noted(webOnNode))},
+		"near jobs like itself, none is placed": {app("j", "web").Affinity(near("web", "rack")), nil, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
+		"near jobs like itself, one is placed":  {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": nil, "b2": nil, "lone": lost}},
+		"near jobs like itself, one is on a node without a domain": {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("lone")}, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
+		"another namespace":                             {app("j", "web").Affinity(elsewhere), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"away, within the rack":                         {app("j", "db").Affinity(away("web", "rack")), []*enginetest.JobBuilder{app("w", "web").Gang(2).On("a1", "a2")}, verdicts{"a1": kept(webInRack, 2), "a2": kept(webInRack, 2), "b1": nil, "b2": nil, "lone": nil}},
+		"away from no job":                              {app("j", "db").Affinity(away("web", "rack")), nil, all(nil)},
+		"anti-term of a placed job":                     {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, verdicts{"a1": nil, "a2": nil, "b1": kept(webInRack, 1), "b2": kept(webInRack, 1), "lone": nil}},
+		"anti-term of a job on a node without a domain": {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("lone")}, nil},
+		"anti-term of a placed job that does not match": {app("j", "cache"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, nil},
+		"near and away":                                 {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -149,18 +149,18 @@ func TestSession(t *testing.T) {
 		want    placed
 		refused map[string]engine.Reason
 	}{
-		"a gang that spreads over racks": {[]*enginetest.JobBuilder{app("j", "web").Gang(2).Affinity(away("web", "rack"))},
+		"a gang with one task in each rack": {[]*enginetest.JobBuilder{app("j", "web").Gang(2).Affinity(away("web", "rack"))},
 			placed{"job/j/worker-0": "a1", "job/j/worker-1": "b1"}, nil},
-		"a gang that stays together": {[]*enginetest.JobBuilder{app("j", "web").Gang(3).Affinity(near("web", "rack"))},
+		"a gang in one rack": {[]*enginetest.JobBuilder{app("j", "web").Gang(3).Affinity(near("web", "rack"))},
 			placed{"job/j/worker-0": "a1", "job/j/worker-1": "a1", "job/j/worker-2": "a2"}, nil},
-		"a gang too large for its rack holds nothing": {[]*enginetest.JobBuilder{
+		"a gang too large for one rack reserves nothing": {[]*enginetest.JobBuilder{
 			app("j", "web").Gang(5).Affinity(near("web", "rack")), app("k", "db").Affinity(away("web", "rack"))},
 			placed{"job/k/worker-0": "a1"}, map[string]engine.Reason{"job/j": "Full"}},
-		"the second job stays away": {[]*enginetest.JobBuilder{app("j", "db").Affinity(away("web", "rack")), app("k", "web")},
+		"the second job is placed in another rack": {[]*enginetest.JobBuilder{app("j", "db").Affinity(away("web", "rack")), app("k", "web")},
 			placed{"job/j/worker-0": "a1", "job/k/worker-0": "b1"}, nil},
 		"near a job that is not placed": {[]*enginetest.JobBuilder{app("k", "db").Affinity(near("web", ""))},
 			placed{}, map[string]engine.Reason{"job/k": JobAffinityUnmet}},
-		"one follows the other": {[]*enginetest.JobBuilder{app("j", "web"), app("k", "db").Affinity(near("web", ""))},
+		"near a job that is placed in the same session": {[]*enginetest.JobBuilder{app("j", "web"), app("k", "db").Affinity(near("web", ""))},
 			placed{"job/j/worker-0": "a1", "job/k/worker-0": "a1"}, nil},
 	}
 	for name, tc := range tests {

@@ -90,7 +90,7 @@ func (p *plugin) scoreJobs(_ *cluster.Task, j *cluster.Job, n *cluster.Node) flo
 	}
 	var sum scale
 	for _, w := range p.preferences {
-		tasks, _ := w.term.In(n)
+		tasks, _ := w.term.TasksIn(n)
 		sum.add(w.weight, tasks > 0)
 	}
 	return sum.score()

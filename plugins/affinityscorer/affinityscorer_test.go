@@ -20,16 +20,16 @@ func TestNodePreferences(t *testing.T) {
 		preferred []cluster.Preference
 		want      float64
 	}{
-		"fulfilled":        {[]cluster.Preference{{Weight: 10, Term: yes}}, 100},
-		"not fulfilled":    {[]cluster.Preference{{Weight: 10, Term: no}}, 0},
-		"in part":          {[]cluster.Preference{{Weight: 30, Term: yes}, {Weight: 10, Term: no}}, 75},
-		"pushed away":      {[]cluster.Preference{{Weight: -5, Term: yes}}, 0},
-		"not pushed away":  {[]cluster.Preference{{Weight: -5, Term: no}}, 100},
-		"both ways":        {[]cluster.Preference{{Weight: 10, Term: yes}, {Weight: -10, Term: yes}}, 50},
-		"the best of both": {[]cluster.Preference{{Weight: 10, Term: yes}, {Weight: -10, Term: no}}, 100},
-		"an empty term":    {[]cluster.Preference{{Weight: 1, Term: cluster.Term{}}}, 0},
-		"thirds":           {[]cluster.Preference{{Weight: 1, Term: yes}, {Weight: 2, Term: no}}, 100.0 / 3},
-		"nothing":          {nil, 100},
+		"the term holds":                                 {[]cluster.Preference{{Weight: 10, Term: yes}}, 100},
+		"the term does not hold":                         {[]cluster.Preference{{Weight: 10, Term: no}}, 0},
+		"one of two terms holds":                         {[]cluster.Preference{{Weight: 30, Term: yes}, {Weight: 10, Term: no}}, 75},
+		"a negative term holds":                          {[]cluster.Preference{{Weight: -5, Term: yes}}, 0},
+		"a negative term does not hold":                  {[]cluster.Preference{{Weight: -5, Term: no}}, 100},
+		"a positive and a negative term hold":            {[]cluster.Preference{{Weight: 10, Term: yes}, {Weight: -10, Term: yes}}, 50},
+		"the positive term holds, the negative does not": {[]cluster.Preference{{Weight: 10, Term: yes}, {Weight: -10, Term: no}}, 100},
+		"an empty term":                                  {[]cluster.Preference{{Weight: 1, Term: cluster.Term{}}}, 0},
+		"thirds":                                         {[]cluster.Preference{{Weight: 1, Term: yes}, {Weight: 2, Term: no}}, 100.0 / 3},
+		"no terms":                                       {nil, 100},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestJobPreferences(t *testing.T) {
 	type scores = map[string]float64
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
-		want scores // nil: the score does not matter
+		want scores // nil: the score does not apply
 	}{
 		"nothing preferred": {job(), nil},
 		"only required":     {job().Affinity(cluster.JobTerm{Selector: term("app", "web")}), nil},
 		"near":              {job().Affinity(preferences("web", "rack", 10, false)), scores{"a1": 100, "a2": 100, "b1": 0, "lone": 0}},
 		"away":              {job().Affinity(preferences("web", "rack", 10, true)), scores{"a1": 0, "a2": 0, "b1": 100, "lone": 100}},
-		"near, but not too": {job().Affinity(preferences("web", "rack", 10, false)).Affinity(preferences("web", "", 30, true)), scores{"a1": 25, "a2": 100, "b1": 75, "lone": 75}},
-		"near no job":       {job().Affinity(preferences("cache", "rack", 10, false)), scores{"a1": 0, "a2": 0, "b1": 0, "lone": 0}},
+		"near within the rack, away within the node": {job().Affinity(preferences("web", "rack", 10, false)).Affinity(preferences("web", "", 30, true)), scores{"a1": 25, "a2": 100, "b1": 75, "lone": 75}},
+		"near no job": {job().Affinity(preferences("cache", "rack", 10, false)), scores{"a1": 0, "a2": 0, "b1": 0, "lone": 0}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -38,18 +38,18 @@ func TestAdmit(t *testing.T) {
 		node    *cluster.Node
 		want    *engine.Rejection
 	}{
-		"runs there":                 {"mindie", cluster.Need{Devices: 1, Types: []string{"cann"}}, node("cann", "cann"), nil},
-		"on one of the two":          {"mindie", cluster.Need{Devices: 2, Types: []string{"cann"}}, node("cuda", "cann"), nil},
-		"does not":                   {"mindie", cluster.Need{Devices: 1, Types: []string{"cann"}}, node("cuda", "cuda"), not("mindie runs on cann; the node has cuda")},
-		"several of each":            {"sglang", cluster.Need{Devices: 1, Types: []string{"cann", "cuda", "rocm"}}, node("mps", "musa", "mps"), not("sglang runs on cann, cuda, rocm; the node has mps, musa")},
-		"no devices":                 {"vllm", cluster.Need{Devices: 1, Types: []string{"cuda"}}, node(), not("vllm runs on cuda; the node has no devices")},
-		"the right one is lost":      {"mindie", cluster.Need{Devices: 1, Types: []string{"cann"}}, lost, not("mindie runs on cann; the node has cuda")},
-		"layers":                     {"llamacpp", cluster.Need{Types: []string{"cuda"}, Layers: &cluster.Layers{Total: 4, Bytes: 1}}, node("cann"), not("llamacpp runs on cuda; the node has cann")},
-		"whole nodes":                {"vllm", cluster.Need{Types: []string{"cuda"}, WholeNode: true}, node("cann"), not("vllm runs on cuda; the node has cann")},
-		"no backend given":           {"", cluster.Need{Devices: 1, Types: []string{"cuda"}}, node("cann"), not("it runs on cuda; the node has cann")},
-		"any runtime":                {"custom", cluster.Need{Devices: 1}, node("cann"), nil},
-		"no device needed":           {"voxbox", cluster.Need{Types: []string{"cuda"}}, node(), nil},
-		"number is not counted here": {"vllm", cluster.Need{Devices: 8, Types: []string{"cuda"}}, node("cuda"), nil},
+		"all devices are supported":            {"mindie", cluster.Need{Devices: 1, Types: []string{"cann"}}, node("cann", "cann"), nil},
+		"one of two devices is supported":      {"mindie", cluster.Need{Devices: 2, Types: []string{"cann"}}, node("cuda", "cann"), nil},
+		"no device is supported":               {"mindie", cluster.Need{Devices: 1, Types: []string{"cann"}}, node("cuda", "cuda"), not("mindie runs on cann; the node has cuda")},
+		"several of each":                      {"sglang", cluster.Need{Devices: 1, Types: []string{"cann", "cuda", "rocm"}}, node("mps", "musa", "mps"), not("sglang runs on cann, cuda, rocm; the node has mps, musa")},
+		"no devices":                           {"vllm", cluster.Need{Devices: 1, Types: []string{"cuda"}}, node(), not("vllm runs on cuda; the node has no devices")},
+		"the only supported device is lost":    {"mindie", cluster.Need{Devices: 1, Types: []string{"cann"}}, lost, not("mindie runs on cann; the node has cuda")},
+		"layers":                               {"llamacpp", cluster.Need{Types: []string{"cuda"}, Layers: &cluster.Layers{Total: 4, Bytes: 1}}, node("cann"), not("llamacpp runs on cuda; the node has cann")},
+		"whole nodes":                          {"vllm", cluster.Need{Types: []string{"cuda"}, WholeNode: true}, node("cann"), not("vllm runs on cuda; the node has cann")},
+		"no backend given":                     {"", cluster.Need{Devices: 1, Types: []string{"cuda"}}, node("cann"), not("it runs on cuda; the node has cann")},
+		"any runtime":                          {"custom", cluster.Need{Devices: 1}, node("cann"), nil},
+		"no device needed":                     {"voxbox", cluster.Need{Types: []string{"cuda"}}, node(), nil},
+		"the number of devices is not checked": {"vllm", cluster.Need{Devices: 8, Types: []string{"cuda"}}, node("cuda"), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -26,19 +26,19 @@ func TestAdmit(t *testing.T) {
 		nodes int
 		want  *engine.Rejection
 	}{
-		"need unknown":                 {cluster.WholeNodes{Replicas: 9, NodesPerReplica: 1}, 1, nil},
-		"exactly full":                 {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: gib(160)}, 2, nil},
-		"one byte too much":            {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: gib(160) + 1}, 2, small(ReplicaTooLarge, gib(160)+1, gib(160))},
-		"a replica over two nodes":     {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 2, Memory: gib(300)}, 2, nil},
-		"too large for its two nodes":  {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 2, Memory: gib(321)}, 9, small(ReplicaTooLarge, gib(321), gib(320))},
-		"what is usable of a node":     {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: gib(100), Usable: gib(100)}, 2, nil},
-		"more than is usable of it":    {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: gib(120), Usable: gib(100)}, 2, small(ReplicaTooLarge, gib(120), gib(100))},
-		"more than is usable of all":   {cluster.WholeNodes{Replicas: 3, NodesPerReplica: 1, Memory: gib(80), Usable: gib(100)}, 2, small(GroupMemoryTooSmall, gib(240), gib(200))},
-		"sum is no help to one":        {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: gib(200)}, 2, small(ReplicaTooLarge, gib(200), gib(160))},
-		"too many replicas":            {cluster.WholeNodes{Replicas: 3, NodesPerReplica: 1, Memory: gib(150)}, 2, small(GroupMemoryTooSmall, gib(450), gib(320))},
-		"no node passed the filters":   {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: gib(8)}, 0, small(GroupMemoryTooSmall, gib(8), 0)},
-		"a sum too large to count":     {cluster.WholeNodes{Replicas: math.MaxInt64, NodesPerReplica: 1, Memory: gib(150)}, 2, small(GroupMemoryTooSmall, math.MaxInt64, gib(320))},
-		"a replica too large to count": {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: math.MaxInt64}, 2, small(ReplicaTooLarge, math.MaxInt64, gib(160))},
+		"need unknown":                        {cluster.WholeNodes{Replicas: 9, NodesPerReplica: 1}, 1, nil},
+		"exactly full":                        {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: gib(160)}, 2, nil},
+		"one byte too much":                   {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: gib(160) + 1}, 2, small(ReplicaTooLarge, gib(160)+1, gib(160))},
+		"a replica over two nodes":            {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 2, Memory: gib(300)}, 2, nil},
+		"too large for its two nodes":         {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 2, Memory: gib(321)}, 9, small(ReplicaTooLarge, gib(321), gib(320))},
+		"exactly what is usable of a node":    {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: gib(100), Usable: gib(100)}, 2, nil},
+		"more than is usable of a node":       {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: gib(120), Usable: gib(100)}, 2, small(ReplicaTooLarge, gib(120), gib(100))},
+		"more than is usable of all nodes":    {cluster.WholeNodes{Replicas: 3, NodesPerReplica: 1, Memory: gib(80), Usable: gib(100)}, 2, small(GroupMemoryTooSmall, gib(240), gib(200))},
+		"enough in two nodes, but not in one": {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: gib(200)}, 2, small(ReplicaTooLarge, gib(200), gib(160))},
+		"too many replicas":                   {cluster.WholeNodes{Replicas: 3, NodesPerReplica: 1, Memory: gib(150)}, 2, small(GroupMemoryTooSmall, gib(450), gib(320))},
+		"no node passed the filters":          {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: gib(8)}, 0, small(GroupMemoryTooSmall, gib(8), 0)},
+		"the sum overflows":                   {cluster.WholeNodes{Replicas: math.MaxInt64, NodesPerReplica: 1, Memory: gib(150)}, 2, small(GroupMemoryTooSmall, math.MaxInt64, gib(320))},
+		"the replica overflows":               {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: math.MaxInt64}, 2, small(ReplicaTooLarge, math.MaxInt64, gib(160))},
 	}
 	var parts []enginetest.Part
 	for i := range 9 {
@@ -86,15 +86,15 @@ func TestAdmitNode(t *testing.T) {
 		nodes  int // of a replica
 		want   *engine.Rejection
 	}{
-		"all of it":          {devices(func(*cluster.Device) {}), "48Gi", 1, nil},
-		"reserved":           {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 40)},
-		"not all reserved":   {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "40Gi", 1, nil},
-		"its part":           {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "80Gi", 2, nil},
-		"more than its part": {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "82Gi", 2, rejection(DeviceMemoryTooSmall, engine.Grow, 41, 40)},
-		"foreign":            {devices(func(d *cluster.Device) { d.Foreign = 1 << 30 }), "48Gi", 1, rejection(DeviceMemoryInUse, engine.Wait|engine.Evict, 48, 46)},
-		"replicas of one":    {devices(func(d *cluster.Device) { d.Shares = "card" }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 24)},
-		"unified":            {func(n *cluster.Node) { n.Unified = true }, "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 30)},
-		"too much for all":   {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "49Gi", 1, nil},
+		"all memory of the node":                   {devices(func(*cluster.Device) {}), "48Gi", 1, nil},
+		"reserved":                                 {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 40)},
+		"what is not reserved":                     {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "40Gi", 1, nil},
+		"half of a replica on two nodes":           {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "80Gi", 2, nil},
+		"more than half of a replica on two nodes": {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "82Gi", 2, rejection(DeviceMemoryTooSmall, engine.Grow, 41, 40)},
+		"foreign memory":                           {devices(func(d *cluster.Device) { d.Foreign = 1 << 30 }), "48Gi", 1, rejection(DeviceMemoryInUse, engine.Wait|engine.Evict, 48, 46)},
+		"replicas of one device":                   {devices(func(d *cluster.Device) { d.Shares = "card" }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 24)},
+		"unified memory":                           {func(n *cluster.Node) { n.Unified = true }, "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 30)},
+		"too much for all nodes of the group":      {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "49Gi", 1, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

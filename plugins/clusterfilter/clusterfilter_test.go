@@ -23,11 +23,11 @@ func TestAdmit(t *testing.T) {
 		asked, node string
 		want        *engine.Rejection
 	}{
-		"any cell":                  {"", "east", nil},
-		"any cell, node in none":    {"", "", nil},
-		"same cell":                 {"west", "west", nil},
-		"other cell":                {"west", "east", outside},
-		"node in no cell is not in": {"west", "", outside},
+		"any cell":                      {"", "east", nil},
+		"any cell, node without a cell": {"", "", nil},
+		"same cell":                     {"west", "west", nil},
+		"other cell":                    {"west", "east", outside},
+		"a cell, node without a cell":   {"west", "", outside},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,9 @@
-// Package consolidate makes room for a job by moving tasks of other jobs, when enough is
-// free in total, or is freed by evictions, but on different nodes.
+// Package consolidate makes room for a job by moving tasks of other jobs, when enough room
+// is free in total, or is freed by evictions, but on different nodes.
 //
-// As few tasks as possible are moved, and only if each of them has room on another node.
-// No job loses its place.
+// As few tasks as possible are moved, only tasks of preemptible jobs, and only if room can
+// be reserved for each of them on another node. The plugin evicts no task without such a
+// reservation.
 package consolidate
 
 import (

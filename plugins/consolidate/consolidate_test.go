@@ -16,14 +16,14 @@ func TestConsolidating(t *testing.T) {
 		parts []enginetest.Part
 		want  []string
 	}{
-		"one moves so that another fits":      {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
-		"the fewest move":                     {[]enginetest.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, []string{"job/y/worker-0 to a"}},
-		"none where one cannot land":          {[]enginetest.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Devices(4)}, nil},
-		"none where there is too little":      {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, nil},
-		"no job that is not preemptible":      {[]enginetest.Part{node("a"), node("b"), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, nil},
-		"a gang moves as a whole":             {[]enginetest.Part{node("a"), node("b"), node("c"), job("x").Gang(2).On("a", "b"), enginetest.Job("y").Devices(2).On("c"), enginetest.Job("new").Gang(2).Devices(4)}, []string{"job/x/worker-0 to c", "job/x/worker-1 to c"}},
-		"surplus moves alone":                 {[]enginetest.Part{node("a"), node("b"), job("x").Gang(2).Min(1).On("a", "b"), enginetest.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
-		"nothing where it fits as things are": {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), enginetest.Job("new").Devices(4)}, nil},
+		"one task is moved":                        {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
+		"the fewest tasks are moved":               {[]enginetest.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, []string{"job/y/worker-0 to a"}},
+		"no move if one task has no other node":    {[]enginetest.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Devices(4)}, nil},
+		"no move if too little is free":            {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, nil},
+		"no move of jobs that are not preemptible": {[]enginetest.Part{node("a"), node("b"), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, nil},
+		"a gang is moved as a whole":               {[]enginetest.Part{node("a"), node("b"), node("c"), job("x").Gang(2).On("a", "b"), enginetest.Job("y").Devices(2).On("c"), enginetest.Job("new").Gang(2).Devices(4)}, []string{"job/x/worker-0 to c", "job/x/worker-1 to c"}},
+		"a surplus task is moved alone":            {[]enginetest.Part{node("a"), node("b"), job("x").Gang(2).Min(1).On("a", "b"), enginetest.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
+		"no move if the job fits":                  {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), enginetest.Job("new").Devices(4)}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

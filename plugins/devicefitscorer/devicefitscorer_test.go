@@ -29,7 +29,7 @@ func TestScore(t *testing.T) {
 	}{
 		"18 of the 18 GiB that 75 % of 24 are":  {shape(1, 750, 18*gi), node(l4), 10},
 		"18 of the 60 GiB that 75 % of 80 are":  {shape(1, 750, 18*gi), node(a100), 3},
-		"the tighter of two products":           {shape(1, 750, 18*gi), node(a100, l4), 10},
+		"the smaller of two products":           {shape(1, 750, 18*gi), node(a100, l4), 10},
 		"two devices, 18 GiB of each":           {shape(2, 750, 36*gi), node(a100), 3},
 		"too large for the small ones":          {shape(1, 750, 30*gi), node(l4, a100), 5},
 		"too large for all":                     {shape(1, 750, 70*gi), node(l4, a100), 0},
@@ -61,12 +61,12 @@ func TestHeldDevicesDoNotCount(t *testing.T) {
 
 func TestMatters(t *testing.T) {
 	for name, shape := range map[string]*cluster.Shape{
-		"no model":       {Need: cluster.Need{Devices: 1, Share: 900, SumAtLeast: gi}},
-		"bytes":          {Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Memory: gi}},
-		"nothing to sum": {Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Share: 900}},
+		"not a model":           {Need: cluster.Need{Devices: 1, Share: 900, SumAtLeast: gi}},
+		"bytes":                 {Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Memory: gi}},
+		"no memory is required": {Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Share: 900}},
 	} {
 		if matters(shape) {
-			t.Errorf("%s: the plugin does not apply", name)
+			t.Errorf("%s: the plugin applies", name)
 		}
 	}
 }
@@ -77,7 +77,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A device that cannot be taken is not used as a sample for the next one, even if they look equal.
+// TestDevicesThatDiffer checks that the score of a device that cannot be taken is not used for
+// the next one, even if they look equal.
 func TestDevicesThatDiffer(t *testing.T) {
 	const gib = cluster.Bytes(1 << 30)
 	pair := func(change func(*cluster.Node)) *cluster.Node {
@@ -95,11 +96,11 @@ func TestDevicesThatDiffer(t *testing.T) {
 		shape  cluster.Shape
 		change func(*cluster.Node)
 	}{
-		"lost":         {model(), func(n *cluster.Node) { n.Devices[0].Lost = true }},
-		"used by some": {model(), func(n *cluster.Node) { n.Devices[0].Foreign = 20 * gib }},
-		"reserved":     {model(), func(n *cluster.Node) { n.Devices[0].Reserved = 20 * gib }},
-		"of a type":    {cuda, func(n *cluster.Node) { n.Devices[0].Type = "rocm"; n.Devices[1].Type = "cuda" }},
-		"not selected": {second, func(*cluster.Node) {}},
+		"lost":            {model(), func(n *cluster.Node) { n.Devices[0].Lost = true }},
+		"foreign memory":  {model(), func(n *cluster.Node) { n.Devices[0].Foreign = 20 * gib }},
+		"reserved":        {model(), func(n *cluster.Node) { n.Devices[0].Reserved = 20 * gib }},
+		"of another type": {cuda, func(n *cluster.Node) { n.Devices[0].Type = "rocm"; n.Devices[1].Type = "cuda" }},
+		"not selected":    {second, func(*cluster.Node) {}},
 	}
 	for name, tt := range tests {
 		if got := score(&tt.shape, pair(tt.change)); got != want || got == 0 {

@@ -6,6 +6,12 @@
 // not know how devices are connected. For a request of whole devices all devices are
 // equal, and the one with the lowest index is taken first. It does not apply to models:
 // PlacementScorer chooses their devices.
+//
+// A configuration selects the strategy:
+//
+//	plugins:
+//	- name: DeviceOrder
+//	  arguments: {strategy: Spread}
 package deviceorder
 
 import (
@@ -31,13 +37,13 @@ var spellings = map[string]string{"pack": Pack, "spread": Spread}
 
 // Arguments are the plugin's arguments.
 type Arguments struct {
-	// Strategy is Pack (the default) or Spread.
+	// Strategy is Pack (the default) or Spread. The spellings pack and spread are accepted too.
 	Strategy string `json:"strategy"`
 }
 
 type plugin struct{ spread bool }
 
-// New builds the plugin.
+// New builds the plugin from its Arguments.
 var New = engine.WithArguments(func() Arguments { return Arguments{Strategy: Pack} }, build)
 
 func build(a Arguments) (engine.Plugin, error) {

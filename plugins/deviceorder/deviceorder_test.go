@@ -46,14 +46,14 @@ func TestOrder(t *testing.T) {
 		job  *enginetest.JobBuilder
 		want claims
 	}{
-		"pack a small part":  {pack, enginetest.Job("j").Share(1, 300), claims{{Device: 1, Milli: 300, Memory: 30 * gib}}},
-		"pack a larger part": {pack, enginetest.Job("j").Share(1, 500), claims{{Device: 2, Milli: 500, Memory: 50 * gib}}},
-		"pack two parts":     {pack, enginetest.Job("j").Share(2, 300), claims{{Device: 1, Milli: 300, Memory: 30 * gib}, {Device: 2, Milli: 300, Memory: 30 * gib}}},
-		"pack by memory":     {pack, enginetest.Job("j").DeviceMemory(1, "50Gi"), claims{{Device: 2, Milli: 500, Memory: 50 * gib}}},
-		"spread":             {spread, enginetest.Job("j").Share(1, 300), claims{{Device: 0, Milli: 300, Memory: 30 * gib}}},
-		"spread two parts":   {spread, enginetest.Job("j").Share(2, 300), claims{{Device: 0, Milli: 300, Memory: 30 * gib}, {Device: 2, Milli: 300, Memory: 30 * gib}}},
-		"whole devices":      {pack, enginetest.Job("j").Devices(1), claims{{Device: 0, Milli: 1000, Memory: 100 * gib}}},
-		"whole ones, spread": {spread, enginetest.Job("j").Devices(1), claims{{Device: 0, Milli: 1000, Memory: 100 * gib}}},
+		"pack a small part":     {pack, enginetest.Job("j").Share(1, 300), claims{{Device: 1, Milli: 300, Memory: 30 * gib}}},
+		"pack a larger part":    {pack, enginetest.Job("j").Share(1, 500), claims{{Device: 2, Milli: 500, Memory: 50 * gib}}},
+		"pack two parts":        {pack, enginetest.Job("j").Share(2, 300), claims{{Device: 1, Milli: 300, Memory: 30 * gib}, {Device: 2, Milli: 300, Memory: 30 * gib}}},
+		"pack by memory":        {pack, enginetest.Job("j").DeviceMemory(1, "50Gi"), claims{{Device: 2, Milli: 500, Memory: 50 * gib}}},
+		"spread":                {spread, enginetest.Job("j").Share(1, 300), claims{{Device: 0, Milli: 300, Memory: 30 * gib}}},
+		"spread two parts":      {spread, enginetest.Job("j").Share(2, 300), claims{{Device: 0, Milli: 300, Memory: 30 * gib}, {Device: 2, Milli: 300, Memory: 30 * gib}}},
+		"whole devices":         {pack, enginetest.Job("j").Devices(1), claims{{Device: 0, Milli: 1000, Memory: 100 * gib}}},
+		"whole devices, spread": {spread, enginetest.Job("j").Devices(1), claims{{Device: 0, Milli: 1000, Memory: 100 * gib}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,9 +97,9 @@ func TestScore(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	tests := map[string]struct{ args, err string }{
-		"a typo":        {`{"strategy": "spraed"}`, `strategy "spraed" is not known; did you mean "Spread"?`},
-		"nonsense":      {`{"strategy": "numa"}`, `strategy "numa" is not known; known: Pack, Spread`},
-		"unknown field": {`{"policy": "pack"}`, `json: unknown field "policy"`},
+		"a typo":              {`{"strategy": "spraed"}`, `strategy "spraed" is not known; did you mean "Spread"?`},
+		"an unknown strategy": {`{"strategy": "numa"}`, `strategy "numa" is not known; known: Pack, Spread`},
+		"unknown field":       {`{"policy": "pack"}`, `json: unknown field "policy"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -213,8 +213,8 @@ func (c *reclaimer) checkTiers(v *engine.Victim) (leaf *fairshare.Queue, fork in
 		return nil, 0, VictimGuaranteed
 	}
 	own := c.branch[fork].Queue
-	theirs, keeps := tier.Without(c.plugin.view, leaf.Branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.Branch[fork].Queue, resource) })
-	switch mine := tier.With(c.plugin.view, own, c.left[fork].Of); {
+	theirs, keeps := tier.WithoutVictim(c.plugin.view, leaf.Branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.Branch[fork].Queue, resource) })
+	switch mine := tier.WithJob(c.plugin.view, own, c.left[fork].Of); {
 	case keeps:
 		return nil, 0, VictimGuaranteed
 	case theirs.Rank() >= mine.Rank():
@@ -232,7 +232,7 @@ func (c *reclaimer) checkTiers(v *engine.Victim) (leaf *fairshare.Queue, fork in
 // victim's place below the same ancestor.
 func (c *reclaimer) wouldTakeBack(v *engine.Victim, fork int) bool {
 	for level, above := range c.branch[:fork] {
-		_, keeps := tier.Without(c.plugin.view, above.Queue, func(resource string) int64 {
+		_, keeps := tier.WithoutVictim(c.plugin.view, above.Queue, func(resource string) int64 {
 			if c.asks[level].Of(resource) > 0 {
 				return 0
 			}

@@ -12,12 +12,12 @@ func TestCompare(t *testing.T) {
 		left, right cluster.Job
 		want        int
 	}{
-		"older is first":             {cluster.Job{ID: "job/b", Created: 1}, cluster.Job{ID: "job/a", Created: 2}, -1},
-		"newer is last":              {cluster.Job{ID: "job/a", Created: 2}, cluster.Job{ID: "job/b", Created: 1}, +1},
-		"same age: not decided here": {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 1}, 0},
-		"unknown age is the oldest":  {cluster.Job{ID: "job/b"}, cluster.Job{ID: "job/a", Created: 1}, -1},
-		"priority does not count":    {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 2, Priority: 9}, -1},
-		"a job and itself":           {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/a", Created: 1}, 0},
+		"older is first":            {cluster.Job{ID: "job/b", Created: 1}, cluster.Job{ID: "job/a", Created: 2}, -1},
+		"newer is last":             {cluster.Job{ID: "job/a", Created: 2}, cluster.Job{ID: "job/b", Created: 1}, +1},
+		"the same age":              {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 1}, 0},
+		"unknown age is the oldest": {cluster.Job{ID: "job/b"}, cluster.Job{ID: "job/a", Created: 1}, -1},
+		"priority does not count":   {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 2, Priority: 9}, -1},
+		"a job and itself":          {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/a", Created: 1}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package gpumatchingfilter restricts a task to the devices that were selected for it. It
-// rejects nodes without a selected device, nodes on which selected devices are missing, and
-// nodes with fewer selected devices than the task takes there.
+// rejects nodes without a selected device, and nodes with fewer working devices among the
+// selected ones than the task takes there.
 //
 // Devices that were not selected are never used instead. The plugin does not check whether
 // a selected device is free: NodeResourcesFit does, and Node.Choose, which
@@ -24,13 +24,13 @@ const (
 	TooFewSelectedGPUs engine.Reason = "TooFewSelectedGPUs" // no selected device is missing, but they are too few
 )
 
-const cure = engine.Grow | engine.Relax
+const cureOtherDevices = engine.Grow | engine.Relax
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
 	{Reason: GPUNotSelected, Cure: engine.Relax, Phrase: "has none of the selected devices", Meaning: "Devices were selected, and none of them is on this node."},
-	{Reason: SelectedGPUMissing, Cure: cure, Phrase: "selected devices missing or lost: {subject}; want {want}, have {have}", Meaning: "Selected devices of this node are missing or lost, and the others are too few. The subject lists the missing devices. Want is how many devices the task takes on this node, have how many selected devices work."},
-	{Reason: TooFewSelectedGPUs, Cure: cure, Phrase: "fewer than {want} selected devices", One: "no selected device", Meaning: "No selected device of this node is missing, but the task takes more devices on one node than were selected. A task that takes a whole node needs all devices of the node to be selected. Want is how many it takes, have how many were selected."},
+	{Reason: SelectedGPUMissing, Cure: cureOtherDevices, Phrase: "selected devices missing or lost: {subject}; want {want}, have {have}", Meaning: "Selected devices of this node are missing or lost, and the others are too few. The subject lists the missing devices. Want is how many devices the task takes on this node, have how many selected devices work."},
+	{Reason: TooFewSelectedGPUs, Cure: cureOtherDevices, Phrase: "fewer than {want} selected devices", One: "no selected device", Meaning: "No selected device of this node is missing, but the task takes more devices on one node than were selected. A task that takes a whole node needs all devices of the node to be selected. Want is how many it takes, have how many were selected."},
 }
 
 type plugin struct{}
@@ -72,7 +72,7 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	}
 	r := &engine.Rejection{
 		Reason: TooFewSelectedGPUs,
-		Cure:   cure,
+		Cure:   cureOtherDevices,
 		Want:   engine.Quantity{Value: int64(want), Unit: engine.Count},
 		Have:   engine.Quantity{Value: int64(there), Unit: engine.Count},
 	}

@@ -18,8 +18,8 @@ const Name = "LabelFilter"
 const LabelMismatch engine.Reason = "LabelMismatch"
 
 var filter = selector.Filter{
-	Plugin:  Name,
-	Concern: concern,
+	Plugin:    Name,
+	AppliesTo: appliesTo,
 	Doc: engine.ReasonDoc{
 		Reason: LabelMismatch, Cure: engine.Grow | engine.Relax,
 		Phrase:  "label {subject} missing",
@@ -30,6 +30,5 @@ var filter = selector.Filter{
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &filter })
 
-// concern reports whether the filter applies: to all tasks except those of models that take
-// devices, which LabelMatchingFilter checks.
-func concern(s *cluster.Shape) bool { return !s.ServesModel() || s.Need.WholeNode }
+// appliesTo excludes models that take single devices, which LabelMatchingFilter checks.
+func appliesTo(s *cluster.Shape) bool { return !s.ServesModel() || s.Need.WholeNode }

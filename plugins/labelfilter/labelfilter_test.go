@@ -26,16 +26,16 @@ func TestAdmit(t *testing.T) {
 		job  *enginetest.JobBuilder
 		want *engine.Rejection
 	}{
-		"nothing demanded":                     {enginetest.Job("j"), nil},
-		"all there":                            {enginetest.Job("j").Selector("gpu", "h100").Selector("zone", "a"), nil},
-		"missing":                              {enginetest.Job("j").Selector("rack", "r1"), lacks("rack=r1")},
-		"other value":                          {enginetest.Job("j").Selector("gpu", "a100"), lacks("gpu=a100")},
-		"first of several is named":            {enginetest.Job("j").Selector("gpu", "h100").Selector("rack", "r1").Selector("zone", "b"), lacks("rack=r1")},
-		"case counts":                          {enginetest.Job("j").Selector("gpu", "H100"), lacks("gpu=H100")},
-		"empty value is there":                 {enginetest.Job("j").Selector("spare", ""), nil},
-		"empty value is not the same as none":  {enginetest.Job("j").Selector("rack", ""), lacks("rack=")},
-		"what models demand is not asked here": {enginetest.Job("j").Selector("rack", "r1").Served(cluster.Binpack), nil},
-		"instance type":                        {enginetest.Job("j").Selector("node.kubernetes.io/instance-type", "p5.48xlarge"), lacks("node.kubernetes.io/instance-type=p5.48xlarge")},
+		"no selector":                {enginetest.Job("j"), nil},
+		"all labels match":           {enginetest.Job("j").Selector("gpu", "h100").Selector("zone", "a"), nil},
+		"a label is missing":         {enginetest.Job("j").Selector("rack", "r1"), lacks("rack=r1")},
+		"another value":              {enginetest.Job("j").Selector("gpu", "a100"), lacks("gpu=a100")},
+		"several labels are missing": {enginetest.Job("j").Selector("gpu", "h100").Selector("rack", "r1").Selector("zone", "b"), lacks("rack=r1")},
+		"another case":               {enginetest.Job("j").Selector("gpu", "H100"), lacks("gpu=H100")},
+		"an empty value":             {enginetest.Job("j").Selector("spare", ""), nil},
+		"an empty value is required, the label is missing": {enginetest.Job("j").Selector("rack", ""), lacks("rack=")},
+		"a model that takes devices":                       {enginetest.Job("j").Selector("rack", "r1").Served(cluster.Binpack), nil},
+		"instance type":                                    {enginetest.Job("j").Selector("node.kubernetes.io/instance-type", "p5.48xlarge"), lacks("node.kubernetes.io/instance-type=p5.48xlarge")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

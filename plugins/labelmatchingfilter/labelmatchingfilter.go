@@ -18,8 +18,8 @@ const Name = "LabelMatchingFilter"
 const ModelLabelMismatch engine.Reason = "ModelLabelMismatch"
 
 var filter = selector.Filter{
-	Plugin:  Name,
-	Concern: concern,
+	Plugin:    Name,
+	AppliesTo: appliesTo,
 	Doc: engine.ReasonDoc{
 		Reason: ModelLabelMismatch, Cure: engine.Grow | engine.Relax,
 		Phrase:  "label {subject} missing",
@@ -30,6 +30,6 @@ var filter = selector.Filter{
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &filter })
 
-// concern reports whether the filter applies: to models that take devices. LabelFilter checks
-// models that take whole nodes.
-func concern(s *cluster.Shape) bool { return s.ServesModel() && !s.Need.WholeNode }
+// appliesTo excludes models that take whole nodes, which LabelFilter checks, and all tasks
+// that do not serve a model.
+func appliesTo(s *cluster.Shape) bool { return s.ServesModel() && !s.Need.WholeNode }

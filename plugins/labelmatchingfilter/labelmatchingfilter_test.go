@@ -27,11 +27,11 @@ func TestAdmit(t *testing.T) {
 		job  *enginetest.JobBuilder
 		want *engine.Rejection
 	}{
-		"nothing demanded":                   {model(), nil},
-		"all equal":                          {model().Selector("gpu", "h100").Selector("zone", "a"), nil},
-		"one of two missing":                 {model().Selector("gpu", "h100").Selector("rack", "r1"), lacks("rack=r1")},
-		"another value":                      {model().Selector("zone", "b"), lacks("zone=b")},
-		"what is no model is not asked here": {enginetest.Job("j").Selector("zone", "b"), nil},
+		"no selector":        {model(), nil},
+		"all labels match":   {model().Selector("gpu", "h100").Selector("zone", "a"), nil},
+		"one of two missing": {model().Selector("gpu", "h100").Selector("rack", "r1"), lacks("rack=r1")},
+		"another value":      {model().Selector("zone", "b"), lacks("zone=b")},
+		"not a model":        {enginetest.Job("j").Selector("zone", "b"), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,13 +21,13 @@ func TestAdmit(t *testing.T) {
 		node     *enginetest.NodeBuilder
 		want     *engine.Rejection
 	}{
-		"there":                       {path, selected, node().Artifact(path, cluster.Ready), nil},
-		"not there":                   {path, selected, node(), missing},
-		"another path is there":       {path, selected, node().Artifact("/models/llama", cluster.Ready), missing},
-		"still being fetched":         {path, selected, node().Artifact(path, "DOWNLOADING"), &engine.Rejection{Reason: LocalPathNotReady, Cure: engine.Wait, Subject: path + " (DOWNLOADING)"}},
-		"nothing selected":            {path, nil, node(), nil},
-		"no path":                     {"", selected, node(), nil},
-		"a file by name is not asked": {"", selected, node().Artifact(path, "ERROR"), nil},
+		"the path is READY":         {path, selected, node().Artifact(path, cluster.Ready), nil},
+		"the path is missing":       {path, selected, node(), missing},
+		"another path is READY":     {path, selected, node().Artifact("/models/llama", cluster.Ready), missing},
+		"the path is not READY yet": {path, selected, node().Artifact(path, "DOWNLOADING"), &engine.Rejection{Reason: LocalPathNotReady, Cure: engine.Wait, Subject: path + " (DOWNLOADING)"}},
+		"nothing selected":          {path, nil, node(), nil},
+		"no path":                   {"", selected, node(), nil},
+		"a file without a path":     {"", selected, node().Artifact(path, "ERROR"), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -45,19 +45,19 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		}
 	}
 	if p.reclaim {
-		s.Hooks.AddReclaimable(veto(s, engine.Reclaim))
+		s.Hooks.AddReclaimable(protectYoung(s, engine.Reclaim))
 		s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass)
 	}
 	if p.preempt {
-		s.Hooks.AddPreemptable(veto(s, engine.Preempt))
-		s.Hooks.AddMovable(veto(s, engine.Move))
+		s.Hooks.AddPreemptable(protectYoung(s, engine.Preempt))
+		s.Hooks.AddMovable(protectYoung(s, engine.Move))
 		s.Hooks.NarrowVictims(engine.Preempt, engine.NoClass)
 		s.Hooks.NarrowVictims(engine.Move, engine.NoClass)
 	}
 }
 
-// veto protects victims that have run for less than the minimum run time.
-func veto(s *engine.Session, p engine.Purpose) engine.VictimRule {
+// protectYoung protects victims that have run for less than the minimum run time.
+func protectYoung(s *engine.Session, p engine.Purpose) engine.VictimRule {
 	judge := func(v *engine.Victim) engine.Verdict {
 		minRun := minimum(s.View, v.Job, p)
 		if minRun == 0 {

@@ -13,11 +13,11 @@ import (
 
 const minute = int64(time.Minute)
 
-// spared is the reason why a victim is protected, for each purpose.
-type spared struct{ Reclaim, Preempt, Move engine.Reason }
+// protected is the reason why a victim is protected, for each purpose.
+type protected struct{ Reclaim, Preempt, Move engine.Reason }
 
-func TestYoungVictimsStay(t *testing.T) {
-	all := spared{TooYoung, TooYoung, TooYoung}
+func TestYoungVictimsAreProtected(t *testing.T) {
+	all := protected{TooYoung, TooYoung, TooYoung}
 	// In "top", a task must run for ten minutes before it is preempted or moved, and for an hour
 	// before it is reclaimed. In "strict" below it, the former is twenty minutes.
 	queues := []enginetest.Part{
@@ -33,30 +33,30 @@ func TestYoungVictimsStay(t *testing.T) {
 	const now = 100 * minute
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
-		want spared
+		want protected
 	}{
-		"just started":                     {gang("leaf").Started(now), all},
-		"a moment too young":               {gang("leaf").Started(now - 10*minute + 1), all},
-		"old enough to be preempted":       {gang("leaf").Started(now - 10*minute), spared{Reclaim: TooYoung}},
-		"old enough for anything":          {gang("leaf").Started(now - 60*minute), spared{}},
-		"the nearest queue counts":         {gang("strict").Started(now - 15*minute), all},
-		"each time for itself":             {gang("strict").Started(now - 20*minute), spared{Reclaim: TooYoung}},
-		"no queue sets a time":             {gang("free").Started(now), spared{}},
-		"its start is not known":           {gang("leaf"), spared{}},
-		"it starts in the future":          {gang("leaf").Started(now + minute), all},
-		"a whole job by its first task":    {gang("leaf").Started(now-30*minute, now), spared{Reclaim: TooYoung}},
-		"a whole job, one start not known": {gang("leaf").Started(now, 0), spared{}},
-		"a task to spare by its own start": {gang("leaf").Min(1).Started(now, now-60*minute), all},
-		"a task to spare that has run":     {gang("leaf").Min(1).Started(now-60*minute, now), spared{}},
-		"a spare task, start not known":    {gang("leaf").Min(1).Started(0, now), spared{}},
-		"a task that never ran":            {enginetest.Job("v").Queue("leaf").Gang(2).On("n").Started(now), all},
+		"just started":               {gang("leaf").Started(now), all},
+		"a moment too young":         {gang("leaf").Started(now - 10*minute + 1), all},
+		"old enough to be preempted": {gang("leaf").Started(now - 10*minute), protected{Reclaim: TooYoung}},
+		"old enough for anything":    {gang("leaf").Started(now - 60*minute), protected{}},
+		"the nearest queue counts":   {gang("strict").Started(now - 15*minute), all},
+		"each minimum is that of the nearest queue that sets it": {gang("strict").Started(now - 20*minute), protected{Reclaim: TooYoung}},
+		"no queue sets a time":                    {gang("free").Started(now), protected{}},
+		"its start is not known":                  {gang("leaf"), protected{}},
+		"it starts in the future":                 {gang("leaf").Started(now + minute), all},
+		"a whole job by its first task":           {gang("leaf").Started(now-30*minute, now), protected{Reclaim: TooYoung}},
+		"a whole job, one start not known":        {gang("leaf").Started(now, 0), protected{}},
+		"a surplus task by its own start":         {gang("leaf").Min(1).Started(now, now-60*minute), all},
+		"a surplus task that has run long enough": {gang("leaf").Min(1).Started(now-60*minute, now), protected{}},
+		"a surplus task, start not known":         {gang("leaf").Min(1).Started(0, now), protected{}},
+		"a gang with a task that is not placed":   {enginetest.Job("v").Queue("leaf").Gang(2).On("n").Started(now), all},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := enginetest.State(append(queues, enginetest.Node("n"), enginetest.Job("new"), tt.job)...)
 			v := engine.VictimOf(state.Job("job/v").Tasks()[0])
 			if d := cmp.Diff(tt.want, ask(t, state, v, now)); d != "" {
-				t.Errorf("spared (-want +got):\n%s", d)
+				t.Errorf("protected (-want +got):\n%s", d)
 			}
 		})
 	}
@@ -75,12 +75,12 @@ func TestWholeJobAfterItsFirstTaskIsEvicted(t *testing.T) {
 	if !v.Whole {
 		t.Fatal("the remaining tasks are not a victim as a whole")
 	}
-	if d := cmp.Diff(spared{}, ask(t, state, v, 100*minute)); d != "" {
-		t.Errorf("spared (-want +got):\n%s", d)
+	if d := cmp.Diff(protected{}, ask(t, state, v, 100*minute)); d != "" {
+		t.Errorf("protected (-want +got):\n%s", d)
 	}
 }
 
-func ask(t *testing.T, state *cluster.State, v *engine.Victim, now int64) spared {
+func ask(t *testing.T, state *cluster.State, v *engine.Victim, now int64) protected {
 	t.Helper()
 	p, err := New(engine.NoArguments{})
 	if err != nil {
@@ -98,7 +98,7 @@ func ask(t *testing.T, state *cluster.State, v *engine.Victim, now int64) spared
 		}
 		return got.Reason
 	}
-	return spared{why(engine.Reclaim), why(engine.Preempt), why(engine.Move)}
+	return protected{why(engine.Reclaim), why(engine.Preempt), why(engine.Move)}
 }
 
 func TestArguments(t *testing.T) {

@@ -16,23 +16,23 @@ func TestScore(t *testing.T) {
 		node  *enginetest.NodeBuilder
 		want  float64
 	}{
-		"not there":                {alone, node(), 0},
-		"there":                    {alone, node().Artifact("llama", cluster.Ready), 5},
-		"still being fetched":      {alone, node().Artifact("llama", "DOWNLOADING"), 0},
-		"something else is there":  {alone, node().Artifact("tiny", cluster.Ready), 0},
-		"both":                     {pair, node().Artifact("llama", cluster.Ready).Artifact("tiny", cluster.Ready), 5},
-		"main without its draft":   {pair, node().Artifact("llama", cluster.Ready), 5 / 1.5},
-		"draft without its main":   {pair, node().Artifact("tiny", cluster.Ready), 2.5 / 1.5},
-		"neither":                  {pair, node(), 0},
-		"a draft of something":     {cluster.Files{Draft: "tiny"}, node().Artifact("tiny", cluster.Ready), 2.5 / 1.5},
-		"no name is no file":       {cluster.Files{Draft: "tiny"}, node().Artifact("", cluster.Ready), 0},
-		"the draft is not yet all": {pair, node().Artifact("llama", cluster.Ready).Artifact("tiny", "ERROR"), 5 / 1.5},
+		"the file is missing":        {alone, node(), 0},
+		"the file is READY":          {alone, node().Artifact("llama", cluster.Ready), 5},
+		"the file is not READY yet":  {alone, node().Artifact("llama", "DOWNLOADING"), 0},
+		"another file is READY":      {alone, node().Artifact("tiny", cluster.Ready), 0},
+		"main and draft":             {pair, node().Artifact("llama", cluster.Ready).Artifact("tiny", cluster.Ready), 5},
+		"main without draft":         {pair, node().Artifact("llama", cluster.Ready), 5 / 1.5},
+		"draft without main":         {pair, node().Artifact("tiny", cluster.Ready), 2.5 / 1.5},
+		"neither main nor draft":     {pair, node(), 0},
+		"a draft alone is requested": {cluster.Files{Draft: "tiny"}, node().Artifact("tiny", cluster.Ready), 2.5 / 1.5},
+		"a file without a name":      {cluster.Files{Draft: "tiny"}, node().Artifact("", cluster.Ready), 0},
+		"the draft is not READY yet": {pair, node().Artifact("llama", cluster.Ready).Artifact("tiny", "ERROR"), 5 / 1.5},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &cluster.Shape{Files: tt.files}
 			if !matters(s) {
-				t.Fatal("a shape with files does not matter")
+				t.Fatal("the plugin does not apply to a shape with files")
 			}
 			if got := score(s, tt.node.Build()); math.Abs(got-tt.want) > 1e-9 {
 				t.Errorf("score %v, want %v", got, tt.want)

@@ -24,12 +24,12 @@ func TestAdmit(t *testing.T) {
 		nodes int
 		want  *engine.Rejection
 	}{
-		"a node for each replica":   {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1}, 2, nil},
-		"more than enough":          {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1}, 3, nil},
-		"one short":                 {cluster.WholeNodes{Replicas: 3, NodesPerReplica: 1}, 2, tooSmall(3, 2)},
-		"several nodes per replica": {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 2}, 3, tooSmall(4, 3)},
-		"none passed the filters":   {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1}, 0, tooSmall(1, 0)},
-		"too many to count":         {cluster.WholeNodes{Replicas: math.MaxInt64, NodesPerReplica: 3}, 2, tooSmall(math.MaxInt64, 2)},
+		"a node for each replica":       {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1}, 2, nil},
+		"more than enough":              {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1}, 3, nil},
+		"one node too few":              {cluster.WholeNodes{Replicas: 3, NodesPerReplica: 1}, 2, tooSmall(3, 2)},
+		"several nodes per replica":     {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 2}, 3, tooSmall(4, 3)},
+		"no node passed the filters":    {cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1}, 0, tooSmall(1, 0)},
+		"the number of nodes overflows": {cluster.WholeNodes{Replicas: math.MaxInt64, NodesPerReplica: 3}, 2, tooSmall(math.MaxInt64, 2)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

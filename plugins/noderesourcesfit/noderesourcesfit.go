@@ -29,20 +29,20 @@ const (
 )
 
 const (
-	never = engine.Grow | engine.Relax
-	held  = engine.Wait | engine.Evict
+	cureOtherNode   = engine.Grow | engine.Relax
+	cureWaitOrEvict = engine.Wait | engine.Evict
 )
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: ResourceTooSmall, Cure: never, Phrase: "less {subject} than {want}", Meaning: "Even empty, the node has less of the resource than the task requests, or none. On unified memory, what the task takes of its devices counts as memory too. The subject is the resource; have is the node's capacity."},
-	{Reason: InsufficientResource, Cure: held, Phrase: "less free {subject} than {want}", Meaning: "The node has enough of the resource, but too little of it is free. The subject is the resource; have is what is free."},
-	{Reason: TooFewDevices, Cure: never, Phrase: "fewer than {want} devices", One: "no such device", Meaning: "Even idle, the node has fewer devices of the kind than the task needs."},
-	{Reason: InsufficientDevices, Cure: held, Phrase: "fewer than {want} free devices", One: "no free device", Meaning: "The node has enough devices of the kind, but other tasks hold them. Have is the number of devices that can take the task now."},
-	{Reason: GPUMemoryTooSmall, Cure: never, Phrase: "devices smaller than {want}", About: "{subject} have less than {want}", Meaning: "Even idle, the devices are too small. Have is the memory of the smallest device that the task would have to take. If the subject is a number of devices together, have is the sum of their memory."},
-	{Reason: GPUMemoryInUse, Cure: held, Phrase: "less than {want} free on enough devices", About: "{subject} have less than {want} free", Meaning: "The devices are large enough, but too little of their memory is free. Have is the free memory of the fullest device that the task would have to take. If the subject is a number of devices together, have is the sum of their free memory."},
-	{Reason: InsufficientDeviceShare, Cure: held, Phrase: "less than {want} free on enough devices", Meaning: "Too large a fraction of the devices is held. Have is the free fraction of the fullest device that the task would have to take."},
-	{Reason: NodeInUse, Cure: held, Phrase: "fewer than {want} idle devices, and the task takes the whole node", One: "no idle device, and the task takes the whole node", Meaning: "The task takes a whole node, and some devices of the node are held. Have is the number of idle devices."},
+	{Reason: ResourceTooSmall, Cure: cureOtherNode, Phrase: "less {subject} than {want}", Meaning: "Even empty, the node has less of the resource than the task requests, or none. On unified memory, what the task takes of its devices counts as memory too. The subject is the resource; have is the node's capacity."},
+	{Reason: InsufficientResource, Cure: cureWaitOrEvict, Phrase: "less free {subject} than {want}", Meaning: "The node has enough of the resource, but too little of it is free. The subject is the resource; have is what is free."},
+	{Reason: TooFewDevices, Cure: cureOtherNode, Phrase: "fewer than {want} devices", One: "no such device", Meaning: "Even idle, the node has fewer devices of the kind than the task needs."},
+	{Reason: InsufficientDevices, Cure: cureWaitOrEvict, Phrase: "fewer than {want} free devices", One: "no free device", Meaning: "The node has enough devices of the kind, but other tasks hold them. Have is the number of devices that can take the task now."},
+	{Reason: GPUMemoryTooSmall, Cure: cureOtherNode, Phrase: "devices smaller than {want}", About: "{subject} have less than {want}", Meaning: "Even idle, the devices are too small. Have is the memory of the smallest device that the task would have to take. If the subject is a number of devices together, have is the sum of their memory."},
+	{Reason: GPUMemoryInUse, Cure: cureWaitOrEvict, Phrase: "less than {want} free on enough devices", About: "{subject} have less than {want} free", Meaning: "The devices are large enough, but too little of their memory is free. Have is the free memory of the fullest device that the task would have to take. If the subject is a number of devices together, have is the sum of their free memory."},
+	{Reason: InsufficientDeviceShare, Cure: cureWaitOrEvict, Phrase: "less than {want} free on enough devices", Meaning: "Too large a fraction of the devices is held. Have is the free fraction of the fullest device that the task would have to take."},
+	{Reason: NodeInUse, Cure: cureWaitOrEvict, Phrase: "fewer than {want} idle devices, and the task takes the whole node", One: "no idle device, and the task takes the whole node", Meaning: "The task takes a whole node, and some devices of the node are held. Have is the number of idle devices."},
 }
 
 // plugin caches its last rejection: most full nodes lack the same, and equal rejections

@@ -16,9 +16,9 @@ type checkReasons struct {
 }
 
 var (
-	ifEmpty = checkReasons{never, ResourceTooSmall, [...]engine.Reason{
+	ifEmpty = checkReasons{cureOtherNode, ResourceTooSmall, [...]engine.Reason{
 		cluster.LackDevices: TooFewDevices, cluster.LackWholeNode: NodeInUse, cluster.LackShare: GPUMemoryTooSmall, cluster.LackBytes: GPUMemoryTooSmall}}
-	asIs = checkReasons{held, InsufficientResource, [...]engine.Reason{
+	asIs = checkReasons{cureWaitOrEvict, InsufficientResource, [...]engine.Reason{
 		cluster.LackDevices: InsufficientDevices, cluster.LackWholeNode: NodeInUse, cluster.LackShare: InsufficientDeviceShare, cluster.LackBytes: GPUMemoryInUse}}
 )
 
@@ -59,7 +59,7 @@ func (as *checkReasons) devices(short cluster.Shortage) *engine.Rejection {
 	r := &engine.Rejection{Reason: as.lack[short.Lack], Cure: as.cure,
 		Want: engine.Quantity{Value: short.Want, Unit: unit}, Have: engine.Quantity{Value: max(0, short.Have), Unit: unit}}
 	if short.Lack == cluster.LackKind {
-		r.Reason, r.Cure = TooFewDevices, never
+		r.Reason, r.Cure = TooFewDevices, cureOtherNode
 	}
 	if short.Devices > 1 {
 		r.Subject = fmt.Sprintf("%d devices together", short.Devices)

@@ -22,6 +22,15 @@
 // scored by cpu, but leaves 0.1 cores less for the next task that is.
 //
 // The plugin does not check whether the task fits, and does not apply to models.
+//
+// A configuration replaces the resources that are scored:
+//
+//	plugins:
+//	- name: NodeResourcesFitPlus
+//	  arguments:
+//	    resources:
+//	      nvidia.com/gpu: {type: Pack, weight: 3}
+//	      cpu: {type: Spread, weight: 1}
 package noderesourcesfitplus
 
 import (
@@ -50,15 +59,15 @@ var spellings = map[string]string{"MostAllocated": Pack, "LeastAllocated": Sprea
 
 // Arguments are the plugin's arguments.
 type Arguments struct {
-	// Resources are those that are scored, by name. Without any, devices are packed
-	// with weight 2, and cores and memory are spread with weight 1 each.
+	// Resources are the resources that are scored, by name. Unless given, nvidia.com/gpu is
+	// packed with weight 2, and cpu and memory are spread with weight 1 each.
 	Resources map[string]Strategy `json:"resources"`
 }
 
 // Strategy is how one resource is scored.
 type Strategy struct {
-	Type   string `json:"type"`   // Pack or Spread.
-	Weight int64  `json:"weight"` // How much the resource counts, from 1 to 100000.
+	Type   string `json:"type"`   // Pack or Spread. It is required.
+	Weight int64  `json:"weight"` // How much the resource counts, from 1 to 100000. It is required.
 }
 
 var defaults = map[string]Strategy{
@@ -76,7 +85,7 @@ type resource struct {
 	spread bool
 }
 
-// New builds the plugin.
+// New builds the plugin from its Arguments.
 var New = engine.WithArguments(nil, build)
 
 func build(a Arguments) (engine.Plugin, error) {

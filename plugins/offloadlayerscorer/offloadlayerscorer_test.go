@@ -17,19 +17,19 @@ func TestKeep(t *testing.T) {
 		reports cluster.Offload
 		want    float64
 	}{
-		"all on devices":                {job(), cluster.Offload{Layers: 32, Total: 32}, 100},
-		"some":                          {job(), cluster.Offload{Layers: 8, Total: 32}, 25},
-		"none":                          {job(), cluster.Offload{Total: 32}, 0},
-		"nothing known":                 {job(), cluster.Offload{}, 0},
-		"no total":                      {job(), cluster.Offload{Layers: 8}, 0},
-		"more than there are":           {job(), cluster.Offload{Layers: 40, Total: 32}, 100},
-		"fewer than none":               {job(), cluster.Offload{Layers: -1, Total: 32}, 0},
-		"as placed":                     {job().Shape(layers).On("a"), cluster.Offload{}, 75},
-		"as placed, two tasks":          {job().Gang(2).Shape(layers).On("a", "b"), cluster.Offload{}, 50},
-		"as placed, one of two tasks":   {job().Gang(2).Min(1).Shape(layers).On("a"), cluster.Offload{}, 37.5},
-		"what is reported counts first": {job().Shape(layers).On("a"), cluster.Offload{Layers: 16, Total: 32}, 50},
-		"nowhere":                       {job().Shape(layers), cluster.Offload{}, 0},
-		"devices, but no layers":        {job().Devices(1).On("a"), cluster.Offload{}, 0},
+		"all on devices":                     {job(), cluster.Offload{Layers: 32, Total: 32}, 100},
+		"some":                               {job(), cluster.Offload{Layers: 8, Total: 32}, 25},
+		"none":                               {job(), cluster.Offload{Total: 32}, 0},
+		"nothing reported, no layers":        {job(), cluster.Offload{}, 0},
+		"no total":                           {job(), cluster.Offload{Layers: 8}, 0},
+		"more layers than the total":         {job(), cluster.Offload{Layers: 40, Total: 32}, 100},
+		"a negative number of layers":        {job(), cluster.Offload{Layers: -1, Total: 32}, 0},
+		"layers of the placement":            {job().Shape(layers).On("a"), cluster.Offload{}, 75},
+		"layers of the placement, two tasks": {job().Gang(2).Shape(layers).On("a", "b"), cluster.Offload{}, 50},
+		"layers of the placement, one of two tasks": {job().Gang(2).Min(1).Shape(layers).On("a"), cluster.Offload{}, 37.5},
+		"reported layers take precedence":           {job().Shape(layers).On("a"), cluster.Offload{Layers: 16, Total: 32}, 50},
+		"not placed":                                {job().Shape(layers), cluster.Offload{}, 0},
+		"devices, but no layers":                    {job().Devices(1).On("a"), cluster.Offload{}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -19,13 +19,13 @@ func utilisation(t *cluster.Task) float64 {
 	}
 	most := 0.0
 	for i := range t.Claims {
-		most = max(most, taken(t, &t.Claims[i], free))
+		most = max(most, takenFraction(t, &t.Claims[i], free))
 	}
 	return (pressure + 2*most) / 3
 }
 
-// taken returns the fraction that a claim takes of what would be free of its device.
-func taken(t *cluster.Task, c *cluster.Claim, ram int64) float64 {
+// takenFraction returns the fraction that a claim takes of what would be free of its device.
+func takenFraction(t *cluster.Task, c *cluster.Claim, ram int64) float64 {
 	d := &t.Node.Devices[c.Device]
 	claim, free := int64(c.Memory), int64(d.Free())
 	if d.Memory <= 0 { // the memory of the device is not known

@@ -28,27 +28,27 @@ func TestBinpack(t *testing.T) {
 		node *cluster.Node
 		want float64
 	}{
-		"one device":                 {model().CPU(0, "8Gi").DeviceMemory(1, "20Gi"), empty, 100 * (8.0/64 + 2*20.0/80) / 3},
-		"the fullest that fits":      {model().CPU(0, "8Gi").DeviceMemory(1, "20Gi"), used, 100 * (8.0/48 + 2*20.0/40) / 3},
-		"it does not fit that one":   {model().CPU(0, "8Gi").DeviceMemory(1, "60Gi"), used, 100 * (8.0/48 + 2*60.0/80) / 3},
-		"the best of two devices":    {model().CPU(0, "8Gi").DeviceMemory(2, "20Gi"), used, 100 * (8.0/48 + 2*20.0/40) / 3},
-		"a share of each":            {model().Share(1, 900), empty, 100 * 2 * 0.9 / 3},
-		"whole devices":              {model().Devices(1), empty, 100 * 2.0 / 3},
-		"all that is left":           {model().CPU(0, "48Gi").DeviceMemory(1, "40Gi"), used, 100},
-		"no device":                  {model().CPU(0, "8Gi"), used, 100 * 8.0 / 48},
-		"nothing at all":             {model(), used, 0},
-		"nothing, of less":           {model(), over, 0},
-		"something, of less":         {model().CPU(0, "1Gi"), over, 100},
-		"a device of unknown size":   {model().Share(1, 500), nameless, 100 * 2 * 0.5 / 3},
-		"unified memory":             {model().CPU(0, "16Gi").DeviceMemory(1, "16Gi"), unified, 100 * (32.0/64 + 2*16.0/64) / 3},
-		"what does not fit":          {model().DeviceMemory(1, "90Gi"), empty, 0},
-		"layers that must all be":    {model().Shape(layers(8, false)), empty, 100 * 2 * 32.0 / 80 / 3},
-		"layers, all of them fit":    {model().Shape(layers(8, true)), empty, 100 * (8 + 2*32.0/80/3) / 9},
-		"layers, some of them spill": {model().Shape(layers(44, true)), empty, 100 * (40 + (16.0/64+2)/3) / 45},
+		"one device":                         {model().CPU(0, "8Gi").DeviceMemory(1, "20Gi"), empty, 100 * (8.0/64 + 2*20.0/80) / 3},
+		"the fullest device that fits":       {model().CPU(0, "8Gi").DeviceMemory(1, "20Gi"), used, 100 * (8.0/48 + 2*20.0/40) / 3},
+		"the fullest device is too full":     {model().CPU(0, "8Gi").DeviceMemory(1, "60Gi"), used, 100 * (8.0/48 + 2*60.0/80) / 3},
+		"the larger fraction of two devices": {model().CPU(0, "8Gi").DeviceMemory(2, "20Gi"), used, 100 * (8.0/48 + 2*20.0/40) / 3},
+		"a share of each":                    {model().Share(1, 900), empty, 100 * 2 * 0.9 / 3},
+		"whole devices":                      {model().Devices(1), empty, 100 * 2.0 / 3},
+		"all that is free":                   {model().CPU(0, "48Gi").DeviceMemory(1, "40Gi"), used, 100},
+		"no device":                          {model().CPU(0, "8Gi"), used, 100 * 8.0 / 48},
+		"nothing requested":                  {model(), used, 0},
+		"nothing requested, the node has less than it holds": {model(), over, 0},
+		"memory requested, the node has less than it holds":  {model().CPU(0, "1Gi"), over, 100},
+		"a device of unknown size":                           {model().Share(1, 500), nameless, 100 * 2 * 0.5 / 3},
+		"unified memory":                                     {model().CPU(0, "16Gi").DeviceMemory(1, "16Gi"), unified, 100 * (32.0/64 + 2*16.0/64) / 3},
+		"it does not fit":                                    {model().DeviceMemory(1, "90Gi"), empty, 0},
+		"all layers must be on devices":                      {model().Shape(layers(8, false)), empty, 100 * 2 * 32.0 / 80 / 3},
+		"layers may spill, all fit":                          {model().Shape(layers(8, true)), empty, 100 * (8 + 2*32.0/80/3) / 9},
+		"layers may spill, some do":                          {model().Shape(layers(44, true)), empty, 100 * (40 + (16.0/64+2)/3) / 45},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := pack(own, shape(tt.job), tt.node); !near(got, tt.want) {
+			if got := pack(ownChoice, shape(tt.job), tt.node); !near(got, tt.want) {
 				t.Errorf("score %v, want %v", got, tt.want)
 			}
 		})
@@ -68,7 +68,7 @@ func TestMoreLayersWin(t *testing.T) {
 	full := enginetest.State(enginetest.Node("n").CPU(8, "160Gi").GPUs(1, "A100", "80Gi"), enginetest.Job("j").CPU(0, "60Gi").On("n")).Node("n")
 	for _, strategy := range []cluster.Strategy{cluster.Binpack, cluster.Spread} {
 		s := shape(enginetest.Job("m").Served(strategy).Shape(layers(44, true)))
-		if a, b := pack(own, s, more), pack(own, s, full); a <= b {
+		if a, b := pack(ownChoice, s, more), pack(ownChoice, s, full); a <= b {
 			t.Errorf("%s: 21 layers score %v, 20 layers on a fuller node %v", strategy, a, b)
 		}
 	}

@@ -2,8 +2,8 @@ package placementscorer
 
 import "github.com/berth-project/berth/cluster"
 
-// order scores the devices of a node for a replica.
-func order(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
+// deviceScore scores a device of a node for a replica, and gives 0 to any other task.
+func deviceScore(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
 	if !s.ServesModel() {
 		return 0
 	}

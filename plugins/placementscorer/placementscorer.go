@@ -1,9 +1,9 @@
 // Package placementscorer scores nodes and devices for the replicas of models, by the
 // strategy that each model chooses. It does not apply to other tasks.
 //
-// Binpack fills nodes and devices that are already in use. For each device that the
-// replica would get, and for the memory of the node, it computes the fraction that the
-// replica takes of what is free:
+// Binpack, which manifests call Pack, fills nodes and devices that are already in use. For
+// each device that the replica would get, and for the memory of the node, it computes the
+// fraction that the replica takes of what is free:
 //
 //	100 × (ram + 2 × device memory) ÷ 3
 //
@@ -19,21 +19,22 @@
 //
 //	100 ÷ (2 + m) + step × (0.85 ÷ (1 + o) + 0.15 × device)
 //
-// A device with k leases counts 1 ÷ (1 + k). The mean over the devices that the replica
-// would get is used, and 1 if it gets none. So 85 % depends on the node and 15 % on the
-// devices. Tasks of the same replica that are already on the node count as another replica.
+// A device that k tasks hold already counts 1 ÷ (1 + k). The mean over the devices that the
+// replica would get is used, and 1 if it gets none. So 85 % depends on the node and 15 % on
+// the devices. Tasks of the same replica that are already on the node count together as one
+// replica of another model.
 //
 // If layers may be put into the memory of the node, the number of layers on devices
 // counts first, with either strategy: with s the score from above, l layers of t on devices
 // score 100 × (l + s ÷ 100) ÷ (t + 1).
 //
 // Among the devices of a node, Binpack prefers those of which the replica takes the largest
-// fraction. Spread prefers those with the fewest leases, then those with the largest free
-// fraction.
+// fraction. Spread prefers those that the fewest tasks hold, then those with the largest
+// free fraction.
 //
-// When the number of replicas of a model is reduced, the score is how much each replica is
-// worth keeping: the score it would get if it were placed now where it is, as the mean over
-// its tasks. The plugin does not check whether a replica fits.
+// When the number of replicas of a model is reduced, the plugin also scores which replicas
+// to keep: by the score that a replica would get if it were placed now where it is, as the
+// mean over its tasks. The plugin does not check whether a replica fits.
 package placementscorer
 
 import (
@@ -63,34 +64,35 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 			same, others := replicasBefore(j, n)
 			return spread(s.Devices, t.Shape, n, same, others)
 		})
-	s.Hooks.AddDeviceScore(order)
+	s.Hooks.AddDeviceScore(deviceScore)
 	s.Hooks.AddInstanceScore(keep)
 }
 
 func packs(s *cluster.Shape) bool   { return s.ServesModel() && s.Strategy != cluster.Spread }
 func spreads(s *cluster.Shape) bool { return s.Strategy == cluster.Spread }
 
-// choice returns the devices of the node that the shape would get.
-type choice func(*cluster.Shape, *cluster.Node) ([]cluster.Claim, bool)
+// chooseDevices returns the devices of the node that the shape would get, and false if it
+// does not fit.
+type chooseDevices func(*cluster.Shape, *cluster.Node) ([]cluster.Claim, bool)
 
 // pack returns the score of Binpack.
-func pack(choose choice, s *cluster.Shape, n *cluster.Node) float64 {
+func pack(choose chooseDevices, s *cluster.Shape, n *cluster.Node) float64 {
 	claims, ok := choose(s, n)
 	if !ok {
 		return 0 // a filter rejects the node
 	}
 	t := cluster.Task{Shape: s, Node: n, Claims: claims}
-	return 100 * layered(&t, utilisation(&t))
+	return 100 * layersFirst(&t, utilisation(&t))
 }
 
 // spread returns the score of Spread, given how many other replicas are on the node.
-func spread(choose choice, s *cluster.Shape, n *cluster.Node, same, others int) float64 {
+func spread(choose chooseDevices, s *cluster.Shape, n *cluster.Node, same, others int) float64 {
 	claims, ok := choose(s, n)
 	if !ok {
 		return 0
 	}
 	t := cluster.Task{Shape: s, Node: n, Claims: claims}
-	return 100 * layered(&t, spreadValue(same, others, exclusivity(&t)))
+	return 100 * layersFirst(&t, spreadValue(same, others, exclusivity(&t)))
 }
 
 // keep returns the score that the replica would get if it were placed now where it is.
@@ -106,9 +108,9 @@ func keep(j *cluster.Job) float64 {
 		tasks++
 		if spreads(t.Shape) {
 			same, others := replicasBeside(j, t.Node)
-			sum += layered(t, spreadValue(same, others, exclusivity(t)))
+			sum += layersFirst(t, spreadValue(same, others, exclusivity(t)))
 		} else {
-			sum += layered(t, utilisation(t))
+			sum += layersFirst(t, utilisation(t))
 		}
 	}
 	if tasks == 0 {
@@ -117,8 +119,9 @@ func keep(j *cluster.Job) float64 {
 	return min(100, 100*sum/float64(tasks))
 }
 
-// layered makes the number of layers on devices count first, if some may be in the memory of the node.
-func layered(t *cluster.Task, fraction float64) float64 {
+// layersFirst makes the number of layers on devices count first, if some may be in the
+// memory of the node.
+func layersFirst(t *cluster.Task, fraction float64) float64 {
 	if !maySpill(t.Shape) {
 		return fraction
 	}

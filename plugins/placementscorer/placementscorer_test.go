@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// own chooses devices without the preferences of other plugins.
-func own(s *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
+// ownChoice chooses devices without the preferences of other plugins.
+func ownChoice(s *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
 	return n.Choose(s, func(d *cluster.Device) int64 { return points(s, d) })
 }
 
@@ -63,11 +63,11 @@ func TestReplicas(t *testing.T) {
 			append(replicas(cluster.Spread, 1), enginetest.Job("x").Served(cluster.Binpack).Set("x", 1).On("a")),
 			map[string]string{"m-0": "b 0"},
 		},
-		"packed onto what a job holds": {
+		"packed beside a job": {
 			append(replicas(cluster.Binpack, 1), enginetest.Job("x").DeviceMemory(1, "10Gi").On("b")),
 			map[string]string{"m-0": "b 0"},
 		},
-		"what is no model is left alone": {
+		"a task that is not of a model": {
 			[]enginetest.Part{enginetest.Job("x").DeviceMemory(1, "10Gi").On("b"), enginetest.Job("j").DeviceMemory(1, "10Gi")},
 			map[string]string{"j": "a 0"},
 		},
@@ -98,15 +98,15 @@ func TestDevices(t *testing.T) {
 		job          *enginetest.JobBuilder
 		pack, spread string
 	}{
-		"a little":                  {enginetest.Job("m").DeviceMemory(1, "10Gi"), "n 1", "n 0"},
-		"more":                      {enginetest.Job("m").DeviceMemory(1, "30Gi"), "n 2", "n 0"},
-		"two devices":               {enginetest.Job("m").DeviceMemory(2, "10Gi"), "n 1 2", "n 0 1"},
-		"a share":                   {enginetest.Job("m").Share(1, 250), "n 1", "n 0"},
-		"a whole one":               {enginetest.Job("m").Devices(1), "n 0", "n 0"},
-		"layers that one can hold":  {enginetest.Job("m").Shape(layers(4, false)), "n 1", "n 0"},
-		"layers that only one can":  {enginetest.Job("m").Shape(layers(15, false)), "n 0", "n 0"},
-		"layers for more than one":  {enginetest.Job("m").Shape(layers(25, false)), "n 0 2", "n 0 2"},
-		"to itself, whatever it is": {enginetest.Job("m").DeviceMemory(1, "10Gi").Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), "n 0", "n 0"},
+		"10 GiB":                               {enginetest.Job("m").DeviceMemory(1, "10Gi"), "n 1", "n 0"},
+		"30 GiB":                               {enginetest.Job("m").DeviceMemory(1, "30Gi"), "n 2", "n 0"},
+		"two devices":                          {enginetest.Job("m").DeviceMemory(2, "10Gi"), "n 1 2", "n 0 1"},
+		"a share":                              {enginetest.Job("m").Share(1, 250), "n 1", "n 0"},
+		"a whole device":                       {enginetest.Job("m").Devices(1), "n 0", "n 0"},
+		"layers that fit one device":           {enginetest.Job("m").Shape(layers(4, false)), "n 1", "n 0"},
+		"layers that fit only the idle device": {enginetest.Job("m").Shape(layers(15, false)), "n 0", "n 0"},
+		"layers that need two devices":         {enginetest.Job("m").Shape(layers(25, false)), "n 0 2", "n 0 2"},
+		"an exclusive device":                  {enginetest.Job("m").DeviceMemory(1, "10Gi").Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), "n 0", "n 0"},
 	}
 	for name, tt := range tests {
 		for strategy, want := range map[cluster.Strategy]string{cluster.Binpack: tt.pack, cluster.Spread: tt.spread} {
@@ -147,13 +147,13 @@ func TestPoints(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			better, worse := order(tt.shape, nil, tt.better), order(tt.shape, nil, tt.worse)
+			better, worse := deviceScore(tt.shape, nil, tt.better), deviceScore(tt.shape, nil, tt.worse)
 			if better <= worse || better > 100 || worse < 0 {
 				t.Errorf("%v and %v, want more and less, from 0 to 100", better, worse)
 			}
 		})
 	}
-	if got := order(shape(enginetest.Job("j").Share(1, 100)), nil, device(0, 0, 0)); got != 0 {
+	if got := deviceScore(shape(enginetest.Job("j").Share(1, 100)), nil, device(0, 0, 0)); got != 0 {
 		t.Errorf("a task that is not of a model: %v, want 0", got)
 	}
 }

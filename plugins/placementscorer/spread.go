@@ -20,8 +20,8 @@ func replicasBeside(j *cluster.Job, n *cluster.Node) (same, others int) {
 	return same, others
 }
 
-// replicasBefore is replicasBeside for a task of the job that is not placed yet. Other tasks of the job on
-// the node count as one more replica.
+// replicasBefore is replicasBeside for a task of the job that is not placed yet. Other tasks
+// of the job on the node count as one more replica of another model.
 func replicasBefore(j *cluster.Job, n *cluster.Node) (same, others int) {
 	same, others = replicasBeside(j, n)
 	for _, t := range n.Tasks {

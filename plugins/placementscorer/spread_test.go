@@ -65,10 +65,10 @@ func TestReplicasBeside(t *testing.T) {
 		job          string
 		same, others int
 	}{
-		"a new replica":            {"m-2", 2, 3},
-		"not beside itself":        {"m-1", 1, 3},
-		"another model":            {"x-0", 0, 4},
-		"two without a set differ": {"y", 0, 4},
+		"a new replica":                          {"m-2", 2, 3},
+		"a placed replica does not count itself": {"m-1", 1, 3},
+		"another model":                          {"x-0", 0, 4},
+		"a replica without a set":                {"y", 0, 4},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,16 +89,16 @@ func TestSpread(t *testing.T) {
 		state []enginetest.Part
 		want  float64
 	}{
-		"an empty node":             {fraction("new"), nil, 100},
-		"one, an idle device left":  {fraction("new"), []enginetest.Part{fraction("a").On("n")}, 50},
-		"one, no idle device left":  {model("new").DeviceMemory(2, "20Gi"), []enginetest.Part{fraction("a").On("n")}, 100.0/3 + 100.0/6*(0.85+0.15*0.75)},
-		"another model":             {fraction("new"), []enginetest.Part{fraction("a").Set("x", 1).On("n")}, 50 + 50*(0.85/2+0.15)},
-		"this one and another":      {fraction("new"), []enginetest.Part{fraction("a").On("n"), fraction("b").Set("x", 1).On("n")}, 100.0/3 + 100.0/6*(0.85/2+0.15)},
-		"a job is no model":         {fraction("new"), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 50 + 50*(0.85+0.15/2)},
-		"no device":                 {model("new"), []enginetest.Part{fraction("a").On("n")}, 50},
-		"layers come first":         {model("new").Shape(layers(44, true)), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 100 * (30 + 0.5 + 0.5*(0.85+0.15/2)) / 45},
-		"it is not asked by itself": {fraction("new").Gang(2), nil, 100},
-		"another task of its own":   {fraction("new").Gang(2).On("n"), nil, 50 + 50*(0.85/2+0.15)},
+		"an empty node":                       {fraction("new"), nil, 100},
+		"one replica, an idle device is left": {fraction("new"), []enginetest.Part{fraction("a").On("n")}, 50},
+		"one replica, no idle device is left": {model("new").DeviceMemory(2, "20Gi"), []enginetest.Part{fraction("a").On("n")}, 100.0/3 + 100.0/6*(0.85+0.15*0.75)},
+		"another model":                       {fraction("new"), []enginetest.Part{fraction("a").Set("x", 1).On("n")}, 50 + 50*(0.85/2+0.15)},
+		"the same model and another model":    {fraction("new"), []enginetest.Part{fraction("a").On("n"), fraction("b").Set("x", 1).On("n")}, 100.0/3 + 100.0/6*(0.85/2+0.15)},
+		"a job that is not of a model":        {fraction("new"), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 50 + 50*(0.85+0.15/2)},
+		"no device":                           {model("new"), []enginetest.Part{fraction("a").On("n")}, 50},
+		"layers count first":                  {model("new").Shape(layers(44, true)), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 100 * (30 + 0.5 + 0.5*(0.85+0.15/2)) / 45},
+		"an empty node, for a gang":           {fraction("new").Gang(2), nil, 100},
+		"another task of the same replica":    {fraction("new").Gang(2).On("n"), nil, 50 + 50*(0.85/2+0.15)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,11 +106,11 @@ func TestSpread(t *testing.T) {
 			j, n := state.Job("job/new"), state.Node("n")
 			shape := j.Tasks()[0].Shape
 			same, others := replicasBefore(j, n)
-			got := spread(own, shape, n, same, others)
+			got := spread(ownChoice, shape, n, same, others)
 			if !near(got, tt.want) {
 				t.Errorf("score %v, want %v", got, tt.want)
 			}
-			if most := spread(own, shape, n, 0, replicasOn(n)); got > most {
+			if most := spread(ownChoice, shape, n, 0, replicasOn(n)); got > most {
 				t.Errorf("score %v is above its bound, %v", got, most)
 			}
 		})

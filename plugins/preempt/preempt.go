@@ -1,7 +1,9 @@
 // Package preempt makes room for a job by evicting jobs of lower priority in its own queue
-// and jobs of weaker tiers in other queues.
+// and jobs of weaker tiers in other queues. Only preemptible jobs are evicted.
 //
-// It does not consider fair shares.
+// What a Guaranteed queue holds within its quota is Guaranteed, and what it holds beyond its
+// quota is Standard. A job is not evicted if its Guaranteed queue would then hold less than
+// its quota. The plugin does not consider fair shares, for which Reclaim evicts.
 package preempt
 
 import (
@@ -15,7 +17,7 @@ const Name = "Preempt"
 
 // The reasons: why a task was evicted, and why a victim is protected.
 const (
-	Preempted                engine.Reason = "Preempted"
+	Preempted                engine.Reason = "Preempted"                // the task was evicted for a job of higher priority or stronger tier
 	VictimNotLower           engine.Reason = "VictimNotLower"           // the victim is in the same queue and of the same or a higher priority
 	VictimTierNotWeaker      engine.Reason = "VictimTierNotWeaker"      // the victim is in another queue, of the same or a stronger tier
 	VictimWithinItsGuarantee engine.Reason = "VictimWithinItsGuarantee" // the victim's Guaranteed queue would hold less than its quota
@@ -61,7 +63,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		if b == nil { // the victim's queue was removed, or has queues below it by now; the job still runs
 			return engine.Protect(VictimTierNotWeaker)
 		}
-		theirs, keeps := tier.Without(view, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
+		theirs, keeps := tier.WithoutVictim(view, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
 		case keeps:
 			return engine.Protect(VictimWithinItsGuarantee)
@@ -116,6 +118,6 @@ func (p *plugin) weaker(job *cluster.Job) bool {
 func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tierOf func(*cluster.Queue) cluster.Tier) {
 	view := p.session.View
 	return view.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {
-		return tier.With(view, q, func(resource string) int64 { return p.session.ChargeUnplaced(q, lacks, resource) })
+		return tier.WithJob(view, q, func(resource string) int64 { return p.session.ChargeUnplaced(q, lacks, resource) })
 	}
 }

@@ -1,8 +1,9 @@
 // Package priority orders the jobs of a queue by priority: jobs of higher priority are
 // tried first.
 //
-// It does not decide about running jobs; Preempt does. Of jobs of equal priority, those that
-// lack their minimum are first, and then the comparisons of later plugins decide.
+// It does not decide about running jobs; Preempt does. If two jobs have equal priority, a
+// job that lacks its minimum is tried before one that has it. If that is equal too, the
+// comparisons of later plugins decide.
 package priority
 
 import (

@@ -13,10 +13,10 @@ func TestCompare(t *testing.T) {
 		left, right int32
 		want        int
 	}{
-		"higher is first":           {10, 5, -1},
-		"lower is last":             {5, 10, +1},
-		"equal is for others":       {5, 5, 0},
-		"extremes do not wrap over": {math.MaxInt32, math.MinInt32, -1},
+		"higher is first":                {10, 5, -1},
+		"lower is last":                  {5, 10, +1},
+		"equal priorities":               {5, 5, 0},
+		"extreme values do not overflow": {math.MaxInt32, math.MinInt32, -1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -32,9 +32,9 @@ func TestReclaiming(t *testing.T) {
 		devices int
 		evicted int
 	}{
-		"as many as it takes":               {above{}, 2, 2},
-		"none if that is not enough":        {above{}, 3, 0},
-		"none if no plugin allows a victim": {enginetest.Fit(), 1, 0},
+		"as many victims as needed":         {above{}, 2, 2},
+		"no victim if all are not enough":   {above{}, 3, 0},
+		"no victim if no plugin allows one": {enginetest.Fit(), 1, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

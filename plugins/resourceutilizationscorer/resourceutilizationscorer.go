@@ -26,7 +26,8 @@ var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddGroupScore(score) }
 
-// score is at most 100: a group that is too small for the replica is not better than one that it fills.
+// score is at most 100: a group that is too small for the replica is not better than one
+// that the replica fills.
 func score(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, _ []*cluster.Node) float64 {
 	need := w.Memory
 	if need <= 0 {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Quantity is an amount as it is written in a configuration: 8, "500m", "64Gi". A number and a text are equivalent.
+// Quantity is an amount as it is written in a configuration: 8, "500m", "64Gi". A number
+// and a text are equivalent.
 type Quantity string
 
 // UnmarshalJSON accepts a text or a number.

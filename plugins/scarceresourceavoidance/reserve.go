@@ -7,7 +7,8 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// ReservedForDevices is given for room that is free, or could be, but is reserved for unused devices.
+// ReservedForDevices is given for room that is free, or would be on the empty node, but is
+// reserved for unused devices.
 const ReservedForDevices engine.Reason = "ReservedForDevices"
 
 // reasons documents the reasons that the plugin gives.
@@ -35,7 +36,7 @@ func (p *plugin) setReserve(per PerDevice) error {
 	return nil
 }
 
-func needsNone(s *cluster.Shape) bool { return s.Need.None() }
+func needsNoDevice(s *cluster.Shape) bool { return s.Need.None() }
 
 // admit rejects tasks without devices that would take what is reserved for the unused
 // devices of the node. A device that is partly used reserves a proportional part. A task

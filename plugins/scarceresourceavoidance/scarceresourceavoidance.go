@@ -15,6 +15,16 @@
 // Without a reservation the plugin rejects no node. It does not score nodes for models
 // that use devices, which PlacementScorer scores; a model that runs on the CPU is scored
 // like any other task.
+//
+// A configuration may name the scarce resources, give them weights, and reserve room for
+// each unused device:
+//
+//	plugins:
+//	- name: ScarceResourceAvoidance
+//	  arguments:
+//	    resources: [nvidia.com/gpu]
+//	    weights: {nvidia.com/gpu: 5}
+//	    reserve: {perDevice: {cpu: 8, memory: 64Gi}}
 package scarceresourceavoidance
 
 import (
@@ -32,10 +42,10 @@ const Name = "ScarceResourceAvoidance"
 
 // Arguments are the plugin's arguments.
 type Arguments struct {
-	// Resources lists the scarce resources. The default is the resources that have weights, or,
-	// without weights, every resource under which nodes advertise devices.
+	// Resources lists the scarce resources. The default is the resources that have weights
+	// or, without weights, every resource name that devices have.
 	Resources []string `json:"resources"`
-	// Weights of scarce resources; 1 unless given.
+	// Weights are the weights of scarce resources, from 1 to 100000; 1 unless given.
 	Weights map[string]int64 `json:"weights"`
 	// Reserve reserves room for unused devices. Unless given, nothing is reserved.
 	Reserve *Reserve `json:"reserve"`
@@ -49,9 +59,9 @@ type Reserve struct {
 
 // PerDevice is what a task with one device is expected to need of the node.
 type PerDevice struct {
-	// CPU is the number of cores, such as 8 or 500m.
+	// CPU is the number of cores, such as 8 or 500m; 0 unless given.
 	CPU Quantity `json:"cpu"`
-	// Memory is the memory of the node, such as 64Gi.
+	// Memory is the memory of the node, such as 64Gi; 0 unless given.
 	Memory Quantity `json:"memory"`
 }
 
@@ -68,7 +78,7 @@ type scarce struct {
 // pods is the number of tasks that a node accepts. It is not a type of resource.
 const pods = "pods"
 
-// New builds the plugin.
+// New builds the plugin from its Arguments.
 var New = engine.WithArguments(nil, build)
 
 func build(a Arguments) (engine.Plugin, error) {
@@ -124,7 +134,7 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticScore(matters, p.score)
 	if len(p.reserve) > 0 {
-		s.Hooks.AddShapeFilter(needsNone, p.admit)
+		s.Hooks.AddShapeFilter(needsNoDevice, p.admit)
 	}
 }
 
@@ -159,7 +169,7 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 		if d.Lost || d.Resource == last { // the common case: all devices have one name
 			continue
 		}
-		if last = d.Resource; seen(n.Devices[:i], d) || asks(&s.Need, n, d.Resource) {
+		if last = d.Resource; seen(n.Devices[:i], d) || requests(&s.Need, n, d.Resource) {
 			continue
 		}
 		if w := p.deviceWeight(d.Resource); w > 0 {
@@ -203,7 +213,7 @@ func seen(before []cluster.Device, d *cluster.Device) bool {
 }
 
 // asks reports whether the task requests devices with the resource name.
-func asks(need *cluster.Need, n *cluster.Node, name string) bool {
+func requests(need *cluster.Need, n *cluster.Node, name string) bool {
 	if need.None() {
 		return false
 	}

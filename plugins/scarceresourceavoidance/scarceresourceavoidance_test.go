@@ -37,26 +37,26 @@ func TestScore(t *testing.T) {
 		node  *enginetest.NodeBuilder
 		want  float64
 	}{
-		"the check: a scarce type and another": {plain, cpuTask, gpu(), 50},
-		"the check: nothing scarce":            {plain, cpuTask, machine(), 100},
-		"nothing but the scarce type":          {plain, cpuTask, machine().GPUs(1, "A100", "80Gi"), 0},
-		"spare, but not scarce":                {plain, cpuTask, machine().Resource("other", 1), 100},
-		"the scarce type is asked for":         {plain, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu(), 100},
-		"a part of it is asked for":            {plain, shape(job("j").CPU(1000, "1Gi").Share(1, 100)), gpu(), 100},
-		"cpu 0 asks nothing of cpu":            {plain, shape(job("j").Resource("memory", 1)), gpu(), 66}, // cpu, other, gpu
-		"pods are no type":                     {plain, cpuTask, gpu().Resource("pods", 110), 50},
-		"what a node has 0 of is not offered":  {plain, cpuTask, gpu().Resource("nothing", 0), 50},
-		"lost devices are not offered":         {plain, cpuTask, machine().GPUs(1, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Lost = true }), 100},
-		"one device is lost":                   {plain, cpuTask, gpu().With(func(n *cluster.Node) { n.Devices[0].Lost = true }), 50},
-		"slices are a type of their own":       {plain, shape(job("j").CPU(1000, "1Gi").Shape(partition)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 50},
-		"slices are scarce as well":            {plain, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 50},
-		"slices are not listed":                {named, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 100},
-		"a resource the node lacks":            {plain, shape(job("j").CPU(1000, "1Gi").Resource("absent", 1)), gpu(), 50},
-		"weights of 1 change nothing":          {ones, cpuTask, gpu(), 50},
-		"a weight of 3":                        {weighted, cpuTask, gpu(), 25},
-		"an ordinary resource can be scarce":   {fpga, cpuTask, gpu().Resource("example.com/fpga", 1), 33},
-		"by another name":                      {plain, cpuTask, gpu().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" }), 50},
-		"by a name that is not listed":         {named, cpuTask, gpu().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" }), 100},
+		"a scarce type and another one":              {plain, cpuTask, gpu(), 50},
+		"no scarce type":                             {plain, cpuTask, machine(), 100},
+		"nothing but the scarce type":                {plain, cpuTask, machine().GPUs(1, "A100", "80Gi"), 0},
+		"spare, but not scarce":                      {plain, cpuTask, machine().Resource("other", 1), 100},
+		"the scarce type is requested":               {plain, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu(), 100},
+		"a fraction of the scarce type is requested": {plain, shape(job("j").CPU(1000, "1Gi").Share(1, 100)), gpu(), 100},
+		"cpu is not requested":                       {plain, shape(job("j").Resource("memory", 1)), gpu(), 66}, // cpu, other, gpu
+		"pods do not count as a type":                {plain, cpuTask, gpu().Resource("pods", 110), 50},
+		"a resource with capacity 0 is not offered":  {plain, cpuTask, gpu().Resource("nothing", 0), 50},
+		"lost devices are not offered":               {plain, cpuTask, machine().GPUs(1, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Lost = true }), 100},
+		"one device is lost":                         {plain, cpuTask, gpu().With(func(n *cluster.Node) { n.Devices[0].Lost = true }), 50},
+		"slices are a type of their own":             {plain, shape(job("j").CPU(1000, "1Gi").Shape(partition)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 50},
+		"slices are scarce as well":                  {plain, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 50},
+		"slices are not listed":                      {named, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 100},
+		"a resource that the node lacks":             {plain, shape(job("j").CPU(1000, "1Gi").Resource("absent", 1)), gpu(), 50},
+		"weights of 1 change nothing":                {ones, cpuTask, gpu(), 50},
+		"a weight of 3":                              {weighted, cpuTask, gpu(), 25},
+		"an ordinary resource can be scarce":         {fpga, cpuTask, gpu().Resource("example.com/fpga", 1), 33},
+		"another resource name":                      {plain, cpuTask, gpu().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" }), 50},
+		"a resource name that is not listed":         {named, cpuTask, gpu().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" }), 100},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,17 +86,17 @@ func TestReserve(t *testing.T) {
 		node  *cluster.Node
 		want  *engine.Rejection
 	}{
-		"beside the reservation":      {shape(job("j").CPU(16000, "64Gi")), on(), nil},
-		"no devices to keep room for": {shape(job("j").CPU(16000, "64Gi")), enginetest.Node("n").CPU(16, "64Gi").Build(), nil},
-		"cores never":                 {shape(job("j").CPU(17000, "1Gi")), on(), &engine.Rejection{Reason: ReservedForDevices, Cure: engine.Grow, Subject: "cpu", Want: cores(17), Have: cores(16)}},
-		"memory never":                {shape(job("j").CPU(1000, "65Gi")), on(), &engine.Rejection{Reason: ReservedForDevices, Cure: engine.Grow, Subject: "memory", Want: gib(65), Have: gib(64)}},
-		"cores not now":               {shape(job("j").CPU(16000, "1Gi")), on(job("x").CPU(4000, "1Gi")), &engine.Rejection{Reason: ReservedForDevices, Cure: soon, Subject: "cpu", Want: cores(16), Have: cores(12)}},
-		"not now beats never not":     {shape(job("j").CPU(16000, "65Gi")), on(job("x").CPU(4000, "1Gi")), &engine.Rejection{Reason: ReservedForDevices, Cure: engine.Grow, Subject: "memory", Want: gib(65), Have: gib(64)}},
-		"used devices keep nothing":   {shape(job("j").CPU(24000, "64Gi")), on(job("x").CPU(8000, "64Gi").Devices(2)), nil},
-		"half a device keeps half":    {shape(job("j").CPU(20000, "1Gi")), on(job("x").Share(1, 500)), nil},
-		"nothing free either way":     {shape(job("j").CPU(16000, "1Gi")), on(job("x").CPU(40000, "1Gi")), nil},
-		"too large either way":        {shape(job("j").CPU(49000, "1Gi")), on(), nil},
-		"asks for neither":            {shape(job("j")), on(job("x").CPU(40000, "1Gi")), nil},
+		"exactly what is not reserved":               {shape(job("j").CPU(16000, "64Gi")), on(), nil},
+		"a node without devices":                     {shape(job("j").CPU(16000, "64Gi")), enginetest.Node("n").CPU(16, "64Gi").Build(), nil},
+		"too few cores even on the empty node":       {shape(job("j").CPU(17000, "1Gi")), on(), &engine.Rejection{Reason: ReservedForDevices, Cure: engine.Grow, Subject: "cpu", Want: cores(17), Have: cores(16)}},
+		"too little memory even on the empty node":   {shape(job("j").CPU(1000, "65Gi")), on(), &engine.Rejection{Reason: ReservedForDevices, Cure: engine.Grow, Subject: "memory", Want: gib(65), Have: gib(64)}},
+		"too few cores now":                          {shape(job("j").CPU(16000, "1Gi")), on(job("x").CPU(4000, "1Gi")), &engine.Rejection{Reason: ReservedForDevices, Cure: soon, Subject: "cpu", Want: cores(16), Have: cores(12)}},
+		"a permanent shortage is reported first":     {shape(job("j").CPU(16000, "65Gi")), on(job("x").CPU(4000, "1Gi")), &engine.Rejection{Reason: ReservedForDevices, Cure: engine.Grow, Subject: "memory", Want: gib(65), Have: gib(64)}},
+		"used devices reserve nothing":               {shape(job("j").CPU(24000, "64Gi")), on(job("x").CPU(8000, "64Gi").Devices(2)), nil},
+		"half a device reserves half":                {shape(job("j").CPU(20000, "1Gi")), on(job("x").Share(1, 500)), nil},
+		"too little is free without the reservation": {shape(job("j").CPU(16000, "1Gi")), on(job("x").CPU(40000, "1Gi")), nil},
+		"more than the capacity":                     {shape(job("j").CPU(49000, "1Gi")), on(), nil},
+		"neither cpu nor memory is requested":        {shape(job("j")), on(job("x").CPU(40000, "1Gi")), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,12 @@
 // A label tells spot instances from regular ones. The plugin does not consider prices, and
 // does not handle the withdrawal of a machine.
 //
+// A configuration sets the label of spot instances:
+//
+//	plugins:
+//	- name: spot-instance-manager
+//	  arguments: {spotLabelKey: karpenter.sh/capacity-type, spotLabelValue: spot}
+//
 // It is a complete policy with arguments, a filter and a score, and a good starting point
 // for a policy of your own.
 package spotinstancemanager
@@ -30,30 +36,32 @@ var reasons = []engine.ReasonDoc{
 	{Reason: SpotNotAllowed, Cure: engine.Grow | engine.Relax, Phrase: "a spot instance, and the task is not preemptible", Meaning: "The node is a spot instance and the task is not preemptible. The subject is the label that marks spot instances."},
 }
 
-// arguments are the plugin's arguments.
-type arguments struct {
-	// SpotLabelKey is the key of the label that marks spot instances.
+// Arguments are the plugin's arguments.
+type Arguments struct {
+	// SpotLabelKey is the key of the label that marks spot instances;
+	// kai.scheduler/instance-type unless given.
 	SpotLabelKey string `json:"spotLabelKey"`
-	// SpotLabelValue is the value of that label on spot instances.
+	// SpotLabelValue is the value of that label on spot instances; spot unless given.
 	SpotLabelValue string `json:"spotLabelValue"`
-	// NonSpotScore is the score of regular nodes, from 0 to 100. Spot instances have 0.
+	// NonSpotScore is the score of regular nodes, from 0 to 100; 100 unless given. Spot
+	// instances have the score 0.
 	NonSpotScore float64 `json:"nonSpotScore"`
 }
 
-type plugin struct{ arguments }
+type plugin struct{ Arguments }
 
-// New builds the plugin. Arguments that are not given have their defaults.
+// New builds the plugin from its Arguments.
 var New = engine.WithArguments(defaults, build)
 
-func defaults() arguments {
-	return arguments{
+func defaults() Arguments {
+	return Arguments{
 		SpotLabelKey:   "kai.scheduler/instance-type",
 		SpotLabelValue: "spot",
 		NonSpotScore:   100,
 	}
 }
 
-func build(a arguments) (engine.Plugin, error) {
+func build(a Arguments) (engine.Plugin, error) {
 	if a.SpotLabelKey == "" || a.SpotLabelValue == "" {
 		return nil, fmt.Errorf("spotLabelKey %q and spotLabelValue %q must not be empty, or nodes without the label would count as spot; leave them out to mark spot instances with kai.scheduler/instance-type=spot", a.SpotLabelKey, a.SpotLabelValue)
 	}

@@ -38,15 +38,15 @@ func TestPlacement(t *testing.T) {
 		parts     []enginetest.Part
 		want      placement
 	}{
-		"not preemptible, both there": {`{}`, []enginetest.Part{regular, spot, job}, placement{Node: "regular", Score: part(100)}},
-		"not preemptible, only spot":  {`{}`, []enginetest.Part{spot, job}, placement{Rejection: refused}},
-		"preemptible prefers regular": {`{}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(100)}},
-		"preemptible may use spot":    {`{}`, []enginetest.Part{spot, batch}, placement{Node: "a-spot", Score: part(0)}},
-		"no label is regular":         {`{}`, []enginetest.Part{enginetest.Node("plain"), job}, placement{Node: "plain", Score: part(100)}},
-		"another score":               {`{"nonSpotScore": 40}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(40)}},
-		"no preference":               {`{"nonSpotScore": 0}`, []enginetest.Part{regular, spot, batch}, placement{Node: "a-spot", Score: part(0)}},
-		"another value":               {`{"spotLabelValue": "preemptible"}`, []enginetest.Part{spot, job}, placement{Node: "a-spot", Score: part(100)}},
-		"another label":               {`{"spotLabelKey": "karpenter.sh/capacity-type"}`, []enginetest.Part{enginetest.Node("k").Label("karpenter.sh/capacity-type", "spot"), job}, placement{Rejection: &engine.Rejection{Plugin: "spot-instance-manager", Reason: "SpotNotAllowed", Cure: engine.Grow | engine.Relax, Subject: "karpenter.sh/capacity-type=spot"}}},
+		"not preemptible, both kinds of nodes":  {`{}`, []enginetest.Part{regular, spot, job}, placement{Node: "regular", Score: part(100)}},
+		"not preemptible, only a spot instance": {`{}`, []enginetest.Part{spot, job}, placement{Rejection: refused}},
+		"preemptible prefers regular":           {`{}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(100)}},
+		"preemptible may use spot":              {`{}`, []enginetest.Part{spot, batch}, placement{Node: "a-spot", Score: part(0)}},
+		"a node without the label is regular":   {`{}`, []enginetest.Part{enginetest.Node("plain"), job}, placement{Node: "plain", Score: part(100)}},
+		"another score":                         {`{"nonSpotScore": 40}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(40)}},
+		"no preference":                         {`{"nonSpotScore": 0}`, []enginetest.Part{regular, spot, batch}, placement{Node: "a-spot", Score: part(0)}},
+		"another value":                         {`{"spotLabelValue": "preemptible"}`, []enginetest.Part{spot, job}, placement{Node: "a-spot", Score: part(100)}},
+		"another label":                         {`{"spotLabelKey": "karpenter.sh/capacity-type"}`, []enginetest.Part{enginetest.Node("k").Label("karpenter.sh/capacity-type", "spot"), job}, placement{Rejection: &engine.Rejection{Plugin: "spot-instance-manager", Reason: "SpotNotAllowed", Cure: engine.Grow | engine.Relax, Subject: "karpenter.sh/capacity-type=spot"}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,13 +89,13 @@ func TestArguments(t *testing.T) {
 	const empty = `must not be empty, or nodes without the label would count as spot; leave them out to mark spot instances with kai.scheduler/instance-type=spot`
 	const score = `is not between 0 and 100, as every score must be; to make it count for more, raise the plugin's weight`
 	tests := map[string]struct{ arguments, want string }{
-		"nothing set":      {`{}`, ""},
-		"all set":          {`{"spotLabelKey": "k", "spotLabelValue": "v", "nonSpotScore": 0.5}`, ""},
-		"no key":           {`{"spotLabelKey": ""}`, `spotLabelKey "" and spotLabelValue "spot" ` + empty},
-		"no value":         {`{"spotLabelValue": ""}`, `spotLabelKey "kai.scheduler/instance-type" and spotLabelValue "" ` + empty},
-		"the seed's score": {`{"nonSpotScore": 1000}`, `nonSpotScore 1000 ` + score},
-		"below nothing":    {`{"nonSpotScore": -1}`, `nonSpotScore -1 ` + score},
-		"a typo":           {`{"spotLabel": "k"}`, `json: unknown field "spotLabel"`},
+		"nothing set":       {`{}`, ""},
+		"all set":           {`{"spotLabelKey": "k", "spotLabelValue": "v", "nonSpotScore": 0.5}`, ""},
+		"no key":            {`{"spotLabelKey": ""}`, `spotLabelKey "" and spotLabelValue "spot" ` + empty},
+		"no value":          {`{"spotLabelValue": ""}`, `spotLabelKey "kai.scheduler/instance-type" and spotLabelValue "" ` + empty},
+		"a score above 100": {`{"nonSpotScore": 1000}`, `nonSpotScore 1000 ` + score},
+		"a negative score":  {`{"nonSpotScore": -1}`, `nonSpotScore -1 ` + score},
+		"a typo":            {`{"spotLabel": "k"}`, `json: unknown field "spotLabel"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,14 @@
 // for too long: they do no work and hold room.
 //
 // The evictions are not for another job. It does not matter why tasks of the gang were lost.
+// The gang is then placed again as a whole. While its missing tasks are nominated, it is not
+// evicted.
+//
+// A configuration sets the grace period, and a job may set its own with staleGrace:
+//
+//	plugins:
+//	- name: StaleGang
+//	  arguments: {grace: 5m}
 package stalegang
 
 import (
@@ -22,10 +30,11 @@ var reasons = []engine.ReasonDoc{
 	{Reason: GangBelowMinimum, Phrase: "it ran below its minimum for too long", Meaning: "Of an eviction: the gang has run below its minimum for longer than the grace period. It is placed again as a whole."},
 }
 
-// arguments are the plugin's arguments.
-type arguments struct {
-	// Grace is how long a gang may run below its minimum while its missing tasks
-	// are being placed again. A job may override it with staleGrace.
+// Arguments are the plugin's arguments.
+type Arguments struct {
+	// Grace is how long a gang may run below its minimum while its missing tasks are being
+	// placed again: a duration of 0 or more, such as 5m; 60s unless given. A job may
+	// override it with staleGrace.
 	Grace string `json:"grace"`
 }
 
@@ -34,10 +43,10 @@ type plugin struct {
 	grace   time.Duration
 }
 
-// New builds the plugin. The grace period is a minute unless given.
-var New = engine.WithArguments(func() arguments { return arguments{Grace: "60s"} }, build)
+// New builds the plugin from its Arguments.
+var New = engine.WithArguments(func() Arguments { return Arguments{Grace: "60s"} }, build)
 
-func build(a arguments) (engine.Plugin, error) {
+func build(a Arguments) (engine.Plugin, error) {
 	grace, err := time.ParseDuration(a.Grace)
 	if err != nil || grace < 0 {
 		return nil, fmt.Errorf("grace is %q; want a duration of at least 0 such as 60s", a.Grace)

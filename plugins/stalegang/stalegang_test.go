@@ -29,11 +29,11 @@ func TestGraceOfAJob(t *testing.T) {
 		torn int64
 		want map[time.Duration]int // evictions, by when
 	}{
-		"longer":       {10 * time.Minute, 1, map[time.Duration]int{5 * time.Minute: 0, 11 * time.Minute: 1}},
-		"none":         {0, 1, map[time.Duration]int{time.Second: 1}},
-		"without end":  {-1, 1, map[time.Duration]int{1000 * time.Hour: 0}},
-		"reported":     {time.Minute, int64(2 * time.Minute), map[time.Duration]int{2*time.Minute + 59*time.Second: 0, 3 * time.Minute: 1}},
-		"not reported": {time.Minute, 0, map[time.Duration]int{time.Hour: 0}},
+		"a longer grace period":     {10 * time.Minute, 1, map[time.Duration]int{5 * time.Minute: 0, 11 * time.Minute: 1}},
+		"no grace period":           {0, 1, map[time.Duration]int{time.Second: 1}},
+		"no eviction":               {-1, 1, map[time.Duration]int{1000 * time.Hour: 0}},
+		"the start is reported":     {time.Minute, int64(2 * time.Minute), map[time.Duration]int{2*time.Minute + 59*time.Second: 0, 3 * time.Minute: 1}},
+		"the start is not reported": {time.Minute, 0, map[time.Duration]int{time.Hour: 0}},
 	}
 	for name, tt := range tests {
 		for now, want := range tt.want {

@@ -9,26 +9,27 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Side is where a plugin is put in a profile, relative to its end or to another plugin.
+// Side is on which side of a profile, or of another plugin, a plugin is put.
 type Side uint8
 
 // The sides.
 const (
 	Unmoved Side = iota // the plugin stays where the profile has it
-	First
-	Last
-	Before // directly before another plugin
-	After  // directly after another plugin
+	First               // at the beginning of the profile
+	Last                // at the end of the profile
+	Before              // directly before another plugin
+	After               // directly after another plugin
 )
 
 // Place is the position of a plugin in a profile.
 type Place struct {
-	Side Side
-	Of   string // the other plugin, for Before and After
+	Side   Side   // at which end of the profile, or on which side of Plugin
+	Plugin string // the name of the other plugin, for Before and After
 }
 
+// String returns the place as in "before NodeResourcesFit".
 func (p Place) String() string {
-	return [...]string{"unmoved", "first", "last", "before ", "after "}[p.Side] + p.Of
+	return [...]string{"unmoved", "first", "last", "before ", "after "}[p.Side] + p.Plugin
 }
 
 // arrange moves the plugins that name a place to that place. Plugins that name the same
@@ -50,15 +51,15 @@ func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
 			last = append(last, o.Name)
 			continue
 		case Before:
-			before[o.Place.Of] = append(before[o.Place.Of], o.Name)
+			before[o.Place.Plugin] = append(before[o.Place.Plugin], o.Name)
 		case After:
-			after[o.Place.Of] = append(after[o.Place.Of], o.Name)
+			after[o.Place.Plugin] = append(after[o.Place.Plugin], o.Name)
 		}
-		if o.Place.Of == o.Name {
+		if o.Place.Plugin == o.Name {
 			return nil, failure(overrides, i, "its place is %s, which is the plugin itself; name another one", o.Place)
 		}
-		if find(p, o.Place.Of) < 0 {
-			return nil, failure(overrides, i, "its place is %s, which is not in the profile%s", o.Place, nearest.Hint(o.Place.Of, names(p)))
+		if indexOf(p, o.Place.Plugin) < 0 {
+			return nil, failure(overrides, i, "its place is %s, which is not in the profile%s", o.Place, nearest.Hint(o.Place.Plugin, names(p)))
 		}
 	}
 	rest := slices.DeleteFunc(names(p), func(name string) bool { return moved[name] })
@@ -67,7 +68,7 @@ func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
 	put = func(names []string) {
 		for _, name := range names {
 			put(before[name])
-			out = append(out, p[find(p, name)])
+			out = append(out, p[indexOf(p, name)])
 			put(after[name])
 		}
 	}
@@ -75,27 +76,27 @@ func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
 	put(rest)
 	put(last)
 	if len(out) < len(p) {
-		return nil, circle(out, overrides)
+		return nil, circularPlaces(out, overrides)
 	}
 	return out, nil
 }
 
-// circle returns the error for plugins with places that depend on each other, reported at the
-// first of them that is written. Each of them is next to another one that is missing from
-// the arranged profile put.
-func circle(put engine.Profile, overrides []Override) error {
+// circularPlaces returns the error for plugins with places that depend on each other,
+// reported at the first of them that is written. put is the arranged profile, from which
+// these plugins are missing.
+func circularPlaces(put engine.Profile, overrides []Override) error {
 	at := map[string]int{}
 	for i, o := range overrides {
 		at[o.Name] = i
 	}
-	start := slices.IndexFunc(overrides, func(o Override) bool { return o.Place.Of != "" && find(put, o.Name) < 0 })
+	start := slices.IndexFunc(overrides, func(o Override) bool { return o.Place.Plugin != "" && indexOf(put, o.Name) < 0 })
 	// A plugin may be next to one of the circle without being in it. After as many steps as
 	// there are overrides, the walk is certainly in the circle.
 	for range overrides {
-		start = at[overrides[start].Place.Of]
+		start = at[overrides[start].Place.Plugin]
 	}
 	members := []int{start}
-	for i := at[overrides[start].Place.Of]; i != start; i = at[overrides[i].Place.Of] {
+	for i := at[overrides[start].Place.Plugin]; i != start; i = at[overrides[i].Place.Plugin] {
 		members = append(members, i)
 	}
 	least := slices.Index(members, slices.Min(members))

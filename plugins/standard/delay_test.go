@@ -13,7 +13,7 @@ import (
 // asks to be run at that time, and the job is tried then, whatever its back-off.
 func TestPreemptionDelay(t *testing.T) {
 	const delay = 100 * sec
-	c := newCourse(t, gpus("a", 1), enginetest.Job("low").Devices(1).Preemptible().On("a"),
+	c := newLiveScheduler(t, gpus("a", 1), enginetest.Job("low").Devices(1).Preemptible().On("a"),
 		enginetest.Job("high").Priority(5).Devices(1).Created(1000*sec).PreemptionDelay(delay))
 	evicted := func(out engine.Outcome) (n int) {
 		for i := range out.Decisions {
@@ -45,7 +45,7 @@ func TestPreemptionDelay(t *testing.T) {
 // Two replicas of a set have different preemption delays. Only the replica with the delay
 // that has ended evicts.
 func TestDelaysOfASet(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), enginetest.Job("low").Devices(1).Preemptible().On("a"),
+	c := newLiveScheduler(t, gpus("a", 1), enginetest.Job("low").Devices(1).Preemptible().On("a"),
 		enginetest.Job("m-0").Set("m", 2).Priority(5).Devices(1).Created(1000*sec).PreemptionDelay(100*sec),
 		enginetest.Job("m-1").Set("m", 2).Priority(5).Devices(1).Created(100*sec).PreemptionDelay(100*sec))
 	var got []string

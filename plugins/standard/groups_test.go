@@ -93,7 +93,7 @@ func TestNodeGroups(t *testing.T) {
 		},
 	}
 	profiles := map[string]engine.Profile{
-		"seed 000": {
+		"the named plugins": {
 			{Name: "LabelFilter"}, {Name: "NodeResourceFilter"}, {Name: "NodeResourcesFit"},
 			{Name: "NodeGroupSizeFilter"}, {Name: "CapacityFilter"}, {Name: "ResourceUtilizationScorer"},
 		},

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 )
 
-// Override is the configuration of one plugin.
+// Override changes the entry of one plugin in a profile, or adds the plugin.
 type Override struct {
-	Name      string
+	Name      string           // the name of the plugin
 	Weight    *int64           // nil keeps the weight of the profile
 	Place     Place            // the zero value keeps the position, or adds the plugin at the end
 	Disabled  bool             // removes the plugin
@@ -40,7 +40,7 @@ func Merge(base engine.Profile, overrides []Override, replace bool) (engine.Prof
 		out = nil
 	}
 	for _, o := range overrides {
-		at := find(out, o.Name)
+		at := indexOf(out, o.Name)
 		if o.Disabled {
 			if at >= 0 {
 				out = slices.Delete(out, at, at+1)
@@ -49,7 +49,7 @@ func Merge(base engine.Profile, overrides []Override, replace bool) (engine.Prof
 		}
 		if at < 0 {
 			at = len(out)
-			if known := find(base, o.Name); known >= 0 {
+			if known := indexOf(base, o.Name); known >= 0 {
 				out = append(out, base[known])
 			} else {
 				out = append(out, engine.PluginConfig{Name: o.Name})
@@ -64,7 +64,7 @@ func Merge(base engine.Profile, overrides []Override, replace bool) (engine.Prof
 		}
 	}
 	for _, p := range required {
-		if replace && find(out, p.name) < 0 {
+		if replace && indexOf(out, p.name) < 0 {
 			return nil, fmt.Errorf("plugin %s is missing from a profile that replaces the default one: %s; add it", p.name, p.why)
 		}
 	}
@@ -89,7 +89,7 @@ func check(base engine.Profile, overrides []Override) error {
 				return fail("it cannot be disabled: %s; remove the entry", p.why)
 			}
 		}
-		if find(base, o.Name) < 0 {
+		if indexOf(base, o.Name) < 0 {
 			return fail("it is not in the profile, so there is nothing to disable%s", nearest.Hint(o.Name, names(base)))
 		}
 	}
@@ -109,7 +109,7 @@ func where(overrides []Override, i int) string {
 	return fmt.Sprintf("plugins[%d]", i)
 }
 
-func find(p engine.Profile, name string) int {
+func indexOf(p engine.Profile, name string) int {
 	return slices.IndexFunc(p, func(c engine.PluginConfig) bool { return c.Name == name })
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// did returns the decisions as action and task.
-func did(out engine.Outcome) []string {
+// actions returns the decisions as action and task.
+func actions(out engine.Outcome) []string {
 	var got []string
 	for _, d := range out.Decisions {
 		got = append(got, string(d.Action)+" "+d.Task.Job)
@@ -28,7 +28,7 @@ func TestSelectedDevicesCountForTheQuota(t *testing.T) {
 		enginetest.Job("more").Queue("g").Preemptible().Devices(1).Shape(func(sh *cluster.Shape) {
 			sh.Need.Selected = []cluster.DeviceID{{Node: "b", Type: "cuda", Index: 0}}
 		}))
-	if got := did(decide(t, s)); got != nil {
+	if got := actions(decide(t, s)); got != nil {
 		t.Errorf("beyond its quota it took room of another queue: %v", got)
 	}
 }
@@ -38,7 +38,7 @@ func TestWholeNodeWaitsForTheOneBefore(t *testing.T) {
 		return enginetest.Job(name).Priority(priority).Preemptible().Served(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need.WholeNode, s.Need.Share = true, 450 })
 	}
 	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A", "80Gi"), whole("low", 0).On("a"), whole("high", 5))
-	if diff := cmp.Diff([]string{"Evict job/low", "Nominate job/high"}, did(decide(t, s))); diff != "" {
+	if diff := cmp.Diff([]string{"Evict job/low", "Nominate job/high"}, actions(decide(t, s))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -63,7 +63,7 @@ func TestLayersAskForWhatTheyTake(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, did(decide(t, enginetest.State(tt.parts...)))); diff != "" {
+			if diff := cmp.Diff(tt.want, actions(decide(t, enginetest.State(tt.parts...)))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -79,7 +79,7 @@ func TestFewerReplicasStaySpread(t *testing.T) {
 	for i, n := range []string{"b", "b", "c", "a", "a"} {
 		parts = append(parts, enginetest.Job(fmt.Sprint("m-", i)).Served(cluster.Spread).Set("m", 3).Created(int64(i)).DeviceMemory(1, "80Gi").On(n))
 	}
-	if diff := cmp.Diff([]string{"Evict job/m-4", "Evict job/m-1"}, did(decide(t, enginetest.State(parts...)))); diff != "" {
+	if diff := cmp.Diff([]string{"Evict job/m-4", "Evict job/m-1"}, actions(decide(t, enginetest.State(parts...)))); diff != "" {
 		t.Error(diff)
 	}
 }

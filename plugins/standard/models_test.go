@@ -100,10 +100,10 @@ func TestPreferencesOutweighPacking(t *testing.T) {
 		parts []enginetest.Part
 		want  string
 	}{
-		"packing":                     {[]enginetest.Part{idle(), model()}, "full"},
-		"a preference":                {[]enginetest.Part{idle().Label("zone", "a"), model().Shape(prefer)}, "idle"},
-		"a file is worth less":        {[]enginetest.Part{idle().Artifact("llama", cluster.Ready), model()}, "full"},
-		"a file where all else alike": {[]enginetest.Part{idle().Artifact("llama", cluster.Ready), enginetest.Job("y").DeviceMemory(1, "8Gi").On("idle"), model()}, "idle"},
+		"packing":                         {[]enginetest.Part{idle(), model()}, "full"},
+		"a preference":                    {[]enginetest.Part{idle().Label("zone", "a"), model().Shape(prefer)}, "idle"},
+		"a file counts less than packing": {[]enginetest.Part{idle().Artifact("llama", cluster.Ready), model()}, "full"},
+		"a file on equal nodes":           {[]enginetest.Part{idle().Artifact("llama", cluster.Ready), enginetest.Job("y").DeviceMemory(1, "8Gi").On("idle"), model()}, "idle"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

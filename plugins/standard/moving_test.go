@@ -28,7 +28,7 @@ func TestMovesLeaveTheMinimumRunning(t *testing.T) {
 		enginetest.Job("new1").Devices(4),
 	)
 	e := profile(t)
-	if got := gone(session(t, e, s, engine.Options{})); len(got) != 1 {
+	if got := evictedTasks(session(t, e, s, engine.Options{})); len(got) != 1 {
 		t.Fatalf("the first move takes %v, want one task", got)
 	}
 	add(t, s, enginetest.Job("new2").Devices(4))
@@ -70,13 +70,13 @@ func TestMovedGangKeepsItsRack(t *testing.T) {
 	)
 	e := profile(t)
 	x := s.Job("job/x")
-	if d := cmp.Diff([]string{"job/x/worker-0", "job/x/worker-1"}, gone(session(t, e, s, engine.Options{}))); d != "" {
+	if d := cmp.Diff([]string{"job/x/worker-0", "job/x/worker-1"}, evictedTasks(session(t, e, s, engine.Options{}))); d != "" {
 		t.Fatalf("moved (-want +got):\n%s", d)
 	}
 	add(t, s, a100("a2", 4).Label("rack", "1"))
 	session(t, e, s, engine.Options{})
 	for _, w := range x.Tasks()[:2] {
-		left(t, s, w)
+		reportStopped(t, s, w)
 	}
 	session(t, e, s, engine.Options{})
 	got := map[string]string{}
@@ -106,7 +106,7 @@ func TestMoveWithinShrinkingNode(t *testing.T) {
 	}
 	add(t, s, enginetest.Job("new").Devices(1))
 	e := profile(t)
-	if d := cmp.Diff([]string{"job/x/worker-0"}, gone(session(t, e, s, engine.Options{}))); d != "" {
+	if d := cmp.Diff([]string{"job/x/worker-0"}, evictedTasks(session(t, e, s, engine.Options{}))); d != "" {
 		t.Fatalf("moved (-want +got):\n%s", d)
 	}
 	shrunk := *s.Node("a")
@@ -126,7 +126,7 @@ func TestPendingWhileMoving(t *testing.T) {
 		enginetest.Job("new").Devices(4).Priority(4),
 	)
 	e := profile(t)
-	if d := cmp.Diff([]string{"job/x/worker-0"}, gone(session(t, e, s, engine.Options{}))); d != "" {
+	if d := cmp.Diff([]string{"job/x/worker-0"}, evictedTasks(session(t, e, s, engine.Options{}))); d != "" {
 		t.Fatalf("moved (-want +got):\n%s", d)
 	}
 	for _, name := range []string{"c1", "c2"} {

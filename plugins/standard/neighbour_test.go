@@ -29,7 +29,7 @@ func TestNeighbourAmongMany(t *testing.T) {
 				}
 			}
 			out := session(t, profile(t), enginetest.State(parts...), engine.Options{})
-			if d := cmp.Diff([]string{"job/batch/worker-0"}, gone(out)); d != "" {
+			if d := cmp.Diff([]string{"job/batch/worker-0"}, evictedTasks(out)); d != "" {
 				t.Errorf("evicted (-want +got):\n%s", d)
 			}
 		})

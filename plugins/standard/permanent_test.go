@@ -31,12 +31,12 @@ func TestNoWaitingForANodeThatNeverFits(t *testing.T) {
 		reason    engine.Reason
 		permanent bool
 	}{
-		"it would do":           {node("NOT_READY"), enginetest.Job("p").Devices(1), "NodeNotReady", false},
-		"two devices":           {node("NOT_READY"), enginetest.Job("p").Devices(2), "TooFewDevices", true},
-		"larger than any":       {node("NOT_READY"), enginetest.Job("p").DeviceMemory(1, "800Gi"), "GPUMemoryTooSmall", true},
-		"another runtime":       {node("NOT_READY"), model().Shape(func(s *cluster.Shape) { s.Need.Types = []string{"cann"} }), "BackendNotSupported", true},
-		"files not there":       {loading, model().Shape(local(20 << 30)), "LocalPathNotReady", false},
-		"files of no use there": {loading, model().Shape(local(40 << 30)), "GPUMemoryTooSmall", true},
+		"it would fit":    {node("NOT_READY"), enginetest.Job("p").Devices(1), "NodeNotReady", false},
+		"two devices":     {node("NOT_READY"), enginetest.Job("p").Devices(2), "TooFewDevices", true},
+		"larger than any": {node("NOT_READY"), enginetest.Job("p").DeviceMemory(1, "800Gi"), "GPUMemoryTooSmall", true},
+		"another runtime": {node("NOT_READY"), model().Shape(func(s *cluster.Shape) { s.Need.Types = []string{"cann"} }), "BackendNotSupported", true},
+		"files not there": {loading, model().Shape(local(20 << 30)), "LocalPathNotReady", false},
+		"files are not ready, and it would not fit": {loading, model().Shape(local(40 << 30)), "GPUMemoryTooSmall", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,25 +9,26 @@ import (
 	"github.com/berth-project/berth/internal/sim"
 )
 
-// A gang that fell below its minimum, was completed and falls below it again has its full grace period again.
-func TestTornTwice(t *testing.T) {
+// A gang that fell below its minimum, was completed and falls below it again has its full
+// grace period again.
+func TestBelowMinimumTwice(t *testing.T) {
 	s := enginetest.State(a100("a", 1), a100("b", 1), enginetest.Job("x").Gang(2).Devices(1).On("a", "b"))
 	e := profile(t)
 	lost := s.Job("job/x").Tasks()[1]
 	cordon(t, s, "b", true)
-	left(t, s, lost)
+	reportStopped(t, s, lost)
 	session(t, e, s, engine.Options{Now: 10 * second})
 	cordon(t, s, "b", false)
-	settle(t, s, session(t, e, s, engine.Options{Now: 20 * second}))
+	confirmBindings(t, s, session(t, e, s, engine.Options{Now: 20 * second}))
 	if !lost.Runs() {
 		t.Fatalf("the lost task is %s, want it bound again", lost.Status)
 	}
 	cordon(t, s, "b", true)
-	left(t, s, lost)
-	if got := gone(session(t, e, s, engine.Options{Now: 10_000 * second})); len(got) > 0 {
+	reportStopped(t, s, lost)
+	if got := evictedTasks(session(t, e, s, engine.Options{Now: 10_000 * second})); len(got) > 0 {
 		t.Errorf("evicted without any grace: %v", got)
 	}
-	if got := gone(session(t, e, s, engine.Options{Now: 10_060 * second})); len(got) != 1 {
+	if got := evictedTasks(session(t, e, s, engine.Options{Now: 10_060 * second})); len(got) != 1 {
 		t.Errorf("evicted after the grace: %v, want what is left of the gang", got)
 	}
 }
@@ -42,7 +43,7 @@ func TestCordonedNodeKeepsNoReservation(t *testing.T) {
 		t.Fatalf("new is %s, want it nominated", nominated.Status)
 	}
 	cordon(t, s, "a", true)
-	left(t, s, s.Job("job/x").Tasks()[0])
+	reportStopped(t, s, s.Job("job/x").Tasks()[0])
 	session(t, e, s, engine.Options{})
 	if nominated.Status != cluster.Pending {
 		t.Errorf("new is %s on a cordoned node", nominated.Status)
@@ -91,8 +92,8 @@ func TestParkedSurplusLosesItsMinimum(t *testing.T) {
 	if len(out.Refusals) != 1 || !out.Refusals[0].Surplus || !out.Refusals[0].Permanent {
 		t.Fatalf("refusals %v, want the surplus refused permanently", out.Refusals)
 	}
-	settle(t, s, out)
-	if err := sim.LoseNode(s, j.Tasks()[0].Node.Name); err != nil {
+	confirmBindings(t, s, out)
+	if err := sim.RemoveNode(s, j.Tasks()[0].Node.Name); err != nil {
 		t.Fatal(err)
 	}
 	session(t, e, s, engine.Options{Now: 1000 * second, Patient: true})

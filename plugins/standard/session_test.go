@@ -43,8 +43,8 @@ func session(t *testing.T, e *engine.Engine, s *cluster.State, o engine.Options)
 	return out
 }
 
-// gone returns the IDs of the tasks that were evicted.
-func gone(out engine.Outcome) []string {
+// evictedTasks returns the IDs of the tasks that were evicted.
+func evictedTasks(out engine.Outcome) []string {
 	var ids []string
 	for _, d := range out.Decisions {
 		if d.Action == engine.EvictTask {
@@ -104,8 +104,8 @@ func add(t *testing.T, s *cluster.State, part any) {
 	}
 }
 
-// left reports that the task is on no node.
-func left(t *testing.T, s *cluster.State, task *cluster.Task) {
+// reportStopped reports that the task is on no node any more.
+func reportStopped(t *testing.T, s *cluster.State, task *cluster.Task) {
 	t.Helper()
 	apply(t, s, cluster.TaskSeen{Task: task.Ref()})
 }
@@ -117,10 +117,10 @@ func apply(t *testing.T, s *cluster.State, changes ...cluster.Change) {
 	}
 }
 
-// settle reports that the assigned tasks run on their nodes.
-func settle(t *testing.T, s *cluster.State, out engine.Outcome) {
+// confirmBindings reports that the assigned tasks run on their nodes.
+func confirmBindings(t *testing.T, s *cluster.State, out engine.Outcome) {
 	t.Helper()
-	if err := sim.Settle(s, out.Decisions); err != nil {
+	if err := sim.ConfirmBindings(s, out.Decisions); err != nil {
 		t.Fatal(err)
 	}
 }

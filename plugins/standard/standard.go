@@ -1,6 +1,16 @@
-// Package standard lists the plugins that ship with Berth, and the default profile.
+// Package standard lists the plugins that are included in Berth, and the default profile:
+// their order and weights. An engine with all of them is made like this:
 //
-// It decides their order and weights, and nothing about placement.
+//	e, err := engine.New(standard.Registry(), standard.Profile())
+//
+// A program with plugins of its own adds them to the registry and to the profile:
+//
+//	r := standard.Registry()
+//	err := r.RegisterPluginBuilder(mine.Name, mine.New)
+//	profile, err := standard.Merge(standard.Profile(), []standard.Override{{
+//		Name: mine.Name, Place: standard.Place{Side: standard.Before, Plugin: noderesourcesfit.Name},
+//	}}, false)
+//	e, err := engine.New(r, profile)
 package standard
 
 import (
@@ -128,8 +138,8 @@ var plugins = []entry{
 	{disruptionbudget.Name, disruptionbudget.New, 0},
 }
 
-// Registry returns a registry of all plugins that ship with Berth. Each call returns a new
-// one, to which a program may add its own plugins.
+// Registry returns a registry of all plugins that are included in Berth. Each call returns
+// a new one, to which a program may add its own plugins.
 func Registry() *engine.Registry {
 	r := engine.NewRegistry()
 	for _, p := range plugins {
@@ -140,7 +150,8 @@ func Registry() *engine.Registry {
 	return r
 }
 
-// Profile returns the default profile.
+// Profile returns the default profile: all plugins that are included in Berth, with their
+// default weights and without arguments. The caller may change it.
 func Profile() engine.Profile {
 	out := make(engine.Profile, 0, len(plugins))
 	for _, p := range plugins {

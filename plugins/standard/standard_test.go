@@ -44,7 +44,7 @@ func TestEveryFolderIsRegistered(t *testing.T) {
 
 func TestRequiredPluginsAreInTheProfile(t *testing.T) {
 	for _, p := range required {
-		if find(Profile(), p.name) < 0 {
+		if indexOf(Profile(), p.name) < 0 {
 			t.Errorf("%s is not in the profile: %s", p.name, p.why)
 		}
 	}

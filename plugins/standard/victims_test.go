@@ -71,7 +71,7 @@ func TestVictimAmongMany(t *testing.T) {
 					want = append(want, fmt.Sprintf("job/v%03d/worker-0", (i+n)%n))
 				}
 				out := session(t, profile(t, tt.without...), enginetest.State(parts...), engine.Options{})
-				if d := cmp.Diff(want, gone(out)); d != "" {
+				if d := cmp.Diff(want, evictedTasks(out)); d != "" {
 					t.Errorf("evicted (-want +got):\n%s", d)
 				}
 			})
@@ -118,7 +118,7 @@ func TestVictimAmongBystanders(t *testing.T) {
 		for _, n := range []int{0, 70} {
 			t.Run(fmt.Sprintf("%s/%d bystanders", name, n), func(t *testing.T) {
 				out := session(t, profile(t), enginetest.State(append(bystanders(n), tt.parts...)...), engine.Options{})
-				if d := cmp.Diff(tt.want, gone(out)); d != "" {
+				if d := cmp.Diff(tt.want, evictedTasks(out)); d != "" {
 					t.Errorf("evicted (-want +got):\n%s", d)
 				}
 			})
@@ -142,7 +142,7 @@ func TestProtectedVictimsDoNotEndTheSearch(t *testing.T) {
 	e := profile(t)
 	var got []string
 	for i := range int64(5) { // each session is after the back-off of the one before
-		got = append(got, gone(session(t, e, s, engine.Options{Now: (1000 + 400*i) * second, Patient: true}))...)
+		got = append(got, evictedTasks(session(t, e, s, engine.Options{Now: (1000 + 400*i) * second, Patient: true}))...)
 	}
 	if d := cmp.Diff([]string{"job/vn299/worker-0"}, got); d != "" {
 		t.Errorf("evicted (-want +got):\n%s", d)
@@ -165,7 +165,7 @@ func TestQueueLimitAmongManyOthers(t *testing.T) {
 			}
 		}
 		out := session(t, profile(t), enginetest.State(parts...), engine.Options{})
-		if d := cmp.Diff([]string{"job/l1/worker-0"}, gone(out)); d != "" {
+		if d := cmp.Diff([]string{"job/l1/worker-0"}, evictedTasks(out)); d != "" {
 			t.Errorf("%d nodes: evicted (-want +got):\n%s", n, d)
 		}
 	}
@@ -194,7 +194,7 @@ func TestNoNeedlessVictims(t *testing.T) {
 		}
 		apply(t, s, cluster.JobPut{Job: *j})
 		slices.Sort(want)
-		if d := cmp.Diff(want, gone(session(t, profile(t), s, engine.Options{}))); d != "" {
+		if d := cmp.Diff(want, evictedTasks(session(t, profile(t), s, engine.Options{}))); d != "" {
 			t.Errorf("%d singles: evicted (-want +got):\n%s", n, d)
 		}
 	}

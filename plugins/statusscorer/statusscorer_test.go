@@ -20,7 +20,7 @@ func TestKeep(t *testing.T) {
 		"starting":                         {job().Health(cluster.HealthStarting).On("a"), 50},
 		"starting, not ready":              {job().Health(cluster.HealthStarting).On("down"), 50},
 		"failed":                           {job().Health(cluster.HealthFailed).On("a"), 0},
-		"nowhere":                          {job(), 0},
+		"not placed":                       {job(), 0},
 		"reported to run, but not placed":  {job().Health(cluster.HealthRunning), 0},
 		"not known, all bound":             {job().On("a"), 100},
 		"not known, all bound, not ready":  {job().On("down"), 50},

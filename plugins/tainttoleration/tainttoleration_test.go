@@ -29,18 +29,18 @@ func TestAdmit(t *testing.T) {
 		node        *enginetest.NodeBuilder
 		want        *engine.Rejection
 	}{
-		"open":                      {nil, enginetest.Node("open"), nil},
-		"closed":                    {nil, closed, rejection(NodeUnschedulable, "node.kubernetes.io/unschedulable:NoSchedule")},
-		"closed, key tolerated":     {[]cluster.Toleration{{Key: "node.kubernetes.io/unschedulable", Operator: "Exists"}}, closed, nil},
-		"closed, all tolerated":     {[]cluster.Toleration{everything}, closed, nil},
-		"closed, other key":         {[]cluster.Toleration{gpu}, closed, rejection(NodeUnschedulable, "node.kubernetes.io/unschedulable:NoSchedule")},
-		"tainted":                   {nil, tainted, rejection(TaintNotTolerated, "sku=gpu:NoSchedule")},
-		"tainted, tolerated":        {[]cluster.Toleration{gpu}, tainted, nil},
-		"tainted, other value":      {[]cluster.Toleration{{Key: "sku", Value: "tpu"}}, tainted, rejection(TaintNotTolerated, "sku=gpu:NoSchedule")},
-		"tainted, other effect":     {[]cluster.Toleration{{Key: "sku", Value: "gpu", Effect: cluster.NoExecute}}, tainted, rejection(TaintNotTolerated, "sku=gpu:NoSchedule")},
-		"second taint, no value":    {[]cluster.Toleration{gpu}, leaving, rejection(TaintNotTolerated, "node.kubernetes.io/not-ready:NoExecute")},
-		"both taints tolerated":     {[]cluster.Toleration{gpu, {Key: "node.kubernetes.io/not-ready", Operator: "Exists"}}, leaving, nil},
-		"reluctant is not refusing": {nil, reluctant, nil},
+		"a node without taints":              {nil, enginetest.Node("open"), nil},
+		"unschedulable":                      {nil, closed, rejection(NodeUnschedulable, "node.kubernetes.io/unschedulable:NoSchedule")},
+		"unschedulable, key tolerated":       {[]cluster.Toleration{{Key: "node.kubernetes.io/unschedulable", Operator: "Exists"}}, closed, nil},
+		"unschedulable, all tolerated":       {[]cluster.Toleration{everything}, closed, nil},
+		"unschedulable, other key tolerated": {[]cluster.Toleration{gpu}, closed, rejection(NodeUnschedulable, "node.kubernetes.io/unschedulable:NoSchedule")},
+		"tainted":                            {nil, tainted, rejection(TaintNotTolerated, "sku=gpu:NoSchedule")},
+		"tainted, tolerated":                 {[]cluster.Toleration{gpu}, tainted, nil},
+		"tainted, other value":               {[]cluster.Toleration{{Key: "sku", Value: "tpu"}}, tainted, rejection(TaintNotTolerated, "sku=gpu:NoSchedule")},
+		"tainted, other effect":              {[]cluster.Toleration{{Key: "sku", Value: "gpu", Effect: cluster.NoExecute}}, tainted, rejection(TaintNotTolerated, "sku=gpu:NoSchedule")},
+		"second taint, no value":             {[]cluster.Toleration{gpu}, leaving, rejection(TaintNotTolerated, "node.kubernetes.io/not-ready:NoExecute")},
+		"both taints tolerated":              {[]cluster.Toleration{gpu, {Key: "node.kubernetes.io/not-ready", Operator: "Exists"}}, leaving, nil},
+		"PreferNoSchedule does not reject":   {nil, reluctant, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,15 @@
 // Package taskorder orders the tasks of a job: those of leading roles are placed first, so
 // that a node for the leader is found before nodes for its workers.
 //
-// It compares the names of roles only. Tasks of the same role, and tasks of roles that are
-// not listed, keep the order in which they are written.
+// It compares the names of roles only. The role of a task is the name of its entry under
+// tasks of a job. Tasks of the same role, and tasks of roles that are not listed, keep the
+// order in which they are written.
+//
+// A configuration replaces the list of roles:
+//
+//	plugins:
+//	- name: TaskOrder
+//	  arguments: {first: [driver, leader]}
 package taskorder
 
 import (
@@ -17,20 +24,21 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "TaskOrder"
 
-// arguments are the plugin's arguments.
-type arguments struct {
-	// First lists the roles that are placed first, in this order. It may be empty.
+// Arguments are the plugin's arguments.
+type Arguments struct {
+	// First lists the roles that are placed first, in this order. It may be empty; leader,
+	// master and launcher unless given.
 	First []string `json:"first"`
 }
 
-type plugin struct{ arguments }
+type plugin struct{ Arguments }
 
-// New builds the plugin. By default the roles leader, master and launcher are placed first.
+// New builds the plugin from its Arguments.
 var New = engine.WithArguments(defaults, build)
 
-func defaults() arguments { return arguments{First: []string{"leader", "master", "launcher"}} }
+func defaults() Arguments { return Arguments{First: []string{"leader", "master", "launcher"}} }
 
-func build(a arguments) (engine.Plugin, error) {
+func build(a Arguments) (engine.Plugin, error) {
 	for i, role := range a.First {
 		if role == "" {
 			return nil, fmt.Errorf("first[%d] is empty, which is not a role; name one or remove it", i)
@@ -45,10 +53,11 @@ func build(a arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string                    { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddTaskOrder(p.compare) }
 
-func (p *plugin) compare(l, r *cluster.Task) int { return cmp.Compare(p.place(l), p.place(r)) }
+func (p *plugin) compare(l, r *cluster.Task) int { return cmp.Compare(p.rank(l), p.rank(r)) }
 
-// place returns the index of the task's role in the list, and the length of the list if it is not listed.
-func (p *plugin) place(t *cluster.Task) int {
+// rank returns the index of the task's role in the list, and the length of the list if the
+// role is not listed.
+func (p *plugin) rank(t *cluster.Task) int {
 	if i := slices.Index(p.First, t.Role); i >= 0 {
 		return i
 	}

@@ -97,7 +97,8 @@ func (p *plugin) varies(need *cluster.Need, b *bound) bool {
 	return false
 }
 
-// costOfCheapest returns the least that count of the tasks, the cheapest of them, cost of the bound.
+// costOfCheapest returns the least that count of the tasks cost of the bound, which is the
+// cost of the cheapest ones.
 func (p *plugin) costOfCheapest(tasks []*cluster.Task, count int, b *bound) cost {
 	out := cost{name: b.name}
 	each := make([]int64, len(tasks))

@@ -26,23 +26,23 @@ func TestQuota(t *testing.T) {
 		parts list
 		want  *engine.Rejection
 	}{
-		"no quota":               {list{queue(), job("x").Devices(4).On("n"), job("j").Devices(4)}, nil},
-		"of another resource":    {list{queue().Quota("cpu", 0), job("j").Devices(4)}, nil},
-		"inside":                 {list{hasQuota(4000), job("x").Devices(2).On("n"), job("j").Devices(2)}, nil},
-		"beyond, preemptible":    {list{hasQuota(4000), job("x").Devices(3).On("n"), job("j").Devices(2).Preemptible()}, nil},
-		"beyond":                 {list{hasQuota(4000), job("x").Devices(3).On("n"), job("j").Devices(2)}, wait(2000, 1000)},
-		"others are preemptible": {list{hasQuota(4000), job("x").Devices(3).Preemptible().On("n"), job("j").Devices(2)}, nil},
-		"never":                  {list{hasQuota(4000), job("j").Devices(5)}, beyond(5000, 4000)},
-		"a quota of nothing":     {list{hasQuota(0), job("j").Devices(1)}, beyond(1000, 0)},
-		"a gang":                 {list{hasQuota(4000), job("j").Gang(5).Devices(1)}, beyond(5000, 4000)},
-		"a queue above":          {list{top, queue().Parent("top"), enginetest.Queue("side").Parent("top"), enginetest.Job("x").Queue("side").Devices(3).On("n"), job("j").Devices(2)}, above},
+		"no quota":                      {list{queue(), job("x").Devices(4).On("n"), job("j").Devices(4)}, nil},
+		"a quota of another resource":   {list{queue().Quota("cpu", 0), job("j").Devices(4)}, nil},
+		"within the quota":              {list{hasQuota(4000), job("x").Devices(2).On("n"), job("j").Devices(2)}, nil},
+		"beyond the quota, preemptible": {list{hasQuota(4000), job("x").Devices(3).On("n"), job("j").Devices(2).Preemptible()}, nil},
+		"beyond the quota":              {list{hasQuota(4000), job("x").Devices(3).On("n"), job("j").Devices(2)}, wait(2000, 1000)},
+		"other jobs are preemptible":    {list{hasQuota(4000), job("x").Devices(3).Preemptible().On("n"), job("j").Devices(2)}, nil},
+		"more than the quota":           {list{hasQuota(4000), job("j").Devices(5)}, beyond(5000, 4000)},
+		"a quota of 0":                  {list{hasQuota(0), job("j").Devices(1)}, beyond(1000, 0)},
+		"a gang":                        {list{hasQuota(4000), job("j").Gang(5).Devices(1)}, beyond(5000, 4000)},
+		"the quota of the parent queue": {list{top, queue().Parent("top"), enginetest.Queue("side").Parent("top"), enginetest.Job("x").Queue("side").Devices(3).On("n"), job("j").Devices(2)}, above},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, state := open(t, append(list{node("n")}, tc.parts...)...)
 			task := state.Job("job/j").Tasks()[0]
-			if diff := cmp.Diff(tc.want, p.before(task, task.Job)); diff != "" {
-				t.Errorf("before (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, p.preFilter(task, task.Job)); diff != "" {
+				t.Errorf("preFilter (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func TestPassingAllocatesNothing(t *testing.T) {
 		t.Fatal("the filter does not apply to nodes")
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		if p.before(task, task.Job) != nil || p.admit(task, task.Job, state.Node("n")) != nil {
+		if p.preFilter(task, task.Job) != nil || p.admit(task, task.Job, state.Node("n")) != nil {
 			t.Fatal("refused")
 		}
 	}); n != 0 {

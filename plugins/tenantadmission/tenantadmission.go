@@ -33,13 +33,13 @@ const (
 	QueueQuotaReached    engine.Reason = "QueueQuotaReached"    // it exceeds the quota together with other jobs that are not preemptible
 )
 
-const held = engine.Wait | engine.Evict
+const cureWaitOrEvict = engine.Wait | engine.Evict
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
 	{Reason: QueueForbidsResource, Cure: engine.Relax, Phrase: "{subject} may not be used", Meaning: "The queue may not use the resource: its limit is 0. The subject is the queue and the resource."},
 	{Reason: QueueLimitTooSmall, Cure: engine.Relax, Phrase: "{subject}: want {want}, the limit is {have}", Meaning: "The task, or the minimum of its job, takes more of the resource than the limit of the queue. Have is the limit; the subject is the queue and the resource."},
-	{Reason: QueueLimitReached, Cure: held, Phrase: "{subject}: want {want}, {have} left of the limit", Meaning: "With this task, the queue would hold more of the resource than its limit. Have is what is left of the limit; the subject is the queue and the resource."},
+	{Reason: QueueLimitReached, Cure: cureWaitOrEvict, Phrase: "{subject}: want {want}, {have} left of the limit", Meaning: "With this task, the queue would hold more of the resource than its limit. Have is what is left of the limit; the subject is the queue and the resource."},
 	{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Phrase: "{subject}: not preemptible, want {want}, the quota is {have}", Meaning: "The job is not preemptible, so it runs only within the queue's quota, and it takes more of the resource than the quota. Have is the quota; the subject is the queue and the resource."},
 	{Reason: QueueQuotaReached, Cure: engine.Wait, Phrase: "{subject}: not preemptible, want {want}, {have} left of the quota", Meaning: "The job is not preemptible, so it runs only within the queue's quota, and other jobs that are not preemptible hold too much of it. Have is what is left of the quota; the subject is the queue and the resource."},
 }
@@ -63,13 +63,13 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.view, p.job = s.View, cachedMinimum{}
-	s.Hooks.AddPreFilter(p.before)
+	s.Hooks.AddPreFilter(p.preFilter)
 	s.Hooks.AddTaskFilter(p.matters, p.admit)
 }
 
-// before checks the least that the task costs on any node.
-func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
-	if !p.limited(j) {
+// preFilter checks the least that the task, and the minimum of its job, cost on any node.
+func (p *plugin) preFilter(t *cluster.Task, j *cluster.Job) *engine.Rejection {
+	if !p.hasBound(j) {
 		return nil
 	}
 	r := p.judge(j, func(b bound) cost {
@@ -83,14 +83,14 @@ func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if r != nil && !r.Cure.Transient() {
 		return r
 	}
-	if never := p.minimum(t, j); never != nil {
+	if never := p.checkMinimum(t, j); never != nil {
 		return never
 	}
 	return r
 }
 
-// limited reports whether the job's queue, or one above it, has any bound for the job.
-func (p *plugin) limited(j *cluster.Job) bool {
+// hasBound reports whether the job's queue, or one above it, has any bound for the job.
+func (p *plugin) hasBound(j *cluster.Job) bool {
 	for range p.bounds(j) {
 		return true
 	}
@@ -107,7 +107,8 @@ type bound struct {
 	quota bool
 }
 
-// bounds yields all bounds that apply to the job: those of its queue, then those of the queues above.
+// bounds yields all bounds that apply to the job: those of its queue, then those of the
+// queues above.
 func (p *plugin) bounds(j *cluster.Job) iter.Seq[bound] {
 	return func(yield func(bound) bool) {
 		for q := p.view.Queue(j.Queue); q != nil; q = p.view.Parent(q) {
@@ -142,8 +143,8 @@ func (p *plugin) judge(j *cluster.Job, of func(bound) cost) *engine.Rejection {
 	return waiting
 }
 
-// minimum checks what the minimum of the job costs at least.
-func (p *plugin) minimum(t *cluster.Task, j *cluster.Job) *engine.Rejection {
+// checkMinimum checks what the minimum of the job costs at least.
+func (p *plugin) checkMinimum(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if p.job.alternative != nil && slices.Contains(p.job.alternative.Tasks, t) {
 		return p.job.rejection
 	}
@@ -228,7 +229,7 @@ func (c *cost) judge(b *bound, j *cluster.Job) *engine.Rejection {
 	if b.quota {
 		return c.reject(b, QueueQuotaReached, engine.Wait, c.most, left)
 	}
-	return c.reject(b, QueueLimitReached, held, c.most, left)
+	return c.reject(b, QueueLimitReached, cureWaitOrEvict, c.most, left)
 }
 
 // tooSmall returns the reason for a job that can never stay within the bound.

@@ -22,7 +22,7 @@ func TestUnifiedMemory(t *testing.T) {
 		limit int64
 		want  *engine.Rejection
 	}{
-		"within it":        {need(cluster.Need{Devices: 1, Memory: 40 << 30}), 60, nil},
+		"within the limit": {need(cluster.Need{Devices: 1, Memory: 40 << 30}), 60, nil},
 		"memory":           {need(cluster.Need{Devices: 1, Memory: 40 << 30}), 59, tooSmall("memory", gib(60), gib(59))},
 		"a share":          {need(cluster.Need{Devices: 1, Share: 500}), 59, tooSmall("memory", gib(60), gib(59))},
 		"two shares":       {need(cluster.Need{Devices: 2, Share: 250}), 59, tooSmall("memory", gib(60), gib(59))},

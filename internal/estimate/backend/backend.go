@@ -1,6 +1,6 @@
-// Package backend holds data about the servers of models: the devices on which they run,
-// how they divide a model, and what they take in addition to the model. It makes no
-// decisions.
+// Package backend holds data about programs that serve models, such as vLLM: the devices on
+// which they run, how they divide a model, and how much memory they take in addition to the
+// model.
 package backend
 
 import (
@@ -18,6 +18,7 @@ import (
 // Strategy is a way to place a replica.
 type Strategy string
 
+// The strategies.
 const (
 	Device  Strategy = "device"  // one device
 	Devices Strategy = "devices" // several devices of one node
@@ -26,20 +27,21 @@ const (
 	CPU     Strategy = "cpu"     // no device
 )
 
-// Backend is a server of models.
+// Backend is a program that serves models.
 type Backend struct {
 	Name       string
 	Strategies []Strategy // in the order in which they are tried
 	// Overhead and Graph are bytes of each device. Host is bytes of the node's memory,
 	// for each task.
 	Overhead, Graph, Host cluster.Bytes
-	BatchTokens           int
+	BatchTokens           int // how many tokens one step processes
 	// Static is set if the fraction is for weights and cache only. Activations, graphs and
 	// overhead are claimed in addition to it.
 	Static bool
 	// PowersOfTwo is set if the tensor parallelism must be a power of two.
 	PowersOfTwo bool
-	// VocabMultiple is the number to a multiple of which it pads a vocabulary before it divides it; 0: it does not pad.
+	// VocabMultiple is set if the backend pads a vocabulary to a multiple of this number
+	// before it divides it; 0: it does not pad.
 	VocabMultiple int
 	// Rows is the least number of rows of logits for which it allocates memory.
 	Rows int
@@ -152,8 +154,8 @@ func Find(name string) (*Backend, error) {
 // AllTypes returns the known types of device, including cpu.
 func AllTypes() []string { return slices.Clone(data().Types) }
 
-// Types returns the types of device on which this version runs. An empty version is the
-// newest.
+// Types returns the types of device on which this version of the backend runs. An empty
+// version stands for the newest one, which runs on all types that any version runs on.
 func (b *Backend) Types(version string) ([]string, error) {
 	v, err := b.version(version)
 	if err != nil {
@@ -171,12 +173,12 @@ func (b *Backend) Types(version string) ([]string, error) {
 	return out, nil
 }
 
-// Anything reports whether the backend runs on every type of device.
-func (b *Backend) Anything() bool { return b.anyType }
+// RunsOnAnyType reports whether the backend runs on every type of device.
+func (b *Backend) RunsOnAnyType() bool { return b.anyType }
 
-// Runs reports whether this version runs on a type of device. An unknown type is an
+// RunsOn reports whether this version runs on a type of device. An unknown type is an
 // error.
-func (b *Backend) Runs(version, on string) (bool, error) {
+func (b *Backend) RunsOn(version, on string) (bool, error) {
 	if !slices.Contains(data().Types, on) {
 		return false, fmt.Errorf("no type of device is called %q%s", on, nearest.Hint(on, data().Types))
 	}
@@ -184,6 +186,7 @@ func (b *Backend) Runs(version, on string) (bool, error) {
 	return slices.Contains(types, on), err
 }
 
+// version parses the text. An empty text gives the zero version.
 func (b *Backend) version(text string) (version, error) {
 	if text == "" {
 		return version{}, nil

@@ -59,11 +59,11 @@ func TestTypesByVersion(t *testing.T) {
 	}
 }
 
-func TestRuns(t *testing.T) {
-	if ok, err := find(t, "sglang").Runs("0.4.0", "cann"); ok || err != nil {
+func TestRunsOn(t *testing.T) {
+	if ok, err := find(t, "sglang").RunsOn("0.4.0", "cann"); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
-	if ok, err := find(t, "sglang").Runs("0.5.2", "cann"); !ok || err != nil {
+	if ok, err := find(t, "sglang").RunsOn("0.5.2", "cann"); !ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	tests := map[string]struct{ version, on, want string }{
@@ -71,7 +71,7 @@ func TestRuns(t *testing.T) {
 		"version": {"latest", "cuda", `vllm: "latest" is not a version; write it as in 0.8.5, 2.1.rc2 or 0.5.1.post3`},
 	}
 	for name, tt := range tests {
-		if _, err := find(t, "vllm").Runs(tt.version, tt.on); err == nil || err.Error() != tt.want {
+		if _, err := find(t, "vllm").RunsOn(tt.version, tt.on); err == nil || err.Error() != tt.want {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}

@@ -2,24 +2,23 @@ package backend
 
 import "github.com/berth-project/berth/cluster"
 
-// outsideStatic is the share of a device that is claimed in addition to a static
-// fraction.
+// outsideStatic is the share of a device that is claimed in addition to a static share.
 const outsideStatic cluster.Milli = 120
 
-// Claim is what a backend claims of each device.
+// Claim is what a backend claims of each device: a share of its memory, or bytes.
 type Claim struct {
 	Share  cluster.Milli // of each device; 0: bytes are claimed
-	Enough cluster.Bytes // the least bytes that the claim on each device must come to
+	Enough cluster.Bytes // how many bytes a device must give at least, for the share to be large enough
 
-	// Static is the bytes that a static share must hold, and Fraction the size of that
-	// share; both are 0 if the backend has no static share.
+	// Static is how many bytes a static share must hold, and Fraction the size of that
+	// share; both are 0 if the backend has no static share. See Backend.Static.
 	Static   cluster.Bytes
 	Fraction cluster.Milli
 }
 
-// Claim returns what is claimed of each device. Each is what a device must give, and
-// dynamic the part of it that is neither weights nor cache. A share of 0 is the
-// backend's default.
+// Claim returns what the backend claims of each device. each is how many bytes a device
+// must give, and dynamic how many of them are neither weights nor cache. A share of 0
+// stands for the backend's default.
 //
 // vLLM and MindIE put everything into their share. SGLang's share is for weights and
 // cache only; activations, graphs and overhead are outside it.
@@ -38,9 +37,10 @@ func (b *Backend) Claim(share cluster.Milli, tensor int, each, dynamic cluster.B
 	return Claim{Share: whole, Enough: enough + 2, Static: static, Fraction: share} // 2 bytes because MulDiv rounds down twice
 }
 
-// Of returns what is claimed of a device, in bytes; 0 if the share is more than the
-// device has free of reserved memory.
-func (c Claim) Of(memory, reserved cluster.Bytes) cluster.Bytes {
+// BytesOf returns how many bytes an idle device gives the claim. That is the share of its
+// memory, and 0 if the memory that is not reserved is less than the share. If bytes are
+// claimed, or the whole device, it is all memory that is not reserved.
+func (c Claim) BytesOf(memory, reserved cluster.Bytes) cluster.Bytes {
 	room := max(0, memory-reserved)
 	if c.Share == 0 || c.Share >= cluster.Whole {
 		return room
@@ -52,8 +52,9 @@ func (c Claim) Of(memory, reserved cluster.Bytes) cluster.Bytes {
 	return part
 }
 
-// Within returns how many of the claimed bytes belong to the static share.
-func (c Claim) Within(claimed cluster.Bytes) cluster.Bytes {
+// StaticBytes returns how many of the claimed bytes belong to the static share; all of
+// them if there is no static share.
+func (c Claim) StaticBytes(claimed cluster.Bytes) cluster.Bytes {
 	if c.Fraction == 0 {
 		return claimed
 	}

@@ -38,8 +38,8 @@ func TestClaim(t *testing.T) {
 		"more than is left": {Claim{Share: 900}, 11, 0, 0},
 		"a static part":     {Claim{Share: 1000, Fraction: 880}, 0, 100, 88},
 	} {
-		if of := tt.claim.Of(100, tt.reserved); of != tt.of || tt.claim.Within(of) != tt.in {
-			t.Errorf("%s: claimed %d, static share %d", name, of, tt.claim.Within(of))
+		if of := tt.claim.BytesOf(100, tt.reserved); of != tt.of || tt.claim.StaticBytes(of) != tt.in {
+			t.Errorf("%s: claimed %d, static share %d", name, of, tt.claim.StaticBytes(of))
 		}
 	}
 }

@@ -6,47 +6,47 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// Form returns f with its zero fields set to the values of the backend.
-func (b *Backend) Form(f estimate.Form) estimate.Form {
-	if f.BatchTokens == 0 {
-		f.BatchTokens = b.BatchTokens
+// WithDefaults returns s with the defaults of the backend in place of zero fields.
+func (b *Backend) WithDefaults(s estimate.Serving) estimate.Serving {
+	if s.BatchTokens == 0 {
+		s.BatchTokens = b.BatchTokens
 	}
-	if f.Rows == 0 {
-		f.Rows = b.Rows
+	if s.Rows == 0 {
+		s.Rows = b.Rows
 	}
-	if f.WindowFloor == 0 {
-		f.WindowFloor = b.WindowFloor
+	if s.WindowFloor == 0 {
+		s.WindowFloor = b.WindowFloor
 	}
-	if f.VocabMultiple == 0 {
-		f.VocabMultiple = b.VocabMultiple
+	if s.VocabMultiple == 0 {
+		s.VocabMultiple = b.VocabMultiple
 	}
-	if f.Graph == 0 {
-		f.Graph = b.Graph
+	if s.Graph == 0 {
+		s.Graph = b.Graph
 	}
-	if f.Overhead == 0 {
-		f.Overhead = b.Overhead
+	if s.Overhead == 0 {
+		s.Overhead = b.Overhead
 	}
-	return f
+	return s
 }
 
-// Divides returns an error that says why the backend cannot serve the model at this
+// CheckTensor returns an error that says why the backend cannot serve the model at this
 // tensor parallelism; nil: it can.
-func (b *Backend) Divides(m *estimate.Model, tensor int) error {
+func (b *Backend) CheckTensor(m *estimate.Model, tensor int) error {
 	if b.PowersOfTwo && tensor&(tensor-1) != 0 {
 		return fmt.Errorf("%s divides over 1, 2, 4, 8, … devices, not over %d", b.Name, tensor)
 	}
 	if m.Architecture == nil {
 		return nil
 	}
-	return m.Splits(b.Form(estimate.Form{Tensor: tensor}))
+	return m.CheckTensor(b.WithDefaults(estimate.Serving{Tensor: tensor}))
 }
 
-// Sizes returns the sizes of tensor parallelism, up to most, at which the backend can
-// serve the model. If the architecture is not known, only 1 is returned.
-func (b *Backend) Sizes(m *estimate.Model, most int) []int {
+// TensorSizes returns the sizes of tensor parallelism, up to most, at which the backend
+// can serve the model. If the architecture is not known, only 1 is returned.
+func (b *Backend) TensorSizes(m *estimate.Model, most int) []int {
 	out := []int{1}
 	for n := 2; n <= most; n++ {
-		if m.Architecture != nil && b.Divides(m, n) == nil {
+		if m.Architecture != nil && b.CheckTensor(m, n) == nil {
 			out = append(out, n)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-func TestForm(t *testing.T) {
+func TestWithDefaults(t *testing.T) {
 	b := find(t, "vllm")
-	got := b.Form(estimate.Form{Tensor: 2, Graph: 7})
-	if diff := cmp.Diff(estimate.Form{Tensor: 2, BatchTokens: 2048, VocabMultiple: 64, Rows: 256, Graph: 7, Overhead: b.Overhead}, got); diff != "" || b.Overhead == 0 {
+	got := b.WithDefaults(estimate.Serving{Tensor: 2, Graph: 7})
+	if diff := cmp.Diff(estimate.Serving{Tensor: 2, BatchTokens: 2048, VocabMultiple: 64, Rows: 256, Graph: 7, Overhead: b.Overhead}, got); diff != "" || b.Overhead == 0 {
 		t.Error(diff)
 	}
 	for name, want := range map[string]cluster.Milli{"vllm": 0, "sglang": 800, "mindie": 1000, "llamacpp": 0} {
-		if got := find(t, name).Form(estimate.Form{}).WindowFloor; got != want {
+		if got := find(t, name).WithDefaults(estimate.Serving{}).WindowFloor; got != want {
 			t.Errorf("%s keeps %d of the context in layers with a window, want %d", name, got, want)
 		}
 	}
@@ -30,16 +30,16 @@ func TestVocabulariesArePadded(t *testing.T) {
 	}}
 	all := []int{1, 2, 3, 4, 6, 12} // all of these divide 50,304
 	for name, want := range map[string][]int{"vllm": all, "sglang": all, "mindie": {1}, "custom": {1}} {
-		if diff := cmp.Diff(want, find(t, name).Sizes(odd, 12)); diff != "" {
+		if diff := cmp.Diff(want, find(t, name).TensorSizes(odd, 12)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
 	odd.Architecture.Vocab = 50177 // padded to 50,240, which 3 does not divide
-	if diff := cmp.Diff([]int{1, 2, 4}, find(t, "vllm").Sizes(odd, 12)); diff != "" {
+	if diff := cmp.Diff([]int{1, 2, 4}, find(t, "vllm").TensorSizes(odd, 12)); diff != "" {
 		t.Error(diff)
 	}
-	form := find(t, "vllm").Form(estimate.Form{Tensor: 4, Context: 1024})
-	if _, err := odd.Device(form); err != nil {
+	form := find(t, "vllm").WithDefaults(estimate.Serving{Tensor: 4, Context: 1024})
+	if _, err := odd.PerDevice(form); err != nil {
 		t.Error(err)
 	}
 	refused := map[string]string{
@@ -47,7 +47,7 @@ func TestVocabulariesArePadded(t *testing.T) {
 		"mindie": "mindie divides over 1, 2, 4, 8, … devices, not over 3",
 	}
 	for name, want := range refused {
-		if err := find(t, name).Divides(odd, 3); err == nil || !strings.Contains(err.Error(), want) {
+		if err := find(t, name).CheckTensor(odd, 3); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Speech is a model with its memory, which is listed in a table, because it cannot be computed
+// Speech is a speech model. Its memory is listed in a table, because it cannot be computed
 // from the files.
 type Speech struct {
 	Name       string
 	Parameters int64
 	Memory     cluster.Bytes // of the device, or of the node if there is no device
-	Source     string
+	Source     string        // where the figure of Memory is from; speech.yaml explains the values
 }
 
 //go:embed speech.yaml
@@ -35,7 +35,7 @@ type speechDocument struct {
 
 var speechModels = sync.OnceValue(func() speechDocument { return table.Read[speechDocument]("speech.yaml", speechFile) })
 
-// FromTable reports whether the memory of the backend's models is listed in a table.
+// FromTable reports whether the backend serves speech models, with memory from a table.
 func (b *Backend) FromTable() bool { return b.speech }
 
 // FindSpeech returns the speech model with this name. The owner of the repository is

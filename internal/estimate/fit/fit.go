@@ -26,49 +26,54 @@ type Fit struct {
 	Fits             bool
 	Devices          int
 	Tensor, Pipeline int
-	// Layers is the number of layers on one device if the model is divided layer by layer; 0: it is not.
+	// Layers is the number of layers on one device if the model is divided layer by layer;
+	// 0: it is not.
 	Layers int
 	Use    estimate.Breakdown // of the device that needs most
-	Usable cluster.Bytes      // of each device by the model, without the draft and adapters
-	// Claim is what the backend claims of each device.
+	Usable cluster.Bytes      // how much of each device the model may use, without the draft and adapters
+	// Claim is what the backend claims of each device; zero if the model is divided layer by
+	// layer.
 	Claim backend.Claim
-	// Context is the largest context that fits; 0: none fits, or the model's need does not depend on it.
+	// Context is the largest context that fits; 0: none fits, or the memory that the model
+	// needs does not depend on the context.
 	Context int
 }
 
-// Terms are parameters of a manifest in addition to the serving parameters.
-type Terms struct {
-	Share cluster.Milli // of each device that is claimed; 0: the backend's default
-	// Beside returns what else is on each device at a tensor parallelism, such as a draft;
-	// nil: nothing.
-	Beside func(tensor int) (cluster.Bytes, error)
+// Options are the parameters of a manifest that FewestDevicesWith uses in addition to the
+// serving parameters.
+type Options struct {
+	Share cluster.Milli // the share of each device that is claimed; 0: the backend's default
+	// Extra returns how much memory of each device is taken by others than the model, such
+	// as a draft model, at a tensor parallelism; nil: none.
+	Extra func(tensor int) (cluster.Bytes, error)
 }
 
-// On is Under with zero Terms.
-func On(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
-	return Under(Terms{}, m, b, form, p)
+// FewestDevices is FewestDevicesWith without options.
+func FewestDevices(m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
+	return FewestDevicesWith(Options{}, m, b, serving, p)
 }
 
-// Under finds the fewest devices that hold the model with these serving parameters. A
-// parallelism that form sets is kept. If no devices hold it, the result is the division
-// that comes closest, with the largest context that it holds.
-func Under(t Terms, m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
-	form = b.Form(form)
+// FewestDevicesWith finds the fewest devices of the pool that hold the model with these
+// serving parameters. A parallelism that serving sets is kept. If no number of devices holds
+// the model, the result has Fits false and is the division that comes closest, with the
+// largest context that it holds.
+func FewestDevicesWith(o Options, m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
+	serving = b.WithDefaults(serving)
 	switch {
 	case m.Layered != nil && slices.Contains(b.Strategies, backend.Offload):
-		beside, err := t.beside(1)
+		extra, err := o.extra(1)
 		if err != nil {
 			return Fit{}, err
 		}
-		return fitLayers(m, form, maxDevices(b, p), max(0, p.Memory-p.Reserved-beside))
+		return fitLayers(m, serving, maxDevices(b, p), max(0, p.Memory-p.Reserved-extra))
 	}
-	layouts, err := layouts(m, b, form, p)
+	layouts, err := layouts(m, b, serving, p)
 	if err != nil {
 		return Fit{}, err
 	}
 	var near Fit
 	for _, s := range layouts {
-		f, err := t.fitLayout(m, b, s, p)
+		f, err := o.fitLayout(m, b, s, p)
 		if err != nil {
 			return Fit{}, err
 		}
@@ -83,28 +88,28 @@ func Under(t Terms, m *estimate.Model, b *backend.Backend, form estimate.Form, p
 	return near, nil
 }
 
-func (t Terms) fitLayout(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
-	beside, err := t.beside(form.Tensor)
+func (o Options) fitLayout(m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
+	extra, err := o.extra(serving.Tensor)
 	if err != nil {
 		return Fit{}, err
 	}
-	f := Fit{Devices: form.Tensor * form.Pipeline, Tensor: form.Tensor, Pipeline: form.Pipeline}
+	f := Fit{Devices: serving.Tensor * serving.Pipeline, Tensor: serving.Tensor, Pipeline: serving.Pipeline}
 	if m.Architecture == nil {
-		f.Use, err = m.Even(f.Devices)
-		f.Claim = b.Claim(t.Share, form.Tensor, f.Use.Total()+beside, 0)
+		f.Use, err = m.PerDeviceEvenly(f.Devices)
+		f.Claim = b.Claim(o.Share, serving.Tensor, f.Use.Total()+extra, 0)
 	} else {
-		f.Use, err = m.Device(form)
-		f.Claim = t.claim(b, form.Tensor, f.Use, beside)
+		f.Use, err = m.PerDevice(serving)
+		f.Claim = o.claim(b, serving.Tensor, f.Use, extra)
 	}
 	if err != nil {
 		return Fit{}, err
 	}
-	claimed := f.Claim.Of(p.Memory, p.Reserved)
-	f.Usable = max(0, claimed-beside)
+	claimed := f.Claim.BytesOf(p.Memory, p.Reserved)
+	f.Usable = max(0, claimed-extra)
 	f.Fits = claimed >= f.Claim.Enough
 	if m.Architecture != nil {
-		f.Context, err = m.Largest(form, func(use estimate.Breakdown) bool {
-			return claimed >= t.claim(b, form.Tensor, use, beside).Enough
+		f.Context, err = m.LargestContextWhere(serving, func(use estimate.Breakdown) bool {
+			return claimed >= o.claim(b, serving.Tensor, use, extra).Enough
 		})
 	}
 	return f, err
@@ -112,15 +117,15 @@ func (t Terms) fitLayout(m *estimate.Model, b *backend.Backend, form estimate.Fo
 
 // claim returns what the backend claims of a device for the model and for the draft and
 // adapters.
-func (t Terms) claim(b *backend.Backend, tensor int, use estimate.Breakdown, beside cluster.Bytes) backend.Claim {
-	return b.Claim(t.Share, tensor, use.Total()+beside, use.Activations+use.Graph+use.Overhead)
+func (o Options) claim(b *backend.Backend, tensor int, use estimate.Breakdown, extra cluster.Bytes) backend.Claim {
+	return b.Claim(o.Share, tensor, use.Total()+extra, use.Activations+use.Graph+use.Overhead)
 }
 
-func (t Terms) beside(tensor int) (cluster.Bytes, error) {
-	if t.Beside == nil {
+func (o Options) extra(tensor int) (cluster.Bytes, error) {
+	if o.Extra == nil {
 		return 0, nil
 	}
-	return t.Beside(tensor)
+	return o.Extra(tensor)
 }
 
 // maxDevices returns how many devices of the pool the backend can use together.
@@ -134,8 +139,8 @@ func maxDevices(b *backend.Backend, p Pool) int {
 	return 1
 }
 
-// powersOfTwo returns the sizes over which a model of unknown architecture is assumed to
-// be divisible.
+// powersOfTwo returns the powers of two up to most. A model of unknown architecture is
+// assumed to be divisible over such numbers of devices.
 func powersOfTwo(most int) []int {
 	var out []int
 	for n := 1; n <= most; n *= 2 {
@@ -147,37 +152,37 @@ func powersOfTwo(most int) []int {
 // layouts returns the ways to divide the model, the best first: tensor parallelism on
 // one node, then pipeline stages on one node, which are slower, then several whole
 // nodes. Within each of these, the fewest devices come first, then the fewest stages.
-func layouts(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) ([]estimate.Form, error) {
+func layouts(m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) ([]estimate.Serving, error) {
 	most := maxDevices(b, p)
-	layers, tensors := max(1, form.Pipeline), powersOfTwo(min(p.PerNode, most))
+	layers, tensors := max(1, serving.Pipeline), powersOfTwo(min(p.PerNode, most))
 	if m.Architecture != nil {
-		layers, tensors = m.Architecture.Layers, b.Sizes(m, min(p.PerNode, most))
+		layers, tensors = m.Architecture.Layers, b.TensorSizes(m, min(p.PerNode, most))
 	}
-	if form.Tensor > 0 {
-		tensors = []int{form.Tensor}
+	if serving.Tensor > 0 {
+		tensors = []int{serving.Tensor}
 	}
-	var out []estimate.Form
+	var out []estimate.Serving
 	for _, t := range tensors {
 		for n := 1; n <= layers && t*n <= most; n++ {
-			if form.Pipeline > 0 && n != form.Pipeline {
+			if serving.Pipeline > 0 && n != serving.Pipeline {
 				continue
 			}
-			if given := form.Tensor > 0 && form.Pipeline > 0; !given && t*n > p.PerNode && t*n%p.PerNode != 0 {
+			if given := serving.Tensor > 0 && serving.Pipeline > 0; !given && t*n > p.PerNode && t*n%p.PerNode != 0 {
 				continue
 			}
-			f := form
+			f := serving
 			f.Tensor, f.Pipeline = t, n
 			out = append(out, f)
 		}
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("model %s has %d layers, and %s can use %d of these devices together; tensor parallelism %d × %d stages is too much",
-			m.Name, layers, b.Name, most, max(1, form.Tensor), max(1, form.Pipeline))
+			m.Name, layers, b.Name, most, max(1, serving.Tensor), max(1, serving.Pipeline))
 	}
-	if err := b.Divides(m, max(1, form.Tensor)); err != nil {
+	if err := b.CheckTensor(m, max(1, serving.Tensor)); err != nil {
 		return nil, err
 	}
-	order := func(f estimate.Form) int {
+	order := func(f estimate.Serving) int {
 		switch {
 		case f.Tensor*f.Pipeline > p.PerNode:
 			return 2
@@ -186,7 +191,7 @@ func layouts(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) 
 		}
 		return 0
 	}
-	slices.SortStableFunc(out, func(a, b estimate.Form) int {
+	slices.SortStableFunc(out, func(a, b estimate.Serving) int {
 		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.Tensor*a.Pipeline, b.Tensor*b.Pipeline), cmp.Compare(a.Pipeline, b.Pipeline))
 	})
 	return out, nil

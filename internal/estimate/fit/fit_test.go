@@ -45,25 +45,25 @@ type decided struct {
 func TestFewestDevices(t *testing.T) {
 	tests := map[string]struct {
 		backend string
-		form    estimate.Form
+		form    estimate.Serving
 		pool    Pool
 		want    decided
 	}{
-		"one":                        {"vllm", estimate.Form{Context: 1024}, pool(48*gi, 8, 4), decided{true, 1, 1, 1}},
-		"two":                        {"vllm", estimate.Form{Context: 1024}, pool(24*gi, 8, 4), decided{true, 2, 2, 1}},
-		"12 heads on 3":              {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 8, 4), decided{true, 3, 3, 1}},
-		"6, since 5 does not divide": {"vllm", estimate.Form{Context: 1024}, pool(9*gi, 8, 4), decided{true, 6, 6, 1}},
-		"mindie takes powers of two": {"mindie", estimate.Form{Context: 1024}, pool(19*gi, 8, 4), decided{true, 4, 4, 1}},
-		"whole nodes of two":         {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{true, 4, 2, 2}},
-		"stages if the heads do not divide further": {"vllm", estimate.Form{Context: 1024}, pool(13*gi/2, 8, 1), decided{true, 8, 4, 2}},
-		"a longer context takes more":               {"vllm", estimate.Form{Context: 65536}, pool(48*gi, 8, 4), decided{true, 2, 2, 1}},
-		"custom stays on one node":                  {"custom", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{false, 2, 2, 1}},
-		"tensor and pipeline are set":               {"vllm", estimate.Form{Context: 1024, Tensor: 4, Pipeline: 2}, pool(48*gi, 8, 4), decided{true, 8, 4, 2}},
-		"tensor is set":                             {"vllm", estimate.Form{Context: 1024, Tensor: 4}, pool(48*gi, 8, 4), decided{true, 4, 4, 1}},
-		"does not fit":                              {"vllm", estimate.Form{Context: 1024}, pool(4*gi, 2, 2), decided{false, 4, 2, 2}},
+		"one":                        {"vllm", estimate.Serving{Context: 1024}, pool(48*gi, 8, 4), decided{true, 1, 1, 1}},
+		"two":                        {"vllm", estimate.Serving{Context: 1024}, pool(24*gi, 8, 4), decided{true, 2, 2, 1}},
+		"12 heads on 3":              {"vllm", estimate.Serving{Context: 1024}, pool(15*gi, 8, 4), decided{true, 3, 3, 1}},
+		"6, since 5 does not divide": {"vllm", estimate.Serving{Context: 1024}, pool(9*gi, 8, 4), decided{true, 6, 6, 1}},
+		"mindie takes powers of two": {"mindie", estimate.Serving{Context: 1024}, pool(19*gi, 8, 4), decided{true, 4, 4, 1}},
+		"whole nodes of two":         {"vllm", estimate.Serving{Context: 1024}, pool(15*gi, 2, 4), decided{true, 4, 2, 2}},
+		"stages if the heads do not divide further": {"vllm", estimate.Serving{Context: 1024}, pool(13*gi/2, 8, 1), decided{true, 8, 4, 2}},
+		"a longer context takes more":               {"vllm", estimate.Serving{Context: 65536}, pool(48*gi, 8, 4), decided{true, 2, 2, 1}},
+		"custom stays on one node":                  {"custom", estimate.Serving{Context: 1024}, pool(15*gi, 2, 4), decided{false, 2, 2, 1}},
+		"tensor and pipeline are set":               {"vllm", estimate.Serving{Context: 1024, Tensor: 4, Pipeline: 2}, pool(48*gi, 8, 4), decided{true, 8, 4, 2}},
+		"tensor is set":                             {"vllm", estimate.Serving{Context: 1024, Tensor: 4}, pool(48*gi, 8, 4), decided{true, 4, 4, 1}},
+		"does not fit":                              {"vllm", estimate.Serving{Context: 1024}, pool(4*gi, 2, 2), decided{false, 4, 2, 2}},
 	}
 	for name, tt := range tests {
-		f, err := On(plain(), named(t, tt.backend), tt.form, tt.pool)
+		f, err := FewestDevices(plain(), named(t, tt.backend), tt.form, tt.pool)
 		if diff := cmp.Diff(tt.want, decided{f.Fits, f.Devices, f.Tensor, f.Pipeline}); err != nil || diff != "" {
 			t.Errorf("%s: %v, %+v\n%s", name, err, f, diff)
 		}
@@ -73,7 +73,7 @@ func TestFewestDevices(t *testing.T) {
 func TestUsableIsTheBackendsShare(t *testing.T) {
 	tests := map[string]cluster.Bytes{"vllm": 900 * 48 * gi / 1000, "sglang": 48 * gi, "custom": 48 * gi}
 	for name, want := range tests {
-		if f, err := On(plain(), named(t, name), estimate.Form{Context: 1024}, pool(48*gi, 8, 4)); err != nil || f.Usable != want {
+		if f, err := FewestDevices(plain(), named(t, name), estimate.Serving{Context: 1024}, pool(48*gi, 8, 4)); err != nil || f.Usable != want {
 			t.Errorf("%s uses %d of a device (%v), want %d", name, f.Usable, err, want)
 		}
 	}
@@ -82,12 +82,12 @@ func TestUsableIsTheBackendsShare(t *testing.T) {
 // If the context does not fit, the result has the longest context that fits.
 func TestNearMissNamesAContext(t *testing.T) {
 	b := named(t, "vllm")
-	f, err := On(plain(), b, estimate.Form{}, pool(40*gi, 1, 1))
+	f, err := FewestDevices(plain(), b, estimate.Serving{}, pool(40*gi, 1, 1))
 	if err != nil || f.Fits || f.Context == 0 {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	for context, want := range map[int]bool{f.Context: true, f.Context + 1: false} {
-		if again, err := On(plain(), b, estimate.Form{Context: context}, pool(40*gi, 1, 1)); err != nil || again.Fits != want {
+		if again, err := FewestDevices(plain(), b, estimate.Serving{Context: context}, pool(40*gi, 1, 1)); err != nil || again.Fits != want {
 			t.Errorf("%d tokens: %+v, %v", context, again, err)
 		}
 	}
@@ -98,18 +98,18 @@ func TestRefusals(t *testing.T) {
 	tests := map[string]struct {
 		model   *estimate.Model
 		backend string
-		form    estimate.Form
+		form    estimate.Serving
 		want    string
 	}{
-		"heads":      {plain(), "vllm", estimate.Form{Tensor: 5}, "the 12 attention heads of model plain do not divide over 5 devices"},
-		"powers":     {plain(), "mindie", estimate.Form{Tensor: 6}, "mindie divides over 1, 2, 4, 8, … devices, not over 6"},
-		"too many":   {plain(), "vllm", estimate.Form{Tensor: 6, Pipeline: 9}, "can use 32 of these devices together"},
-		"unknown":    {unknown, "vllm", estimate.Form{Tensor: 64}, "can use 32 of these devices together"},
-		"layers":     {layeredModel(), "llamacpp", estimate.Form{Tensor: 2}, "divided layer by layer"},
-		"no weights": {&estimate.Model{Name: "empty"}, "vllm", estimate.Form{}, "not known"},
+		"heads":      {plain(), "vllm", estimate.Serving{Tensor: 5}, "the 12 attention heads of model plain do not divide over 5 devices"},
+		"powers":     {plain(), "mindie", estimate.Serving{Tensor: 6}, "mindie divides over 1, 2, 4, 8, … devices, not over 6"},
+		"too many":   {plain(), "vllm", estimate.Serving{Tensor: 6, Pipeline: 9}, "can use 32 of these devices together"},
+		"unknown":    {unknown, "vllm", estimate.Serving{Tensor: 64}, "can use 32 of these devices together"},
+		"layers":     {layeredModel(), "llamacpp", estimate.Serving{Tensor: 2}, "divided layer by layer"},
+		"no weights": {&estimate.Model{Name: "empty"}, "vllm", estimate.Serving{}, "not known"},
 	}
 	for name, tt := range tests {
-		if _, err := On(tt.model, named(t, tt.backend), tt.form, pool(48*gi, 8, 4)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := FewestDevices(tt.model, named(t, tt.backend), tt.form, pool(48*gi, 8, 4)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestOnlyATotalIsKnown(t *testing.T) {
 		"1.2 times and 2 GiB, too much": {odd, "custom", 14*gi - 1, false, 14 * gi},
 	}
 	for name, tt := range tests {
-		f, err := On(tt.model, named(t, tt.backend), estimate.Form{}, pool(tt.memory, 1, 1))
+		f, err := FewestDevices(tt.model, named(t, tt.backend), estimate.Serving{}, pool(tt.memory, 1, 1))
 		if err != nil || f.Fits != tt.fits || f.Use.Total() != tt.used || f.Devices != 1 {
 			t.Errorf("%s: %+v, %v", name, f, err)
 		}
@@ -142,18 +142,18 @@ func TestOnlyATotalIsKnown(t *testing.T) {
 func TestATotalIsDivided(t *testing.T) {
 	odd := &estimate.Model{Name: "odd", Format: "safetensors", Weights: estimate.Weights{Layers: 10 * gi}}
 	for name, tt := range map[string]struct {
-		form   estimate.Form
+		form   estimate.Serving
 		memory cluster.Bytes
 		want   decided
 	}{
-		"14 GiB on two":     {estimate.Form{}, 7 * gi, decided{true, 2, 2, 1}},
-		"powers of two":     {estimate.Form{}, 7*gi - 1, decided{true, 4, 4, 1}},
-		"tensor 3 is set":   {estimate.Form{Tensor: 3}, 5 * gi, decided{true, 3, 3, 1}},
-		"pipeline 2 is set": {estimate.Form{Pipeline: 2}, 7 * gi, decided{true, 2, 1, 2}},
+		"14 GiB on two":     {estimate.Serving{}, 7 * gi, decided{true, 2, 2, 1}},
+		"powers of two":     {estimate.Serving{}, 7*gi - 1, decided{true, 4, 4, 1}},
+		"tensor 3 is set":   {estimate.Serving{Tensor: 3}, 5 * gi, decided{true, 3, 3, 1}},
+		"pipeline 2 is set": {estimate.Serving{Pipeline: 2}, 7 * gi, decided{true, 2, 1, 2}},
 	} {
 		b := named(t, "vllm")
 		b.Strategies = []backend.Strategy{backend.Device, backend.Devices}
-		f, err := Under(Terms{Share: cluster.Whole}, odd, b, tt.form, pool(tt.memory, 8, 1))
+		f, err := FewestDevicesWith(Options{Share: cluster.Whole}, odd, b, tt.form, pool(tt.memory, 8, 1))
 		if diff := cmp.Diff(tt.want, decided{f.Fits, f.Devices, f.Tensor, f.Pipeline}); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -166,7 +166,7 @@ func layeredModel() *estimate.Model {
 	return &estimate.Model{
 		Name: "layered", Format: "gguf", Weights: estimate.Weights{Layers: 10 * gi},
 		Architecture: &estimate.Architecture{MaxContext: 1 << 20},
-		Layered: &estimate.Layered{Of: func(f estimate.Form) (estimate.LayeredNeed, error) {
+		Layered: &estimate.Layered{Need: func(f estimate.Serving) (estimate.LayeredNeed, error) {
 			cache := cluster.Bytes(f.Context) << 10
 			return estimate.LayeredNeed{
 				Layers: 10, Bytes: gi + cache, Fixed: gi,
@@ -198,7 +198,7 @@ func TestLayerByLayer(t *testing.T) {
 		}},
 	}
 	for name, tt := range tests {
-		got, err := On(layeredModel(), b, estimate.Form{Context: tt.context}, tt.pool)
+		got, err := FewestDevices(layeredModel(), b, estimate.Serving{Context: tt.context}, tt.pool)
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -211,29 +211,29 @@ func TestFitsHold(t *testing.T) {
 	m := plain()
 	rapid.Check(t, func(t *rapid.T) {
 		b := rapid.SampledFrom(backend.All()).Draw(t, "backend")
-		form := estimate.Form{Context: rapid.IntRange(1, 65536).Draw(t, "context"), Sequences: rapid.IntRange(1, 64).Draw(t, "sequences")}
+		form := estimate.Serving{Context: rapid.IntRange(1, 65536).Draw(t, "context"), Sequences: rapid.IntRange(1, 64).Draw(t, "sequences")}
 		pool := pool(cluster.Bytes(rapid.Int64Range(1<<30, 200<<30).Draw(t, "memory")), rapid.IntRange(1, 8).Draw(t, "devices"), rapid.IntRange(1, 4).Draw(t, "nodes"))
-		f, err := On(m, b, form, pool)
+		f, err := FewestDevices(m, b, form, pool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if claimed := f.Claim.Of(pool.Memory, 0); f.Fits != (f.Claim.Enough <= claimed) || f.Fits != (f.Context >= form.Context) || f.Usable > pool.Memory || f.Devices > pool.PerNode*pool.Nodes {
+		if claimed := f.Claim.BytesOf(pool.Memory, 0); f.Fits != (f.Claim.Enough <= claimed) || f.Fits != (f.Context >= form.Context) || f.Usable > pool.Memory || f.Devices > pool.PerNode*pool.Nodes {
 			t.Fatalf("%+v", f)
 		}
-		shape := b.Form(form)
+		shape := b.WithDefaults(form)
 		shape.Tensor, shape.Pipeline = f.Tensor, f.Pipeline
 		for context, want := range map[int]bool{f.Context: true, f.Context + 1: false} {
 			if context == 0 || context > m.Architecture.MaxContext {
 				continue
 			}
 			shape.Context = context
-			use, err := m.Device(shape)
+			use, err := m.PerDevice(shape)
 			claim := b.Claim(0, f.Tensor, use.Total(), use.Total()-use.Weights-use.KVCache)
-			if err != nil || (claim.Enough <= claim.Of(pool.Memory, 0)) != want {
+			if err != nil || (claim.Enough <= claim.BytesOf(pool.Memory, 0)) != want {
 				t.Fatalf("%d tokens: %+v, %+v (%v)", context, use, claim, err)
 			}
 			// Weights and cache fit into the static share, and all parts together into the claim.
-			if of := claim.Of(pool.Memory, 0); want && (use.Total() > of || claim.Static > claim.Within(of)) {
+			if of := claim.BytesOf(pool.Memory, 0); want && (use.Total() > of || claim.Static > claim.StaticBytes(of)) {
 				t.Fatalf("%d tokens fit with %+v, %+v", context, use, claim)
 			}
 		}

@@ -7,12 +7,13 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 )
 
-// fitLayers is Under for models that are divided layer by layer, on up to most devices.
-func fitLayers(m *estimate.Model, form estimate.Form, most int, memory cluster.Bytes) (Fit, error) {
-	if form.Tensor > 1 || form.Pipeline > 1 {
+// fitLayers is FewestDevicesWith for models that are divided layer by layer, on up to most
+// devices with this much memory for the model.
+func fitLayers(m *estimate.Model, serving estimate.Serving, most int, memory cluster.Bytes) (Fit, error) {
+	if serving.Tensor > 1 || serving.Pipeline > 1 {
 		return Fit{}, fmt.Errorf("model %s is divided layer by layer, not by tensor or pipeline parallelism; leave their sizes out", m.Name)
 	}
-	f, err := divideLayers(m, form, most, memory)
+	f, err := divideLayers(m, serving, most, memory)
 	if err != nil {
 		return Fit{}, err
 	}
@@ -24,7 +25,7 @@ func fitLayers(m *estimate.Model, form estimate.Form, most int, memory cluster.B
 	}
 	for low := 0; low < high; {
 		mid := low + (high-low+1)/2
-		try := form
+		try := serving
 		try.Context = mid
 		g, err := divideLayers(m, try, f.Devices, memory)
 		if err != nil {
@@ -41,8 +42,8 @@ func fitLayers(m *estimate.Model, form estimate.Form, most int, memory cluster.B
 }
 
 // divideLayers divides the layers over the fewest devices that hold them.
-func divideLayers(m *estimate.Model, form estimate.Form, most int, memory cluster.Bytes) (Fit, error) {
-	need, err := m.Layered.Of(form)
+func divideLayers(m *estimate.Model, serving estimate.Serving, most int, memory cluster.Bytes) (Fit, error) {
+	need, err := m.Layered.Need(serving)
 	if err != nil {
 		return Fit{}, err
 	}
@@ -61,7 +62,7 @@ func divideLayers(m *estimate.Model, form estimate.Form, most int, memory cluste
 		}
 	}
 	f.Layers = (need.Layers + f.Devices - 1) / f.Devices
-	// Bytes of a layer include its cache. The size of the cache is taken from Whole.
+	// need.Bytes includes the cache of a layer. The size of the cache alone is taken from Whole.
 	share := func(part cluster.Bytes) cluster.Bytes {
 		return cluster.Bytes(cluster.MulDivUp(int64(part), int64(f.Layers), int64(max(1, need.Layers))))
 	}

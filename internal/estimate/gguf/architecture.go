@@ -60,12 +60,12 @@ func (f *file) architecture() (*architecture, []string, error) {
 	experts, active := k.number("expert_count", maxExperts), k.number("expert_used_count", maxExperts)
 	wide := max(most(k.perLayer("feed_forward_length", a.layers, maxWidth)),
 		k.number("expert_feed_forward_length", maxWidth), k.number("expert_shared_feed_forward_length", maxWidth))
-	var said []string
+	var assumed []string
 	if most(heads) > 0 {
-		said = a.readAttention(k, hidden, heads)
+		assumed = a.readAttention(k, hidden, heads)
 	}
 	if most(a.kvHeads) == 0 {
-		said = append(said, fmt.Sprintf("%s keeps a state of fixed size, not a cache; its memory is computed layer by layer only.", name))
+		assumed = append(assumed, fmt.Sprintf("%s keeps a state of fixed size, not a cache; its memory is computed layer by layer only.", name))
 	} else {
 		a.generic = &estimate.Architecture{
 			Name: name, Layers: a.layers, Hidden: hidden, Intermediate: wide,
@@ -83,11 +83,11 @@ func (f *file) architecture() (*architecture, []string, error) {
 			a.generic.Cached = n
 		}
 		if !a.causal {
-			said = append(said, fmt.Sprintf("%s reads whole texts at once and keeps no cache.", name))
+			assumed = append(assumed, fmt.Sprintf("%s reads whole texts at once and keeps no cache.", name))
 		}
 	}
 	a.metadata = append(k.metadata, f.tokenizer(name)...)
-	return a, said, k.err
+	return a, assumed, k.err
 }
 
 func weightsOnly(why string) (*architecture, []string, error) {
@@ -95,7 +95,7 @@ func weightsOnly(why string) (*architecture, []string, error) {
 }
 
 // readAttention reads the keys that determine the cache of a token.
-func (a *architecture) readAttention(k *keys, hidden int, heads []int) (said []string) {
+func (a *architecture) readAttention(k *keys, hidden int, heads []int) (assumed []string) {
 	a.kvHeads = k.perLayer("attention.head_count_kv", a.layers, maxHeads)
 	if a.kvHeads == nil {
 		a.kvHeads = slices.Clone(heads)
@@ -123,12 +123,12 @@ func (a *architecture) readAttention(k *keys, hidden int, heads []int) (said []s
 		}
 	}
 	if low := slices.MinFunc(a.kvHeads, lowNotZero); low != most(a.kvHeads) {
-		said = append(said, fmt.Sprintf("KV heads differ from layer to layer, from %d to %d; where layers are not distinguished, the largest number is used.", low, most(a.kvHeads)))
+		assumed = append(assumed, fmt.Sprintf("KV heads differ from layer to layer, from %d to %d; where layers are not distinguished, the largest number is used.", low, most(a.kvHeads)))
 	}
-	said = append(said, a.readLatent(k)...)
+	assumed = append(assumed, a.readLatent(k)...)
 	windows, more := k.windows(a.layers)
 	a.windows = windows
-	return append(said, more...)
+	return append(assumed, more...)
 }
 
 // readLatent sets latent if the cache holds latents. Files from before llama.cpp cached

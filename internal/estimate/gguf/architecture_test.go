@@ -99,7 +99,7 @@ func TestArchitectures(t *testing.T) {
 			if diff := cmp.Diff(test.want, m.Architecture); diff != "" {
 				t.Error(diff)
 			}
-			if got := of(t, m, estimate.Form{}).Whole.KVCache; got != test.cache {
+			if got := of(t, m, estimate.Serving{}).Whole.KVCache; got != test.cache {
 				t.Errorf("the cache has %d bytes, not %d", got, test.cache)
 			}
 			if said := strings.Join(m.Assumed, " "); !strings.Contains(said, test.said) {
@@ -119,7 +119,7 @@ func TestCachesTheParserKnows(t *testing.T) {
 		"bert":   tiny("bert", key("bert.attention.causal", false)),
 	} {
 		path := write(t, "m.gguf", f, true)
-		need := of(t, mustRead(t, path), estimate.Form{Context: 4096})
+		need := of(t, mustRead(t, path), estimate.Serving{Context: 4096})
 		if got := theirs(t, path, 4096).Devices[1].KVCache.Sum(); cluster.Bytes(got) != need.Whole.KVCache {
 			t.Errorf("%s: %d, and the parser has %d", name, need.Whole.KVCache, got)
 		}
@@ -134,11 +134,11 @@ func TestTied(t *testing.T) {
 		t.Errorf("tied %v, head %d, embedding %d", m.Architecture.Tied, m.Weights.Head, m.Weights.Embedding)
 	}
 	// llama.cpp keeps the embedding in the node's memory and its copy as head on the device.
-	need := of(t, m, estimate.Form{})
+	need := of(t, m, estimate.Serving{})
 	if want := m.Weights.Layers + m.Weights.Embedding; need.Whole.Weights != want {
 		t.Errorf("the device holds %d bytes of weights, not %d", need.Whole.Weights, want)
 	}
-	if total := of(t, m, estimate.Form{}).Alone; total < m.Weights.Total() || total > m.Weights.Total()+(200<<20) {
+	if total := of(t, m, estimate.Serving{}).HostOnly; total < m.Weights.Total() || total > m.Weights.Total()+(200<<20) {
 		t.Errorf("without a device it takes %d: is the embedding counted twice?", total)
 	}
 }

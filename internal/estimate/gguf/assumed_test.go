@@ -23,8 +23,8 @@ func TestAssumptionsOfLlamaCppAreItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for layered, want := range map[bool]bool{true: true, false: false} {
-		if got := strings.Contains(strings.Join(m.AssumedWhere(layered), " "), "llama.cpp"); got != want {
-			t.Errorf("layer by layer %t: %q", layered, m.AssumedWhere(layered))
+		if got := strings.Contains(strings.Join(m.Assumptions(layered), " "), "llama.cpp"); got != want {
+			t.Errorf("layer by layer %t: %q", layered, m.Assumptions(layered))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/printable"
 )
 
-// FuzzRead checks that no file makes Read or Of panic, that a model has weights and
+// FuzzRead checks that no file makes Read or Need panic, that a model has weights and
 // layers that cover them, and that all text is printable.
 func FuzzRead(f *testing.F) {
 	good := [][]byte{
@@ -52,13 +52,13 @@ func FuzzRead(f *testing.F) {
 		if m.Layered == nil {
 			return
 		}
-		for _, form := range []estimate.Form{{}, {Context: 1}, {Context: 100_000, Sequences: 3, KVBits: 8}, {Context: 1 << 28}} {
-			need, err := m.Layered.Of(form)
+		for _, form := range []estimate.Serving{{}, {Context: 1}, {Context: 100_000, Sequences: 3, KVBits: 8}, {Context: 1 << 28}} {
+			need, err := m.Layered.Need(form)
 			if err != nil {
 				continue
 			}
 			w := need.Whole
-			if w.Weights <= 0 || w.KVCache < 0 || w.Activations < 0 || need.Bytes <= 0 || sum(need) < w.Total() || need.Alone < m.Weights.Total() || need.Host <= 0 {
+			if w.Weights <= 0 || w.KVCache < 0 || w.Activations < 0 || need.Bytes <= 0 || sum(need) < w.Total() || need.HostOnly < m.Weights.Total() || need.Host <= 0 {
 				t.Fatalf("%+v: %+v, whole %d, layers %d", form, need, w.Total(), sum(need))
 			}
 		}

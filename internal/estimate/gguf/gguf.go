@@ -35,19 +35,19 @@ func Read(path string) (*estimate.Model, error) {
 	if f.cut {
 		m.Assumed = append(m.Assumed, "The file ends before its tensors; sizes are those of its header.")
 	}
-	a, said, err := f.architecture()
+	a, assumed, err := f.architecture()
 	if err != nil {
 		return nil, err
 	}
-	m.Assumed = append(m.Assumed, said...)
+	m.Assumed = append(m.Assumed, assumed...)
 	if a == nil {
 		return m, nil
 	}
 	m.Architecture = a.generic
-	if m.Layered, said, err = f.layered(a); err != nil {
+	if m.Layered, assumed, err = f.layered(a); err != nil {
 		return nil, err
 	}
-	m.Assumed = append(m.Assumed, said...)
+	m.Assumed = append(m.Assumed, assumed...)
 	for _, s := range m.Assumed {
 		if strings.Contains(s, "llama.cpp") { // such a sentence is about llama.cpp and not about the file
 			m.Layered.Assumed = append(m.Layered.Assumed, s)

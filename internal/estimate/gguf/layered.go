@@ -69,7 +69,7 @@ func (f *file) layered(a *architecture) (*estimate.Layered, []string, error) {
 		return nil, []string{"No tensor is in a layer, so the model is not divided layer by layer."}, nil
 	}
 	l.file = f.forParser(a, l.layers, l.weights)
-	return &estimate.Layered{Of: l.of}, []string{"Layer by layer, flash attention is on, batches have llama.cpp's default size, and a runtime takes 250 MiB of each device and 150 MiB of the node's memory."}, nil
+	return &estimate.Layered{Need: l.need}, []string{"Layer by layer, flash attention is on, batches have llama.cpp's default size, and a runtime takes 250 MiB of each device and 150 MiB of the node's memory."}, nil
 }
 
 // forParser returns a short version of the file for the parser. The parser examines only
@@ -111,9 +111,9 @@ func bookkeeping(tensors int) cluster.Bytes {
 	return cluster.Bytes(parser.GGMLTensorOverhead()*(nodes+2*uint64(tensors)) + parser.GGMLComputationGraphOverhead(nodes, false))
 }
 
-// of returns the need. It is safe for concurrent use.
-func (l *layered) of(form estimate.Form) (estimate.LayeredNeed, error) {
-	s := servingKey{cmp.Or(form.Context, l.arch.context), cmp.Or(form.Sequences, 1), cmp.Or(form.KVBits, 16)}
+// need returns the need for the serving parameters. It is safe for concurrent use.
+func (l *layered) need(serving estimate.Serving) (estimate.LayeredNeed, error) {
+	s := servingKey{cmp.Or(serving.Context, l.arch.context), cmp.Or(serving.Sequences, 1), cmp.Or(serving.KVBits, 16)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.needs[s]
@@ -162,8 +162,9 @@ func (l *layered) compute(s servingKey) (estimate.LayeredNeed, error) {
 	host := runs.whole.Devices[0]
 	more := bookkeeping(l.tensors) - bookkeeping(len(l.file.TensorInfos))
 	need.Host = hostOverhead + more + working(host) + cluster.Bytes(host.Weight.Input+host.Weight.Compute)
-	// The parser omits the MLP from the buffers of a run without devices, so those of a partial run are used.
-	need.Alone = hostOverhead + more + working(runs.part.Devices[0]) + cluster.Bytes(l.weights+kv)
+	// The parser omits the MLP from the buffers of a run without devices, so the buffers of a
+	// partial run are used.
+	need.HostOnly = hostOverhead + more + working(runs.part.Devices[0]) + cluster.Bytes(l.weights+kv)
 	return need, nil
 }
 

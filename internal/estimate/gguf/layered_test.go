@@ -12,9 +12,9 @@ import (
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
-func of(t testing.TB, m *estimate.Model, form estimate.Form) estimate.LayeredNeed {
+func of(t testing.TB, m *estimate.Model, form estimate.Serving) estimate.LayeredNeed {
 	t.Helper()
-	need, err := m.Layered.Of(form)
+	need, err := m.Layered.Need(form)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func theirs(t testing.TB, path string, context int, opts ...parser.GGUFRunEstima
 // bytes.
 func TestCacheOfATokenIsTheFormula(t *testing.T) {
 	path := write(t, "m.gguf", sample.Llama8B(), true)
-	need := of(t, mustRead(t, path), estimate.Form{Context: 8192})
+	need := of(t, mustRead(t, path), estimate.Serving{Context: 8192})
 	if got := need.Whole.KVCache / 8192; got != 131072 {
 		t.Errorf("a token takes %d bytes, not 131072", got)
 	}
@@ -49,7 +49,7 @@ func TestCacheOfATokenIsTheFormula(t *testing.T) {
 func TestLatentsAreCorrected(t *testing.T) {
 	path := write(t, "m.gguf", sample.DeepSeekV3(), true)
 	m := mustRead(t, path)
-	need := of(t, m, estimate.Form{Context: 8192})
+	need := of(t, m, estimate.Serving{Context: 8192})
 	if got := need.Whole.KVCache / 8192; got != 70272 {
 		t.Errorf("a token takes %d bytes, not 70272", got)
 	}
@@ -67,7 +67,7 @@ func TestFiguresAreTheParsers(t *testing.T) {
 	for _, name := range sample.Names {
 		f, _ := sample.Named(name)
 		path := write(t, name+".gguf", f, true)
-		need := of(t, mustRead(t, path), estimate.Form{Context: 16384})
+		need := of(t, mustRead(t, path), estimate.Serving{Context: 16384})
 		run := theirs(t, path, 16384)
 		device, host := run.Devices[1], run.Devices[0]
 		want := estimate.Breakdown{
@@ -100,16 +100,16 @@ func TestLayersCoverTheWhole(t *testing.T) {
 		for _, context := range []int{1, 512, 8192, 131072, 1 << 20} {
 			for _, sequences := range []int{1, 16} {
 				for _, bits := range []int{4, 8, 16} {
-					need := of(t, m, estimate.Form{Context: context, Sequences: sequences, KVBits: bits})
+					need := of(t, m, estimate.Serving{Context: context, Sequences: sequences, KVBits: bits})
 					if sum(need) < need.Whole.Total() {
 						t.Errorf("%d × %d: layers come to %d, below the whole of %d", sequences, context, sum(need), need.Whole.Total())
 					}
-					if need.Layers != m.Architecture.Layers+1 || need.Alone < m.Weights.Total()+need.Whole.KVCache {
+					if need.Layers != m.Architecture.Layers+1 || need.HostOnly < m.Weights.Total()+need.Whole.KVCache {
 						t.Errorf("%d × %d: %+v", sequences, context, need)
 					}
 				}
 			}
-			need := of(t, m, estimate.Form{Context: context})
+			need := of(t, m, estimate.Serving{Context: context})
 			if need.Whole.Total() < last {
 				t.Errorf("%d tokens take less than fewer did: %+v", context, need)
 			}
@@ -125,7 +125,7 @@ func TestOrderOfTensorsDoesNotMatter(t *testing.T) {
 	for i, n := 0, len(turned.Tensors); i < n; i++ {
 		turned.Tensors[i] = straight.Tensors[n-1-i]
 	}
-	form := estimate.Form{Context: 8192}
+	form := estimate.Serving{Context: 8192}
 	a := of(t, mustRead(t, write(t, "m.gguf", straight, false)), form)
 	b := of(t, mustRead(t, write(t, "m.gguf", turned, false)), form)
 	if diff := cmp.Diff(a, b); diff != "" {
@@ -133,28 +133,28 @@ func TestOrderOfTensorsDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestForms(t *testing.T) {
+func TestServingParameters(t *testing.T) {
 	m := mustRead(t, write(t, "m.gguf", sample.Llama8B(), false))
-	at := func(f estimate.Form) cluster.Bytes { return of(t, m, f).Whole.KVCache }
+	at := func(f estimate.Serving) cluster.Bytes { return of(t, m, f).Whole.KVCache }
 	const full = 131072 * 131072 // bytes per token × the longest context
 	tests := map[string]struct {
-		form estimate.Form
+		form estimate.Serving
 		want cluster.Bytes
 	}{
-		"the longest context of the model": {estimate.Form{}, full},
-		"a context":                        {estimate.Form{Context: 8192}, full / 16},
-		"rounded up to 256":                {estimate.Form{Context: 8193}, 131072 * 8448},
-		"eight sequences":                  {estimate.Form{Context: 8192, Sequences: 8}, full / 2},
-		"8 bits with their scales":         {estimate.Form{Context: 8192, KVBits: 8}, full / 16 * 34 / 64},
-		"4 bits with their scales":         {estimate.Form{Context: 8192, KVBits: 4}, full / 16 * 18 / 64},
-		"parallelism does not count":       {estimate.Form{Context: 8192, Tensor: 4, Pipeline: 2, Overhead: 1}, full / 16},
+		"the longest context of the model": {estimate.Serving{}, full},
+		"a context":                        {estimate.Serving{Context: 8192}, full / 16},
+		"rounded up to 256":                {estimate.Serving{Context: 8193}, 131072 * 8448},
+		"eight sequences":                  {estimate.Serving{Context: 8192, Sequences: 8}, full / 2},
+		"8 bits with their scales":         {estimate.Serving{Context: 8192, KVBits: 8}, full / 16 * 34 / 64},
+		"4 bits with their scales":         {estimate.Serving{Context: 8192, KVBits: 4}, full / 16 * 18 / 64},
+		"parallelism does not count":       {estimate.Serving{Context: 8192, Tensor: 4, Pipeline: 2, Overhead: 1}, full / 16},
 	}
 	for name, test := range tests {
 		if got := at(test.form); got != test.want {
 			t.Errorf("%s: %d, not %d", name, got, test.want)
 		}
 	}
-	for want, form := range map[string]estimate.Form{
+	for want, form := range map[string]estimate.Serving{
 		"no cache of 5 bits; use 16, 8 or 4":                      {KVBits: 5},
 		"1 sequences of -1 tokens are not possible":               {Context: -1},
 		"-2 sequences of 131072 tokens are not possible":          {Sequences: -2},
@@ -162,27 +162,27 @@ func TestForms(t *testing.T) {
 		"4096 sequences of 131072 tokens are too many":            {Sequences: 4096},
 		"1 sequences of 9223372036854775807 tokens are too many":  {Context: 1<<63 - 1},
 	} {
-		if _, err := m.Layered.Of(form); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := m.Layered.Need(form); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v does not say %q", form, err, want)
 		}
 	}
 	unsaid := mustRead(t, write(t, "m.gguf", tiny("llama", key("llama.context_length", nil)), false))
-	if _, err := unsaid.Layered.Of(estimate.Form{}); err == nil || !strings.Contains(err.Error(), "set a context") {
+	if _, err := unsaid.Layered.Need(estimate.Serving{}); err == nil || !strings.Contains(err.Error(), "set a context") {
 		t.Errorf("without a context: %v", err)
 	}
 }
 
 func TestNeedsAreCached(t *testing.T) {
 	m := mustRead(t, write(t, "m.gguf", sample.Llama70B(), false))
-	first := of(t, m, estimate.Form{Context: 8192})
-	if n := testing.AllocsPerRun(100, func() { of(t, m, estimate.Form{Context: 8192}) }); n > 0 {
+	first := of(t, m, estimate.Serving{Context: 8192})
+	if n := testing.AllocsPerRun(100, func() { of(t, m, estimate.Serving{Context: 8192}) }); n > 0 {
 		t.Errorf("a cached need takes %v allocations", n)
 	}
 	var wait sync.WaitGroup
 	for i := range 8 {
 		wait.Go(func() {
-			of(t, m, estimate.Form{Context: 4096 * (i + 1)})
-			if got, err := m.Layered.Of(estimate.Form{Context: 8192}); err != nil || got != first {
+			of(t, m, estimate.Serving{Context: 4096 * (i + 1)})
+			if got, err := m.Layered.Need(estimate.Serving{Context: 8192}); err != nil || got != first {
 				t.Errorf("%+v, %v, not %+v", got, err, first)
 			}
 		})
@@ -190,11 +190,11 @@ func TestNeedsAreCached(t *testing.T) {
 	wait.Wait()
 }
 
-func BenchmarkForm(b *testing.B) {
+func BenchmarkNeed(b *testing.B) {
 	m := mustRead(b, write(b, "m.gguf", sample.Llama70B(), false))
 	context := 1
 	for b.Loop() {
 		context++
-		of(b, m, estimate.Form{Context: context})
+		of(b, m, estimate.Serving{Context: context})
 	}
 }

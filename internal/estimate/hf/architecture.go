@@ -70,7 +70,7 @@ func (r *reader) wholeNumber(names ...string) int {
 	return n
 }
 
-func (r *reader) need(names ...string) int {
+func (r *reader) required(names ...string) int {
 	n := r.wholeNumber(names...)
 	if n == 0 && r.err == nil {
 		r.err = errUnknown{fmt.Sprintf("The configuration does not have %s, so only the size of the weights is known.", names[0])}
@@ -98,10 +98,10 @@ func (c config) architecture() (*estimate.Architecture, []string, error) {
 	r := &reader{config: c}
 	a := &estimate.Architecture{
 		Name:       c.name(),
-		Layers:     r.need("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
-		Hidden:     r.need("hidden_size", "n_embd", "d_model", "dim"),
-		Heads:      r.need("num_attention_heads", "n_head", "num_heads", "n_heads"),
-		Vocab:      r.need("vocab_size", "padded_vocab_size", "n_vocab"),
+		Layers:     r.required("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
+		Hidden:     r.required("hidden_size", "n_embd", "d_model", "dim"),
+		Heads:      r.required("num_attention_heads", "n_head", "num_heads", "n_heads"),
+		Vocab:      r.required("vocab_size", "padded_vocab_size", "n_vocab"),
 		MaxContext: r.wholeNumber("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "seq_length", "n_ctx"),
 		Tied:       r.flag("tie_word_embeddings"),
 	}
@@ -117,11 +117,11 @@ func (c config) architecture() (*estimate.Architecture, []string, error) {
 	if err := cmp.Or(r.err, err); err != nil {
 		return nil, nil, err
 	}
-	long, said, err := c.scaledContext(a.MaxContext)
+	long, more, err := c.scaledContext(a.MaxContext)
 	if err != nil {
 		return nil, nil, err
 	}
-	a.MaxContext, assumed = long, append(assumed, said...)
+	a.MaxContext, assumed = long, append(assumed, more...)
 	for i, w := range windows {
 		if a.MaxContext > 0 && w >= a.MaxContext {
 			windows[i] = 0
@@ -138,8 +138,8 @@ func (r *reader) attention(a *estimate.Architecture) {
 	if rank, rope := r.wholeNumber("kv_lora_rank"), r.wholeNumber("qk_rope_head_dim"); rank > 0 && rope > 0 {
 		a.Latent = &estimate.Latent{Rank: rank, Rope: rope}
 		a.KVHeads = a.Heads
-		a.HeadDim = r.need("qk_nope_head_dim") + rope
-		if v := r.need("v_head_dim"); v != a.HeadDim {
+		a.HeadDim = r.required("qk_nope_head_dim") + rope
+		if v := r.required("v_head_dim"); v != a.HeadDim {
 			a.ValueDim = v
 		}
 		return

@@ -203,7 +203,7 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		m := &estimate.Model{Name: "fuzzed", Weights: w, Architecture: a}
-		b, err := m.Device(estimate.Form{Context: 1000})
+		b, err := m.PerDevice(estimate.Serving{Context: 1000})
 		if err != nil {
 			return
 		}

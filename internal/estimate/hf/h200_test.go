@@ -48,7 +48,7 @@ func TestEstimatesHoldAgainstAnH200(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := m.Device(estimate.Form{Context: r.Context, Sequences: r.Sequences, BatchTokens: r.BatchTokens, Overhead: estimate.RuntimeOverhead})
+		b, err := m.PerDevice(estimate.Serving{Context: r.Context, Sequences: r.Sequences, BatchTokens: r.BatchTokens, Overhead: estimate.RuntimeOverhead})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

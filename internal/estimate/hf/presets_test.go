@@ -72,14 +72,14 @@ func TestBytesPerTokenOfKnownModels(t *testing.T) {
 				}
 			}
 			m := read(t, text)
-			got, err := m.KVPerToken(estimate.Form{})
+			got, err := m.KVPerToken(estimate.Serving{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got != want.perToken || m.Architecture.MaxContext != want.maxContext {
 				t.Errorf("%d bytes a token and %d tokens, want %d and %d", got, m.Architecture.MaxContext, want.perToken, want.maxContext)
 			}
-			full, err := m.KVAt(estimate.Form{}, want.maxContext)
+			full, err := m.KVAt(estimate.Serving{}, want.maxContext)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,13 +101,13 @@ func TestTableOfWindows(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := read(t, text)
-		bound, err := m.KVPerToken(estimate.Form{})
+		bound, err := m.KVPerToken(estimate.Serving{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&table, "| %s | %d |", name, bound)
 		for _, context := range []int{8192, 131072} {
-			kept, err := m.KVAt(estimate.Form{}, context)
+			kept, err := m.KVAt(estimate.Serving{}, context)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestWindowsHoldLess(t *testing.T) {
 		}
 		m := read(t, text)
 		for _, context := range []cluster.Bytes{100, 8192, 131072} {
-			got, err := m.KVAt(estimate.Form{}, int(context))
+			got, err := m.KVAt(estimate.Serving{}, int(context))
 			if err != nil {
 				t.Fatal(err)
 			}

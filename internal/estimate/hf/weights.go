@@ -33,7 +33,7 @@ func sumTensors(paths []string, c config, a *estimate.Architecture) (w estimate.
 		return w, nil, err
 	}
 	w.Quantised, w.Block = how.method, how.block
-	tied, said, err := c.flag("tie_word_embeddings")
+	tied, given, err := c.flag("tie_word_embeddings")
 	if err != nil {
 		return w, nil, err
 	}
@@ -88,7 +88,7 @@ func sumTensors(paths []string, c config, a *estimate.Architecture) (w estimate.
 	if copied > 0 {
 		assumed = append(assumed, fmt.Sprintf("The head is tied to the embedding, so its copy of %d bytes in the files is not counted.", copied))
 	}
-	if a != nil && !said {
+	if a != nil && !given {
 		a.Tied = !hasHead
 	}
 	if beyond {

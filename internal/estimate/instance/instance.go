@@ -87,7 +87,7 @@ func Find(name string) (Type, error) {
 		short[i] = shortName(n)
 	}
 	hint := ""
-	if near, ok := nearest.Of(shortName(name), short); ok {
+	if near, ok := nearest.Find(shortName(name), short); ok {
 		for i := range short {
 			if short[i] == near {
 				hint = fmt.Sprintf("; did you mean %q?", names[i])
@@ -99,7 +99,9 @@ func Find(name string) (Type, error) {
 
 func shortName(name string) string { return strings.TrimPrefix(strings.ToLower(name), prefix) }
 
-// FindDevice returns the device with this product name, or the only device that has these words in its product name: "l4" for NVIDIA-L4, "h100" for NVIDIA-H100-80GB-HBM3.
+// FindDevice returns the device with this product name, ignoring case, or the only device
+// that has these words in its product name: "l4" for NVIDIA-L4, "h100" for
+// NVIDIA-H100-80GB-HBM3.
 func FindDevice(product string) (Device, error) {
 	var names []string
 	var found []Device

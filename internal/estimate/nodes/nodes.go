@@ -23,8 +23,8 @@ type Replica struct {
 	Heads         int   // attention heads, which tensor parallelism must divide; 0: not known, and assumed to be divisible
 }
 
-// Plan is how a replica is divided over nodes of one group.
-type Plan struct {
+// Division is how a replica is divided over nodes of one group.
+type Division struct {
 	GPUs  int // the devices that are needed; the nodes may have more
 	Nodes int
 	// Tensor is the parallelism within a node, and Pipeline that over the nodes.
@@ -42,14 +42,14 @@ const (
 	fixed    = 2300 // GiB on each device for activations and graphs
 )
 
-// On returns how the replica is divided over nodes of the group. It returns an error
+// Divide returns how the replica is divided over nodes of the group. It returns an error
 // with the figures if no number of nodes is enough.
-func (r Replica) On(group cluster.GroupKey) (Plan, error) {
+func (r Replica) Divide(group cluster.GroupKey) (Division, error) {
 	if err := r.check(group); err != nil {
-		return Plan{}, err
+		return Division{}, err
 	}
 	if group.Memory <= 0 {
-		return Plan{}, fmt.Errorf("the memory of the devices of group %s is not known", group)
+		return Division{}, fmt.Errorf("the memory of the devices of group %s is not known", group)
 	}
 	each := int64(group.Count) // the devices over which the cache is divided
 	if !group.Combines() {
@@ -67,31 +67,32 @@ func (r Replica) On(group cluster.GroupKey) (Plan, error) {
 	offered := times(memory, usable, each)
 	room := new(big.Int).Sub(offered, kept)
 	if room.Sign() <= 0 {
-		return Plan{}, fmt.Errorf("a %s gives a model %s GiB, but %d tokens and the runtime take %s GiB of each; set a shorter context, or use devices with more memory",
+		return Division{}, fmt.Errorf("a %s gives a model %s GiB, but %d tokens and the runtime take %s GiB of each; set a shorter context, or use devices with more memory",
 			group.Product, gib(offered, each, false), tokens, gib(kept, each, true))
 	}
 	gpus := new(big.Int).Add(new(big.Int).Quo(weights, room), big.NewInt(1))
 	if !group.Combines() && gpus.Cmp(big.NewInt(1)) > 0 {
-		return Plan{}, fmt.Errorf("one replica needs %s GiB, and %s gives %s GiB: %s cannot be combined",
+		return Division{}, fmt.Errorf("one replica needs %s GiB, and %s gives %s GiB: %s cannot be combined",
 			gib(sum(weights, kept), each, true), group.Product, gib(offered, each, false), partNoun(group))
 	}
 	if !gpus.IsInt64() || gpus.Int64() > maxDevices {
-		return Plan{}, fmt.Errorf("one replica would take %s devices with %s GiB each, and at most %d are allowed", gpus, gib(room, each, false), maxDevices)
+		return Division{}, fmt.Errorf("one replica would take %s devices with %s GiB each, and at most %d are allowed", gpus, gib(room, each, false), maxDevices)
 	}
 	n := gpus.Int64()
-	plan := Plan{GPUs: int(n), Nodes: int((n + int64(group.Count) - 1) / int64(group.Count)), Tensor: 1}
-	plan.Pipeline = plan.Nodes
+	d := Division{GPUs: int(n), Nodes: int((n + int64(group.Count) - 1) / int64(group.Count)), Tensor: 1}
+	d.Pipeline = d.Nodes
 	if group.Combines() {
-		plan.Tensor = tensor(r.Heads, group.Count)
+		d.Tensor = tensor(r.Heads, group.Count)
 	}
-	plan.Need = cluster.Bytes(toBytes(sum(weights, times(kept, n)), each, true))
-	plan.Usable = cluster.Bytes(toBytes(times(offered, each), each, false))
-	return plan, nil
+	d.Need = cluster.Bytes(toBytes(sum(weights, times(kept, n)), each, true))
+	d.Usable = cluster.Bytes(toBytes(times(offered, each), each, false))
+	return d, nil
 }
 
-// Least returns the least that the replica needs of one node, and what the node can
-// give. They are the figures of a refusal if no number of nodes is enough.
-func (r Replica) Least(group cluster.GroupKey) (need, gives cluster.Bytes) {
+// LeastNeed returns the least memory that the replica needs if it is on one node, and how
+// much the node can give. They are the figures of a refusal if no number of nodes is
+// enough. Both are 0 if they are not known.
+func (r Replica) LeastNeed(group cluster.GroupKey) (need, gives cluster.Bytes) {
 	if !group.Combines() {
 		group.Count = 1
 	}

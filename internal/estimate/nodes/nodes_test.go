@@ -50,46 +50,46 @@ func TestNodesNeeded(t *testing.T) {
 		"qwen 32b on 2 A10 as reported":  {"qwen2.5-coder-32b", cluster.GroupKey{Product: "A10", Count: 2, Memory: 23028}, 3},
 	}
 	for name, tt := range tests {
-		plan, err := replica(t, tt.model).On(tt.group)
-		if err != nil || plan.Nodes != tt.want || plan.Pipeline != tt.want {
-			t.Errorf("%s: %+v (%v), want %d nodes", name, plan, err, tt.want)
+		division, err := replica(t, tt.model).Divide(tt.group)
+		if err != nil || division.Nodes != tt.want || division.Pipeline != tt.want {
+			t.Errorf("%s: %+v (%v), want %d nodes", name, division, err, tt.want)
 		}
 	}
 }
 
-func TestPlans(t *testing.T) {
+func TestDivisions(t *testing.T) {
 	tests := map[string]struct {
 		replica nodes.Replica
 		group   cluster.GroupKey
-		want    nodes.Plan
+		want    nodes.Division
 	}{
 		// 1.071 × 13.44 = 14.39424 GiB and 2.3 GiB + 16 MiB; 0.84 × 24 = 20.16 GiB.
 		"13.44 GiB on an A10": {
 			nodes.Replica{Weights: 14431090115, BytesPerToken: 8192}, group("A10", 1, 24),
-			nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: 17942080925, Usable: 21646635171},
+			nodes.Division{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: 17942080925, Usable: 21646635171},
 		},
 		// 1.071 × 62.5 = 66.9375 GiB; a device has 67.2 − 2.3 − 0.3125 = 64.5875 GiB: two are needed.
 		"62.5 GiB on one A100-80 a node": {
 			nodes.Replica{Weights: 62*gi + gi/2, BytesPerToken: 163840}, group("A100", 1, 80),
-			nodes.Plan{GPUs: 2, Nodes: 2, Tensor: 1, Pipeline: 2, Need: 77483894375, Usable: 72155450572},
+			nodes.Division{GPUs: 2, Nodes: 2, Tensor: 1, Pipeline: 2, Need: 77483894375, Usable: 72155450572},
 		},
 		// 64 heads divide over the 4 devices of a node. The fixed part is counted for the 3 devices that are needed.
 		"a node of 4": {
 			nodes.Replica{Weights: 131 * gi, BytesPerToken: 0, Heads: 64}, group("A100", 4, 80),
-			nodes.Plan{GPUs: 3, Nodes: 1, Tensor: 4, Pipeline: 1, Need: 158055870235, Usable: 288621802291},
+			nodes.Division{GPUs: 3, Nodes: 1, Tensor: 4, Pipeline: 1, Need: 158055870235, Usable: 288621802291},
 		},
 		// 40 heads are divisible by 5, but not by 6 or 7.
 		"heads that do not divide": {
 			nodes.Replica{Weights: 61 * gi, BytesPerToken: 0, Heads: 40}, group("L4", 7, 24),
-			nodes.Plan{GPUs: 4, Nodes: 1, Tensor: 5, Pipeline: 1, Need: 80027051885, Usable: 151526446202},
+			nodes.Division{GPUs: 4, Nodes: 1, Tensor: 5, Pipeline: 1, Need: 80027051885, Usable: 151526446202},
 		},
 		"a slice that is large enough": {
 			nodes.Replica{Weights: 4 * gi, BytesPerToken: 8192, Heads: 32}, group("A100-MIG-1g.10gb", 7, 10),
-			nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: 7086293386, Usable: 9019431321},
+			nodes.Division{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: 7086293386, Usable: 9019431321},
 		},
 	}
 	for name, tt := range tests {
-		got, err := tt.replica.On(tt.group)
+		got, err := tt.replica.Divide(tt.group)
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -114,16 +114,16 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 		"absurd weight": {nodes.Replica{Weights: 1 << 62}, group("T4", 1, 3), "at most 1000000 are allowed"},
 	}
 	for name, tt := range tests {
-		_, err := tt.replica.On(tt.group)
+		_, err := tt.replica.Divide(tt.group)
 		if err == nil || (err.Error() != tt.want && name != "absurd weight") {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}
 }
 
-// The nodes of a plan have what it needs, one device less is not enough, and more tokens
-// never need fewer nodes.
-func TestPlansHold(t *testing.T) {
+// The nodes of a division have the memory that it needs, one device less is not enough,
+// and more tokens never need fewer nodes.
+func TestDivisionsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := nodes.Replica{
 			Weights:       cluster.Bytes(rapid.Int64Range(1, 2000<<30).Draw(t, "weights")),
@@ -132,22 +132,22 @@ func TestPlansHold(t *testing.T) {
 			Heads:         rapid.IntRange(1, 128).Draw(t, "heads"),
 		}
 		g := group("X", rapid.IntRange(1, 16).Draw(t, "count"), rapid.Int64Range(4, 192).Draw(t, "memory"))
-		plan, err := r.On(g)
+		division, err := r.Divide(g)
 		if err != nil {
 			return
 		}
-		if plan.Need > plan.Usable*cluster.Bytes(plan.Nodes) {
-			t.Fatalf("%+v needs more than it has", plan)
+		if division.Need > division.Usable*cluster.Bytes(division.Nodes) {
+			t.Fatalf("%+v needs more than it has", division)
 		}
-		if plan.GPUs > plan.Nodes*g.Count || plan.GPUs <= (plan.Nodes-1)*g.Count || r.Heads%plan.Tensor != 0 || plan.Tensor > g.Count {
-			t.Fatalf("%+v is inconsistent", plan)
+		if division.GPUs > division.Nodes*g.Count || division.GPUs <= (division.Nodes-1)*g.Count || r.Heads%division.Tensor != 0 || division.Tensor > g.Count {
+			t.Fatalf("%+v is inconsistent", division)
 		}
-		if each := plan.Usable / cluster.Bytes(g.Count); plan.GPUs > 1 && plan.Need < each*cluster.Bytes(plan.GPUs-1) {
-			t.Fatalf("%+v: fewer devices would be enough", plan)
+		if each := division.Usable / cluster.Bytes(g.Count); division.GPUs > 1 && division.Need < each*cluster.Bytes(division.GPUs-1) {
+			t.Fatalf("%+v: fewer devices would be enough", division)
 		}
 		r.Tokens *= 2
-		if more, err := r.On(g); err == nil && more.Nodes < plan.Nodes {
-			t.Fatalf("%+v for twice the tokens of %+v", more, plan)
+		if more, err := r.Divide(g); err == nil && more.Nodes < division.Nodes {
+			t.Fatalf("%+v for twice the tokens of %+v", more, division)
 		}
 	})
 }
@@ -167,11 +167,11 @@ func TestTableOfNodes(t *testing.T) {
 	for _, m := range []string{"phi-4", "qwen2.5-coder-32b", "llama-3.3-70b", "deepseek-r1-0528"} {
 		fmt.Fprintf(&b, "| %s |", m)
 		for _, g := range groups {
-			plan, err := replica(t, m).On(g)
+			division, err := replica(t, m).Divide(g)
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&b, " %d |", plan.Nodes)
+			fmt.Fprintf(&b, " %d |", division.Nodes)
 		}
 		b.WriteString("\n")
 	}

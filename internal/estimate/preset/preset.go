@@ -29,9 +29,9 @@ type Preset struct {
 	// BytesPerToken is the size of the keys and values of one token if no layer has a window.
 	BytesPerToken int64
 	MaxTokens     int
-	// Asked is the memory of all devices that KAITO's preset requests; 0: it requests no
+	// Requested is the memory of all devices that KAITO's preset requests; 0: it requests no
 	// amount. It is for information only.
-	Asked        cluster.Bytes
+	Requested    cluster.Bytes
 	Parameters   int64
 	Architecture estimate.Architecture
 	// Assumed lists assumptions behind the figures, as whole sentences.
@@ -91,7 +91,7 @@ var presets = sync.OnceValue(func() []Preset {
 	for i, e := range entries {
 		out[i] = Preset{
 			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Loaded: cluster.Bytes(e.Loaded), Quantised: e.Quantised, Block: e.Block,
-			BytesPerToken: e.BytesPerToken, MaxTokens: e.MaxTokens, Asked: e.Asked.Bytes, Parameters: e.Parameters,
+			BytesPerToken: e.BytesPerToken, MaxTokens: e.MaxTokens, Requested: e.Asked.Bytes, Parameters: e.Parameters,
 			Architecture: e.Architecture.toEstimate(e.MaxTokens), Assumed: e.Assumed,
 		}
 	}

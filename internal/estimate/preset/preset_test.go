@@ -94,7 +94,7 @@ func TestWeightsFollowFromTheArchitecture(t *testing.T) {
 func TestModelKeepsItsWeights(t *testing.T) {
 	for _, p := range All() {
 		m := p.Model()
-		if m.Published() != p.Weights || m.Weights.Layers <= 0 || (p.Loaded == 0 && m.Weights.Total() != p.Weights) {
+		if m.PublishedSize() != p.Weights || m.Weights.Layers <= 0 || (p.Loaded == 0 && m.Weights.Total() != p.Weights) {
 			t.Errorf("%s weighs %d, its model %+v", p.Name, p.Weights, m.Weights)
 		}
 		if m.Architecture.MaxContext != p.MaxTokens || m.Format != "preset" || len(m.Assumed) == 0 {
@@ -114,8 +114,8 @@ func TestOneCopyIsLoaded(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := p.Model()
-		if m.Weights.Total() != loaded || m.Published() != p.Weights || p.Weights < 2*loaded-loaded/50 {
-			t.Errorf("%s loads %d of %d", name, m.Weights.Total(), m.Published())
+		if m.Weights.Total() != loaded || m.PublishedSize() != p.Weights || p.Weights < 2*loaded-loaded/50 {
+			t.Errorf("%s loads %d of %d", name, m.Weights.Total(), m.PublishedSize())
 		}
 		if said := strings.Join(m.Assumed, " "); !strings.Contains(said, "holds the weights twice") {
 			t.Errorf("%s does not say that it loads one copy: %s", name, said)
@@ -132,7 +132,7 @@ func TestExpertsDivide(t *testing.T) {
 	}
 	m := p.Model()
 	for tensor, want := range map[int]bool{1: true, 16: true, 32: false, 128: false} {
-		if err := m.Splits(estimate.Form{Tensor: tensor}); (err == nil) != want {
+		if err := m.CheckTensor(estimate.Serving{Tensor: tensor}); (err == nil) != want {
 			t.Errorf("%s over %d devices: %v", p.Name, tensor, err)
 		}
 	}
@@ -173,11 +173,11 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
-func TestAskedIsInformation(t *testing.T) {
+func TestRequestedIsInformation(t *testing.T) {
 	want := map[string]cluster.Bytes{"mistral-7b": 14 << 30, "mistral-7b-instruct": 16 << 30, "deepseek-r1-distill-llama-8b": 33 << 29, "gpt-oss-20b": 0}
 	for name, asked := range want {
-		if p, err := Find(name); err != nil || p.Asked != asked {
-			t.Errorf("%s requests %d, want %d (%v)", name, p.Asked, asked, err)
+		if p, err := Find(name); err != nil || p.Requested != asked {
+			t.Errorf("%s requests %d, want %d (%v)", name, p.Requested, asked, err)
 		}
 	}
 }
@@ -194,11 +194,11 @@ func TestAllGivesCopies(t *testing.T) {
 func TestEstimatesAgreeWithTheTable(t *testing.T) {
 	for _, p := range All() {
 		m := p.Model()
-		got, err := m.KVPerToken(estimate.Form{})
+		got, err := m.KVPerToken(estimate.Serving{})
 		if err != nil || int64(got) != p.BytesPerToken {
 			t.Errorf("%s: %d bytes a token (%v), the table says %d", p.Name, got, err, p.BytesPerToken)
 		}
-		b, err := m.Device(estimate.Form{Context: p.MaxTokens})
+		b, err := m.PerDevice(estimate.Serving{Context: p.MaxTokens})
 		if err != nil || b.Weights != m.Weights.Total() {
 			t.Errorf("%s: %+v (%v)", p.Name, b, err)
 		}

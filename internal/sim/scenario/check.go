@@ -22,7 +22,7 @@ import (
 type checker struct {
 	sim       *sim.Simulation
 	results   explain.Results
-	course    *timeline.Course // nil for a single session
+	timeline  *timeline.Timeline // nil if the scenario has no cycles
 	jobs      map[string]*cluster.Job
 	tasks     map[string]*cluster.Task
 	decisions map[string]*engine.Decision // by task; of several decisions, the one with scores
@@ -32,7 +32,7 @@ type checker struct {
 }
 
 func check(s *v1alpha1.Scenario, simulation *sim.Simulation, results explain.Results, requests []model.NodeRequest) []Mismatch {
-	results.Awaits = model.Create(model.Provisions(requests, simulation.State))
+	results.Awaits = model.NodesToCreate(model.Provisions(requests, simulation.State))
 	c := newChecker(simulation, results)
 	c.requests = requests
 	for _, j := range simulation.State.Jobs() {
@@ -128,7 +128,7 @@ func (c *checker) nodeOf(t *cluster.Task) string {
 	case t.Node != nil:
 		return t.Node.Name
 	case c.sim.State.Job(t.Job.ID) == nil:
-		return c.absent(t.Job.ID)
+		return c.absentStatus(t.Job.ID)
 	}
 	return "pending"
 }
@@ -172,7 +172,7 @@ func (c *checker) pending(id string) {
 		return
 	}
 	if c.sim.State.Job(j.ID) == nil {
-		c.mismatch("workload "+id, "pending", c.absent(j.ID))
+		c.mismatch("workload "+id, "pending", c.absentStatus(j.ID))
 		return
 	}
 	for _, t := range j.Tasks() {
@@ -192,7 +192,7 @@ func (c *checker) refusal(want *v1alpha1.ExpectedRefusal) {
 	if r == nil {
 		got := "none: it is placed"
 		if c.sim.State.Job(j.ID) == nil {
-			got = "none: it is " + c.absent(j.ID)
+			got = "none: it is " + c.absentStatus(j.ID)
 		}
 		c.mismatch("refusal of "+want.Workload, orAny(want.Reason), got)
 		return
@@ -254,7 +254,7 @@ func (c *checker) evictions(want []string) {
 			got = append(got, d.Task.ID())
 		}
 	}
-	got = append(got, c.evictedInCourse()...)
+	got = append(got, c.evictedInTimeline()...)
 	slices.Sort(ids)
 	slices.Sort(got)
 	if !slices.Equal(ids, got) {

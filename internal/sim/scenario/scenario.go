@@ -1,9 +1,9 @@
 // Package scenario runs scenario files and compares the decisions of the engine with
 // the expected ones. A scenario file holds both the input and the expectation.
 //
-// The package only compares. It runs every scenario twice, with the index and with
-// the plain scan of all nodes, which share no code but the hooks, and fails if the
-// results differ. A scenario that is too large runs only once, with the index.
+// The package runs every scenario twice and fails if the results differ: with the rank
+// index, and with the scan, which evaluates every node. The two share no code but the
+// hooks. A scenario that is too large runs only once, with the index.
 package scenario
 
 import (
@@ -68,9 +68,9 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 func placeOf(p manifest.PluginEntry) standard.Place {
 	switch {
 	case p.Before != "":
-		return standard.Place{Side: standard.Before, Of: p.Before}
+		return standard.Place{Side: standard.Before, Plugin: p.Before}
 	case p.After != "":
-		return standard.Place{Side: standard.After, Of: p.After}
+		return standard.Place{Side: standard.After, Plugin: p.After}
 	case p.Position == v1alpha1.PositionFirst:
 		return standard.Place{Side: standard.First}
 	case p.Position == v1alpha1.PositionLast:
@@ -79,11 +79,11 @@ func placeOf(p manifest.PluginEntry) standard.Place {
 	return standard.Place{}
 }
 
-// Thorough reports whether the bundle is small enough to compare every decision with
-// a scan, and to keep all feasible nodes of every decision. A larger bundle runs
+// SmallEnoughToCheck reports whether the bundle is small enough to compare every decision
+// with a scan, and to keep all feasible nodes of every decision. A larger bundle runs
 // once, with the index.
-func Thorough(b *manifest.Bundle) (bool, error) {
-	const most = 2_000_000 // nodes for tasks; one takes about 300 bytes
+func SmallEnoughToCheck(b *manifest.Bundle) (bool, error) {
+	const most = 2_000_000 // pending tasks × nodes; a node of a decision takes about 300 bytes
 	state, err := b.State()
 	if err != nil {
 		return false, err
@@ -103,12 +103,12 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	if s == nil {
 		return nil, fmt.Errorf("the input has no Scenario, so there is no expected result to compare with")
 	}
-	thorough, err := Thorough(b)
+	thorough, err := SmallEnoughToCheck(b)
 	if err != nil {
 		return nil, err
 	}
 	if s.Cycles != nil {
-		return runCourse(r, b, thorough)
+		return runTimeline(r, b, thorough)
 	}
 	if !thorough {
 		if len(s.Expect.Scores) > 0 {
@@ -134,7 +134,8 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	return check(s, simulation, results, b.NodeRequests()), nil
 }
 
-// simulate also returns the result as JSON, if all is true.
+// simulate runs sessions until nothing more is decided. If all is true, the decisions keep
+// all candidates, and the third result is the outcome as JSON.
 func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search, all bool) (*sim.Simulation, explain.Results, []byte, error) {
 	e, err := Engine(r, b)
 	if err != nil {

@@ -213,10 +213,10 @@ func TestScoresOfGroups(t *testing.T) {
 		expect string
 		want   []Mismatch
 	}{
-		"as expected": {`{"A100 x 4, 40 GiB each": {ResourceUtilizationScorer: 5}, "A100 × 4, 80 GiB each": {ResourceUtilizationScorer: 2.5}, L4: {ResourceUtilizationScorer: 33.333}}`, nil},
-		"another":     {`{L4 x 1: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"score of a on L4 x 1 by ResourceUtilizationScorer", "30", "33.333"}}},
-		"no such":     {`{L4 x 2: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"scores of a on L4 x 2", "a candidate", "no such node or group, or it was rejected"}}},
-		"several":     {`{A100: {ResourceUtilizationScorer: 5}}`, []Mismatch{{"scores of a on A100", "a candidate", `several groups; write "A100 × 4, 40 GiB each" or "A100 × 4, 80 GiB each"`}}},
+		"as expected":          {`{"A100 x 4, 40 GiB each": {ResourceUtilizationScorer: 5}, "A100 × 4, 80 GiB each": {ResourceUtilizationScorer: 2.5}, L4: {ResourceUtilizationScorer: 33.333}}`, nil},
+		"another score":        {`{L4 x 1: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"score of a on L4 x 1 by ResourceUtilizationScorer", "30", "33.333"}}},
+		"no such group":        {`{L4 x 2: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"scores of a on L4 x 2", "a candidate", "no such node or group, or it was rejected"}}},
+		"several groups match": {`{A100: {ResourceUtilizationScorer: 5}}`, []Mismatch{{"scores of a on A100", "a candidate", `several groups; write "A100 × 4, 40 GiB each" or "A100 × 4, 80 GiB each"`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, mismatches(t, "expect: {scores: {a: "+c.expect+"}}"+objects)); diff != "" {

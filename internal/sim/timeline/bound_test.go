@@ -8,7 +8,7 @@ import (
 )
 
 // TestTooManyChanges checks that the number of recorded changes is limited, and that
-// a course that exceeds it ends with an error.
+// a simulation that exceeds it ends with an error.
 func TestTooManyChanges(t *testing.T) {
 	r := newRunner(enginetest.Engine(), enginetest.State(enginetest.Node("a"), enginetest.Job("j").Created(2)), Options{Cycles: 9, Every: 1})
 	if err := r.step(); err != nil {

@@ -34,7 +34,7 @@ type Frame struct {
 	Cycle     int        `json:"cycle"` // counted from 1
 	Time      string     `json:"time"`
 	Ends      []string   `json:"ends,omitempty"`      // workloads that end: their run time is over, they were already stopping when the clock started, or they were retired and have stopped
-	Left      []string   `json:"left,omitempty"`      // evicted tasks that have stopped: workload/task
+	Stopped   []string   `json:"left,omitempty"`      // evicted tasks that have stopped: workload/task
 	Arrivals  []string   `json:"arrivals,omitempty"`  // workloads that were created since the previous cycle
 	Withdrawn []string   `json:"withdrawn,omitempty"` // tasks that have lost their reservation: workload/task
 	Decisions []Decision `json:"decisions,omitempty"` // in the order in which they were made
@@ -85,7 +85,7 @@ type reported struct {
 func (f *Frame) empty() bool { return f.changes() == 0 }
 
 func (f *Frame) changes() int {
-	return len(f.Ends) + len(f.Left) + len(f.Arrivals) + len(f.Withdrawn) + len(f.Decisions) + len(f.Refusals) + len(f.Queues)
+	return len(f.Ends) + len(f.Stopped) + len(f.Arrivals) + len(f.Withdrawn) + len(f.Decisions) + len(f.Refusals) + len(f.Queues)
 }
 
 // record adds the outcome of the session to the frame. A refusal that was already
@@ -123,9 +123,9 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 	}
 }
 
-// refusal returns a copy of the engine's refusal. It is permanent if a former
-// refusal of the job was: the nodes do not change during a course, so that a job
-// that could never fit cannot fit now.
+// refusal returns a copy of the engine's refusal. It is permanent if an earlier refusal
+// of the job was: the nodes do not change during the simulation, so that a job that could
+// never fit cannot fit now.
 func (r *runner) refusal(refusal *engine.Refusal) *engine.Refusal {
 	x := *refusal
 	x.Permanent = x.Permanent || r.reported[x.Job].permanent
@@ -143,10 +143,10 @@ func (r *runner) lastRefusals(jobs []*cluster.Job) []*engine.Refusal {
 	return out
 }
 
-// Stamp formats a time of the clock.
+// Stamp formats a time in nanoseconds since 1970, as RFC 3339 in UTC.
 func Stamp(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
 
-// Span formats a duration without trailing units of zero: "5m", "1h30m".
+// Span formats a duration in nanoseconds, without trailing units of zero: "5m", "1h30m".
 func Span(d int64) string {
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {

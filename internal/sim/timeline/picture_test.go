@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func picture(c *timeline.Course, style explain.Style, wide bool) string {
+func picture(c *timeline.Timeline, style explain.Style, wide bool) string {
 	var out bytes.Buffer
 	c.Picture(&out, style, wide)
 	return out.String()
@@ -24,7 +24,7 @@ func picture(c *timeline.Course, style explain.Style, wide bool) string {
 // column. high runs in cycle 33 and ends in cycle 34, in which low starts again and
 // then runs for 40 cycles.
 func TestPicture(t *testing.T) {
-	c := course(t, newEngine(t, pusher{}), timeline.Options{Cycles: 90},
+	c := run(t, newEngine(t, pusher{}), timeline.Options{Cycles: 90},
 		enginetest.Job("low").Devices(2).Preemptible().RunFor(40*minute),
 		enginetest.Job("high").Priority(1).Devices(2).Created(31*minute).RunFor(minute),
 		enginetest.Job("half").Created(80*minute).Share(1, 500))
@@ -51,7 +51,7 @@ func TestPicture(t *testing.T) {
 // TestPictureFitsWidth checks the width of the picture for many numbers of cycles.
 func TestPictureFitsWidth(t *testing.T) {
 	for cycles := 1; cycles < 400; cycles += 7 {
-		c := course(t, newEngine(t), timeline.Options{Cycles: cycles}, enginetest.Job("a-name-of-some-length-that-is-too-long").Devices(2).RunFor(int64(cycles)*minute))
+		c := run(t, newEngine(t), timeline.Options{Cycles: cycles}, enginetest.Job("a-name-of-some-length-that-is-too-long").Devices(2).RunFor(int64(cycles)*minute))
 		for _, width := range []int{60, 80, 133} {
 			for _, line := range strings.Split(picture(c, explain.Style{Width: width}, false), "\n") {
 				if n := utf8.RuneCountInString(line); n > max(width, 72) {
@@ -67,7 +67,7 @@ func TestPictureCountsHiddenRows(t *testing.T) {
 	for i := range 45 {
 		parts = append(parts, enginetest.Job(fmt.Sprintf("j%02d", i)).Share(1, 10))
 	}
-	c := course(t, newEngine(t), timeline.Options{Cycles: 3}, parts...)
+	c := run(t, newEngine(t), timeline.Options{Cycles: 3}, parts...)
 	if got := picture(c, explain.Style{}, false); !strings.Contains(got, "  … and 5 more workloads; -o wide shows all\n") || strings.Contains(got, "j40") {
 		t.Error(got)
 	}

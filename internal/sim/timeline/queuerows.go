@@ -22,7 +22,8 @@ type queueChange struct {
 	Queue
 }
 
-// queues collects the rows from the frames, in the order of the tree of queues.
+// queues collects the rows from the frames, in the order in which they first occur. Within
+// a frame, this is the order of the tree of queues.
 func (p *painter) queues() []*queueRow {
 	var out []*queueRow
 	known := map[[2]string]*queueRow{}
@@ -62,11 +63,11 @@ func (r *queueRow) at(cycle int) *Queue {
 
 var levels = []rune("▁▂▃▄▅▆▇█")
 
-// queueRows draws the part of its fair share that each queue uses: as numbers if the
-// columns are wide enough, and as bars otherwise.
+// queueRows draws how much each queue uses of its fair share: as numbers, "used/share", if
+// the columns are wide enough, and as bars otherwise.
 func (p *painter) queueRows(w io.Writer, rows []*queueRow) {
 	what := ""
-	if !p.numbers {
+	if !p.showNumbers {
 		what = " (▁ to █, + is more); at the end"
 	}
 	resource := "devices"
@@ -74,27 +75,27 @@ func (p *painter) queueRows(w io.Writer, rows []*queueRow) {
 		resource = "cores"
 	}
 	fmt.Fprintf(w, "\n  queues: %s used of the fair share%s\n", resource, what)
-	shown := rows[:p.rows(len(rows))]
+	shown := rows[:p.shownRows(len(rows))]
 	for _, r := range shown {
 		line := ""
 		for i := range p.columns {
 			_, last := p.column(i)
 			line += p.queueCell(r.at(last))
 		}
-		if !p.numbers {
+		if !p.showNumbers {
 			line += "  " + r.at(p.Cycle).text()
 		}
-		fmt.Fprintf(w, "  %-*s  %s\n", p.names, explain.Clip(r.name, p.names), strings.TrimRight(line, " "))
+		fmt.Fprintf(w, "  %-*s  %s\n", p.nameWidth, explain.Clip(r.name, p.nameWidth), strings.TrimRight(line, " "))
 	}
 	p.printHidden(w, len(rows)-len(shown), "queue")
 }
 
 func (p *painter) queueCell(q *Queue) string {
 	if q == nil {
-		return strings.Repeat(" ", p.cell)
+		return strings.Repeat(" ", p.cellWidth)
 	}
-	if p.numbers {
-		return fmt.Sprintf("%-*s", p.cell, q.text())
+	if p.showNumbers {
+		return fmt.Sprintf("%-*s", p.cellWidth, q.text())
 	}
 	sign := "·"
 	switch {
@@ -103,7 +104,7 @@ func (p *painter) queueCell(q *Queue) string {
 	case q.Used > 0:
 		sign = string(levels[max(0, int(q.Used*8/q.Share)-1)])
 	}
-	return strings.Repeat(sign, p.cell)
+	return strings.Repeat(sign, p.cellWidth)
 }
 
 func (q *Queue) text() string { return amount(q.Used) + "/" + amount(q.Share) }

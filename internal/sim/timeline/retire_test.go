@@ -20,9 +20,9 @@ func TestRetiredJobsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	marks := map[string]string{}
-	for _, l := range c.Lives {
+	for _, h := range c.Histories {
 		for cycle := 1; cycle <= 4; cycle++ {
-			marks[l.Job.ID] += string(l.Mark(cycle))
+			marks[h.Job.ID] += string(h.Mark(cycle))
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"job/m-0": "████", "job/m-1": "~~✓✓", "job/m-2": "✓✓✓✓"}, marks); diff != "" {

@@ -19,8 +19,8 @@ func (p *painter) time(cycle int) string { return time.Unix(0, p.at(cycle)).UTC(
 // Story prints what happened, one event per line. All workloads that arrive in one
 // cycle share a line, and so do all that end. Equal decisions about the tasks of one
 // workload share a line as well. If wide is set, all events are shown.
-func (c *Course) Story(w io.Writer, style explain.Style, wide bool) {
-	p := &painter{Course: c, wide: wide, clock: c.layout()}
+func (c *Timeline) Story(w io.Writer, style explain.Style, wide bool) {
+	p := &painter{Timeline: c, wide: wide, clock: c.timeLayout()}
 	width := style.Width
 	if width == 0 {
 		width = 80
@@ -84,11 +84,11 @@ func (p *painter) sentences(f *Frame) []string {
 	}
 	for _, a := range events {
 		where := explain.List(nodes[a], 4)
-		l := p.Life(a.workload)
+		h := p.History(a.workload)
 		switch a.action {
 		case "Evict":
 			subject, verb := a.workload, "is"
-			if tasks[a] < len(l.Job.Tasks()) {
+			if tasks[a] < len(h.Job.Tasks()) {
 				subject = english.Count(tasks[a], "task") + " of " + a.workload
 				if tasks[a] > 1 {
 					verb = "are"
@@ -98,8 +98,8 @@ func (p *painter) sentences(f *Frame) []string {
 		case "Nominate":
 			add("%s is nominated to %s", a.workload, where)
 		default:
-			before := l.Mark(f.Cycle - 1)
-			if before == Running || before == Part {
+			before := h.Mark(f.Cycle - 1)
+			if before == Running || before == PartlyRunning {
 				add("%s grows by %s on %s", a.workload, english.Count(tasks[a], "task"), where)
 			} else {
 				add("%s starts on %s", a.workload, where)

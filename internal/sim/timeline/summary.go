@@ -28,15 +28,16 @@ type Summary struct {
 	Running int `json:"running"` // after the last cycle, with at least their minimum
 	Waiting int `json:"waiting"` // after the last cycle
 	Coming  int `json:"coming"`  // created after the last cycle
-	// Makespan is the time until the last workload with a run time ends. It is absent
-	// if one of them has not ended.
+	// Makespan is the time from the start until the last workload with a run time ends.
+	// It is absent if one of these workloads has not ended, or if there is none.
 	Makespan string `json:"makespan,omitempty"`
 	// MeanWait and MaxWait do not count workloads that ran at the start and never waited.
 	MeanWait string `json:"meanWait"`
 	MaxWait  string `json:"maxWait"`
 	Longest  string `json:"longest,omitempty"` // the workload that waited longest
 	// DeviceHours is the device time that tasks have used, and Offered that of all
-	// devices. A task that holds a third of a device uses a third of its time.
+	// devices that are not lost. A task that holds a third of a device uses a third of its
+	// time.
 	DeviceHours float64 `json:"deviceHours"`
 	Offered     float64 `json:"offered"`
 	Utilization float64 `json:"utilization"` // DeviceHours divided by Offered
@@ -46,65 +47,65 @@ type Summary struct {
 	Lost float64 `json:"lost"`
 }
 
-// Result returns the course in the form that is printed as JSON.
-func (c *Course) Result() *Result {
+// Result returns the timeline in the form that is printed as JSON.
+func (c *Timeline) Result() *Result {
 	out := &Result{Start: Stamp(c.Start), Every: Span(c.Every), Cycles: c.Cycle, Frames: c.Frames, Workloads: []Workload{}, Summary: c.Summary()}
 	if c.Settled {
-		out.Settled = c.Rest()
-	} else if c.Wake > 0 {
-		out.Quiet = c.Rest()
+		out.Settled = c.LastActiveCycle()
+	} else if c.NextWake > 0 {
+		out.Quiet = c.LastActiveCycle()
 	}
 	if out.Frames == nil {
 		out.Frames = []*Frame{}
 	}
-	for _, l := range c.Lives {
-		w := Workload{Workload: l.Job.ID, Queue: l.Job.Queue, State: names[l.Mark(c.Cycle)], Waited: Span(int64(l.Waited) * c.Every), Evictions: l.Evictions}
-		if l.Arrived > 0 {
-			w.Arrived = Stamp(c.at(l.Arrived))
+	for _, h := range c.Histories {
+		w := Workload{Workload: h.Job.ID, Queue: h.Job.Queue, State: stateNames[h.Mark(c.Cycle)], Waited: Span(int64(h.Waited) * c.Every), Evictions: h.Evictions}
+		if h.Arrived > 0 {
+			w.Arrived = Stamp(c.at(h.Arrived))
 		}
-		if l.Ended > 0 {
-			w.Ended = Stamp(c.at(l.Ended))
+		if h.Ended > 0 {
+			w.Ended = Stamp(c.at(h.Ended))
 		}
 		out.Workloads = append(out.Workloads, w)
 	}
 	return out
 }
 
-var names = map[Mark]string{
-	Absent: "Coming", Waiting: "Waiting", Promised: "Promised", Part: "Part",
+var stateNames = map[Mark]string{
+	Absent: "Coming", Waiting: "Waiting", Nominated: "Promised", PartlyRunning: "Part",
 	Running: "Running", Evicted: "Evicted", Done: "Ended",
 }
 
-// Summary returns the totals of the course.
-func (c *Course) Summary() Summary {
+// Summary returns the totals of the simulation.
+func (c *Timeline) Summary() Summary {
 	s := Summary{Evictions: c.evictions, Lost: c.hours(c.lost), DeviceHours: c.hours(c.used)}
 	last, timed, ended := 0, 0, 0
 	waits, total, longest := int64(0), int64(0), 0
-	for _, l := range c.Lives {
-		if l.Job.RunFor > 0 {
+	for _, h := range c.Histories {
+		if h.Job.RunFor > 0 {
 			timed++
 		}
 		switch {
-		case l.Arrived == 0:
+		case h.Arrived == 0:
 			s.Coming++
 			continue
-		case l.Ended > 0:
+		case h.Ended > 0:
 			s.Ended++
-			if l.Job.RunFor > 0 {
+			if h.Job.RunFor > 0 {
 				ended++
-				last = max(last, l.Ended)
+				last = max(last, h.Ended)
 			}
-		case l.Began >= 0:
+		case h.Began >= 0:
 			s.Running++
 		default:
 			s.Waiting++
 		}
 		s.Arrived++
-		if l.fresh || l.Waited > 0 {
+		if h.notRunningAtStart || h.Waited > 0 {
 			waits++
-			total += int64(l.Waited)
-			if l.Waited > longest {
-				longest, s.Longest = l.Waited, l.Job.ID
+			total += int64(h.Waited)
+			if h.Waited > longest {
+				longest, s.Longest = h.Waited, h.Job.ID
 			}
 		}
 	}
@@ -127,7 +128,7 @@ func (c *Course) Summary() Summary {
 }
 
 // hours converts thousandths of a device, multiplied by cycles, to device-hours.
-func (c *Course) hours(milliCycles int64) float64 {
+func (c *Timeline) hours(milliCycles int64) float64 {
 	h := float64(milliCycles) * time.Duration(c.Every).Hours() / 1000
 	return math.Round(h*1000) / 1000
 }

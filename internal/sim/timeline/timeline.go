@@ -3,9 +3,9 @@
 // evicted, start again and end.
 //
 // It makes no decisions of its own and does not read the clock of the machine, so
-// that equal input gives an equal course. Everything happens at a cycle: a run time
-// that ends between two cycles ends at the later one. The package records changes
-// and never copies State, so that a cycle in which nothing happens needs no memory.
+// that equal input gives equal output. Everything happens at a cycle: a run time that
+// is over between two cycles ends at the later one. The package records changes and
+// never copies State, so that a cycle in which nothing happens needs no memory.
 package timeline
 
 import (
@@ -38,13 +38,15 @@ type Options struct {
 	// mentioned in refusals; Run does not create them.
 	Awaits explain.Awaits
 	// Watch is called after every cycle, if it is not nil.
-	Watch func(*Course)
+	Watch func(*Timeline)
 }
 
-// The limits of a course.
+// The limits of a simulation over time.
 const (
+	// MaxCycles is the largest value of Options.Cycles.
 	MaxCycles = 1_000_000
-	// maxChanges is the number of changes that are recorded. One takes about 200 bytes.
+	// maxChanges is how many entries all frames may have together. An entry takes about
+	// 200 bytes. If there are more, Run returns an error.
 	maxChanges = 4_000_000
 )
 
@@ -68,67 +70,65 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Course records what happened in a simulation over time.
-type Course struct {
+// Timeline is what happened in a simulation over time.
+type Timeline struct {
 	State        *cluster.State // after the last cycle
-	Start, Every int64
-	Cycle        int // the last cycle that was run, counted from 1
-	// Settled reports that nothing can change any more. The course then ends before
-	// Options.Cycles is reached.
+	Start, Every int64          // those of Options
+	Cycle        int            // the last cycle that was run, counted from 1
+	// Settled reports that nothing can change any more. Run then runs no further cycle.
 	Settled bool
-	// Wake is the next time at which a decision may change although nothing happens,
+	// NextWake is the next time at which a decision may change although nothing happens,
 	// for example because past use counts less and less. It is 0 if there is none.
-	Wake     int64
-	Frames   []*Frame          // of the cycles in which something happened
-	Lives    []*Life           // one for each job, sorted by ID
-	Refusals []*engine.Refusal // of the jobs that are pending after the last cycle
-	Phrases  explain.Phrases   // of the engine that ran the course
+	NextWake  int64
+	Frames    []*Frame          // of the cycles in which something happened
+	Histories []*JobHistory     // one for each job, sorted by ID
+	Refusals  []*engine.Refusal // of the jobs that are pending after the last cycle
+	Phrases   explain.Phrases   // of the engine that made the decisions
 
 	used, lost int64 // thousandths of a device, multiplied by cycles
 	devices    int64 // thousandths of all devices
 	evictions  int
 }
 
-// Now returns the time of the last cycle.
-func (c *Course) Now() int64 { return c.at(max(1, c.Cycle)) }
+// Now returns the time of the last cycle, in nanoseconds since 1970.
+func (c *Timeline) Now() int64 { return c.at(max(1, c.Cycle)) }
 
-func (c *Course) at(cycle int) int64 { return c.Start + int64(cycle-1)*c.Every }
+func (c *Timeline) at(cycle int) int64 { return c.Start + int64(cycle-1)*c.Every }
 
-// Rest returns the last cycle in which anything happened, or 1. A settled course
-// does not change after this cycle.
-func (c *Course) Rest() int {
+// LastActiveCycle returns the last cycle in which anything happened, or 1 if nothing did.
+func (c *Timeline) LastActiveCycle() int {
 	if len(c.Frames) == 0 {
 		return 1
 	}
 	return c.Frames[len(c.Frames)-1].Cycle
 }
 
-// Life returns the life of a job, or nil if the course has no such job.
-func (c *Course) Life(id string) *Life {
-	i, ok := slices.BinarySearchFunc(c.Lives, id, func(l *Life, id string) int { return strings.Compare(l.Job.ID, id) })
+// History returns the history of the job with the ID, or nil if there is no such job.
+func (c *Timeline) History(id string) *JobHistory {
+	i, ok := slices.BinarySearchFunc(c.Histories, id, func(h *JobHistory, id string) int { return strings.Compare(h.Job.ID, id) })
 	if !ok {
 		return nil
 	}
-	return c.Lives[i]
+	return c.Histories[i]
 }
 
-// runner runs a course.
+// runner runs the cycles.
 type runner struct {
-	*Course
-	engine    *engine.Engine
-	options   Options
-	coming    []*Life               // the jobs that have not arrived, in the order in which they will
-	releasing []release             // the evicted tasks that have not stopped
-	since     map[*cluster.Task]int // the cycle in which a bound task started
-	usage     usage
-	reported  map[string]reported // by the ID of the job
-	waiting   []*cluster.Job      // pending after the last cycle, in the order of their turns
-	changes   int
+	*Timeline
+	engine     *engine.Engine
+	options    Options
+	notArrived []*JobHistory         // the jobs that have not arrived, in the order in which they will
+	releasing  []stoppingTask        // the evicted tasks that have not stopped
+	startCycle map[*cluster.Task]int // the cycle in which a bound task started
+	usage      usage
+	reported   map[string]reported // by the ID of the job
+	waiting    []*cluster.Job      // pending after the last cycle, in the order of their turns
+	changes    int
 }
 
 // Run runs the cycles over the state, which it changes. It ends early when
 // nothing can change any more.
-func Run(e *engine.Engine, state *cluster.State, o Options) (*Course, error) {
+func Run(e *engine.Engine, state *cluster.State, o Options) (*Timeline, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
@@ -138,10 +138,10 @@ func Run(e *engine.Engine, state *cluster.State, o Options) (*Course, error) {
 			return nil, err
 		}
 		if o.Watch != nil {
-			o.Watch(r.Course)
+			o.Watch(r.Timeline)
 		}
 	}
-	return r.Course, nil
+	return r.Timeline, nil
 }
 
 // step runs one cycle.
@@ -161,23 +161,23 @@ func (r *runner) step() error {
 	out, err := r.session(true) // 4. the engine decides
 	triedAll := false
 	if err == nil && len(out.Decisions) == 0 && r.canSettle() {
-		// A patient session does not try parked jobs. Before the course is declared
+		// A patient session does not try parked jobs. Before the simulation is declared
 		// settled, a second session tries all jobs.
 		events := out.Events
 		triedAll = true
 		out, err = r.session(false)
 		out.Events = append(events, out.Events...)
-		r.Wake = out.NextWake
+		r.NextWake = out.NextWake
 	}
 	if err == nil {
-		err = sim.Settle(r.State, out.Decisions)
+		err = sim.ConfirmBindings(r.State, out.Decisions)
 	}
 	if err != nil {
 		return err
 	}
 	r.record(f, &out)
 	r.endRetired(f)
-	r.updateLives(&out)
+	r.updateHistories(&out)
 	if !f.empty() || r.Cycle == 1 {
 		f.Queues = r.usage.changes(r.State)
 	}
@@ -195,7 +195,7 @@ func (r *runner) step() error {
 	if f.empty() {
 		return nil
 	}
-	r.Wake = 0
+	r.NextWake = 0
 	r.Frames = append(r.Frames, f)
 	if r.changes += f.changes(); r.changes > maxChanges {
 		return fmt.Errorf("more than %d changes have happened by cycle %d; use fewer or longer cycles", maxChanges, r.Cycle)
@@ -203,9 +203,10 @@ func (r *runner) step() error {
 	return nil
 }
 
-// minHold is how long a reservation is kept at least. If the victims take more than
-// half of this time to stop, it is kept for twice the time that they take.
-const minHold = int64(10 * time.Minute)
+// minReservation is the least time for which a reservation is kept, in nanoseconds. If
+// the grace period of victims is more than half of it, a reservation is kept for twice
+// the grace period.
+const minReservation = int64(10 * time.Minute)
 
 func (r *runner) session(patient bool) (engine.Outcome, error) {
 	now := r.Now()
@@ -214,7 +215,7 @@ func (r *runner) session(patient bool) (engine.Outcome, error) {
 		// every cycle, so that the time between cycles is right.
 		now++
 	}
-	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(minHold, 2*r.options.Grace)})
+	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(minReservation, 2*r.options.Grace)})
 	out, err := s.Run()
 	if r.Cycle == r.options.Cycles {
 		r.waiting = s.Order(r.State.Pending())
@@ -222,17 +223,17 @@ func (r *runner) session(patient bool) (engine.Outcome, error) {
 	return out, errors.Join(err, s.Close())
 }
 
-// canSettle reports whether all later cycles are equal to this one, provided that
-// this cycle has made no decision: no job will arrive or end, no task will stop, and
-// time alone changes nothing. Time alone could end the protection of a task by a
-// minimum run time, which matters only if a job is pending. It could also change
-// what made a plugin request another session, such as shares that depend on past use.
+// canSettle reports whether all later cycles are equal to this one, provided that no
+// decision was made in this cycle: no job will arrive or end, no task will stop, and time
+// alone changes nothing. Time alone changes something at NextWake, when a preemption delay
+// ends, and when a task has run for the minimum run time that protects it. The last two
+// matter only if a job is pending.
 func (r *runner) canSettle() bool {
-	if len(r.coming) > 0 || len(r.releasing) > 0 || len(r.State.View().Nominated()) > 0 || r.Wake > r.Now() {
+	if len(r.notArrived) > 0 || len(r.releasing) > 0 || len(r.State.View().Nominated()) > 0 || r.NextWake > r.Now() {
 		return false
 	}
-	for _, l := range r.Lives {
-		if l.present() && (l.Began >= 0 && l.Job.RunFor > 0 || l.Began < 0 && l.Job.Running()) {
+	for _, h := range r.Histories {
+		if h.present() && (h.Began >= 0 && h.Job.RunFor > 0 || h.Began < 0 && h.Job.Running()) {
 			return false
 		}
 	}
@@ -248,7 +249,7 @@ func (r *runner) canSettle() bool {
 		protected = max(protected, q.MinRunBeforePreempt, q.MinRunBeforeReclaim)
 	}
 	last := 0
-	for _, cycle := range r.since {
+	for _, cycle := range r.startCycle {
 		last = max(last, cycle)
 	}
 	return last == 0 || r.Now()-r.at(last) >= protected

@@ -59,7 +59,7 @@ func newEngine(t *testing.T, more ...engine.Plugin) *engine.Engine {
 
 func node() enginetest.Part { return enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "L4", "24Gi") }
 
-func course(t *testing.T, e *engine.Engine, o timeline.Options, parts ...enginetest.Part) *timeline.Course {
+func run(t *testing.T, e *engine.Engine, o timeline.Options, parts ...enginetest.Part) *timeline.Timeline {
 	t.Helper()
 	o.Search = engine.Twin
 	if o.Every == 0 {
@@ -73,17 +73,17 @@ func course(t *testing.T, e *engine.Engine, o timeline.Options, parts ...enginet
 }
 
 // marks returns the marks of each job, one character for each cycle.
-func marks(c *timeline.Course) map[string]string {
+func marks(c *timeline.Timeline) map[string]string {
 	out := map[string]string{}
-	for _, l := range c.Lives {
+	for _, h := range c.Histories {
 		for cycle := 1; cycle <= c.Cycle; cycle++ {
-			out[l.Job.ID] += string(l.Mark(cycle))
+			out[h.Job.ID] += string(h.Mark(cycle))
 		}
 	}
 	return out
 }
 
-func TestCourse(t *testing.T) {
+func TestRun(t *testing.T) {
 	low := func() *enginetest.JobBuilder {
 		return enginetest.Job("low").Devices(2).Preemptible().RunFor(3 * minute)
 	}
@@ -152,7 +152,7 @@ func TestCourse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := course(t, newEngine(t, c.plugins...), c.options, c.parts...)
+			got := run(t, newEngine(t, c.plugins...), c.options, c.parts...)
 			if diff := cmp.Diff(c.want, marks(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -167,7 +167,7 @@ func TestCourse(t *testing.T) {
 // for 2 cycles, which are lost, waits for 3 and runs for 3. high waits for 1 cycle
 // and runs for 2.
 func TestSummary(t *testing.T) {
-	c := course(t, newEngine(t, pusher{}), timeline.Options{Cycles: 20, Every: 60 * minute},
+	c := run(t, newEngine(t, pusher{}), timeline.Options{Cycles: 20, Every: 60 * minute},
 		enginetest.Job("low").Devices(2).Preemptible().RunFor(180*minute),
 		enginetest.Job("high").Priority(1).Devices(2).Created(120*minute).RunFor(120*minute))
 	want := timeline.Summary{
@@ -189,7 +189,7 @@ func TestSummary(t *testing.T) {
 // TestLostWorkOfGang evicts one of two tasks of a gang after two cycles. The work of
 // the other task is lost as well, although it is not evicted.
 func TestLostWorkOfGang(t *testing.T) {
-	c := course(t, newEngine(t, pusher{one: true}), timeline.Options{Cycles: 20, Every: 60 * minute},
+	c := run(t, newEngine(t, pusher{one: true}), timeline.Options{Cycles: 20, Every: 60 * minute},
 		enginetest.Job("low").Gang(2).Devices(1).Preemptible().RunFor(180*minute),
 		enginetest.Job("high").Priority(1).Devices(1).Created(120*minute).RunFor(60*minute))
 	if got := c.Summary().Lost; got != 4 {
@@ -197,7 +197,7 @@ func TestLostWorkOfGang(t *testing.T) {
 	}
 }
 
-// TestReleasingAtStart checks that a task that is already stopping when the clock
+// TestReleasingAtStart checks that a task that is already releasing when the clock
 // starts is not placed again.
 func TestReleasingAtStart(t *testing.T) {
 	s := enginetest.State(node(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("new").Devices(2))
@@ -214,7 +214,7 @@ func TestReleasingAtStart(t *testing.T) {
 	}
 }
 
-// TestNotSettledWhileProtected checks that a course with pending jobs does not settle
+// TestNotSettledWhileProtected checks that a simulation with pending jobs does not settle
 // while a minimum run time may protect a task: the pending jobs may be placed later.
 func TestNotSettledWhileProtected(t *testing.T) {
 	s := enginetest.State(node(), enginetest.Job("a").Devices(2), enginetest.Job("b").Devices(2))
@@ -225,8 +225,8 @@ func TestNotSettledWhileProtected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.Settled || c.Cycle != 6 || c.Rest() != 1 {
-		t.Errorf("settled %v in cycle %d, at rest after %d", c.Settled, c.Cycle, c.Rest())
+	if !c.Settled || c.Cycle != 6 || c.LastActiveCycle() != 1 {
+		t.Errorf("settled %v in cycle %d, last active cycle %d", c.Settled, c.Cycle, c.LastActiveCycle())
 	}
 }
 
@@ -241,7 +241,7 @@ func (c *clock) OnSessionOpen(s *engine.Session) { c.seen = append(c.seen, s.Now
 func TestSessionTimes(t *testing.T) {
 	for start, want := range map[int64][]int64{0: {1, minute + 1, 2*minute + 1}, minute: {minute, 2 * minute, 3 * minute}} {
 		c := &clock{}
-		course(t, newEngine(t, c), timeline.Options{Cycles: 3, Start: start}, enginetest.Job("runs").Devices(1).RunFor(10*minute))
+		run(t, newEngine(t, c), timeline.Options{Cycles: 3, Start: start}, enginetest.Job("runs").Devices(1).RunFor(10*minute))
 		if d := cmp.Diff(want, c.seen); d != "" {
 			t.Errorf("from %d (-want +got):\n%s", start, d)
 		}
@@ -264,7 +264,7 @@ func TestStartedBeforeClock(t *testing.T) {
 // TestNoFramesForQuietCycles checks that cycles in which nothing happens are not
 // recorded, so that they need no memory.
 func TestNoFramesForQuietCycles(t *testing.T) {
-	c := course(t, newEngine(t), timeline.Options{Cycles: 50_000}, enginetest.Job("j").Devices(1).RunFor(40_000*minute))
+	c := run(t, newEngine(t), timeline.Options{Cycles: 50_000}, enginetest.Job("j").Devices(1).RunFor(40_000*minute))
 	if len(c.Frames) != 2 || c.Cycle != 40_001 {
 		t.Errorf("%d frames for %d cycles", len(c.Frames), c.Cycle)
 	}
@@ -300,7 +300,7 @@ func (w waker) OnSessionOpen(s *engine.Session) {
 	}
 }
 
-// TestNotSettledWhileWoken checks that a course does not settle while a plugin
+// TestNotSettledWhileWoken checks that a simulation does not settle while a plugin
 // requests another session, because time alone may change a decision.
 func TestNotSettledWhileWoken(t *testing.T) {
 	type end struct {
@@ -317,7 +317,7 @@ func TestNotSettledWhileWoken(t *testing.T) {
 		"the cycles end before":    {9 * minute, 5, end{false, 5, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := course(t, newEngine(t, waker{c.until}), timeline.Options{Cycles: c.cycles, Start: minute - minute/2}, enginetest.Job("a").Devices(2), enginetest.Job("b").Devices(2))
+			got := run(t, newEngine(t, waker{c.until}), timeline.Options{Cycles: c.cycles, Start: minute - minute/2}, enginetest.Job("a").Devices(2), enginetest.Job("b").Devices(2))
 			if diff := cmp.Diff(c.want, end{got.Settled, got.Cycle, got.Result().Quiet}, cmp.AllowUnexported(end{})); diff != "" {
 				t.Error(diff)
 			}

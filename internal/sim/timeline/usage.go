@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/internal/fairshare"
 )
 
-// usage finds out how the use of queues has changed since it was last recorded.
+// usage finds out for which queues the use has changed since the last frame.
 type usage struct {
 	resources []string
 	last      map[[2]string]Queue
@@ -16,7 +16,7 @@ type usage struct {
 
 func newUsage(s *cluster.State) usage { return usage{Resources(s), map[[2]string]Queue{}} }
 
-// Resources returns the names of the resources that a course shows for queues: all
+// Resources returns the names of the resources that a timeline shows for queues: all
 // names under which devices are requested, or cores if no node has devices.
 func Resources(s *cluster.State) []string {
 	names := map[string]bool{}

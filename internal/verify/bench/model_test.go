@@ -39,7 +39,7 @@ func specs(b *testing.B, strategy cluster.Strategy, kinds, count int) []*model.S
 	for i := range specs {
 		specs[i] = &model.Spec{
 			ID: fmt.Sprintf("model/m-%04d", i), Replicas: 1, Backend: vllm, Source: known[i%kinds], Created: int64(i),
-			Serve: estimate.Form{Context: 8192}, Place: model.Place{Strategy: strategy, Distributed: true},
+			Serving: estimate.Serving{Context: 8192}, Place: model.Place{Strategy: strategy, Distributed: true},
 			Files: cluster.Files{Main: known[i%kinds].Name},
 		}
 	}
@@ -66,7 +66,7 @@ func BenchmarkModels(b *testing.B) {
 				start := time.Now()
 				fleet := model.NewFleet(s.View().Groups())
 				for _, spec := range specs {
-					plan, err := fleet.Plan(spec)
+					plan, err := fleet.Convert(spec)
 					must(b, err)
 					for _, j := range plan.Jobs {
 						add(b, s, *j)

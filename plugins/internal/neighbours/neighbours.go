@@ -21,23 +21,23 @@ import (
 // again that changed since the last session. During a session, the counts follow
 // its events. A Counter is not safe for concurrent use.
 type Counter struct {
-	// Holders also counts the required anti-terms of placed jobs, for Against. For that,
-	// every placed task is looked at.
-	Holders bool
+	// CountAntiTerms is set if AntiTermsMatching is used. The Counter then also counts the
+	// required anti-terms of placed jobs, for which it looks at every placed task.
+	CountAntiTerms bool
 
-	view    cluster.View
-	known   uint64 // version of the view for which the counts are correct
-	session uint64
-	terms   map[string]*Term // terms that Term was called with, by key
-	held    map[string]*Term // required anti-terms of placed jobs, by key
-	changes uint64
+	view      cluster.View
+	known     uint64 // version of the view for which the counts are correct
+	session   uint64
+	terms     map[string]*Term // terms that Term was called with, by key
+	antiTerms map[string]*Term // required anti-terms of placed jobs, by key
+	changes   uint64
 }
 
 // Open updates the counts and registers handlers that follow the session.
 func (c *Counter) Open(s *engine.Session) {
 	if c.view != s.View {
 		c.view, c.known = s.View, 0
-		c.terms, c.held = map[string]*Term{}, map[string]*Term{}
+		c.terms, c.antiTerms = map[string]*Term{}, map[string]*Term{}
 	}
 	c.session++
 	c.changes++
@@ -46,7 +46,7 @@ func (c *Counter) Open(s *engine.Session) {
 			delete(c.terms, key)
 		}
 	}
-	if c.Holders || len(c.terms) > 0 {
+	if c.CountAntiTerms || len(c.terms) > 0 {
 		c.view.Recent().Nodes(c.known, c.recount)
 	}
 	c.known = c.view.Version()
@@ -62,7 +62,7 @@ func (c *Counter) Open(s *engine.Session) {
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: countOn(+1), DeallocateFunc: countOn(-1)})
 }
 
-// Changes returns a number that grows whenever the result of Against may change.
+// Changes returns a number that grows whenever the result of AntiTermsMatching may change.
 func (c *Counter) Changes() uint64 { return c.changes }
 
 // Term returns the count for one of the job's terms. The first call for a term looks at
@@ -85,11 +85,12 @@ func (c *Counter) Term(j *cluster.Job, t *cluster.JobTerm) *Term {
 	return term
 }
 
-// Against returns the required anti-terms of placed jobs that match the job, in the order
-// of their keys. The job may not be placed in a domain where one of them counts a task.
-func (c *Counter) Against(j *cluster.Job) []*Term {
+// AntiTermsMatching returns the required anti-terms of placed jobs that match the job, in
+// the order of their keys. The job may not be placed in a domain where one of them counts
+// a task.
+func (c *Counter) AntiTermsMatching(j *cluster.Job) []*Term {
 	var out []*Term
-	for _, t := range c.held {
+	for _, t := range c.antiTerms {
 		if t.Matches(j) {
 			out = append(out, t)
 		}
@@ -103,9 +104,9 @@ func (c *Counter) recount(slot int) {
 	for _, t := range c.terms {
 		t.removeNode(slot)
 	}
-	for key, t := range c.held {
+	for key, t := range c.antiTerms {
 		if t.removeNode(slot); len(t.perNode) == 0 {
-			delete(c.held, key)
+			delete(c.antiTerms, key)
 		}
 	}
 	n := c.view.At(slot)
@@ -125,26 +126,26 @@ func (c *Counter) add(task *cluster.Task, n *cluster.Node, by int) {
 			t.add(n, by)
 		}
 	}
-	if !c.Holders {
+	if !c.CountAntiTerms {
 		return
 	}
 	for i := range task.Job.Affinity {
 		if t := &task.Job.Affinity[i]; t.Anti && t.Weight == 0 {
-			c.addHeld(task.Job, t, n, by)
+			c.addAntiTerm(task.Job, t, n, by)
 		}
 	}
 }
 
-func (c *Counter) addHeld(j *cluster.Job, t *cluster.JobTerm, n *cluster.Node, by int) {
+func (c *Counter) addAntiTerm(j *cluster.Job, t *cluster.JobTerm, n *cluster.Node, by int) {
 	key := keyOf(j, t)
-	term := c.held[key]
+	term := c.antiTerms[key]
 	if term == nil {
 		term = newTerm(key, j, t)
-		c.held[key] = term
+		c.antiTerms[key] = term
 		c.changes++
 	}
 	if term.add(n, by); len(term.perNode) == 0 {
-		delete(c.held, key)
+		delete(c.antiTerms, key)
 		c.changes++
 	}
 }

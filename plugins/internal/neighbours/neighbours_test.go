@@ -36,16 +36,16 @@ func counted(c *Counter, s *cluster.State, j *cluster.Job) map[string]int {
 	out := map[string]int{}
 	for i := range terms {
 		t := c.Term(j, &terms[i])
-		out[fmt.Sprint(i)] = t.Anywhere()
+		out[fmt.Sprint(i)] = t.Total()
 		for _, n := range s.Nodes() {
-			if tasks, known := t.In(n); known {
+			if tasks, known := t.TasksIn(n); known {
 				out[fmt.Sprint(i, n.Name)] = tasks
 			}
 		}
 	}
-	for _, t := range c.Against(j) {
+	for _, t := range c.AntiTermsMatching(j) {
 		for _, n := range s.Nodes() {
-			if tasks, _ := t.In(n); tasks > 0 {
+			if tasks, _ := t.TasksIn(n); tasks > 0 {
 				out["against "+n.Name+" "+t.key] = tasks
 			}
 		}
@@ -69,7 +69,7 @@ func TestCountsAreUpToDate(t *testing.T) {
 			apply(t, state, put)
 			jobs = append(jobs, state.Job(put.Job.ID))
 		}
-		f := &follower{Counter{Holders: true}}
+		f := &follower{Counter{CountAntiTerms: true}}
 		e := enginetest.Engine(f)
 		asker := enginetest.Job("asker").Label("app", "a").Build()
 		asker.Namespace = "x"
@@ -189,7 +189,7 @@ func apply(t *rapid.T, state *cluster.State, c cluster.Change) {
 }
 
 func compare(t *rapid.T, f *follower, state *cluster.State, asker *cluster.Job) {
-	fresh := &follower{Counter{Holders: true}}
+	fresh := &follower{Counter{CountAntiTerms: true}}
 	s := enginetest.Engine(fresh).Open(state, engine.Options{})
 	defer s.Close()
 	want, got := counted(&fresh.Counter, state, asker), counted(&f.Counter, state, asker)
@@ -211,7 +211,7 @@ func TestEvictedFromARemovedNode(t *testing.T) {
 				enginetest.Node("n0").CPU(8, "8Gi").Label("rack", "r0"), enginetest.Node("n1").CPU(8, "8Gi").Label("rack", "r0"),
 				enginetest.Job("stays").Label("app", "a").On("n0"), enginetest.Job("other").Label("app", "a").Affinity(terms[1]).On("n1"),
 			)
-			f := &follower{Counter{Holders: true}}
+			f := &follower{Counter{CountAntiTerms: true}}
 			e, asker := enginetest.Engine(f), enginetest.Job("asker").Label("app", "a").Build()
 			e.Open(state, engine.Options{}).Close()
 			f.Term(asker, &terms[0])
@@ -222,16 +222,16 @@ func TestEvictedFromARemovedNode(t *testing.T) {
 			}
 			s := e.Open(state, engine.Options{})
 			defer s.Close()
-			want := f.Term(asker, &terms[0]).Anywhere()
+			want := f.Term(asker, &terms[0]).Total()
 			stmt := s.Begin()
 			if err := stmt.Evict(state.Job("job/stays").Tasks()[0], "", ""); err != nil {
 				t.Fatal(err)
 			}
-			if got := f.Term(asker, &terms[0]).Anywhere(); got != want {
+			if got := f.Term(asker, &terms[0]).Total(); got != want {
 				t.Errorf("%d tasks after the eviction, want %d", got, want)
 			}
 			stmt.Discard()
-			if got := f.Term(asker, &terms[0]).Anywhere(); got != want {
+			if got := f.Term(asker, &terms[0]).Total(); got != want {
 				t.Errorf("%d tasks after the eviction was undone, want %d", got, want)
 			}
 		})

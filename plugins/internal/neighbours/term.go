@@ -79,8 +79,9 @@ func (t *Term) Matches(j *cluster.Job) bool {
 	return slices.Contains(t.namespaces, j.Namespace) && t.selector.Matches(j.Labels)
 }
 
-// In returns how many tasks count in the node's domain. The result is false if the node is in no domain.
-func (t *Term) In(n *cluster.Node) (tasks int, known bool) {
+// TasksIn returns how many tasks count in the node's domain. The second result is false if
+// the node is in no domain.
+func (t *Term) TasksIn(n *cluster.Node) (tasks int, known bool) {
 	domain, ok := n.Domain(t.within)
 	if !ok {
 		return 0, false
@@ -91,8 +92,8 @@ func (t *Term) In(n *cluster.Node) (tasks int, known bool) {
 // Within returns the label that names the domains; "" means that each node is a domain.
 func (t *Term) Within() string { return t.within }
 
-// Anywhere returns how many tasks count in all domains together.
-func (t *Term) Anywhere() int { return t.total }
+// Total returns how many tasks count in all domains together.
+func (t *Term) Total() int { return t.total }
 
 // add adds tasks to the count of the node. A node that is in no domain is ignored.
 func (t *Term) add(n *cluster.Node, by int) {
@@ -113,7 +114,7 @@ func (t *Term) add(n *cluster.Node, by int) {
 	}
 }
 
-// forget removes what the node in the slot added.
+// removeNode removes the tasks of the node in the slot from the counts.
 func (t *Term) removeNode(slot int) {
 	if c, ok := t.perNode[slot]; ok {
 		t.addToDomain(c.domain, -c.tasks)

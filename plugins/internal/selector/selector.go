@@ -9,11 +9,11 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Filter rejects nodes that lack a label that a shape requires.
+// Filter is a plugin that rejects nodes that lack a label that a shape requires.
 type Filter struct {
-	Plugin  string                    // the name of the plugin in a profile
-	Doc     engine.ReasonDoc          // the reason that the filter gives
-	Concern func(*cluster.Shape) bool // reports whether the filter applies to a shape with a selector
+	Plugin    string                    // the name of the plugin in a profile
+	Doc       engine.ReasonDoc          // the reason that the filter gives
+	AppliesTo func(*cluster.Shape) bool // reports whether the filter applies to a shape with a selector
 }
 
 // Name returns the name of the plugin.
@@ -25,8 +25,9 @@ func (f *Filter) Reasons() []engine.ReasonDoc { return []engine.ReasonDoc{f.Doc}
 // OnSessionOpen registers the filter.
 func (f *Filter) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(f.Matters, f.Admit) }
 
-// Matters reports whether the filter applies to the shape.
-func (f *Filter) Matters(s *cluster.Shape) bool { return len(s.Selector) > 0 && f.Concern(s) }
+// Matters reports whether the filter is called for the shape: it has a selector, and
+// AppliesTo returns true.
+func (f *Filter) Matters(s *cluster.Shape) bool { return len(s.Selector) > 0 && f.AppliesTo(s) }
 
 // Admit rejects the node for the first required label that is missing or has another value.
 func (f *Filter) Admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {

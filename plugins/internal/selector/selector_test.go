@@ -13,19 +13,19 @@ import (
 func TestAdmit(t *testing.T) {
 	node := enginetest.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
 	type labels = []cluster.Label
-	f := Filter{Plugin: "Filter", Doc: engine.ReasonDoc{Reason: "Lacks", Cure: engine.Grow | engine.Relax}, Concern: func(*cluster.Shape) bool { return true }}
+	f := Filter{Plugin: "Filter", Doc: engine.ReasonDoc{Reason: "Lacks", Cure: engine.Grow | engine.Relax}, AppliesTo: func(*cluster.Shape) bool { return true }}
 	tests := map[string]struct {
 		demanded labels
 		want     string
 	}{
-		"nothing demanded":                    {nil, ""},
-		"all there":                           {labels{{Key: "gpu", Value: "h100"}, {Key: "zone", Value: "a"}}, ""},
-		"missing":                             {labels{{Key: "rack", Value: "r1"}}, "rack=r1"},
-		"other value":                         {labels{{Key: "gpu", Value: "a100"}}, "gpu=a100"},
-		"first of several is named":           {labels{{Key: "gpu", Value: "h100"}, {Key: "rack", Value: "r1"}, {Key: "zone", Value: "b"}}, "rack=r1"},
-		"case counts":                         {labels{{Key: "gpu", Value: "H100"}}, "gpu=H100"},
-		"empty value is there":                {labels{{Key: "spare"}}, ""},
-		"empty value is not the same as none": {labels{{Key: "rack"}}, "rack="},
+		"an empty selector":          {nil, ""},
+		"all labels match":           {labels{{Key: "gpu", Value: "h100"}, {Key: "zone", Value: "a"}}, ""},
+		"a label is missing":         {labels{{Key: "rack", Value: "r1"}}, "rack=r1"},
+		"another value":              {labels{{Key: "gpu", Value: "a100"}}, "gpu=a100"},
+		"several labels are missing": {labels{{Key: "gpu", Value: "h100"}, {Key: "rack", Value: "r1"}, {Key: "zone", Value: "b"}}, "rack=r1"},
+		"another case":               {labels{{Key: "gpu", Value: "H100"}}, "gpu=H100"},
+		"an empty value":             {labels{{Key: "spare"}}, ""},
+		"an empty value is required, the label is missing": {labels{{Key: "rack"}}, "rack="},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,15 +41,15 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestMatters(t *testing.T) {
-	f := Filter{Concern: (*cluster.Shape).ServesModel}
+	f := Filter{AppliesTo: (*cluster.Shape).ServesModel}
 	served := enginetest.Job("m").Served(cluster.Binpack)
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
 		want bool
 	}{
-		"no selector":                     {served, false},
-		"a selector":                      {enginetest.Job("m").Served(cluster.Binpack).Selector("zone", "a"), true},
-		"a selector of another's concern": {enginetest.Job("j").Selector("zone", "a"), false},
+		"no selector": {served, false},
+		"a selector":  {enginetest.Job("m").Served(cluster.Binpack).Selector("zone", "a"), true},
+		"a selector that the filter does not apply to": {enginetest.Job("j").Selector("zone", "a"), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestMatters(t *testing.T) {
 }
 
 func TestPassingAllocatesNothing(t *testing.T) {
-	f := Filter{Concern: func(*cluster.Shape) bool { return true }}
+	f := Filter{AppliesTo: func(*cluster.Shape) bool { return true }}
 	shape := enginetest.Job("j").Selector("gpu", "h100").Build().Tasks()[0].Shape
 	node := enginetest.Node("n").Label("gpu", "h100").Build()
 	if got := testing.AllocsPerRun(100, func() { f.Admit(shape, node) }); got != 0 {

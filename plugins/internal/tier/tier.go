@@ -1,11 +1,14 @@
-// Package tier decides as which tier a queue counts: what a Guaranteed queue holds
-// within its quota is Guaranteed, and what it holds beyond its quota is Standard.
+// Package tier decides which tier the use of a queue has: what a Guaranteed queue holds
+// within its quota is Guaranteed, and what it holds beyond its quota is Standard. The use
+// of any other queue has the tier of the queue.
 package tier
 
 import "github.com/berth-project/berth/cluster"
 
-// With returns the tier of the queue for a job that requests more of its resources.
-func With(s cluster.View, q *cluster.Queue, asks func(resource string) int64) cluster.Tier {
+// WithJob returns the tier of the queue for a job that is not placed yet: Standard if the
+// queue is Guaranteed and would hold more than its quota with the job. asks returns how
+// much of a resource the job requests.
+func WithJob(s cluster.View, q *cluster.Queue, asks func(resource string) int64) cluster.Tier {
 	if q.Tier != cluster.TierGuaranteed {
 		return q.Tier
 	}
@@ -17,11 +20,12 @@ func With(s cluster.View, q *cluster.Queue, asks func(resource string) int64) cl
 	return q.Tier
 }
 
-// Without returns the tier of the queue for a victim that would release what it holds. A
-// victim that holds nothing of the resources in the quota counts as within the quota.
-// The result keeps is true if the queue would hold less than its quota without the
-// victim. The victim must then be protected.
-func Without(s cluster.View, q *cluster.Queue, holds func(resource string) int64) (tier cluster.Tier, keeps bool) {
+// WithoutVictim returns the tier of the queue for a victim: Standard if the queue is
+// Guaranteed and would still hold its quota without the victim. A victim that holds nothing
+// of the resources in the quota counts as within the quota. holds returns how much of a
+// resource the victim holds. The result keeps is true if the queue would hold less than its
+// quota without the victim. The victim must then be protected.
+func WithoutVictim(s cluster.View, q *cluster.Queue, holds func(resource string) int64) (tier cluster.Tier, keeps bool) {
 	if q.Tier != cluster.TierGuaranteed {
 		return q.Tier, false
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
-// What a Guaranteed queue is given as Guaranteed it also holds as Guaranteed. Otherwise a
-// Standard queue could take it back.
+// If a job counts as Guaranteed when it is placed, it also counts as Guaranteed as a
+// victim. Otherwise a Standard queue could take the room back.
 func TestTierOfVictims(t *testing.T) {
 	devices := func(n int64) func(string) int64 {
 		return func(resource string) int64 {
@@ -37,11 +37,11 @@ func TestTierOfVictims(t *testing.T) {
 			}
 			q := s.Queue("q")
 			q.Used = cluster.Resources{{Name: "nvidia.com/gpu", Value: tt.used}}
-			if got := tier.With(s.View(), q, devices(1)); got != tt.asks {
+			if got := tier.WithJob(s.View(), q, devices(1)); got != tt.asks {
 				t.Errorf("for one more: have %s, want %s", got, tt.asks)
 			}
 			q.Used[0].Value++
-			if got, _ := tier.Without(s.View(), q, devices(1)); got != tt.as {
+			if got, _ := tier.WithoutVictim(s.View(), q, devices(1)); got != tt.as {
 				t.Errorf("for the one that it has got: have %s, want %s", got, tt.as)
 			}
 		})

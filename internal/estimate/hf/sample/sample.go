@@ -63,7 +63,8 @@ func Write(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "model.safetensors"), Header(list), 0o644)
 }
 
-// WriteIndex writes config.json and an index into the directory, like a model before its shards are downloaded.
+// WriteIndex writes config.json and an index into the directory, as for a model before its
+// shards are downloaded.
 func WriteIndex(dir, name string) error {
 	text, err := Config(name)
 	if err != nil {

@@ -17,24 +17,24 @@ import (
 
 const sec = int64(1_000_000_000)
 
-// course is a scheduler and its State, with facts that a test reports.
-type course struct {
+// liveScheduler runs sessions on one State, with facts in between that a test reports.
+type liveScheduler struct {
 	*testing.T
 	state  *cluster.State
 	engine *engine.Engine
 	now    int64
 }
 
-func newCourse(t *testing.T, parts ...enginetest.Part) *course {
+func newLiveScheduler(t *testing.T, parts ...enginetest.Part) *liveScheduler {
 	t.Helper()
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &course{T: t, state: enginetest.State(parts...), engine: e, now: 1000 * sec}
+	return &liveScheduler{T: t, state: enginetest.State(parts...), engine: e, now: 1000 * sec}
 }
 
-func (c *course) tell(changes ...cluster.Change) {
+func (c *liveScheduler) report(changes ...cluster.Change) {
 	c.Helper()
 	for _, ch := range changes {
 		if err := c.state.Apply(ch); err != nil {
@@ -47,7 +47,7 @@ func (c *course) tell(changes ...cluster.Change) {
 }
 
 // session runs one session, and checks that its changes replay to the same State.
-func (c *course) session(after int64) engine.Outcome {
+func (c *liveScheduler) session(after int64) engine.Outcome {
 	c.Helper()
 	c.now += after
 	twin, err := c.state.Snapshot().State()
@@ -71,10 +71,12 @@ func (c *course) session(after int64) engine.Outcome {
 	return out
 }
 
-func (c *course) task(job string, i int) *cluster.Task { return c.state.Job("job/" + job).Tasks()[i] }
+func (c *liveScheduler) task(job string, i int) *cluster.Task {
+	return c.state.Job("job/" + job).Tasks()[i]
+}
 
 // statuses counts the tasks of the job by status.
-func (c *course) statuses(job string) map[string]int {
+func (c *liveScheduler) statuses(job string) map[string]int {
 	out := map[string]int{}
 	for _, t := range c.state.Job("job/" + job).Tasks() {
 		out[t.Status.String()]++
@@ -82,7 +84,7 @@ func (c *course) statuses(job string) map[string]int {
 	return out
 }
 
-func (c *course) want(job string, want map[string]int) {
+func (c *liveScheduler) want(job string, want map[string]int) {
 	c.Helper()
 	if d := cmp.Diff(want, c.statuses(job)); d != "" {
 		c.Errorf("%s (-want +got):\n%s", job, d)
@@ -106,58 +108,58 @@ func gpus(name string, n int) *enginetest.NodeBuilder {
 }
 
 func TestBindingConfirmed(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1))
+	c := newLiveScheduler(t, gpus("a", 1), enginetest.Job("j").Devices(1))
 	c.session(sec)
 	c.want("j", map[string]int{"Assumed": 1})
 	task := c.task("j", 0)
 	assigned := task.Started
-	c.tell(cluster.TaskSeen{Task: task.Ref(), Node: "a", Started: assigned + 5*sec})
+	c.report(cluster.TaskSeen{Task: task.Ref(), Node: "a", Started: assigned + 5*sec})
 	if task.Status != cluster.Bound || task.Started != assigned+5*sec {
 		t.Errorf("%s since %d, want Bound since %d: the start is corrected", task.Status, task.Started, assigned+5*sec)
 	}
 }
 
 func TestBindingRefused(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1))
+	c := newLiveScheduler(t, gpus("a", 1), enginetest.Job("j").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
 	late := failed(task)
-	c.tell(late)
+	c.report(late)
 	c.want("j", map[string]int{"Pending": 1})
 	c.session(sec)
 	c.want("j", map[string]int{"Assumed": 1})
-	c.tell(late) // the same answer to the first attempt again
+	c.report(late) // the same answer to the first attempt again
 	c.want("j", map[string]int{"Assumed": 1})
-	c.tell(failed(task))
+	c.report(failed(task))
 	c.want("j", map[string]int{"Pending": 1})
 }
 
 func TestAnswerLost(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1), enginetest.Job("k").Devices(1))
+	c := newLiveScheduler(t, gpus("a", 1), enginetest.Job("j").Devices(1), enginetest.Job("k").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
-	c.tell(sent(task), cluster.TaskSeen{Task: task.Ref()}) // a stale fact: the task is not bound
+	c.report(sent(task), cluster.TaskSeen{Task: task.Ref()}) // a stale fact: the task is not bound
 	for range 3 {
 		c.session(100_000 * sec)
 	}
 	c.want("j", map[string]int{"Assumed": 1})
 	c.want("k", map[string]int{"Pending": 1}) // the room is not given to another task
-	c.tell(failed(task))                      // the binding was read back: it failed
+	c.report(failed(task))                    // the binding was read back: it failed
 	c.want("j", map[string]int{"Pending": 1})
 }
 
 // The 40th binding of a gang of 64 is refused while no binding is confirmed.
 func TestGangRefusedBeforeAnyIsConfirmed(t *testing.T) {
-	c := newCourse(t, gpus("a", 32), gpus("b", 32), enginetest.Job("g").Gang(64).Devices(1))
+	c := newLiveScheduler(t, gpus("a", 32), gpus("b", 32), enginetest.Job("g").Gang(64).Devices(1))
 	c.session(sec)
 	c.want("g", map[string]int{"Assumed": 64})
 	for i := range 39 {
-		c.tell(sent(c.task("g", i)))
+		c.report(sent(c.task("g", i)))
 	}
-	c.tell(failed(c.task("g", 39)))
+	c.report(failed(c.task("g", 39)))
 	c.want("g", map[string]int{"Pending": 25, "Assumed": 39}) // tasks are pending at once if their binding was not sent
 	for i := range 39 {
-		c.tell(failed(c.task("g", i))) // the bindings were read back: none succeeded
+		c.report(failed(c.task("g", i))) // the bindings were read back: none succeeded
 	}
 	c.want("g", map[string]int{"Pending": 64})
 	c.session(2 * sec)
@@ -169,14 +171,14 @@ func TestGangRefusedBeforeAnyIsConfirmed(t *testing.T) {
 func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 	for name, completed := range map[string]bool{"completed": true, "evicted": false} {
 		t.Run(name, func(t *testing.T) {
-			c := newCourse(t, gpus("a", 32), gpus("b", 32), enginetest.Job("g").Gang(64).Devices(1))
+			c := newLiveScheduler(t, gpus("a", 32), gpus("b", 32), enginetest.Job("g").Gang(64).Devices(1))
 			c.session(sec)
 			for i := range 39 {
-				c.tell(seen(c.task("g", i)))
+				c.report(seen(c.task("g", i)))
 			}
 			refused := c.task("g", 39)
 			node, device := refused.Node.Name, refused.Node.Devices[refused.Claims[0].Device].UUID
-			c.tell(failed(refused))
+			c.report(failed(refused))
 			c.want("g", map[string]int{"Bound": 39, "Assumed": 24, "Pending": 1})
 			if completed {
 				c.session(2 * sec)
@@ -184,10 +186,10 @@ func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 				return
 			}
 			lost := []string{device} // the room of the task no longer exists
-			c.tell(cluster.NodeSeen{Name: node, Lost: &lost})
+			c.report(cluster.NodeSeen{Name: node, Lost: &lost})
 			for i := 40; i < 64; i++ {
 				if task := c.task("g", i); task.Status == cluster.Assumed {
-					c.tell(seen(task))
+					c.report(seen(task))
 				}
 			}
 			evicted := 0
@@ -208,27 +210,27 @@ func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 }
 
 func TestRejectedByTheNode(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), gpus("b", 1))
+	c := newLiveScheduler(t, gpus("a", 1), gpus("b", 1))
 	put := cluster.JobPut{Job: cluster.Job{ID: "job/j", Open: true, Alternatives: []cluster.Alternative{{Min: 1}}}}
 	shape := enginetest.Job("x").Devices(1).Build().Tasks()[0].Shape
 	pod := func(uid string) cluster.Change {
 		return cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "p", UID: uid, Shape: shape}}
 	}
-	c.tell(put, pod("first"))
+	c.report(put, pod("first"))
 	c.session(sec)
 	first := c.task("j", 0)
 	node := first.Node.Name
-	c.tell(seen(first), cluster.TaskGone{Task: first.Ref(), UID: "first", Rejected: c.now + 60*sec})
+	c.report(seen(first), cluster.TaskGone{Task: first.Ref(), UID: "first", Rejected: c.now + 60*sec})
 	if n := len(c.state.Job("job/j").Tasks()); n != 0 {
 		t.Fatalf("%d tasks are left", n)
 	}
-	c.tell(pod("second"))
+	c.report(pod("second"))
 	c.session(sec)
 	second := c.task("j", 0)
 	if second.Node == nil || second.Node.Name == node || second.Attempt != 1 {
 		t.Errorf("the successor is on %v, attempt %d; %s is to be avoided", second.Node, second.Attempt, node)
 	}
-	c.tell(cluster.TaskGone{Task: second.Ref(), UID: "second"}, cluster.NodeGone{Name: second.Node.Name}, pod("third"))
+	c.report(cluster.TaskGone{Task: second.Ref(), UID: "second"}, cluster.NodeGone{Name: second.Node.Name}, pod("third"))
 	c.session(sec)
 	c.want("j", map[string]int{"Pending": 1}) // still avoided
 	c.session(61 * sec)
@@ -238,32 +240,32 @@ func TestRejectedByTheNode(t *testing.T) {
 }
 
 func TestBoundElsewhereByAnother(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), gpus("b", 1), enginetest.Job("j").Devices(1))
+	c := newLiveScheduler(t, gpus("a", 1), gpus("b", 1), enginetest.Job("j").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
 	from, to := task.Node.Name, "b"
 	if from == "b" {
 		to = "a"
 	}
-	c.tell(cluster.TaskSeen{Task: task.Ref(), Node: to})
+	c.report(cluster.TaskSeen{Task: task.Ref(), Node: to})
 	if task.Status != cluster.Bound || task.Node.Name != to || !c.state.Node(from).Devices[0].Idle() || c.state.Node(to).Devices[0].Idle() {
 		t.Errorf("%s on %s", task.Status, task.Node.Name)
 	}
 }
 
 func TestDeletedWhileAssumed(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), enginetest.Job("other").Devices(1))
-	c.tell(cluster.JobPut{Job: cluster.Job{ID: "job/j", Priority: 1, Open: true, Alternatives: []cluster.Alternative{{Min: 1}}}},
+	c := newLiveScheduler(t, gpus("a", 1), enginetest.Job("other").Devices(1))
+	c.report(cluster.JobPut{Job: cluster.Job{ID: "job/j", Priority: 1, Open: true, Alternatives: []cluster.Alternative{{Min: 1}}}},
 		cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "p", UID: "u", Shape: enginetest.Job("x").Devices(1).Build().Tasks()[0].Shape}})
 	c.session(sec)
 	task := c.task("j", 0)
-	c.tell(sent(task), cluster.TaskSeen{Task: task.Ref(), UID: "u", Leaving: true})
+	c.report(sent(task), cluster.TaskSeen{Task: task.Ref(), UID: "u", Leaving: true})
 	c.want("j", map[string]int{"Releasing": 1})
 	c.session(sec)
 	if other := c.task("other", 0); other.Runs() {
 		t.Error("its room was given to another task before it was released")
 	}
-	c.tell(cluster.TaskGone{Task: task.Ref(), UID: "u"}, cluster.TaskSeen{Task: task.Ref(), UID: "u"})
+	c.report(cluster.TaskGone{Task: task.Ref(), UID: "u"}, cluster.TaskSeen{Task: task.Ref(), UID: "u"})
 	if n := len(c.state.Job("job/j").Tasks()); n != 0 {
 		t.Error("a task with the same UID exists again")
 	}
@@ -272,16 +274,16 @@ func TestDeletedWhileAssumed(t *testing.T) {
 }
 
 func TestNodeGoneWhileAssumed(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1))
+	c := newLiveScheduler(t, gpus("a", 1), enginetest.Job("j").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
-	c.tell(sent(task), cluster.NodeGone{Name: "a"})
+	c.report(sent(task), cluster.NodeGone{Name: "a"})
 	c.session(10_000 * sec)
 	c.want("j", map[string]int{"Assumed": 1})
 	if absent := c.state.View().Absent(); len(absent) != 1 || absent[0].Name != "a" {
 		t.Errorf("absent: %v", absent)
 	}
-	c.tell(failed(task))
+	c.report(failed(task))
 	c.want("j", map[string]int{"Pending": 1})
 	if len(c.state.View().Absent()) != 0 {
 		t.Error("the removed node is remembered without a task on it")
@@ -289,9 +291,9 @@ func TestNodeGoneWhileAssumed(t *testing.T) {
 }
 
 // preempted returns a cluster in which old was evicted for new.
-func preempted(t *testing.T) *course {
+func preempted(t *testing.T) *liveScheduler {
 	t.Helper()
-	c := newCourse(t, gpus("a", 2), enginetest.Job("old").Devices(2).Preemptible().On("a"), enginetest.Job("new").Devices(2).Priority(10))
+	c := newLiveScheduler(t, gpus("a", 2), enginetest.Job("old").Devices(2).Preemptible().On("a"), enginetest.Job("new").Devices(2).Priority(10))
 	c.session(sec)
 	c.want("old", map[string]int{"Releasing": 1})
 	c.want("new", map[string]int{"Nominated": 1})
@@ -301,9 +303,9 @@ func preempted(t *testing.T) *course {
 func TestEvictionRefused(t *testing.T) {
 	c := preempted(t)
 	old := c.task("old", 0)
-	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt - 1}) // refers to an earlier attempt
+	c.report(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt - 1}) // refers to an earlier attempt
 	c.want("old", map[string]int{"Releasing": 1})
-	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt, ProtectedUntil: c.now + 60*sec})
+	c.report(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt, ProtectedUntil: c.now + 60*sec})
 	c.want("old", map[string]int{"Bound": 1})
 	c.want("new", map[string]int{"Pending": 1})
 	if d := c.state.Job("job/new").Displaced; len(d) != 0 {
@@ -317,7 +319,7 @@ func TestEvictionRefused(t *testing.T) {
 
 // An evicted task never releases its room: the waiting job is placed elsewhere, and sessions
 // do not repeat decisions.
-func TestEvictedTaskNeverLeaves(t *testing.T) {
+func TestEvictedTaskNeverStops(t *testing.T) {
 	c := preempted(t)
 	for range 3 {
 		c.session(300 * sec)
@@ -333,12 +335,12 @@ func TestEvictedTaskNeverLeaves(t *testing.T) {
 	if decisions != 0 {
 		t.Errorf("%d decisions about room that is not released", decisions)
 	}
-	c.tell(cluster.NodePut{Node: *gpus("b", 2).Build()})
+	c.report(cluster.NodePut{Node: *gpus("b", 2).Build()})
 	c.session(sec)
 	if task := c.task("new", 0); !task.Runs() || task.Node.Name != "b" {
 		t.Errorf("%s on %v", task.Status, task.Node)
 	}
-	c.tell(cluster.TaskSeen{Task: c.task("old", 0).Ref()}) // it has released its room after all
+	c.report(cluster.TaskSeen{Task: c.task("old", 0).Ref()}) // it has released its room after all
 	c.session(sec)
 	c.want("old", map[string]int{"Assumed": 1})
 }
@@ -346,14 +348,14 @@ func TestEvictedTaskNeverLeaves(t *testing.T) {
 // A foreign pod takes reserved room: State records it, and the next session withdraws the
 // reservation, for a gang all of its reservations.
 func TestReservedRoomTaken(t *testing.T) {
-	c := newCourse(t, gpus("a", 2), gpus("b", 2),
+	c := newLiveScheduler(t, gpus("a", 2), gpus("b", 2),
 		enginetest.Job("old").Gang(2).Devices(2).Preemptible().On("a", "b"), enginetest.Job("new").Gang(2).Devices(2).Priority(10))
 	c.session(sec)
 	c.want("new", map[string]int{"Nominated": 2})
 	foreign := enginetest.Job("foreign").Devices(2).Build()
-	c.tell(cluster.JobPut{Job: *foreign})
+	c.report(cluster.JobPut{Job: *foreign})
 	n := c.state.Node("a")
-	c.tell(cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/foreign", Name: foreign.Tasks()[0].Name}, Node: "a",
+	c.report(cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/foreign", Name: foreign.Tasks()[0].Name}, Node: "a",
 		Devices: []cluster.Holding{{Device: n.Devices[0].UUID, Milli: cluster.Whole, Memory: n.Devices[0].Memory}, {Device: n.Devices[1].UUID, Milli: cluster.Whole, Memory: n.Devices[1].Memory}}})
 	c.session(sec)
 	c.want("foreign", map[string]int{"Bound": 1})
@@ -376,7 +378,7 @@ func TestRestartKeepsReservations(t *testing.T) {
 	if len(c.session(sec).Decisions) != 0 {
 		t.Error("there are new decisions")
 	}
-	c.tell(cluster.TaskSeen{Task: c.task("old", 0).Ref()})
+	c.report(cluster.TaskSeen{Task: c.task("old", 0).Ref()})
 	c.session(sec)
 	c.want("new", map[string]int{"Assumed": 1})
 }
@@ -384,7 +386,7 @@ func TestRestartKeepsReservations(t *testing.T) {
 // The devices of a node are listed in another order: no task moves, and a device keeps the
 // ID by which it is selected.
 func TestDevicesInAnotherOrder(t *testing.T) {
-	c := newCourse(t, gpus("a", 4), enginetest.Job("j").Gang(2).Devices(1))
+	c := newLiveScheduler(t, gpus("a", 4), enginetest.Job("j").Gang(2).Devices(1))
 	c.session(sec)
 	held := func() map[string]string {
 		out := map[string]string{}
@@ -403,7 +405,7 @@ func TestDevicesInAnotherOrder(t *testing.T) {
 	for i := range node.Devices {
 		node.Devices[i].ID = cluster.DeviceID{}
 	}
-	c.tell(cluster.NodePut{Node: node})
+	c.report(cluster.NodePut{Node: node})
 	if d := cmp.Diff(before, held()); d != "" {
 		t.Errorf("held (-want +got):\n%s", d)
 	}
@@ -414,39 +416,39 @@ func TestDevicesInAnotherOrder(t *testing.T) {
 
 // A pod is added to a running elastic job: nothing else changes.
 func TestTaskAddedToARunningJob(t *testing.T) {
-	c := newCourse(t, gpus("a", 4))
+	c := newLiveScheduler(t, gpus("a", 4))
 	shape := enginetest.Job("x").Devices(1).Build().Tasks()[0].Shape
 	add := func(name string) cluster.Change {
 		return cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: name, UID: name, Shape: shape}}
 	}
-	c.tell(add("p0")) // the pod is reported before its job
+	c.report(add("p0")) // the pod is reported before its job
 	c.session(sec)
-	c.tell(cluster.JobPut{Job: cluster.Job{ID: "job/j", Open: true, Alternatives: []cluster.Alternative{{Min: 2}}}})
+	c.report(cluster.JobPut{Job: cluster.Job{ID: "job/j", Open: true, Alternatives: []cluster.Alternative{{Min: 2}}}})
 	c.session(sec)
 	c.want("j", map[string]int{"Pending": 1}) // the job has fewer tasks than its minimum
-	c.tell(add("p1"))
+	c.report(add("p1"))
 	c.session(sec)
 	c.want("j", map[string]int{"Assumed": 2})
-	c.tell(seen(c.task("j", 0)), seen(c.task("j", 1)))
+	c.report(seen(c.task("j", 0)), seen(c.task("j", 1)))
 	before := map[string]any{"p0": c.task("j", 0).Claims, "p1": c.task("j", 1).Claims}
-	c.tell(add("p2"))
+	c.report(add("p2"))
 	c.session(sec)
 	c.want("j", map[string]int{"Bound": 2, "Assumed": 1})
 	if d := cmp.Diff(before, map[string]any{"p0": c.task("j", 0).Claims, "p1": c.task("j", 1).Claims}); d != "" {
 		t.Error(d)
 	}
-	c.tell(cluster.TaskGone{Task: c.task("j", 0).Ref(), UID: "p0"})
+	c.report(cluster.TaskGone{Task: c.task("j", 0).Ref(), UID: "p0"})
 	c.want("j", map[string]int{"Bound": 1, "Assumed": 1})
 }
 
 // A new spec with another priority, minimum and shape does not change where running tasks
 // are and what they hold.
 func TestSpecPutAgain(t *testing.T) {
-	c := newCourse(t, gpus("a", 4), enginetest.Job("j").Gang(2).Devices(1))
+	c := newLiveScheduler(t, gpus("a", 4), enginetest.Job("j").Gang(2).Devices(1))
 	c.session(sec)
-	c.tell(seen(c.task("j", 0)), seen(c.task("j", 1)))
+	c.report(seen(c.task("j", 0)), seen(c.task("j", 1)))
 	used := c.state.Node("a").DeviceUsed()
-	c.tell(cluster.JobPut{Job: *enginetest.Job("j").Gang(3).Min(1).Devices(2).Priority(5).Build()})
+	c.report(cluster.JobPut{Job: *enginetest.Job("j").Gang(3).Min(1).Devices(2).Priority(5).Build()})
 	if c.state.Node("a").DeviceUsed() != used {
 		t.Errorf("%d in use, before it was %d", c.state.Node("a").DeviceUsed(), used)
 	}
@@ -456,9 +458,9 @@ func TestSpecPutAgain(t *testing.T) {
 	if c.state.Node("a").DeviceUsed() != used+2000 {
 		t.Errorf("%d in use", c.state.Node("a").DeviceUsed())
 	}
-	c.tell(cluster.JobPut{Job: *enginetest.Job("j").Devices(1).Build()}) // the new spec has one task
+	c.report(cluster.JobPut{Job: *enginetest.Job("j").Devices(1).Build()}) // the new spec has one task
 	c.want("j", map[string]int{"Bound": 2, "Assumed": 1})
-	c.tell(cluster.TaskSeen{Task: c.task("j", 1).Ref()})
+	c.report(cluster.TaskSeen{Task: c.task("j", 1).Ref()})
 	c.want("j", map[string]int{"Bound": 1, "Assumed": 1}) // a task that the spec no longer has is not placed again
 }
 
@@ -468,15 +470,15 @@ func TestNextWake(t *testing.T) {
 	if got, want := c.session(sec).NextWake, 1001*sec+600*sec+1; got != want {
 		t.Errorf("woken at %d, want %d: the reservation expires", got, want)
 	}
-	c = newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1), enginetest.Job("k").Devices(1))
+	c = newLiveScheduler(t, gpus("a", 1), enginetest.Job("j").Devices(1), enginetest.Job("k").Devices(1))
 	if got, want := c.session(sec).NextWake, 1002*sec; got != want {
 		t.Errorf("woken at %d, want %d: a refused job is tried again after a second", got, want)
 	}
-	c.tell(cluster.JobGone{Job: "job/k"})
+	c.report(cluster.JobGone{Job: "job/k"})
 	if got := c.session(sec).NextWake; got != 0 {
 		t.Errorf("woken at %d, although time changes nothing", got)
 	}
-	c = newCourse(t, gpus("a", 2), enginetest.Job("g").Gang(3).Devices(1).On("a", "a"))
+	c = newLiveScheduler(t, gpus("a", 2), enginetest.Job("g").Gang(3).Devices(1).On("a", "a"))
 	c.session(sec)
 	if got, want := c.session(100*sec).NextWake, int64(0); got == want {
 		t.Error("no wake at the end of the grace period of a gang below its minimum")

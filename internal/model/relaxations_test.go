@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 )
 
-func TestKnobs(t *testing.T) {
+func TestRelaxations(t *testing.T) {
 	open := []string{"1: spread over several nodes (placement.distributed: true) [15]"}
 	less := []string{"1: with gpuMemoryUtilization 0.75 [16]", "1: with gpuMemoryUtilization 0.50 [17]", "1: with gpuMemoryUtilization 0.25 [18]"}
 	share := append([]string{"1: with gpuMemoryUtilization 0.95 [10]"}, less...)
@@ -19,7 +19,7 @@ func TestKnobs(t *testing.T) {
 		want []string
 	}{
 		"everything is set": {
-			spec(t, "vllm", "", use(toy()), draft(8), selected("a:cuda:0"), func(s *model.Spec) { s.Serve.Sequences, s.Serve.Tensor = 3, 2 }),
+			spec(t, "vllm", "", use(toy()), draft(8), selected("a:cuda:0"), func(s *model.Spec) { s.Serving.Sequences, s.Serving.Tensor = 3, 2 }),
 			append([]string{
 				"3: with context ≤ 1,024 instead of 4,096 [65]", "2: with 1 sequence at once instead of 3 [60]",
 				"1: with an 8-bit KV cache (kvCacheBits: 8) [15]", "1: without the draft model [30]",
@@ -27,21 +27,21 @@ func TestKnobs(t *testing.T) {
 			}, append(open, share...)...),
 		},
 		"everything is at its minimum": {
-			spec(t, "vllm", "", use(toy()), tokens(1024), distributed, offload, func(s *model.Spec) { s.Serve.KVBits, s.Utilization = 8, 950 }),
+			spec(t, "vllm", "", use(toy()), tokens(1024), distributed, offload, func(s *model.Spec) { s.Serving.KVBits, s.Utilization = 8, 950 }),
 			less,
 		},
 		"memory is set":            {spec(t, "custom", "", total(8)), []string{"1: without a device (placement.cpuOffload: true) [40]"}},
 		"memory is set, llama.cpp": {spec(t, "llamacpp", "", total(8)), append(open, "1: without a device (placement.cpuOffload: true) [40]")},
-		"layers":                   {spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Serve.KVBits = 8 }), append(open, "1: with layers in the node's memory (placement.cpuOffload: true) [40]")},
+		"layers":                   {spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Serving.KVBits = 8 }), append(open, "1: with layers in the node's memory (placement.cpuOffload: true) [40]")},
 		"a static share":           {spec(t, "sglang", "", total(8)), open},
 		"utilization is set":       {spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Utilization = 800 }), append(open, share...)},
 		"whole nodes":              {spec(t, "vllm", "", use(toy()), wholeNodes), []string{"1: with context ≤ 1,024 instead of 2,048 [50]", "1: with an 8-bit KV cache (kvCacheBits: 8) [15]"}},
 		"whole nodes, several":     {spec(t, "vllm", "", total(8), wholeNodes, replicas(4)), []string{"3: with 1 replica instead of 4 [95]"}},
-		"whole nodes, 3,000 left":  {spec(t, "vllm", "", use(toy()), wholeNodes, tokens(3000), func(s *model.Spec) { s.Serve.KVBits = 4 }), []string{"2: with context ≤ 1,024 instead of 3,000 [59]"}},
+		"whole nodes, 3,000 left":  {spec(t, "vllm", "", use(toy()), wholeNodes, tokens(3000), func(s *model.Spec) { s.Serving.KVBits = 4 }), []string{"2: with context ≤ 1,024 instead of 3,000 [59]"}},
 	}
 	for name, tt := range tests {
 		var got []string
-		for _, k := range tt.spec.Knobs() {
+		for _, k := range tt.spec.Relaxations() {
 			text, cost, _ := k.At(0)
 			got = append(got, fmt.Sprintf("%d: %s [%d]", k.Steps, text, cost))
 		}
@@ -53,29 +53,29 @@ func TestKnobs(t *testing.T) {
 
 // Every step gives up less than the step before it and requests at least as much. The
 // spec itself is not changed.
-func TestKnobsAreMonotone(t *testing.T) {
+func TestRelaxationsAreMonotone(t *testing.T) {
 	g := groups(a10s("a", 4))
 	for _, s := range []*model.Spec{
-		spec(t, "vllm", "phi-4", func(s *model.Spec) { s.Serve.Sequences = 20 }),
+		spec(t, "vllm", "phi-4", func(s *model.Spec) { s.Serving.Sequences = 20 }),
 		spec(t, "vllm", "phi-4", wholeNodes, tokens(16384), replicas(9)),
 	} {
 		before := *s
-		now := plan(t, s, g)
-		for _, k := range s.Knobs() {
+		now := convert(t, s, g)
+		for _, k := range s.Relaxations() {
 			least, most := 1000, cluster.Bytes(0)
 			if k.Steps == 1 {
 				continue // a single change is not a series
 			}
 			for i := range k.Steps {
 				text, cost, changed := k.At(i)
-				need := requested(plan(t, changed, g))
+				need := requested(convert(t, changed, g))
 				if cost > least || need < most || need > requested(now) {
 					t.Errorf("step %d, %s: gives up %d after %d, requests %d after %d, of %d", i, text, cost, least, need, most, requested(now))
 				}
 				least, most = cost, need
 			}
 		}
-		if diff := cmp.Diff(before.Serve, s.Serve); diff != "" || before.Replicas != s.Replicas {
+		if diff := cmp.Diff(before.Serving, s.Serving); diff != "" || before.Replicas != s.Replicas {
 			t.Errorf("the model was changed:\n%s", diff)
 		}
 	}
@@ -83,14 +83,14 @@ func TestKnobsAreMonotone(t *testing.T) {
 
 // requested returns the device memory that all replicas together request in the first
 // form.
-func requested(p *model.Plan) cluster.Bytes {
+func requested(p *model.Result) cluster.Bytes {
 	sum := cluster.Bytes(0)
 	for _, j := range p.Jobs {
 		if w := j.Alternatives[0].Whole; w != nil {
 			sum += w.Memory
 			continue
 		}
-		sum += p.Forms[0].Each
+		sum += p.Forms[0].PerDevice
 	}
 	return sum
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/internal/sim/timeline"
 )
 
-// runCourse is Run for a scenario with cycles, which simulates a period of time.
-func runCourse(r *engine.Registry, b *manifest.Bundle, thorough bool) ([]Mismatch, error) {
+// runTimeline is Run for a scenario with cycles, which simulates a period of time.
+func runTimeline(r *engine.Registry, b *manifest.Bundle, thorough bool) ([]Mismatch, error) {
 	search := engine.Twin
 	if !thorough {
 		search = engine.Indexed
@@ -35,9 +35,10 @@ func runCourse(r *engine.Registry, b *manifest.Bundle, thorough bool) ([]Mismatc
 	return out, nil
 }
 
-// runSearch runs the course with one kind of search. It compares each expected moment
-// after the session of its cycle. A moment after the course has settled is compared
-// with the last cycle, because nothing changes after it.
+// runSearch runs the simulation with one kind of search. It compares each expected moment
+// with the State after the session of its cycle. A moment after the simulation has settled
+// is compared with the last cycle, because nothing changes after it. The second result is
+// the timeline as JSON.
 func runSearch(r *engine.Registry, b *manifest.Bundle, search engine.Search) ([]Mismatch, []byte, error) {
 	e, err := Engine(r, b)
 	if err != nil {
@@ -56,7 +57,7 @@ func runSearch(r *engine.Registry, b *manifest.Bundle, search engine.Search) ([]
 		options.Grace = int64(s.Grace.Duration)
 	}
 	moments := make([][]Mismatch, len(s.Expect.Timeline))
-	options.Watch = func(c *timeline.Course) {
+	options.Watch = func(c *timeline.Timeline) {
 		for i := range s.Expect.Timeline {
 			m := &s.Expect.Timeline[i]
 			if at := cycleOf(m, options.Every); at == c.Cycle || c.Settled && at > c.Cycle {
@@ -64,7 +65,7 @@ func runSearch(r *engine.Registry, b *manifest.Bundle, search engine.Search) ([]
 			}
 		}
 	}
-	course, err := timeline.Run(e, state, options)
+	recorded, err := timeline.Run(e, state, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,8 +73,8 @@ func runSearch(r *engine.Registry, b *manifest.Bundle, search engine.Search) ([]
 	for _, list := range moments {
 		out = append(out, list...)
 	}
-	out = append(out, checkEnd(&s.Expect, course)...)
-	result, err := json.MarshalIndent(course.Result(), "", " ")
+	out = append(out, checkEnd(&s.Expect, recorded)...)
+	result, err := json.MarshalIndent(recorded.Result(), "", " ")
 	return out, result, err
 }
 
@@ -84,25 +85,25 @@ func cycleOf(m *v1alpha1.ExpectedMoment, every int64) int {
 	return int(int64(m.At.Duration)/every) + 1
 }
 
-// courseChecker returns a checker with all jobs of a course, including those that
+// timelineChecker returns a checker with all jobs of a timeline, including those that
 // have ended or have not arrived.
-func courseChecker(c *timeline.Course) *checker {
+func timelineChecker(c *timeline.Timeline) *checker {
 	k := newChecker(&sim.Simulation{State: c.State, Outcome: engine.Outcome{Refusals: c.Refusals}}, explain.Results{Phrases: c.Phrases, State: c.State})
-	k.course = c
-	for _, l := range c.Lives {
-		k.addJob(l.Job)
+	k.timeline = c
+	for _, h := range c.Histories {
+		k.addJob(h.Job)
 	}
 	return k
 }
 
-func checkMoment(m *v1alpha1.ExpectedMoment, cycle int, c *timeline.Course) []Mismatch {
-	k := courseChecker(c)
+func checkMoment(m *v1alpha1.ExpectedMoment, cycle int, c *timeline.Timeline) []Mismatch {
+	k := timelineChecker(c)
 	each(m.Placements, k.placement)
 	for _, id := range m.Pending {
 		k.pending(id)
 	}
 	for _, id := range m.Ended {
-		if j := k.job(id); j != nil && c.Life(j.ID).Ended == 0 {
+		if j := k.job(id); j != nil && c.History(j.ID).Ended == 0 {
 			k.mismatch("workload "+id, "ended", "it has not ended")
 		}
 	}
@@ -113,8 +114,8 @@ func checkMoment(m *v1alpha1.ExpectedMoment, cycle int, c *timeline.Course) []Mi
 	return k.out
 }
 
-func checkEnd(e *v1alpha1.Expectation, c *timeline.Course) []Mismatch {
-	k := courseChecker(c)
+func checkEnd(e *v1alpha1.Expectation, c *timeline.Timeline) []Mismatch {
+	k := timelineChecker(c)
 	k.expectation(e)
 	if e.Settled != nil && *e.Settled != c.Settled {
 		k.mismatch("settled after "+strconv.Itoa(c.Cycle)+" cycles", strconv.FormatBool(*e.Settled), strconv.FormatBool(c.Settled))
@@ -139,21 +140,22 @@ func (c *checker) queue(name string, want float64) {
 	}
 }
 
-// absent returns the status of a workload that is not in State.
-func (c *checker) absent(id string) string {
-	if l := c.course.Life(id); l.Ended > 0 {
+// absentStatus returns the status of a workload that is not in State.
+func (c *checker) absentStatus(id string) string {
+	if h := c.timeline.History(id); h.Ended > 0 {
 		return "ended"
 	}
 	return "still to come"
 }
 
-// evictedInCourse returns the IDs of the tasks that were evicted in a course.
-func (c *checker) evictedInCourse() []string {
-	if c.course == nil {
+// evictedInTimeline returns the IDs of the tasks that were evicted in a simulation over
+// time; nil for a single session.
+func (c *checker) evictedInTimeline() []string {
+	if c.timeline == nil {
 		return nil
 	}
 	var out []string
-	for _, f := range c.course.Frames {
+	for _, f := range c.timeline.Frames {
 		for _, d := range f.Decisions {
 			if d.Action == string(engine.EvictTask) {
 				out = append(out, d.Workload+"/"+d.Task)

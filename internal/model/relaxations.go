@@ -10,20 +10,21 @@ import (
 	"github.com/berth-project/berth/internal/estimate/nodes"
 )
 
-// Knob is one way in which a model could request less or allow more. Step 0 gives up
-// most, and the last step gives up least.
-type Knob struct {
-	Steps int
+// Relaxation is one way in which a model could request less or allow more, in steps, such
+// as a shorter context. Step 0 gives up most, and the last step gives up least.
+type Relaxation struct {
+	Steps int // how many steps there are, at least 1
 	// At returns the change at a step: a text that completes "it would fit …", how much
-	// the change gives up in percent, and the changed spec.
+	// the change costs the user of the model, and the changed spec. Costs are only compared
+	// with each other; the change with the lowest cost is suggested first.
 	At func(step int) (text string, cost int, changed *Spec)
 }
 
-// Knobs returns the ways in which the model could be changed so that it may fit.
-func (s *Spec) Knobs() []Knob {
-	var out []Knob
+// Relaxations returns the ways in which the model could be changed so that it may fit.
+func (s *Spec) Relaxations() []Relaxation {
+	var out []Relaxation
 	addSingle := func(text string, cost int, edit func(*Spec)) {
-		out = append(out, Knob{1, func(int) (string, int, *Spec) {
+		out = append(out, Relaxation{1, func(int) (string, int, *Spec) {
 			changed := *s
 			edit(&changed)
 			return text, cost, &changed
@@ -32,15 +33,15 @@ func (s *Spec) Knobs() []Knob {
 	if s.Source != nil && !s.Memory.known() {
 		out = append(out, s.shorterContexts()...)
 		out = append(out, s.fewerSequences()...)
-		if bits := s.Serve.KVBits; bits == 0 || bits > 8 {
-			addSingle("with an 8-bit KV cache (kvCacheBits: 8)", 15, func(c *Spec) { c.Serve.KVBits = 8 })
+		if bits := s.Serving.KVBits; bits == 0 || bits > 8 {
+			addSingle("with an 8-bit KV cache (kvCacheBits: 8)", 15, func(c *Spec) { c.Serving.KVBits = 8 })
 		}
 	}
 	if s.Draft != nil {
 		addSingle("without the draft model", 30, func(c *Spec) { c.Draft = nil; c.Files.Draft = "" })
 	}
-	if s.Serve.Tensor > 0 || s.Serve.Pipeline > 0 || s.Place.Devices > 0 {
-		addSingle("with the parallelism left open", 10, func(c *Spec) { c.Serve.Tensor, c.Serve.Pipeline, c.Place.Devices = 0, 0, 0 })
+	if s.Serving.Tensor > 0 || s.Serving.Pipeline > 0 || s.Place.Devices > 0 {
+		addSingle("with the parallelism left open", 10, func(c *Spec) { c.Serving.Tensor, c.Serving.Pipeline, c.Place.Devices = 0, 0, 0 })
 	}
 	if len(s.Place.Selected) > 0 {
 		addSingle("with the selection of devices lifted", 12, func(c *Spec) { c.Place.Selected = nil })
@@ -51,7 +52,7 @@ func (s *Spec) Knobs() []Knob {
 		}
 		return out
 	}
-	if !s.Place.Distributed && s.can(backend.Nodes) {
+	if !s.Place.Distributed && s.supports(backend.Nodes) {
 		addSingle("spread over several nodes (placement.distributed: true)", 15, func(c *Spec) { c.Place.Distributed = true })
 	}
 	if !s.Place.Offload {
@@ -59,13 +60,13 @@ func (s *Spec) Knobs() []Knob {
 		switch {
 		case s.layered():
 			addSingle("with layers in the node's memory (placement.cpuOffload: true)", 40, allow)
-		case s.can(backend.CPU):
+		case s.supports(backend.CPU):
 			addSingle("without a device (placement.cpuOffload: true)", 40, allow)
 		}
 	}
 	if u := s.utilization(); u > 0 && s.Backend != nil && !s.Backend.Static {
-		if u < mostUtilization {
-			addSingle(utilizationText(mostUtilization), 10, func(c *Spec) { c.Utilization = mostUtilization })
+		if u < maxUtilization {
+			addSingle(utilizationText(maxUtilization), 10, func(c *Spec) { c.Utilization = maxUtilization })
 		}
 		// A device that other tasks use in part may still have enough memory for this model.
 		for i, less := range []cluster.Milli{750, 500, 250} {
@@ -81,9 +82,11 @@ func utilizationText(m cluster.Milli) string {
 	return fmt.Sprintf("with gpuMemoryUtilization %d.%02d", m/1000, m%1000/10)
 }
 
-// mostUtilization leaves 5 % of a device for what a driver and a display use.
-const mostUtilization cluster.Milli = 950
+// maxUtilization is the largest utilization that is suggested. It leaves 5 % of a device
+// for what a driver and a display use.
+const maxUtilization cluster.Milli = 950
 
+// utilization returns the share of each device that is claimed; 0 if bytes are claimed.
 func (s *Spec) utilization() cluster.Milli {
 	if s.Utilization > 0 || s.Backend == nil {
 		return s.Utilization
@@ -91,11 +94,11 @@ func (s *Spec) utilization() cluster.Milli {
 	return s.Backend.Fraction(1)
 }
 
-// shorterContexts returns a knob of shorter contexts in steps of 1,024 tokens, which are
-// round numbers in a manifest.
-func (s *Spec) shorterContexts() []Knob {
+// shorterContexts returns a relaxation with shorter contexts in steps of 1,024 tokens,
+// which are round numbers in a manifest; nil if the context cannot be shorter.
+func (s *Spec) shorterContexts() []Relaxation {
 	const step = 1024
-	now := s.Serve.Context
+	now := s.Serving.Context
 	switch {
 	case now > 0:
 	case s.Place.WholeNodes:
@@ -106,33 +109,33 @@ func (s *Spec) shorterContexts() []Knob {
 	if now <= step {
 		return nil
 	}
-	return []Knob{{(now - 1) / step, func(i int) (string, int, *Spec) {
+	return []Relaxation{{(now - 1) / step, func(i int) (string, int, *Spec) {
 		tokens := (i + 1) * step
 		changed := *s
-		changed.Serve.Context = tokens
+		changed.Serving.Context = tokens
 		return fmt.Sprintf("with context ≤ %s instead of %s", english.Thousands(tokens), english.Thousands(now)), 20 + 60*(now-tokens)/now, &changed
 	}}}
 }
 
-func (s *Spec) fewerSequences() []Knob {
-	now := s.Serve.Sequences
+func (s *Spec) fewerSequences() []Relaxation {
+	now := s.Serving.Sequences
 	if now <= 1 {
 		return nil
 	}
-	return []Knob{{now - 1, func(i int) (string, int, *Spec) {
+	return []Relaxation{{now - 1, func(i int) (string, int, *Spec) {
 		changed := *s
-		changed.Serve.Sequences = i + 1
+		changed.Serving.Sequences = i + 1
 		return fmt.Sprintf("with %s at once instead of %s", english.Count(i+1, "sequence"), english.Thousands(now)), 20 + 60*(now-i-1)/now, &changed
 	}}}
 }
 
-// fewerReplicas returns a knob of fewer replicas. It is offered for whole nodes only,
-// because the nodes of all replicas are chosen together there.
-func (s *Spec) fewerReplicas() Knob {
-	return Knob{s.Replicas - 1, func(i int) (string, int, *Spec) {
+// fewerReplicas returns a relaxation with fewer replicas. It is offered for whole nodes
+// only, because the nodes of all replicas are chosen together there.
+func (s *Spec) fewerReplicas() Relaxation {
+	return Relaxation{s.Replicas - 1, func(i int) (string, int, *Spec) {
 		changed := *s
 		changed.Replicas = i + 1
-		changed.There = slices.Clone(s.There)
+		changed.Existing = slices.Clone(s.Existing)
 		return fmt.Sprintf("with %s instead of %s", english.Count(i+1, "replica"), english.Thousands(s.Replicas)), 20 + 100*(s.Replicas-i-1)/s.Replicas, &changed
 	}}
 }
