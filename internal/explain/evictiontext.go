@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/english"
 )
 
@@ -40,9 +41,12 @@ func (e *Eviction) why(w io.Writer, choice string) {
 	lines := options(e.plan)
 	sentences(w, "  ", lines[:min(len(lines), most)]...)
 	if e.protected != "" {
-		wrapped(w, "Protected: "+e.protected+".", "  ", "  ")
+		wrapped(w, "Protected from "+protections[e.plan.Purpose]+": "+e.protected+".", "  ", "  ")
 	}
 }
+
+// protections complete "Protected from …".
+var protections = map[engine.Purpose]string{engine.Reclaim: "reclaim", engine.Preempt: "preemption", engine.Move: "moves"}
 
 // displaced says which workloads were evicted for it, plan by plan.
 func (r *Report) displaced(w io.Writer) {

@@ -22,7 +22,6 @@ const (
 )
 
 // evictor looks for the fewest workloads that would free enough room if they were removed.
-// The text of the change calls them evicted.
 type evictor struct {
 	lab      *lab
 	workload *workload
@@ -117,7 +116,7 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 		names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.holdingText(j)))
 		ids = append(ids, j.ID)
 	}
-	c.text = "with " + explain.List(names, 3) + " evicted"
+	c.text = "with " + explain.List(names, 3) + " removed"
 	c.apply = func(s *cluster.State) error {
 		for _, id := range ids {
 			if err := s.Apply(cluster.JobGone{Job: id}); err != nil {
