@@ -49,7 +49,7 @@ func (v *estimateView) table(p *program) {
 		bytes cluster.Bytes
 	}{
 		{"weights", v.Device.Weights}, {"KV cache", v.Device.KVCache}, {"activations", v.Device.Activations},
-		{"graph", v.Device.Graph}, {"overhead", v.Device.Overhead},
+		{"graphs", v.Device.Graph}, {"overhead", v.Device.Overhead},
 		{"draft, adapters", v.Device.Beside}, {"on one device", v.Device.Total},
 	} {
 		if use.bytes > 0 {
@@ -97,7 +97,7 @@ func (v *estimateView) served() string {
 		s += fmt.Sprintf(" with %s %s of %s tokens", english.Thousands(v.Sequences), english.Noun(v.Sequences, "sequence"), english.Thousands(v.Context))
 	}
 	if v.PerToken > 0 {
-		s += fmt.Sprintf(", %s bytes per token", english.Thousands(int(v.PerToken)))
+		s += fmt.Sprintf("; the KV cache takes %s bytes per token", english.Thousands(int(v.PerToken)))
 	}
 	if v.PerLateToken > 0 && v.PerLateToken < v.PerToken {
 		s += fmt.Sprintf(" and %s when the attention windows are full", english.Thousands(int(v.PerLateToken)))
@@ -105,7 +105,7 @@ func (v *estimateView) served() string {
 	if v.KVBits != 16 {
 		s += fmt.Sprintf(" (%d bits per number)", v.KVBits)
 	}
-	return s + fmt.Sprintf("; %s of the node's memory.", quantity.Memory(v.Host))
+	return s + fmt.Sprintf(". The server also needs %s of the node's memory.", quantity.Memory(v.Host))
 }
 
 // devices prints the table of the devices, and below it why the model does not fit
@@ -138,7 +138,7 @@ func (v *estimateView) devices(p *program) {
 			if g.PerReplica > 0 {
 				whole = strconv.Itoa(g.PerReplica)
 				if g.PerReplica > g.Nodes {
-					whole += " (too few)"
+					whole += fmt.Sprintf(" (group has %d)", g.Nodes)
 				}
 			}
 			if g.Why != "" {
@@ -154,7 +154,7 @@ func (v *estimateView) devices(p *program) {
 		if tokens == 0 {
 			tokens = nodes.DefaultTokens
 		}
-		explain.Wrap(p.stdout, "WHOLE NODES is the number of nodes that one replica takes if it uses whole nodes, calculated for "+english.Thousands(tokens)+" tokens.", "", "  ", columns())
+		explain.Wrap(p.stdout, "WHOLE NODES is how many nodes one replica needs if it gets all devices of each node, for "+english.Thousands(tokens)+" tokens.", "", "  ", columns())
 	}
 	for i, w := range why {
 		if i == 0 {

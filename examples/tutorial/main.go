@@ -22,7 +22,7 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	var tasks map[string]int // by namespace, as the last session reported them
+	var tasks map[string]int // how many tasks each namespace has after the last session
 	registry := standard.Registry()
 	for _, p := range []struct {
 		name  string
@@ -32,7 +32,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		{keep.Name, keep.New},
 		{team.Name, team.New},
 		{lostwork.Name, lostwork.New},
-		{licenses.Name, licenses.Builder(nil)}, // a simulation binds no task, so nothing is reported
+		{licenses.Name, licenses.Builder(nil)}, // the berth command calls no observers, so no report is needed
 	} {
 		if err := registry.RegisterPluginBuilder(p.name, p.build); err != nil {
 			fmt.Fprintln(stderr, err)

@@ -110,13 +110,13 @@ func (c *Entitlement) evictionLines(ph Phrases) []string {
 			out = append(out, "Nothing can be "+verb+c.noneAllowedText(p)+".")
 		case len(x.Allowed) > 0:
 			may := wire.Map(x.Allowed, func(v *engine.Victim) string { return v.Job.ID })
-			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(may, 3), verb)
+			text := fmt.Sprintf("%s could be %s, but no evictions were found that make enough room", List(may, 3), verb)
 			if protected != "" {
-				text += fmt.Sprintf("; %s must not evict %s", p, protected)
+				text += "; Berth must not evict " + protected
 			}
 			out = append(out, text+".")
 		case protected != "":
-			out = append(out, fmt.Sprintf("Nothing can be %s: %s must not evict %s.", verb, p, protected))
+			out = append(out, fmt.Sprintf("Nothing can be %s: Berth must not evict %s.", verb, protected))
 		default:
 			idle = append(idle, verb)
 		}
@@ -153,7 +153,7 @@ func (c *Entitlement) noneAllowedText(p engine.Purpose) string {
 	for i := range c.Standings {
 		st := &c.Standings[i]
 		if with := st.Used + c.Lacking.Of(st.Resource); p == engine.Reclaim && st.Queue == c.Standings[0].Queue && with > st.Share {
-			return fmt.Sprintf(": with it, queue %s would hold %s, more than its fair share", st.Queue, quantity.Resource(st.Resource, with))
+			return fmt.Sprintf(": with this workload, queue %s would hold %s, more than its fair share", st.Queue, quantity.Resource(st.Resource, with))
 		}
 	}
 	return " for it"

@@ -198,7 +198,7 @@ func otherNodesText(w *engine.Weighing) []string {
 		if w.Purpose == engine.Move {
 			verb = "moved"
 		}
-		text := fmt.Sprintf("On %s, %s would have %s", o.Node, List(jobNames(o.Victims, taken), 3), verb)
+		text := fmt.Sprintf("On %s, %s would have %s instead", o.Node, List(jobNames(o.Victims, taken), 3), verb)
 		switch {
 		case chosen >= 0:
 			text += ": " + costDifference(&o.Cost, &w.Options[chosen].Cost)
@@ -254,7 +254,7 @@ func costDifference(c, than *engine.Cost) string {
 	case c.Jobs > than.Jobs:
 		return "a workload would be evicted as a whole"
 	case c.Youngest < than.Youngest && sum(c.Tasks) > 0:
-		return "that has run for longer"
+		return "the youngest victim has run for longer"
 	case c.Moved > than.Moved:
 		return fmt.Sprintf("%s would move instead of %d", english.Count(c.Moved, "task"), than.Moved)
 	case c.Priority > than.Priority:
@@ -262,9 +262,9 @@ func costDifference(c, than *engine.Cost) string {
 	case c.MovedCost > than.MovedCost:
 		return fmt.Sprintf("the tasks that move cost %d instead of %d, according to plugins", c.MovedCost, than.MovedCost)
 	case c.Youngest < than.Youngest:
-		return "that has run for longer"
+		return "the youngest victim has run for longer"
 	}
-	return "that is equal; the first node by name is chosen"
+	return "the plans cost the same, and the node whose name sorts first is chosen"
 }
 
 // deviceText returns a number of devices that is given in thousandths.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/english"
 )
 
@@ -41,9 +42,12 @@ func (e *Eviction) otherPlansText(w io.Writer, choice string) {
 	lines := otherNodesText(e.plan)
 	sentences(w, "  ", lines[:min(len(lines), most)]...)
 	if e.protected != "" {
-		wrapped(w, "Protected: "+e.protected+".", "  ", "  ")
+		wrapped(w, "Protected from "+protections[e.plan.Purpose]+": "+e.protected+".", "  ", "  ")
 	}
 }
+
+// protections complete "Protected from …".
+var protections = map[engine.Purpose]string{engine.Reclaim: "reclaim", engine.Preempt: "preemption", engine.Move: "moves"}
 
 // displacedText writes which workloads were evicted or moved for the workload, plan by plan.
 func (r *Report) displacedText(w io.Writer) {

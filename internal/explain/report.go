@@ -173,9 +173,9 @@ func (r *Report) trialsText(w io.Writer) {
 	fits := slices.ContainsFunc(r.Trials, func(t wire.Trial) bool { return t.Fits })
 	switch {
 	case fits:
-		fmt.Fprintln(w, "\nIt would fit (each was tried):")
+		fmt.Fprintln(w, "\nIt would fit (each change was tried):")
 	default:
-		fmt.Fprintln(w, "\nIt would still not fit (each was tried):")
+		fmt.Fprintln(w, "\nIt would still not fit (each change was tried):")
 	}
 	for _, t := range r.Trials {
 		if t.Fits {

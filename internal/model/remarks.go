@@ -23,7 +23,7 @@ func (p *converter) remarks() []string {
 		case f.fallback:
 			out = append(out, fmt.Sprintf("As %s it would not fit even if all were free: %s.", f.Name, f.Problem))
 		default:
-			out = append(out, fmt.Sprintf("Not tried as %s: %s.", f.Name, f.Problem))
+			out = append(out, fmt.Sprintf("Not tried: %s, because %s.", f.Name, f.Problem))
 		}
 	}
 	if s := p.spec; s.Source != nil {

@@ -167,7 +167,7 @@ func TestRemarks(t *testing.T) {
 		}},
 		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serving.Sequences = 16 }), []string{
 			"On 1 device it needs 5.85 GiB: weights 4 GiB, KV cache for 16 × 4,096 tokens 512 MiB, activations 150 MiB, graphs 614 MiB, overhead 614 MiB.",
-			"Not tried as several nodes: placement.distributed is not set.",
+			"Not tried: several nodes, because placement.distributed is not set.",
 		}},
 	}
 	for name, tt := range tests {

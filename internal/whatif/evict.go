@@ -21,8 +21,7 @@ const (
 	mostVictims = 16 // workloads of which more than two are removed together
 )
 
-// evictor searches for the fewest workloads that would free enough room if they were removed.
-// The text of the change calls them evicted.
+// evictor looks for the fewest workloads that would free enough room if they were removed.
 type evictor struct {
 	lab      *lab
 	workload *workload
@@ -119,7 +118,7 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 		names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.holdingText(j)))
 		ids = append(ids, j.ID)
 	}
-	c.text = "with " + explain.List(names, 3) + " evicted"
+	c.text = "with " + explain.List(names, 3) + " removed"
 	c.apply = func(s *cluster.State) error {
 		for _, id := range ids {
 			if err := s.Apply(cluster.JobGone{Job: id}); err != nil {

@@ -69,7 +69,7 @@ func TestWhyNoDomain(t *testing.T) {
 		"the best, r2, has room for 2; 1 node is missing",
 		"− r1 (2 nodes)  room for 1 of 3, 2 nodes are missing",
 		"✓ without having to be in one rack",
-		"✓ with minMember 2",
+		"✓ with minMember 2 instead of",
 		"✓ with one more node of H100 × 8 in rack r2",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), strings.Join(strings.Fields(want), " ")) {

@@ -55,7 +55,7 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	if whole := form.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{wire.SmallerRequest, fmt.Sprintf("with %s", english.Count(i+1, "replica")), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
+			return &change{wire.SmallerRequest, fmt.Sprintf("with %s instead of %d", english.Count(i+1, "replica"), whole.Replicas), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
 				fewer := *form.Whole
 				fewer.Replicas = i + 1
 				form.Whole = &fewer
@@ -72,7 +72,7 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 		least, subgroup = form.Subgroups[sub].Min, " for "+form.Subgroups[sub].Name
 	}
 	return least - 1, func(i int) *change {
-		return &change{wire.SmallerRequest, fmt.Sprintf("with minMember %d%s", i+1, subgroup), costOfGivingUp(int64(least), int64(i+1)), k.workload.withMin(i + 1)}
+		return &change{wire.SmallerRequest, fmt.Sprintf("with minMember %d instead of %d%s", i+1, least, subgroup), costOfGivingUp(int64(least), int64(i+1)), k.workload.withMin(i + 1)}
 	}
 }
 
@@ -83,7 +83,7 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{wire.SmallerRequest, fmt.Sprintf("with %s%s", english.Count(i+1, "device"), each), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
+		return &change{wire.SmallerRequest, fmt.Sprintf("with %s%s instead of %d", english.Count(i+1, "device"), each, want), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
 		})}
 	}

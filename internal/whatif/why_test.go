@@ -37,15 +37,15 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				enginetest.Job("x").Gang(2).Devices(8)),
 			[]string{
 				"with a priority above 0",
-				"with job/eval (Standard, 2 devices on a) evicted",
-				"with 6 devices per task",
+				"with job/eval (Standard, 2 devices on a) removed",
+				"with 6 devices per task instead of 8",
 				"with one more node of H100 × 8",
-				"with minMember 1",
+				"with minMember 1 instead of 2",
 			},
 		},
 		"several nodes at once": {
 			enginetest.State(h100("a"), enginetest.Job("other").Devices(1).On("a"), enginetest.Job("x").Gang(5).Devices(8).CPU(1000, "1Gi")),
-			[]string{"with 1 device per task", "with 5 more nodes of H100 × 8"},
+			[]string{"with 1 device per task instead of 8", "with 5 more nodes of H100 × 8"},
 		},
 		"the smallest type of node first": {
 			enginetest.State(h100("a"), enginetest.Node("s").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"),
@@ -53,7 +53,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			[]string{
 				"with one more node of L4 × 1",
 				"with one more node of H100 × 8",
-				"with job/f (Standard, not preemptible, 1 device on s) evicted",
+				"with job/f (Standard, not preemptible, 1 device on s) removed",
 			},
 		},
 		"a label": {
@@ -78,7 +78,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			[]string{
 				"with a share of 0.3 per device instead of 0.4",
 				"with one more node of L4 × 1",
-				"with job/e (Standard, not preemptible, 0.7 devices on a) evicted",
+				"with job/e (Standard, not preemptible, 0.7 devices on a) removed",
 			},
 		},
 		"two things at once": {
@@ -91,8 +91,8 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			[]string{
 				"with queue q's limit raised from 4 devices to 5 devices",
 				"with a priority above 0",
-				"with job/e (Standard, 3 devices on a) evicted",
-				"with 1 device",
+				"with job/e (Standard, 3 devices on a) removed",
+				"with 1 device instead of 2",
 			},
 		},
 		"a queue's limit of a product": {
@@ -101,8 +101,8 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			[]string{
 				"with queue q's limit raised from 4 devices of H100 to 5 devices of H100",
 				"with a priority above 0",
-				"with job/e (Standard, 3 devices on a) evicted",
-				"with 1 device",
+				"with job/e (Standard, 3 devices on a) removed",
+				"with 1 device instead of 2",
 			},
 		},
 		"a limit and nodes": {
@@ -123,7 +123,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 		},
 		"whole nodes": {
 			enginetest.State(h100("a"), h100("b"), enginetest.Job("x").WholeNodes(3, "64Gi")),
-			[]string{"with 2 replicas", "with one more node of H100 × 8"},
+			[]string{"with 2 replicas instead of 3", "with one more node of H100 × 8"},
 		},
 		"two workloads must be removed": {
 			enginetest.State(h100("a"), enginetest.Job("e").Devices(2).Preemptible().On("a"), enginetest.Job("f").Devices(2).Preemptible().On("a"),
@@ -131,8 +131,8 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			[]string{
 				"with a priority above 0",
 				"with one more node of H100 × 8",
-				"with 4 devices",
-				"with job/e (Standard, 2 devices on a) and job/f (Standard, 2 devices on a) evicted",
+				"with 4 devices instead of 7",
+				"with job/e (Standard, 2 devices on a) and job/f (Standard, 2 devices on a) removed",
 			},
 		},
 		"three workloads must be removed": {
@@ -141,8 +141,8 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			[]string{
 				"with a priority above 0",
 				"with one more node of H100 × 8",
-				"with 2 devices",
-				"with job/e (Standard, 2 devices on a), job/f (Standard, 2 devices on a) and job/g (Standard, 2 devices on a) evicted",
+				"with 2 devices instead of 8",
+				"with job/e (Standard, 2 devices on a), job/f (Standard, 2 devices on a) and job/g (Standard, 2 devices on a) removed",
 			},
 		},
 	} {
@@ -190,18 +190,18 @@ Job/train requests 2 × 8 devices with 72 GiB each, 16 cores and 64 GiB of
 Refused: GPUMemoryInUse. Waiting can help.
 
   3 nodes
-  − 1  NodeResourcesFit  less than 72 GiB free on enough devices (a has 0 B)
+  − 1  NodeResourcesFit  too few devices with 72 GiB free (a has 0 B)
   − 1  NodeResourcesFit  fewer than 8 devices (c has 4)
   = 1  fits one of the two tasks that must be placed together
 
 Nothing can be reclaimed or preempted: no other workload that runs is
   preemptible.
 
-It would fit (each was tried):
-  ✓ with 6 devices per task
+It would fit (each change was tried):
+  ✓ with 6 devices per task instead of 8
   ✓ with one more node of H100 × 8
   ✓ with 40 GiB per device instead of 72 GiB
-  ✓ with job/eval (Standard, not preemptible, 2 devices on a) evicted
+  ✓ with job/eval (Standard, not preemptible, 2 devices on a) removed
 `
 	if d := cmp.Diff(want[1:], got); d != "" {
 		t.Error(d)

@@ -1,6 +1,6 @@
 // Package keep protects jobs with the label "keep": they are neither evicted nor moved.
 //
-// It does not check which user may set the label; that is decided where jobs are admitted.
+// It does not check which user sets the label. An admission policy of the cluster can do that.
 package keep
 
 import (
@@ -24,13 +24,14 @@ var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 func (plugin) Name() string { return Name }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.Hooks.AddReclaimable(protectKept)
-	s.Hooks.AddPreemptable(protectKept)
-	s.Hooks.AddMovable(protectKept)
+	s.Hooks.AddReclaimable(protect)
+	s.Hooks.AddPreemptable(protect)
+	s.Hooks.AddMovable(protect)
 }
 
-// protectKept returns the same function for every job that needs room.
-func protectKept(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
+// protect is called with the job that needs room and the tasks that it lacks. The answer
+// does not depend on them.
+func protect(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
 
 func judge(v *engine.Victim) engine.Verdict {
 	if _, marked := v.Job.Labels[label]; marked {

@@ -22,7 +22,7 @@ func TestProtected(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := enginetest.State(enginetest.Node("a"), enginetest.Job("urgent"), tt.job.Preemptible().On("a"))
-			may := protectKept(state.Job("job/urgent"), nil)
+			may := protect(state.Job("job/urgent"), nil)
 			if got := may(engine.VictimOf(state.Job("job/victim").Tasks()[0])); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}

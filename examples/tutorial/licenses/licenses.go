@@ -14,15 +14,18 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "Licenses"
 
-// NoLicense is given for a node on which all licenses are held.
-const NoLicense engine.Reason = "NoLicense"
+// The reasons.
+const (
+	NoLicense           engine.Reason = "NoLicense"           // all licenses of the node are held
+	NodeWithoutLicenses engine.Reason = "NodeWithoutLicenses" // the node has no licenses at all
+)
 
 type plugin struct {
 	report func(task cluster.TaskRef, node string) // called for each task that is bound
 
-	read  cluster.Since // the version of the View that was read
-	runs  map[int]int   // licenses that tasks on the node held when the session opened, by slot
-	tried map[int]int   // by how much the session has changed that number, by slot
+	read  cluster.Since // which changes of the View have been read
+	runs  map[int]int   // how many licenses of a node were held when the session opened; the key is the node's slot
+	tried map[int]int   // how many more the session has taken since, or released if negative; the same key
 }
 
 // Builder returns a builder of plugins that report each license that is taken.
@@ -53,13 +56,12 @@ func licensed(_ *cluster.Task, j *cluster.Job) bool { return j.Labels["license"]
 
 func (p *plugin) reserve(_ *cluster.Task, n *cluster.Node) *engine.Rejection {
 	has, _ := strconv.Atoi(n.Labels["licenses"]) // a label that is not a number counts as 0
-	p.tried[n.Slot()]++
-	if p.runs[n.Slot()]+p.tried[n.Slot()] > has {
-		r := &engine.Rejection{Reason: NoLicense, Cure: engine.Wait | engine.Evict, Subject: n.Name, Want: engine.Quantity{Value: 1, Unit: engine.Count}}
-		if has == 0 {
-			r.Cure = engine.Grow
-		}
-		return r
+	p.tried[n.Slot()]++                          // also if the task is rejected: the engine then calls unreserve
+	switch {
+	case has == 0:
+		return &engine.Rejection{Reason: NodeWithoutLicenses, Cure: engine.Grow, Subject: n.Name}
+	case p.runs[n.Slot()]+p.tried[n.Slot()] > has:
+		return &engine.Rejection{Reason: NoLicense, Cure: engine.Wait | engine.Evict, Subject: n.Name}
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 func TestLicenses(t *testing.T) {
 	held := map[string]int{}
-	plugin, err := licenses.Builder(func(_ cluster.TaskRef, node string) { held[node]++ })(engine.NoArguments{})
+	plugin, err := licenses.Builder(func(_ cluster.TaskRef, node string) { held[node]++ })(enginetest.Arguments(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestVictimsReleaseTheirLicense(t *testing.T) {
 }
 
 func TestNodesWithoutLicenses(t *testing.T) {
-	plugin, err := licenses.Builder(nil)(engine.NoArguments{})
+	plugin, err := licenses.Builder(nil)(enginetest.Arguments(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package lostwork prefers victims that have run for a short time, because an eviction
-// loses the work since the start.
+// Package lostwork makes the eviction of a task cost as many points as the task has run
+// for minutes, because an eviction loses the work since the start.
 package lostwork
 
 import (

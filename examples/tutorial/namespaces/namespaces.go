@@ -1,8 +1,8 @@
-// Package namespaces counts the tasks that are placed in each namespace, and
-// rejects tasks beyond a cap.
+// Package namespaces counts the placed tasks of each namespace, and rejects tasks beyond
+// a cap.
 //
-// It does not consider the size of tasks. What a tenant may hold of a resource is the
-// limit of a queue.
+// It does not consider the size of tasks. To limit what a team holds of a resource, use
+// the limit of a queue.
 package namespaces
 
 import (
@@ -25,8 +25,8 @@ const (
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: NamespaceFull, Cure: engine.Wait | engine.Evict, Meaning: "The namespace has as many placed tasks as the cap allows. Have is how many more are allowed; the subject is the namespace."},
-	{Reason: NamespaceCapTooSmall, Cure: engine.Relax, Meaning: "The minimum of the job is more than the cap of its namespace. Have is the cap; the subject is the namespace."},
+	{Reason: NamespaceFull, Cure: engine.Wait | engine.Evict, Phrase: "namespace {subject} has as many tasks as its cap allows", Meaning: "The namespace has as many placed tasks as the cap allows. Have is how many more are allowed; the subject is the namespace."},
+	{Reason: NamespaceCapTooSmall, Cure: engine.Relax, Phrase: "the job needs {want} tasks, and the cap of namespace {subject} is {have}", Meaning: "The minimum of the job is more than the cap of its namespace. Have is the cap; the subject is the namespace."},
 }
 
 // arguments are the plugin's arguments.
@@ -43,7 +43,8 @@ type tracker struct {
 }
 
 // Builder returns a builder of trackers that report the tasks of each namespace when a
-// session closes. The program passes what a plugin needs from it as arguments of Builder.
+// session closes. What a plugin needs from the program, here a function, is an argument of
+// its Builder.
 func Builder(report func(tasks map[string]int)) engine.PluginBuilder {
 	return engine.WithArguments(nil, func(a arguments) (engine.Plugin, error) {
 		if a.MaxTasks < 0 {

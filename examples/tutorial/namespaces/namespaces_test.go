@@ -43,6 +43,7 @@ func TestCountsFollowTheStatement(t *testing.T) {
 	session, p := open(t, state, `{}`)
 	defer session.Close()
 	stmt := session.Begin()
+	begin := stmt.Checkpoint()
 	old := state.Job("job/old").Tasks()[0]
 
 	expect := func(step string, want map[string]int) {
@@ -55,7 +56,7 @@ func TestCountsFollowTheStatement(t *testing.T) {
 	}
 	place := func(job string) *engine.Refusal { return session.Place(stmt, state.Job(job)) }
 
-	expect("what runs already counts", map[string]int{"research": 1})
+	expect("running tasks are counted", map[string]int{"research": 1})
 
 	if r := place("job/pair"); r != nil {
 		t.Fatalf("refused: %s", r.Reason)
@@ -66,7 +67,7 @@ func TestCountsFollowTheStatement(t *testing.T) {
 	if r := place("job/half"); r == nil || r.Attempts[0].Placed != 1 {
 		t.Fatalf("want a refusal after the first task: %+v", r)
 	}
-	expect("a gang fails at its second task", map[string]int{"research": 3})
+	expect("a gang fails halfway", map[string]int{"research": 3})
 
 	mark := stmt.Checkpoint()
 	if err := stmt.Evict(old, "job/half", "Test"); err != nil {
@@ -75,15 +76,15 @@ func TestCountsFollowTheStatement(t *testing.T) {
 	expect("a task is evicted", map[string]int{"research": 2})
 
 	stmt.Rollback(mark)
-	expect("the eviction is undone", map[string]int{"research": 3})
+	expect("the eviction is rolled back", map[string]int{"research": 3})
 
 	if r := place("job/web"); r != nil {
 		t.Fatalf("refused: %s", r.Reason)
 	}
 	expect("another namespace has its own count", map[string]int{"research": 3, "web": 1})
 
-	stmt.Discard()
-	expect("everything is undone", map[string]int{"research": 1})
+	stmt.Rollback(begin)
+	expect("everything is rolled back", map[string]int{"research": 1})
 }
 
 func TestCap(t *testing.T) {

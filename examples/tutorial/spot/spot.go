@@ -1,5 +1,5 @@
-// Package spot decides which jobs may run on spot instances: only preemptible jobs, and
-// only if no regular node is better.
+// Package spot decides which jobs may run on spot instances: only preemptible jobs. These
+// prefer regular nodes; the weight of the plugin decides how strongly.
 package spot
 
 import (
@@ -10,7 +10,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "spot-instance-manager"
 
-// SpotNotAllowed is given for a spot instance and a job that is not preemptible.
+// SpotNotAllowed is given for a spot instance if the job is not preemptible.
 const SpotNotAllowed engine.Reason = "SpotNotAllowed"
 
 type plugin struct {

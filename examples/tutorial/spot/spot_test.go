@@ -13,8 +13,8 @@ import (
 
 const label = "kai.scheduler/instance-type"
 
-// This plugin and the one that ships use different forms of hooks. Both must give the same
-// result for each case.
+// Berth includes a plugin with the same rules and static hooks. Both plugins must give the
+// same result for each case.
 var forms = map[string]engine.PluginBuilder{
 	"task form":   spot.New,
 	"static form": spotinstancemanager.New,
@@ -22,7 +22,7 @@ var forms = map[string]engine.PluginBuilder{
 
 func TestPlacement(t *testing.T) {
 	regular := enginetest.Node("regular").Label(label, "on-demand")
-	onSpot := enginetest.Node("a-spot").Label(label, "spot") // first by name
+	onSpot := enginetest.Node("a-spot").Label(label, "spot") // its name sorts first: it would be chosen if the scores were equal
 	train := enginetest.Job("train")
 	batch := enginetest.Job("batch").Preemptible()
 
@@ -30,7 +30,7 @@ func TestPlacement(t *testing.T) {
 		parts []enginetest.Part
 		want  string // node and score, or reason and cure
 	}{
-		"not preemptible, both there": {[]enginetest.Part{regular, onSpot, train}, "regular 1000"},
+		"not preemptible, both exist": {[]enginetest.Part{regular, onSpot, train}, "regular 1000"},
 		"not preemptible, only spot":  {[]enginetest.Part{onSpot, train}, "SpotNotAllowed Grow|Relax kai.scheduler/instance-type=spot"},
 		"preemptible prefers regular": {[]enginetest.Part{regular, onSpot, batch}, "regular 1000"},
 		"preemptible may use spot":    {[]enginetest.Part{onSpot, batch}, "a-spot 0"},

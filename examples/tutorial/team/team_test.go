@@ -21,7 +21,7 @@ func TestTeamNodes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			plugin, err := team.New(engine.NoArguments{})
+			plugin, err := team.New(enginetest.Arguments(`{}`))
 			if err != nil {
 				t.Fatal(err)
 			}

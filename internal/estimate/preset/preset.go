@@ -169,6 +169,6 @@ func (p *Preset) Model() *estimate.Model {
 	}
 	return &estimate.Model{
 		Name: p.Name, Format: "preset", Weights: w, Files: files, Architecture: &a,
-		Assumed: append([]string{"All weights but the embeddings are taken to divide evenly: a preset has no list of its tensors."}, p.Assumed...),
+		Assumed: append([]string{"All weights except the embeddings are divided evenly among the devices, because a preset does not list the tensors of the model."}, p.Assumed...),
 	}
 }
