@@ -42,17 +42,18 @@ type backlog struct {
 
 	// The fields below are used while a session runs.
 	turns           *turns
-	waiting         int      // how many of the lanes in joined have not ended their turn
-	joined          []*lane  // the lanes that have arrivals, or buckets that queueForCheck put in line
-	inLine          []*lane  // all lanes that have been in line in this session
-	joining         []*lane  // the lanes that are in line at the beginning; kept to reuse its memory
-	freshShapes     []*asked // shapes for which a node has got room since the last session
-	freshIDs        bitset   // the IDs of the shapes in freshShapes
-	guardShapes     bitset   // a copy of freshIDs that the guards of several lanes share; it is never modified
-	stillFreshIDs   bitset   // the IDs of the fresh shapes for which a node still has room
-	stillFreshCount int      // how many IDs are in stillFreshIDs
-	evicts          bool     // tasks may be evicted in this session
-	seen            uint64   // the version of State as of which freshShapes was last updated
+	waiting         int          // how many of the lanes in joined have not ended their turn
+	joined          []*lane      // the lanes that have arrivals, or buckets that queueForCheck put in line
+	inLine          []*lane      // all lanes that have been in line in this session
+	joining         []*lane      // the lanes that are in line at the beginning; kept to reuse its memory
+	freshShapes     []*asked     // shapes for which a node has got room since the last session
+	freshIDs        bitset       // the IDs of the shapes in freshShapes
+	guardShapes     bitset       // a copy of freshIDs that the guards of several lanes share; it is never modified
+	stillFreshIDs   bitset       // the IDs of the fresh shapes for which a node still has room
+	stillFreshCount int          // how many IDs are in stillFreshIDs
+	evicts          bool         // tasks may be evicted in this session
+	searching       *cluster.Job // the job for which room was last searched for; nil after markPassed
+	seen            uint64       // the version of State as of which freshShapes was last updated
 }
 
 func newBacklog(s cluster.View) *backlog {
@@ -271,6 +272,7 @@ func (b *backlog) close() {
 		a.freshNodes = a.freshNodes[:0]
 	}
 	b.freshShapes, b.stillFreshCount = b.freshShapes[:0], 0
+	b.searching = nil
 	clear(b.stillFreshIDs)
 	clear(b.freshIDs)
 	b.turns.clear()

@@ -10,20 +10,20 @@ import (
 // of them are added at once.
 const maxOpened = 64
 
-// enter adds the classes that might have victims. One entry represents all nodes of a class
-// that are not in the heap themselves, with a lower bound of the cheapest of them. A class
-// lists its nodes by the age of their tasks. If that is not the order of their costs, as
-// with moves, or if the scope is limited, all nodes are added at once.
-func (h *nodeHeap) enter(w *nodewise) {
+// enter adds the given classes. One entry represents all nodes of a class that are not in the
+// heap themselves, with a lower bound of the cheapest of them. A class lists its nodes by the
+// age of their tasks. If that is not the order of their costs, as with moves, or if the scope
+// is limited, all nodes are added at once.
+func (h *nodeHeap) enter(w *nodewise, from *narrowed) {
 	var classes []cluster.Class
-	w.ways.might.visit(w.view.Classes(), func(c cluster.Class) bool {
+	from.visit(w.view.Classes(), func(c cluster.Class) bool {
 		classes = append(classes, c)
 		return true
 	})
 	entries := make([]heapNode, len(classes))
 	for i := range classes {
 		if w.ways.way&moving != 0 || h.in != nil {
-			h.addAllNodes(w, classes[i])
+			h.addAllNodes(w, classes[i], h.entries.Append)
 		} else if e := &entries[i]; h.representRest(w, e, &classes[i]) {
 			h.entries.Append(e)
 		}
@@ -35,7 +35,7 @@ func (h *nodeHeap) enter(w *nodewise) {
 // from the tasks on the node.
 func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) {
 	if e.opened++; e.opened > maxOpened {
-		h.addAllNodes(w, *e.class)
+		h.addAllNodes(w, *e.class, h.entries.Push)
 		return
 	}
 	if !h.seen(e.slot) {
@@ -72,8 +72,8 @@ func (h *nodeHeap) leastCost(w *nodewise, c cluster.Class, k *cluster.ClassOnNod
 	return out
 }
 
-// addAllNodes adds all nodes of the class to the heap.
-func (h *nodeHeap) addAllNodes(w *nodewise, c cluster.Class) {
+// addAllNodes adds all nodes of the class to the heap with the given function.
+func (h *nodeHeap) addAllNodes(w *nodewise, c cluster.Class, add func(*heapNode)) {
 	var fresh []heapNode
 	w.view.Classes().Nodes(c, func(slot int, k cluster.ClassOnNode) {
 		if n := w.view.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
@@ -93,9 +93,8 @@ func (h *nodeHeap) addAllNodes(w *nodewise, c cluster.Class) {
 	})
 	for i := range fresh {
 		h.current[fresh[i].slot] = &fresh[i]
-		h.entries.Append(&fresh[i])
+		add(&fresh[i])
 	}
-	h.entries.Init()
 }
 
 // enough reports whether the node would have as much of devices free as the shape requests
@@ -114,15 +113,22 @@ func (c *cost) lower(o *cost) {
 }
 
 // check fails the session if a node has victims and is neither in the heap nor represented
-// by a class. Twin sessions use it to check the NarrowVictims and NarrowQueues hooks.
+// by a class. While the heap has only the classes that may have a first victim, it does so
+// only for nodes with a task that may be a first victim. Twin sessions use it to check the
+// NarrowVictims, NarrowQueues and NarrowFirst hooks.
 func (h *nodeHeap) check(w *nodewise, t *cluster.Task, ask verdict) {
 	every, any := *w, *w.ways
 	every.ways, any.might = &any, nil // the hooks are called for every task
 	w.view.Recent().Nodes(0, func(slot int) {
-		if h.bound(&every, t, slot, ask) != nil && !slices.ContainsFunc(h.entries.Items, func(e *heapNode) bool {
+		if h.seen(slot) || slices.ContainsFunc(h.entries.Items, func(e *heapNode) bool {
 			return e.slot == slot || e.class != nil && w.view.Classes().RunOn(*e.class, slot)
-		}) {
-			w.fault.fail("engine", "node %s has room for task %s if other tasks are evicted, and NarrowVictims or NarrowQueues excluded the classes of all of them", w.view.At(slot).Name, t.ID)
+		}) || h.bound(&every, t, slot, ask) == nil {
+			return
 		}
+		n := w.view.At(slot)
+		if h.firstOnly && !slices.ContainsFunc(n.Tasks, w.ways.mayBeFirst) {
+			return
+		}
+		w.fault.fail("engine", "node %s has room for task %s if other tasks are evicted, and NarrowVictims, NarrowQueues or NarrowFirst excluded the classes of all of them", n.Name, t.ID)
 	})
 }

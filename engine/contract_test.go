@@ -200,6 +200,10 @@ func TestMisuse(t *testing.T) {
 		"plugin Wrong: NarrowQueues: the plugin has registered no hook for the purpose Move; ": func(s *engine.Session) {
 			s.Hooks.NarrowQueues(engine.Move, func(*cluster.Job, []*cluster.Task) ([]string, bool) { return nil, true })
 		},
+		"plugin Wrong: NarrowFirst: the plugin has registered no hook for the purpose Move; ": func(s *engine.Session) {
+			s.Hooks.NarrowFirst(engine.Move, engine.FirstVictims{Classes: engine.NoClass})
+		},
+		"plugin Wrong: NarrowFirst: the field Classes is nil; ": func(s *engine.Session) { s.Hooks.NarrowFirst(engine.Move, engine.FirstVictims{}) },
 		"plugin Wrong: AddLastResort: the plugin has registered no hook for the purpose Preempt; ": func(s *engine.Session) {
 			s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{Victims: func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil }})
 		},

@@ -15,6 +15,7 @@ type evictor struct {
 	fault        *fault
 	may          [purposes]func(*Victim) answer // nil if no victim may be evicted for the purpose
 	mightClasses [purposes]*narrowed            // the classes that may have victims; nil means any
+	firstClasses [purposes]*narrowed            // those of them that may have a victim before others are evicted
 	reasons      [purposes]Reason
 	spared       [purposes][]Protection
 	counted      map[protected]bool
@@ -25,6 +26,7 @@ type evictionWays struct {
 	evictor *evictor
 	way     way
 	might   *narrowed // the classes that may have victims in this way; nil means any
+	firsts  *narrowed // the classes that may have a victim before others are evicted
 }
 
 // evictAll evicts the victims of the plan, and reports whether all of them may be evicted. It
@@ -180,7 +182,10 @@ func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 	for _, m := range allowed {
 		l.reasons[m.Purpose] = m.Reason
 		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
-			l.mightClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
+			l.mightClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last, false)
+			if l.firstClasses[m.Purpose] = l.mightClasses[m.Purpose]; l.victims.narrowsFirst(m.Purpose, w.last) {
+				l.firstClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last, true)
+			}
 		} else if !w.last {
 			refusal.addProtected(m.Purpose, true, nil)
 		}
@@ -195,25 +200,46 @@ func (l *evictor) can(w way) bool {
 	return w&moving != 0 && l.may[Move] != nil || w&evicting != 0 && (l.may[Reclaim] != nil || l.may[Preempt] != nil)
 }
 
-// mights returns the classes that may have victims in the given ways. It returns nil if any
-// class may.
-func (l *evictor) mights(w way) *narrowed {
+// mights returns the classes that may have victims in the given ways. If first is set, it
+// leaves out classes that may have victims only after others are evicted. It returns nil if
+// any class may.
+func (l *evictor) mights(w way, first bool) *narrowed {
 	var all []*narrowed
 	for p := range purposes {
-		if l.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
+		if !l.uses(p, w) {
 			continue
 		}
-		if l.mightClasses[p] == nil {
+		classes := l.mightClasses[p]
+		if first {
+			classes = l.firstClasses[p]
+		}
+		if classes == nil {
 			return nil
 		}
-		all = append(all, l.mightClasses[p])
+		all = append(all, classes)
 	}
 	return either(all)
 }
 
+// uses reports whether victims may be removed for the purpose in one of the given ways.
+func (l *evictor) uses(p Purpose, w way) bool {
+	return l.may[p] != nil && (p == Move && w&moving != 0 || p != Move && w&evicting != 0)
+}
+
+// narrowsFirst reports whether, in the given ways, fewer classes may have a first victim than
+// may have victims after others.
+func (l *evictor) narrowsFirst(w way) bool {
+	for p := range purposes {
+		if l.uses(p, w) && l.firstClasses[p] != l.mightClasses[p] {
+			return true
+		}
+	}
+	return false
+}
+
 // anyOf reports whether tasks run of a class that may have victims in the given ways.
 func (l *evictor) anyOf(w way) bool {
-	might := l.mights(w)
+	might := l.mights(w, false)
 	if might == nil {
 		return true
 	}
@@ -253,6 +279,23 @@ func (e *evictionWays) first(line []rival, size int) []*Victim {
 // isRemovable reports whether the task might be removed in one of the ways.
 func (e *evictionWays) isRemovable(t *cluster.Task) bool {
 	return e.way&evicting != 0 && e.evictor.taskMightBeEvicted(t) || e.way&moving != 0 && e.evictor.mightMove(t)
+}
+
+// mayBeFirst reports whether the task may be removed in one of the ways as things are.
+func (e *evictionWays) mayBeFirst(t *cluster.Task) bool {
+	l := e.evictor
+	if !l.victims.mayBeVictim(t, l.want.job) {
+		return false
+	}
+	if e.way&moving != 0 && l.mightMove(t) {
+		return true
+	}
+	for _, p := range [...]Purpose{Reclaim, Preempt} {
+		if l.uses(p, e.way) && l.may[p](VictimOf(t)).spared == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // rivalsOn returns the tasks on the node that might be removed in one of the ways.

@@ -135,14 +135,15 @@ type hook[F any] struct {
 	shapes     func(*cluster.Shape) bool
 	tasks      func(*cluster.Task, *cluster.Job) bool
 	static     bool
-	siblings   bool        // a comparison of queues: it is called only for queues with the same parent
-	freeze     FrozenOrder // of such a comparison; nil if bids cannot be frozen
-	isBound    bool        // the function is the upper bound of another score: nodes are ranked by it, and it adds nothing to their scores
-	upperBound ShapeScore  // of a task-form score; nil means 100
-	class      ClassRule   // of a VictimRule: the classes that it may allow; nil means any
-	queues     QueueRule   // of a VictimRule: the queues that have these classes; nil means any
-	last       *LastResort // of a VictimRule: what replaces it if no plan was found
-	order      int         // its index among the hooks of its type, in the order in which they are called
+	siblings   bool         // a comparison of queues: it is called only for queues with the same parent
+	freeze     FrozenOrder  // of such a comparison; nil if bids cannot be frozen
+	isBound    bool         // the function is the upper bound of another score: nodes are ranked by it, and it adds nothing to their scores
+	upperBound ShapeScore   // of a task-form score; nil means 100
+	class      ClassRule    // of a VictimRule: the classes that it may allow; nil means any
+	queues     QueueRule    // of a VictimRule: the queues that have these classes; nil means any
+	first      FirstVictims // of a VictimRule: the classes that may have the first victim
+	last       *LastResort  // of a VictimRule: what replaces it if no plan was found
+	order      int          // its index among the hooks of its type, in the order in which they are called
 }
 
 // Hooks holds the hooks of a session. Plugins register theirs in OnSessionOpen; a later

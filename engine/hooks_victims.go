@@ -45,6 +45,28 @@ func (h *Hooks) NarrowQueues(p Purpose, fn QueueRule) {
 	visitOwn(h, p, "NarrowQueues", func(k *hook[VictimRule]) { k.queues = fn })
 }
 
+// FirstVictims names the classes that may have the first victim for a job: classes with
+// victims that the VictimRule may allow while no victim is evicted for the job. It leaves out
+// classes for which the rule answers at best NotYet.
+type FirstVictims struct {
+	Classes ClassRule // nil: those of NarrowVictims
+	Queues  QueueRule // the queues that have these classes; nil means any
+}
+
+// NarrowFirst registers which classes may have the first victim of the plugin's own
+// VictimRule of the purpose. Every plan has a first victim, so the search begins with nodes
+// that have jobs of these classes. It is optional: without it, the search begins with all
+// classes of NarrowVictims.
+//
+// Combining: a class is considered if at least one hook names it.
+func (h *Hooks) NarrowFirst(p Purpose, first FirstVictims) {
+	if first.Classes == nil {
+		h.misused("NarrowFirst", "the field Classes is nil; set it to a ClassRule")
+		return
+	}
+	visitOwn(h, p, "NarrowFirst", func(k *hook[VictimRule]) { k.first = first })
+}
+
 // visitOwn visits the hooks of the purpose that the plugin itself registered. If there is
 // none, it fails the session.
 func visitOwn(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule])) {
@@ -67,9 +89,10 @@ func visitOwn(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule]))
 // LastResort replaces the VictimRule of a plugin and a purpose in a second search for
 // victims, which is made if the first search found no plan.
 type LastResort struct {
-	Victims VictimRule // replaces the VictimRule; it must not be nil
-	Classes ClassRule  // the classes that Victims may allow; nil means any
-	Queues  QueueRule  // the queues that have these classes; nil means any
+	Victims VictimRule   // replaces the VictimRule; it must not be nil
+	Classes ClassRule    // the classes that Victims may allow; nil means any
+	Queues  QueueRule    // the queues that have these classes; nil means any
+	First   FirstVictims // as of NarrowFirst
 	// Balance compares the State that a plan leads to with the State without the plan. When
 	// the plan is carried out in the statement, the engine calls the rule and measures the
 	// Balance. It then undoes the plan and measures the Balance again. A plan that does not

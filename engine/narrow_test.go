@@ -84,6 +84,87 @@ func TestNarrowQueues(t *testing.T) {
 	}
 }
 
+// TestNarrowFirst checks that the search examines only nodes that may have a first victim, that
+// it finds victims that are allowed only after others, and that a twin session reports a
+// FirstVictims that leaves out a class with a first victim.
+func TestNarrowFirst(t *testing.T) {
+	// Each of 100 nodes has two jobs on its two devices. The jobs of queue late may be evicted
+	// once a job of queue early is.
+	run := func(first engine.ClassRule, search engine.Search, tasks, devices int) (asked map[string]bool, evicted int, err error) {
+		asked = map[string]bool{}
+		narrow := &policy{name: "Narrow", open: func(s *engine.Session) {
+			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+				return func(v *engine.Victim) engine.Verdict {
+					asked[v.Tasks[0].Node.Name] = true
+					if v.Job.Queue == "early" || s.View.Queue("early").Used.Of(cluster.DefaultDeviceResource) < 1000 {
+						return engine.Allow
+					}
+					return engine.NotYet("Late")
+				}
+			})
+			s.Hooks.NarrowVictims(engine.Preempt, func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
+				return func(cluster.Class) bool { return true }
+			})
+			if first != nil {
+				s.Hooks.NarrowFirst(engine.Preempt, engine.FirstVictims{Classes: first})
+			}
+			s.Hooks.AddEvictionPurpose(engine.Preempt, "Narrow")
+		}}
+		parts := []enginetest.Part{enginetest.Queue("mine"), enginetest.Queue("early"), enginetest.Queue("late"),
+			enginetest.Job("new").Gang(tasks).Devices(devices).Queue("mine")}
+		for i := range 100 {
+			n := fmt.Sprintf("n%02d", i)
+			parts = append(parts, enginetest.Node(n).CPU(80, "320Gi").GPUs(2, "L4", "24Gi"))
+			for k := range 2 {
+				queue := "late"
+				if i == 7 && k == 0 {
+					queue = "early"
+				}
+				parts = append(parts, enginetest.Job(fmt.Sprintf("x%s-%d", n, k)).Devices(1).Queue(queue).Preemptible().On(n))
+			}
+		}
+		s := enginetest.Engine(fit(), narrow).Open(enginetest.State(parts...), engine.Options{Search: search})
+		defer s.Close()
+		out, err := s.Run()
+		for i := range out.Decisions {
+			if out.Decisions[i].Action == engine.EvictTask {
+				evicted++
+			}
+		}
+		return asked, evicted, err
+	}
+	early := func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
+		return func(c cluster.Class) bool { return c.Queue == "early" }
+	}
+	for name, tt := range map[string]struct {
+		first          engine.ClassRule
+		tasks, devices int
+		evicted, nodes int
+	}{
+		"without the hook, other nodes are examined": {nil, 1, 1, 1, 100},
+		"only the node with a first victim":        {early, 1, 1, 1, 1},
+		"a victim after another on the same node":  {early, 1, 2, 2, 1},
+		"a victim after another on another node":   {early, 4, 1, 4, 100},
+		"no plan without a first victim":           {engine.NoClass, 1, 1, 1, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked, evicted, err := run(tt.first, engine.Indexed, tt.tasks, tt.devices)
+			if err != nil || evicted != tt.evicted || len(asked) > tt.nodes {
+				t.Errorf("%d evicted, %d nodes examined, want %d and at most %d: %v", evicted, len(asked), tt.evicted, tt.nodes, err)
+			}
+			if tt.nodes == 100 && tt.tasks == 1 && len(asked) < 2 {
+				t.Errorf("%d nodes examined, want several", len(asked))
+			}
+		})
+	}
+	if _, evicted, err := run(early, engine.Twin, 4, 1); err != nil || evicted != 4 {
+		t.Errorf("twin session: %d evicted, want 4: %v", evicted, err)
+	}
+	if _, evicted, err := run(engine.NoClass, engine.Twin, 1, 1); err == nil {
+		t.Errorf("a FirstVictims that leaves out the class of the first victim: no error, %d evicted", evicted)
+	}
+}
+
 // TestPublishedBetweenRefusals checks that a parameter that is published while a session runs
 // affects later refusals of the session.
 func TestPublishedBetweenRefusals(t *testing.T) {

@@ -18,7 +18,11 @@ type nodeHeap struct {
 	current map[int]*heapNode // by slot of the node: its valid entry; nil: no room can be made there
 	known   uint64            // the version of the State that the heap reflects
 	in      *scope
-	need    int64 // the least amount of devices that the shape requests, in thousandths
+	// firstOnly means that the heap has only the classes that may have a first victim. The
+	// other classes are added when no plan is left without them, or when victims are
+	// already evicted for the job.
+	firstOnly bool
+	need      int64 // the least amount of devices that the shape requests, in thousandths
 }
 
 // heapNode is an entry of a nodeHeap: a node, or all nodes of a class that have no entry
@@ -82,18 +86,34 @@ func newNodeHeap(view cluster.View, in *scope) *nodeHeap {
 type verdict func(*cluster.Node) (rejected, transient bool)
 
 // refresh updates the entries of the nodes that changed. The first call adds the entries of
-// the classes that might have victims.
+// the classes that might have victims. As long as no victim is evicted for the job, these are
+// only the classes that may have a first victim: no plan consists of other victims alone.
 func (h *nodeHeap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 	if h.known > 0 {
 		w.view.Recent().Nodes(h.known, func(slot int) { h.refine(w, t, slot, ask) })
 	} else {
 		h.need = w.accounts.devicesOf(t.Shape).Least
-		h.enter(w)
+		h.firstOnly = true
+		h.enter(w, w.ways.firsts)
 		if w.finder.search == Twin {
 			h.check(w, t, ask)
 		}
 	}
+	if h.firstOnly && w.evicted {
+		h.enterAll(w, t, ask)
+	}
 	h.known = w.view.Version()
+}
+
+// enterAll adds the classes that may have victims only after others.
+func (h *nodeHeap) enterAll(w *nodewise, t *cluster.Task, ask verdict) {
+	if h.firstOnly = false; w.ways.firsts == w.ways.might {
+		return
+	}
+	h.enter(w, w.ways.might)
+	if w.finder.search == Twin {
+		h.check(w, t, ask)
+	}
 }
 
 // refine adds an entry for the node with the bound that follows from its tasks.
@@ -122,7 +142,14 @@ func (h *nodeHeap) bound(w *nodewise, t *cluster.Task, slot int, ask verdict) *h
 func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *heapNode {
 	ask := w.finder.verdicts(t)
 	h.refresh(w, t, ask)
-	for len(h.entries.Items) > 0 && w.looks < w.mostLooks() && w.fault.err == nil {
+	for w.looks < w.mostLooks() && w.fault.err == nil {
+		if len(h.entries.Items) == 0 {
+			if !h.firstOnly {
+				break
+			}
+			h.enterAll(w, t, ask)
+			continue
+		}
 		e := h.entries.Items[0]
 		switch {
 		case e.class != nil:

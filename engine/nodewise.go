@@ -14,7 +14,8 @@ type nodewise struct {
 	planning
 	ways *evictionWays
 
-	looks   int // nodes for which a plan was searched for and not found
+	evicted bool // victims of the plan so far are evicted in the statement
+	looks   int  // nodes for which a plan was searched for and not found
 	weighed []Option
 	scratch []*cluster.Task
 	prices  []price
@@ -74,7 +75,7 @@ func (w *nodewise) scopes() []*scope {
 
 func (w *nodewise) planWithin(in *scope) []*Victim {
 	var plan []*Victim
-	w.weighed = nil // the options of other scopes do not belong to this plan
+	w.weighed, w.evicted = nil, false // the options of other scopes do not belong to this plan
 	for _, t := range w.want.lacks {
 		fits := w.finder.best(t, in) != nil
 		if fits && len(w.finder.hooks.reservers) > 0 { // a Reserver may reject all nodes
@@ -92,7 +93,7 @@ func (w *nodewise) planWithin(in *scope) []*Victim {
 			if !w.evictor.evictInOrder(e.plan) {
 				return nil
 			}
-			plan = append(plan, e.plan...)
+			plan, w.evicted = append(plan, e.plan...), true
 		}
 		if !w.placer.placeTask(w.want.alt(), t, in) {
 			return nil

@@ -51,7 +51,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		return refusal
 	}
 	for _, last := range [...]bool{false, true} {
-		if last && !s.Hooks.hasLastResort() {
+		if last && !hasLastResort(s.Hooks) {
 			break
 		}
 		for from, forms := range choices(job) {
@@ -68,6 +68,9 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 				}
 			}
 			if best != nil {
+				if s.options.Patient {
+					s.engine.backlog.markPassed()
+				}
 				return best.carryOut()
 			}
 		}
@@ -162,7 +165,10 @@ func (r *room) search(w way) {
 	if r.fault.err != nil {
 		return
 	}
-	ways := &evictionWays{evictor: r.evictor, way: w, might: r.evictor.mights(w)}
+	ways := &evictionWays{evictor: r.evictor, way: w, might: r.evictor.mights(w, false)}
+	if ways.firsts = ways.might; r.evictor.narrowsFirst(w) {
+		ways.firsts = r.evictor.mights(w, true)
+	}
 	every := &everyPlan{r.planning, ways}
 	all := every.few()
 	if r.trial.limit = r.trial.tries + maxTries; all != nil {

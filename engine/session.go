@@ -142,6 +142,7 @@ func (s *Session) tryWoken(out *Outcome) {
 	b.beginTurns()
 	for job := b.next(); job != nil && s.fault.err == nil; job = b.next() {
 		before := len(out.Decisions)
+		b.markPassed()
 		s.decide(job, out)
 		if made := out.Decisions[before:]; len(made) > 0 {
 			b.afterCommit(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictTask }))
@@ -169,7 +170,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	refusal := s.denied.refusalFor(job, s.clerk.decided)
 	if refusal == nil {
 		place := s.placer(stmt)
-		if len(s.Hooks.evictionPurposes) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom, the only adapter, does not read the nearest misses
+		if onlyMakesRoom(s.Hooks) { // MakeRoom does not read the nearest misses
 			place.aim.deferMissesAt = s.View.Version()
 		}
 		refusal = place.place(job)
@@ -215,6 +216,9 @@ func (a *aim) met(job *cluster.Job, r *Refusal) bool {
 	return r == nil || r.Surplus && a.growing != job
 }
 
+// onlyMakesRoom reports whether MakeRoom is the only adapter.
+func onlyMakesRoom(h *Hooks) bool { return len(h.evictionPurposes) > 0 && len(h.adapters) == 1 }
+
 // mayMakeRoomForSurplus reports whether a SurplusRule allows evictions for the next surplus
 // task of the job.
 func mayMakeRoomForSurplus(rules []hook[SurplusRule], job *cluster.Job, lacks []*cluster.Task) bool {
@@ -252,7 +256,10 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 		return r
 	}
 	if s.options.Patient && len(s.Hooks.adapters) > 0 && s.View.Classes().Preemptible() > 0 {
-		s.engine.backlog.markPassed(job)
+		s.engine.backlog.searching = job
+		if !onlyMakesRoom(s.Hooks) { // another adapter may evict at any time
+			s.engine.backlog.markPassed()
+		}
 	}
 	for _, h := range s.Hooks.adapters {
 		mark := stmt.Checkpoint()

@@ -193,14 +193,29 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 	}
 }
 
-// might returns the classes that might have victims for the job; nil if every class might.
-func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) *narrowed {
+// narrowsFirst reports whether a hook of the purpose names the classes that may have a first
+// victim.
+func (v *victims) narrowsFirst(p Purpose, last bool) bool {
+	return slices.ContainsFunc(v.hooks.victims[p], func(h hook[VictimRule]) bool {
+		if last && h.last != nil {
+			return h.last.First.Classes != nil
+		}
+		return h.first.Classes != nil
+	})
+}
+
+// might returns the classes that might have victims for the job; nil if every class might. If
+// first is set, it leaves out classes that may have victims only after others are evicted.
+func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last, first bool) *narrowed {
 	var all []*narrowed
 	for i := range v.hooks.victims[p] {
 		h := &v.hooks.victims[p][i]
-		class, queues := h.class, h.queues
+		class, queues, narrower := h.class, h.queues, h.first
 		if last && h.last != nil {
-			class, queues = h.last.Classes, h.last.Queues
+			class, queues, narrower = h.last.Classes, h.last.Queues, h.last.First
+		}
+		if first && narrower.Classes != nil {
+			class, queues = narrower.Classes, narrower.Queues
 		}
 		if class == nil {
 			return nil

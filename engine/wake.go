@@ -266,9 +266,18 @@ func (b *backlog) afterCommit(evicted bool) {
 	b.putInLine(late)
 }
 
-// markPassed marks the lanes that come before the job and are not in line as passed. Changes
-// from now on wake their buckets in the next session, not in this one.
-func (b *backlog) markPassed(job *cluster.Job) {
+// markPassed marks the lanes that come before the job of the last search for room and are not
+// in line as passed. Changes from now on wake their buckets in the next session, not in this
+// one. It compares all lanes, and its result matters only if tasks are evicted later in the
+// session. So it is called before a plan is carried out and before another job has its turn,
+// and not at all for the last job of a session that finds no plan. Until it is called, no
+// decision may be committed.
+func (b *backlog) markPassed() {
+	job := b.searching
+	if job == nil {
+		return
+	}
+	b.searching = nil
 	b.turns.advance()
 	compare := b.order.compareWith(Bid{b.view.Queue(job.Queue), job})
 	for _, l := range b.lanes {

@@ -47,7 +47,7 @@ func isBounded(h *Hooks, r *Refusal) bool {
 
 // hasLastResort reports whether a plugin registered a LastResort for a purpose for which
 // victims may be evicted.
-func (h *Hooks) hasLastResort() bool {
+func hasLastResort(h *Hooks) bool {
 	return slices.ContainsFunc(h.evictionPurposes, func(m EvictionPurpose) bool {
 		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimRule]) bool { return h.last != nil })
 	})

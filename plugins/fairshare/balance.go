@@ -28,7 +28,9 @@ import (
 
 // lastResort registers the two rules.
 func (p *plugin) lastResort(s *engine.Session) {
-	s.Hooks.AddLastResort(engine.Reclaim, engine.LastResort{Victims: p.reclaimableLast, Classes: p.classesLast, Balance: p.balance})
+	s.Hooks.AddLastResort(engine.Reclaim, engine.LastResort{
+		Victims: p.reclaimableLast, Classes: p.classesLast, First: engine.FirstVictims{Classes: p.firstClassesLast}, Balance: p.balance,
+	})
 }
 
 // reclaimableLast decides which victims may be evicted by one of the rules.
@@ -50,11 +52,9 @@ func (p *plugin) lastReclaimer(job *cluster.Job, lacks []*cluster.Task) *reclaim
 		if c.mayStayWithinQuota(level) {
 			return c
 		}
-		own := ratioWith(c.tree, q, c.left[level])
-		for _, o := range c.siblings(q) {
-			if o != q && own.compare(ratioWith(c.tree, o, nil)) < 0 {
-				return c
-			}
+		// The queue itself does not count: without the job, its ratio is not higher than with it.
+		if ratioWith(c.tree, q, c.left[level]).compare(p.highest.of(c.tree, q.Parent)) < 0 {
+			return c
 		}
 	}
 	return nil
@@ -84,6 +84,27 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 			}
 		}
 		return false
+	}
+}
+
+// firstClassesLast returns the classes of queues that one of the rules may take from without
+// further evictions.
+func (p *plugin) firstClassesLast(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
+	c := p.lastReclaimer(job, lacks)
+	if c == nil {
+		return engine.NoClass(job, lacks)
+	}
+	return func(class cluster.Class) bool {
+		leaf, fork := c.fork(c.tree.ByName[class.Queue])
+		if leaf == nil {
+			return false
+		}
+		theirs := leaf.Branch[fork:]
+		least := func(resource string) int64 { return p.leastCharge(class, resource) }
+		return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+			return theirs[0].Used.Of(ask.Name) > 0 && (c.isMoreEven(fork, theirs[0]) ||
+				c.staysWithinQuota(fork) && c.mayExceedQuotas(theirs, ask.Name) || c.within[fork] && mayKeepShares(theirs, ask.Name, least))
+		})
 	}
 }
 
@@ -204,10 +225,7 @@ func (c *reclaimer) mayExceedQuotas(branch []*fairshare.Queue, resource string) 
 
 // siblings returns the queues with the same parent, including the queue itself.
 func (c *reclaimer) siblings(q *fairshare.Queue) []*fairshare.Queue {
-	if q.Parent == nil {
-		return c.tree.Roots
-	}
-	return q.Parent.Children
+	return childrenOf(c.tree, q.Parent)
 }
 
 // haveHighestRatio reports whether no sibling of these queues that has victims has a higher ratio

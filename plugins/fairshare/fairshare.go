@@ -35,6 +35,7 @@ type plugin struct {
 	keeper   fairshare.Keeper
 	tree     *fairshare.Tree // nil until a session needs it
 	cache    []queueCache    // by slot of the queue
+	highest  highestRatios
 }
 
 // New builds the plugin. Quotas and weights are part of the queues. The arguments set
@@ -59,6 +60,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddReclaimable(p.reclaimable)
 	s.Hooks.NarrowVictims(engine.Reclaim, p.classes)
 	s.Hooks.NarrowQueues(engine.Reclaim, p.queues)
+	s.Hooks.NarrowFirst(engine.Reclaim, engine.FirstVictims{Classes: p.firstClasses, Queues: p.firstQueues})
 	p.lastResort(s)
 	s.Hooks.AddStanding(p.standings)
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})

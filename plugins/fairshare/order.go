@@ -83,8 +83,11 @@ func (p *plugin) cacheOf(q *fairshare.Queue) *queueCache {
 	return c
 }
 
-// dropKeys drops the cached keys of the queue.
-func (p *plugin) dropKeys(q *fairshare.Queue) { p.cacheOf(q).valid = false }
+// dropKeys drops what is cached of the queue alone: its keys and its ratio.
+func (p *plugin) dropKeys(q *fairshare.Queue) {
+	p.cacheOf(q).valid = false
+	p.highest.changed(q)
+}
 
 // dropRequests drops the cached requests of a leaf, and the keys of all queues of its branch.
 func (p *plugin) dropRequests(leaf *fairshare.Queue) {

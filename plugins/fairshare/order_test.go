@@ -8,10 +8,12 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/fairshare"
 	"pgregory.net/rapid"
 )
 
-// The cached keys are correct after any changes and undone changes of a session.
+// TestKeysAreUpToDate checks that the cached keys and the kept highest ratios are correct after
+// any changes and undone changes of a session.
 func TestKeysAreUpToDate(t *testing.T) {
 	moved := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -32,6 +34,17 @@ func TestKeysAreUpToDate(t *testing.T) {
 		defer s.Close()
 		check := func() {
 			tree := p.shares()
+			for _, parent := range []*fairshare.Queue{nil, tree.ByName["top"]} {
+				want := ratio{total: 1}
+				for _, q := range childrenOf(tree, parent) {
+					if own := ratioWith(tree, q, nil); own.compare(want) > 0 {
+						want = own
+					}
+				}
+				if got := p.highest.of(tree, parent); got.compare(want) != 0 {
+					t.Fatalf("the highest ratio is %+v, want %+v", got, want)
+				}
+			}
 			for name, q := range tree.ByName {
 				for _, j := range state.Pending() {
 					if !slices.Contains(tree.ByName[j.Queue].Branch, q) {

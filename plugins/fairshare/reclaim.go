@@ -138,30 +138,60 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		return c.mayTake(c.tree.ByName[class.Queue], func(resource string) int64 { return p.leastCharge(class, resource) })
+		return c.mayTake(c.tree.ByName[class.Queue], c.mayBeWithin, func(resource string) int64 { return p.leastCharge(class, resource) })
 	}
 }
 
 // queues returns the queues that have such classes.
 func (p *plugin) queues(job *cluster.Job, lacks []*cluster.Task) (queues []string, all bool) {
 	c := p.reclaimer(job, lacks)
-	if c == nil || !slices.Contains(c.mayBeWithin[:len(c.branch)], true) {
+	if c == nil {
 		return nil, false
 	}
+	return c.mayTakeFrom(c.mayBeWithin), false
+}
+
+// firstClasses is classes for the first victim: without further evictions, the job's queues
+// must stay within their shares.
+func (p *plugin) firstClasses(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
+	c := p.reclaimer(job, lacks)
+	if c == nil {
+		return engine.NoClass(job, lacks)
+	}
+	return func(class cluster.Class) bool {
+		return c.mayTake(c.tree.ByName[class.Queue], c.within, func(resource string) int64 { return p.leastCharge(class, resource) })
+	}
+}
+
+// firstQueues returns the queues that have the classes of firstClasses.
+func (p *plugin) firstQueues(job *cluster.Job, lacks []*cluster.Task) (queues []string, all bool) {
+	c := p.reclaimer(job, lacks)
+	if c == nil {
+		return nil, false
+	}
+	return c.mayTakeFrom(c.within), false
+}
+
+// mayTakeFrom returns the queues that the job might take from, if within says at which levels
+// its own queues stay within their shares.
+func (c *reclaimer) mayTakeFrom(within []bool) (queues []string) {
+	if !slices.Contains(within[:len(c.branch)], true) {
+		return nil
+	}
 	for _, q := range c.tree.BySlot {
-		if c.mayTake(q, func(string) int64 { return 1 }) {
+		if c.mayTake(q, within, func(string) int64 { return 1 }) {
 			queues = append(queues, q.Name)
 		}
 	}
-	return queues, false
+	return queues
 }
 
 // mayTake reports whether the queue, and the queues above it up to the fork, hold so much more
 // than their shares of a requested resource that they might lose the least that a victim
-// holds.
-func (c *reclaimer) mayTake(q *fairshare.Queue, least func(resource string) int64) bool {
+// holds, and whether the job's own queues stay within their shares at the fork.
+func (c *reclaimer) mayTake(q *fairshare.Queue, within []bool, least func(resource string) int64) bool {
 	leaf, fork := c.fork(q)
-	return leaf != nil && c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+	return leaf != nil && within[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
 		return mayKeepShares(leaf.Branch[fork:], ask.Name, least)
 	})
 }

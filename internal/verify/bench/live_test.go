@@ -75,6 +75,7 @@ func (l *live) measure(b *testing.B, change string) {
 	at := func(q float64) float64 { return float64(took[int(q*float64(len(took)-1))].Nanoseconds()) / 1000 }
 	b.ReportMetric(at(0.5), "p50-µs")
 	b.ReportMetric(at(0.99), "p99-µs")
+	b.ReportMetric(at(1), "max-µs")
 	b.ReportMetric(float64(l.tried)/float64(b.N), "tried/session")
 	b.ReportMetric(float64(l.decided)/float64(b.N), "decisions/session")
 }
