@@ -10,8 +10,9 @@ import (
 // leaves are the queues that jobs may be in.
 var leaves = []string{"default", "research", "scraps", "night"}
 
-// queues returns a tree of two levels: lab with two queues, and annex with one.
-func queues() []*cluster.Queue {
+// firstQueues returns the queues that a site begins with. They form a tree of two
+// levels: lab with two queues, and annex with one.
+func firstQueues() []*cluster.Queue {
 	const gpu = cluster.DefaultDeviceResource
 	return []*cluster.Queue{
 		{Name: cluster.DefaultQueue},
@@ -23,26 +24,33 @@ func queues() []*cluster.Queue {
 	}
 }
 
-// termResources lists the resources that queues get quotas, limits and weights for: all
+// queueResources lists the resources that queues get quotas, limits and weights for: all
 // devices, those of one product, or MIG slices.
-var termResources = []string{
+var queueResources = []string{
 	cluster.DefaultDeviceResource, cluster.DefaultDeviceResource,
 	cluster.DefaultDeviceResource + ":A100", cluster.DefaultDeviceResource + ":L4", cluster.PartitionResource + "1g.10gb:A100",
 	cluster.PartitionResource + "1g.10gb",
 }
 
-// ChangeQueue gives a queue another limit, quota, weight, tier or run time, or
+// queueEvents has the steps that happen to queues and budgets.
+type queueEvents struct {
+	dice      *dice
+	site      *site
+	scheduler *scheduler
+}
+
+// change gives a queue another limit, quota, weight, tier or run time, or
 // another place in the tree.
-func (w *World) ChangeQueue() error {
-	q := *w.site.queues[pick(w, sorted(w.site.queues))]
-	amount := int64(w.dice.Roll(12)) * 1000
-	switch w.dice.Roll(8) {
+func (e *queueEvents) change() error {
+	q := *e.site.queues[pick(e.dice, sorted(e.site.queues))]
+	amount := int64(e.dice.roll(12)) * 1000
+	switch e.dice.roll(8) {
 	case 0:
-		q.Limits = q.Limits.With(pick(w, termResources), amount)
+		q.Limits = q.Limits.With(pick(e.dice, queueResources), amount)
 	case 1:
-		q.Quota = q.Quota.With(pick(w, termResources), amount)
+		q.Quota = q.Quota.With(pick(e.dice, queueResources), amount)
 	case 2:
-		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(w, termResources), amount/1000)
+		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(e.dice, queueResources), amount/1000)
 	case 3: // remove the terms for products and slices
 		plain := func(list cluster.Resources) cluster.Resources {
 			return slices.DeleteFunc(slices.Clone(list), func(a cluster.Amount) bool {
@@ -51,34 +59,34 @@ func (w *World) ChangeQueue() error {
 		}
 		q.Limits, q.Quota, q.OverQuotaWeight = plain(q.Limits), plain(q.Quota), plain(q.OverQuotaWeight)
 	case 4:
-		q.Tier = pick(w, []cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger})
+		q.Tier = pick(e.dice, []cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger})
 	case 5:
-		q.Weight, q.Weightless, q.Priority = int64(w.dice.Roll(5)), w.chance(20), int32(w.dice.Roll(3))
+		q.Weight, q.Weightless, q.Priority = int64(e.dice.roll(5)), e.dice.chance(20), int32(e.dice.roll(3))
 	case 6:
-		q.MinRunBeforePreempt, q.MinRunBeforeReclaim = pick(w, runTimes), pick(w, runTimes)
+		q.MinRunBeforePreempt, q.MinRunBeforeReclaim = pick(e.dice, runTimes), pick(e.dice, runTimes)
 	default:
 		if q.Name == "lab" || q.Name == "annex" || q.Name == cluster.DefaultQueue { // these queues stay roots, even if they have no children
 			return nil
 		}
-		q.Parent = pick(w, []string{"", "lab", "annex"})
+		q.Parent = pick(e.dice, []string{"", "lab", "annex"})
 	}
-	w.site.queues[q.Name] = &q
-	return w.apply(cluster.QueuePut{Queue: q})
+	e.site.queues[q.Name] = &q
+	return e.scheduler.apply(cluster.QueuePut{Queue: q})
 }
 
 // runTimes lists values for how long queues protect tasks after their start.
 var runTimes = []int64{0, 30 * second, 300 * second}
 
-// ChangeBudget adds a disruption budget or changes one.
-func (w *World) ChangeBudget() error {
-	app := pick(w, []string{"web", "db"})
+// changeBudget adds a disruption budget or changes one.
+func (e *queueEvents) changeBudget() error {
+	app := pick(e.dice, apps)
 	b := cluster.Budget{
 		Name: app, Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{app}}},
-		Bound: w.dice.Roll(4), Unavailable: w.chance(50),
+		Bound: e.dice.roll(4), Unavailable: e.dice.chance(50),
 	}
-	if b.Percent = w.chance(30); b.Percent {
+	if b.Percent = e.dice.chance(30); b.Percent {
 		b.Bound *= 25
 	}
-	w.site.budgets[app] = &b
-	return w.apply(cluster.BudgetPut{Budget: b})
+	e.site.budgets[app] = &b
+	return e.scheduler.apply(cluster.BudgetPut{Budget: b})
 }
