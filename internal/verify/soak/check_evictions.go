@@ -2,12 +2,13 @@ package soak
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
 
-// The reasons of the standard profile's evictions.
+// Reasons of evictions by plugins of the standard profile.
 const (
 	stale        engine.Reason = "GangBelowMinimum"
 	reclaimed    engine.Reason = "Reclaimed"
@@ -19,64 +20,48 @@ type evictionCheck struct {
 	state   *cluster.State
 	now     int64
 	before  *stateBefore
+	out     *engine.Outcome
 	history *history
 	counts  *Counts
 }
 
-// run checks that each victim may be evicted, that the job it is evicted
-// for is placed, and that a job is not displaced by the same job a second time.
-func (c *evictionCheck) run(out *engine.Outcome) error {
-	withdrawn, reduced := map[string]bool{}, map[string]bool{} // reduced: jobs that lost tasks or reservations
-	nominated := map[cluster.TaskRef]bool{}
-	for _, e := range out.Events {
-		if e.Kind == engine.Withdrawn {
-			withdrawn[e.Job], reduced[e.Job] = true, true
-		}
-	}
-	for i := range out.Decisions {
-		switch d := &out.Decisions[i]; d.Action {
-		case engine.Nominate:
-			nominated[d.Task] = true
-		case engine.EvictTask:
-			reduced[d.Task.Job] = true
-		}
-	}
+// run checks that each victim may be evicted, that the job it is evicted for is
+// placed, and that a job is not displaced by the same job a second time.
+func (c *evictionCheck) run() error {
 	displaced := map[displacement]bool{}
 	staleTasks := map[*cluster.Job]int{} // evicted tasks of stale gangs, to which budgets do not apply
 	var victims []*engine.Decision
-	for i := range out.Decisions {
-		d := &out.Decisions[i]
+	for i := range c.out.Decisions {
+		d := &c.out.Decisions[i]
 		if d.Action != engine.EvictTask {
 			continue
 		}
 		c.counts.Evictions++
 		t := c.state.Task(d.Task)
-		if d.Reason == engine.ScaledDown {
+		switch d.Reason {
+		case engine.ScaledDown:
 			c.counts.ScaledDown++
 			if !t.Job.Retired || d.For != "" {
 				return fmt.Errorf("%s was scaled down for %q, and its job is retired: %v", t.ID, d.For, t.Job.Retired)
 			}
 			continue
-		}
-		if d.Reason == stale {
+		case stale:
 			c.counts.StaleTasks++
 			if staleTasks[t.Job]++; d.For != "" {
 				return fmt.Errorf("%s is of a stale gang, and is evicted for %s", t.ID, d.For)
 			}
 			continue
+		case consolidated:
+			c.counts.Moves++
+			if !c.isReserved(t) {
+				return fmt.Errorf("%s moves, and no room is reserved for it", t.ID)
+			}
 		}
-		victims = append(victims, d)
-		if err := c.checkVictim(d, reduced); err != nil {
+		if err := c.checkVictim(t, d); err != nil {
 			return err
 		}
+		victims = append(victims, d)
 		displaced[displacement{d.For, t.Job.ID}] = true
-		if d.Reason != consolidated {
-			continue
-		}
-		c.counts.Moves++
-		if !nominated[d.Task] || t.Landing() == nil && !withdrawn[t.Job.ID] {
-			return fmt.Errorf("%s moves, and no room is reserved for it", t.ID)
-		}
 	}
 	for pair := range displaced {
 		if c.history.displaced[pair] {
@@ -87,14 +72,32 @@ func (c *evictionCheck) run(out *engine.Outcome) error {
 	return c.checkBudgets(victims, staleTasks)
 }
 
-func (c *evictionCheck) checkVictim(d *engine.Decision, reduced map[string]bool) error {
-	t, job := c.state.Task(d.Task), c.state.Job(d.For)
+// isReserved reports whether the session reserved room for a task that moves. It may
+// have withdrawn the reservation later.
+func (c *evictionCheck) isReserved(t *cluster.Task) bool {
+	nominated := slices.ContainsFunc(c.out.Decisions, func(d engine.Decision) bool { return d.Action == engine.Nominate && d.Task == t.Ref() })
+	return nominated && (t.Landing() != nil || c.hasWithdrawn(t.Job))
+}
+
+// hasWithdrawn reports whether the session withdrew a reservation of the job.
+func (c *evictionCheck) hasWithdrawn(j *cluster.Job) bool {
+	return slices.ContainsFunc(c.out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn && e.Job == j.ID })
+}
+
+// isReduced reports whether the job lost tasks or reservations in the session.
+func (c *evictionCheck) isReduced(j *cluster.Job) bool {
+	return c.hasWithdrawn(j) || slices.ContainsFunc(c.out.Decisions, func(d engine.Decision) bool { return d.Action == engine.EvictTask && d.Task.Job == j.ID })
+}
+
+// checkVictim checks that the task may be evicted for the job of the decision.
+func (c *evictionCheck) checkVictim(t *cluster.Task, d *engine.Decision) error {
+	job := c.state.Job(d.For)
 	switch {
 	case job == nil:
 		return fmt.Errorf("%s is evicted for %q, which does not exist", t.ID, d.For)
 	case !job.HasMinimum():
 		return fmt.Errorf("%s is evicted for %s, which is not placed: %s", t.ID, job.ID, describeTasks(job))
-	case c.before.placed[job] && !reduced[job.ID] && len(c.state.View().Quotas(c.state.Queue(job.Queue))) == 0:
+	case c.before.placed[job] && !c.isReduced(job) && len(c.state.View().Quotas(c.state.Queue(job.Queue))) == 0:
 		return fmt.Errorf("%s is evicted for surplus of %s, and the queue of that job has no quota", t.ID, job.ID)
 	case job.DelayEnds() > c.now:
 		return fmt.Errorf("%s is evicted for %s, which must not evict before %d", t.ID, job.ID, job.DelayEnds())
@@ -107,9 +110,11 @@ func (c *evictionCheck) checkVictim(d *engine.Decision, reduced map[string]bool)
 	if at := c.startTime(t); at == 0 || c.now-at >= minRun {
 		return nil
 	}
-	first := c.now // if the whole job is evicted, the start of its first task counts
+	// The task is protected, unless its whole job is evicted: then the start of the
+	// job's first task counts.
+	first := c.now
 	for _, o := range t.Job.Tasks() {
-		if _, ran := c.before.startTime[o]; ran && o.Runs() { // a task that was bound since then was not a victim
+		if _, ran := c.before.startTime[o]; ran && o.Runs() { // a task that was bound in this session does not count: it was not a victim
 			return fmt.Errorf("%s started at %d, now is %d, and its queue protects it for %d; %s", t.ID, c.startTime(t), c.now, minRun, describeTasks(t.Job))
 		}
 		if at, ran := c.before.startTime[o]; ran {
@@ -134,12 +139,12 @@ func (c *evictionCheck) startTime(t *cluster.Task) int64 {
 	return c.now
 }
 
-// minRunTime returns how long the job's tasks are protected after their start. The
-// nearest queue with such a setting counts, from the job's queue upwards.
-func (c *evictionCheck) minRunTime(j *cluster.Job, why engine.Reason) int64 {
+// minRunTime returns how long the job's tasks are protected after their start. If
+// several queues from the job's queue to the root set it, the lowest queue counts.
+func (c *evictionCheck) minRunTime(j *cluster.Job, reason engine.Reason) int64 {
 	for q := c.state.Queue(j.Queue); q != nil; q = c.state.View().Parent(q) {
 		least := q.MinRunBeforePreempt
-		if why == reclaimed {
+		if reason == reclaimed {
 			least = q.MinRunBeforeReclaim
 		}
 		if least > 0 {
@@ -150,8 +155,8 @@ func (c *evictionCheck) minRunTime(j *cluster.Job, why engine.Reason) int64 {
 }
 
 // checkBudgets checks that enough tasks are left running for each budget that covers
-// a victim. The alternative that was chosen for a job may have changed, and the new
-// one may have more tasks; the smaller number counts.
+// a victim. If the alternative of a job changed in the session, the alternative with
+// fewer tasks counts.
 func (c *evictionCheck) checkBudgets(victims []*engine.Decision, staleTasks map[*cluster.Job]int) error {
 	for _, b := range c.state.View().Budgets() {
 		covered := ""

@@ -33,16 +33,17 @@ func (c *sessionCheck) checkGangs() error {
 		if !known || !j.Running() {
 			return fmt.Errorf("%s: %d tasks hold room, the minimum is %d: %s", j.ID, j.Placed(), j.Alternatives[j.Chosen].Min, describeTasks(j))
 		}
-		switch missing := hasPending(j); {
-		case missing && since == 0:
+		switch pending := hasPending(j); {
+		case pending && since == 0:
 			c.history.belowMinimum[j.ID] = now
-		case missing && now-since >= staleGrace(j):
+		case pending && now-since >= staleGrace(j):
 			return fmt.Errorf("%s has been running below its minimum since %d, and now is %d: %s", j.ID, since, now, describeTasks(j))
 		}
 	}
 	return nil
 }
 
+// staleGrace returns how long the gang may run below its minimum.
 func staleGrace(j *cluster.Job) int64 {
 	if j.StaleGrace != nil {
 		return *j.StaleGrace
@@ -76,26 +77,27 @@ func (c *sessionCheck) checkBindings() error {
 	return nil
 }
 
-// hasPending reports whether a task of the job is pending. Stale gangs are only looked
-// for among such jobs.
+// hasPending reports whether a task of the job is pending. The engine looks for stale
+// gangs only among such jobs.
 func hasPending(j *cluster.Job) bool {
 	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending })
 }
 
 // checkTopology checks that all tasks of a job or subgroup with a required topology
-// are in one domain. It checks only those with a task that was placed since before:
-// the labels of a node may change while tasks run on it.
+// are in one domain. before has the node that each task had. A job or subgroup of which
+// no task was placed since then is not checked, because the labels of a node may change
+// while tasks run on it.
 func checkTopology(state *cluster.State, before map[*cluster.Task]*cluster.Node) error {
 	for _, j := range state.Jobs() {
 		if j.Chosen < 0 {
 			continue
 		}
 		alt := &j.Alternatives[j.Chosen]
-		if err := oneDomain(alt.Tasks, alt.Topology.Required, before); err != nil {
+		if err := checkDomain(alt.Tasks, alt.Topology.Required, before); err != nil {
 			return err
 		}
 		for i := range alt.Subgroups {
-			if err := oneDomain(tasksIn(alt, i+1), alt.Subgroups[i].Topology.Required, before); err != nil {
+			if err := checkDomain(tasksOf(alt, i+1), alt.Subgroups[i].Topology.Required, before); err != nil {
 				return err
 			}
 		}
@@ -103,8 +105,8 @@ func checkTopology(state *cluster.State, before map[*cluster.Task]*cluster.Node)
 	return nil
 }
 
-// tasksIn returns the tasks of the subgroup and of its children.
-func tasksIn(alt *cluster.Alternative, sub int) []*cluster.Task {
+// tasksOf returns the tasks of the subgroup and of its children.
+func tasksOf(alt *cluster.Alternative, sub int) []*cluster.Task {
 	var out []*cluster.Task
 	for _, t := range alt.Tasks {
 		for k := t.Subgroup; k > 0; k = alt.Subgroups[k-1].Parent {
@@ -116,8 +118,10 @@ func tasksIn(alt *cluster.Alternative, sub int) []*cluster.Task {
 	return out
 }
 
-func oneDomain(tasks []*cluster.Task, level string, before map[*cluster.Task]*cluster.Node) error {
-	if level == "" {
+// checkDomain checks that the tasks are on nodes with the same value of the label, if
+// one of them was placed since before.
+func checkDomain(tasks []*cluster.Task, label string, before map[*cluster.Task]*cluster.Node) error {
+	if label == "" {
 		return nil
 	}
 	var placed []*cluster.Task
@@ -129,9 +133,9 @@ func oneDomain(tasks []*cluster.Task, level string, before map[*cluster.Task]*cl
 		}
 	}
 	for _, t := range placed {
-		v, ok := t.At().Labels[level]
-		if changed && (!ok || v != placed[0].At().Labels[level]) {
-			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, level, v, placed[0].ID, placed[0].At().Labels[level])
+		v, ok := t.At().Labels[label]
+		if changed && (!ok || v != placed[0].At().Labels[label]) {
+			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, label, v, placed[0].ID, placed[0].At().Labels[label])
 		}
 	}
 	return nil
@@ -144,14 +148,15 @@ func checkSubgroups(j *cluster.Job) error {
 		return nil
 	}
 	alt := &j.Alternatives[j.Chosen]
-	if have, all := countSatisfied(alt, 0); have < all && (alt.MinSubgroups == 0 || have < alt.MinSubgroups) {
+	if have, all := countChildren(alt, 0); have < all && (alt.MinSubgroups == 0 || have < alt.MinSubgroups) {
 		return fmt.Errorf("%s: %d of %d subgroups have their minimum, and %d are needed: %s", j.ID, have, all, alt.MinSubgroups, describeTasks(j))
 	}
 	return nil
 }
 
-// countSatisfied counts the children of the subgroup, and those that have their minimum.
-func countSatisfied(alt *cluster.Alternative, sub int) (have, all int) {
+// countChildren returns how many children the subgroup has, and how many of them have
+// their minimum. Subgroup 0 is the job.
+func countChildren(alt *cluster.Alternative, sub int) (have, all int) {
 	for i, g := range alt.Subgroups {
 		if g.Parent != sub {
 			continue
@@ -163,8 +168,8 @@ func countSatisfied(alt *cluster.Alternative, sub int) (have, all int) {
 				members++
 			}
 		}
-		inside, of := countSatisfied(alt, i+1)
-		if members >= g.Min && (inside == of || g.MinSubgroups > 0 && inside >= g.MinSubgroups) {
+		inner, allInner := countChildren(alt, i+1)
+		if members >= g.Min && (inner == allInner || g.MinSubgroups > 0 && inner >= g.MinSubgroups) {
 			have++
 		}
 	}

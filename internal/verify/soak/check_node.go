@@ -140,8 +140,9 @@ func (s *nodeSums) compareDevices() error {
 	return nil
 }
 
-// checkShared checks devices that share their memory, such as replicas by
-// time-slicing: requests in bytes must not exceed the memory of all of them together.
+// checkShared checks that tasks do not use more memory than the node has on devices
+// that share one memory, such as the replicas of a device under time-slicing. Only
+// tasks count that request a share, bytes or layers, and no exclusive device.
 func checkShared(n *cluster.Node) error {
 	booked, held := map[string]cluster.Bytes{}, map[string]cluster.Bytes{}
 	for _, t := range n.Tasks {
@@ -167,7 +168,8 @@ func checkShared(n *cluster.Node) error {
 	return nil
 }
 
-// checkExclusive checks that a task with an exclusive device or node is its only holder.
+// checkExclusive checks that a task which holds the device exclusively is its only
+// holder, and that at most one of the tasks has the whole node.
 func checkExclusive(holders []*cluster.Task) error {
 	for _, t := range holders {
 		for _, o := range holders {

@@ -33,6 +33,7 @@ func (s *queueSums) add(t *cluster.Task) {
 	}
 }
 
+// charge adds what the task holds to one of the two sums.
 func (s *queueSums) charge(sums map[string]amounts, t *cluster.Task) {
 	s.chargeResource(sums, t, cluster.Memory, hostMemory(t.Node, t.Shape, t.Claims))
 	for _, a := range t.Shape.Resources {
@@ -80,20 +81,21 @@ func (s *queueSums) check() error {
 	return nil
 }
 
-// amounts has an amount for each resource.
+// amounts maps resources to amounts.
 type amounts map[string]int64
 
+// equal compares the amounts with those of State, which leave out zeros.
 func (a amounts) equal(r cluster.Resources) bool {
-	seen := 0
+	nonzero := 0
 	for name, v := range a {
 		if r.Of(name) != v {
 			return false
 		}
 		if v != 0 {
-			seen++
+			nonzero++
 		}
 	}
-	return seen == len(r) // r has no entries of 0
+	return nonzero == len(r)
 }
 
 // checkLimits checks that no decision made the use of a queue exceed its limit, nor
@@ -115,8 +117,9 @@ func checkLimits(state *cluster.State, before map[string]queueUse) error {
 	return nil
 }
 
-// overdueUse returns what overdue tasks of the queue hold. These were evicted and
-// did not stop in time, so that their room counts as used again without a decision.
+// overdueUse returns what overdue tasks of the queue hold. They were evicted and did
+// not stop in time, so that their room counts as used again without a decision. Tasks
+// of preemptible jobs are included only if preemptible is true.
 func overdueUse(state *cluster.State, q *cluster.Queue, resource string, preemptible bool) (sum int64) {
 	for _, t := range state.View().Releasing() {
 		if !t.Overdue() || t.Job.Preemptible && !preemptible {

@@ -22,6 +22,7 @@ type stateBefore struct {
 // queueUse is what a queue uses, and the part of it that is not preemptible.
 type queueUse struct{ used, firm cluster.Resources }
 
+// describeState returns a description that does not change with State.
 func describeState(state *cluster.State) *stateBefore {
 	b := &stateBefore{
 		queues: map[string]queueUse{}, nodes: map[*cluster.Task]*cluster.Node{}, startTime: map[*cluster.Task]int64{},
@@ -59,6 +60,7 @@ type sessionCheck struct {
 	counts  *Counts
 }
 
+// run makes all checks and returns the first failure.
 func (c *sessionCheck) run() error {
 	for _, check := range []func() error{
 		c.checkNames,
@@ -133,13 +135,13 @@ func (c *sessionCheck) checkRefusals() error {
 
 // checkEvictions checks the victims of the session.
 func (c *sessionCheck) checkEvictions() error {
-	check := &evictionCheck{state: c.state, now: c.options.Now, before: c.before, history: c.history, counts: c.counts}
-	return check.run(c.out)
+	check := &evictionCheck{state: c.state, now: c.options.Now, before: c.before, out: c.out, history: c.history, counts: c.counts}
+	return check.run()
 }
 
 // checkPatience checks that each job that a patient session did not try has a refusal
-// from before, and could not have been placed. It does so only if the session made no
-// decision, because State is then as it was in the job's turn.
+// from an earlier session, and could not have been placed. It does so only if the
+// session made no decision, because State is then as it was in the job's turn.
 func (c *sessionCheck) checkPatience() error {
 	if !c.options.Patient || !decidesNothing(c.out) {
 		return nil

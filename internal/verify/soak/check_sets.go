@@ -9,16 +9,16 @@ import (
 
 // checkSets checks that no Set has more replicas than desired, that retired replicas
 // are neither pending nor in their Set, and that replicas on whole nodes are on
-// different nodes of one group. If settled is false, a Set may still be too large and
-// retired replicas may still be placed.
-func checkSets(state *cluster.State, settled bool) error {
+// different nodes of one group. Only a session makes Sets smaller: if afterSession is
+// false, a Set may still be too large and retired replicas may still be placed.
+func checkSets(state *cluster.State, afterSession bool) error {
 	sets := state.View().Sets()
 	for _, j := range state.Jobs() {
 		if !j.Retired {
 			continue
 		}
 		for _, t := range j.Tasks() {
-			if settled && t.Placed() {
+			if afterSession && t.Placed() {
 				return fmt.Errorf("%s is retired, and %s is %s", j.ID, t.ID, t.Status)
 			}
 		}
@@ -27,38 +27,46 @@ func checkSets(state *cluster.State, settled bool) error {
 		}
 	}
 	for _, name := range sets.Names() {
-		jobs := sets.Jobs(name)
-		desired := sets.Desired(name)
-		if settled && len(jobs) > desired {
-			return fmt.Errorf("%s has %d replicas, and %d are desired", name, len(jobs), desired)
+		replicas, desired := len(sets.Jobs(name)), sets.Desired(name)
+		if afterSession && replicas > desired {
+			return fmt.Errorf("%s has %d replicas, and %d are desired", name, replicas, desired)
 		}
-		if large := slices.Contains(sets.Excess(), name); large != (len(jobs) > desired) {
-			return fmt.Errorf("%s has %d replicas of %d, and is listed as too large: %v", name, len(jobs), desired, large)
+		if tooLarge := slices.Contains(sets.Excess(), name); tooLarge != (replicas > desired) {
+			return fmt.Errorf("%s has %d replicas of %d, and is listed as too large: %v", name, replicas, desired, tooLarge)
 		}
-		var home *cluster.GroupKey
-		hosts := map[*cluster.Node]string{}
-		for _, j := range jobs {
-			if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil {
+		if err := checkWholeNodes(sets, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWholeNodes checks that the replicas of a Set that use whole nodes are on
+// different nodes of one group.
+func checkWholeNodes(sets cluster.Sets, name string) error {
+	var group *cluster.GroupKey
+	taskOn := map[*cluster.Node]string{}
+	for _, j := range sets.Jobs(name) {
+		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil {
+			continue
+		}
+		if only := j.Alternatives[j.Chosen].Whole.Only; group == nil {
+			group = only
+		} else if *only != *group {
+			return fmt.Errorf("%s is on %v, and other replicas of %s are on %v", j.ID, *only, name, *group)
+		}
+		for _, t := range j.Tasks() {
+			if !t.Placed() {
 				continue
 			}
-			if only := j.Alternatives[j.Chosen].Whole.Only; home == nil {
-				home = only
-			} else if *only != *home {
-				return fmt.Errorf("%s is on %v, and other replicas of %s are on %v", j.ID, *only, name, *home)
+			if other := taskOn[t.At()]; other != "" {
+				return fmt.Errorf("%s and %s share node %s", other, t.ID, t.At().Name)
 			}
-			for _, t := range j.Tasks() {
-				if !t.Placed() {
-					continue
-				}
-				if other := hosts[t.At()]; other != "" {
-					return fmt.Errorf("%s and %s share node %s", other, t.ID, t.At().Name)
-				}
-				hosts[t.At()] = t.ID
-			}
+			taskOn[t.At()] = t.ID
 		}
-		if at := sets.Home(name); home != nil && (at == nil || *at != *home) {
-			return fmt.Errorf("%s is on %v, and belongs on %v", name, *home, at)
-		}
+	}
+	if chosen := sets.Home(name); group != nil && (chosen == nil || *chosen != *group) {
+		return fmt.Errorf("%s is on %v, and the group that was chosen for it is %v", name, *group, chosen)
 	}
 	return nil
 }

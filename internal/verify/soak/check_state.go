@@ -13,6 +13,7 @@ type stateCheck struct {
 	scheduler *scheduler
 }
 
+// run makes all checks and returns the first failure.
 func (c *stateCheck) run() error {
 	state := c.scheduler.state
 	siteCheck := &siteCheck{c.site}

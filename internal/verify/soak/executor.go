@@ -68,7 +68,7 @@ func (e *executor) answer() error {
 		delete(e.site.sent, id)
 		t := e.scheduler.state.Task(p.task)
 		if t == nil || t.Status != cluster.Assumed || t.Attempt != p.attempt {
-			continue // the binding is of an earlier attempt to place the task
+			continue // the binding belongs to an earlier assignment of the task
 		}
 		var err error
 		if e.dice.chance(30) || !e.site.canStart(p) {

@@ -66,6 +66,8 @@ func (m *jobMaker) change(j *cluster.Job) {
 	}
 }
 
+// alternative returns a random alternative with number a: a gang, some with
+// subgroups, or replicas on whole nodes.
 func (m *jobMaker) alternative(a int, preemptible bool) cluster.Alternative {
 	shape := m.shape()
 	shape.Preemptible = preemptible
@@ -81,7 +83,7 @@ func (m *jobMaker) alternative(a int, preemptible bool) cluster.Alternative {
 	}
 	other := shape
 	if alt.Whole == nil && m.dice.chance(30) {
-		other = m.shape() // a gang with two shapes
+		other = m.shape() // every second task has this shape
 		other.Preemptible = preemptible
 	}
 	for i := range count {
@@ -121,8 +123,8 @@ func (m *jobMaker) addSubgroups(alt *cluster.Alternative) {
 	}
 }
 
-// nestSubgroups makes one subgroup the child of another, or makes some subgroups
-// surplus.
+// nestSubgroups makes one subgroup the child of another, or lowers the number of
+// subgroups that are required.
 func (m *jobMaker) nestSubgroups(alt *cluster.Alternative) {
 	if len(alt.Subgroups) > 1 && m.dice.chance(50) {
 		alt.Subgroups[1].Parent = 1
@@ -135,7 +137,7 @@ func (m *jobMaker) nestSubgroups(alt *cluster.Alternative) {
 		members[t.Subgroup]++
 	}
 	alt.Min = min(alt.Min, members[0]+alt.LeastSum(func(sub int) int { return members[sub] }))
-	if alt.Min < 1 { // the required subgroup has no tasks
+	if alt.Min < 1 { // no task is in a subgroup that is required
 		alt.Min, alt.MinSubgroups = 1, 0
 	}
 }
@@ -151,8 +153,8 @@ func (m *jobMaker) topology() cluster.Topology {
 	return t
 }
 
-// shape returns a random shape. It uses few values, so that shapes repeat and the
-// index can use what it remembers of them.
+// shape returns a random shape. It uses few values, so that equal shapes are common
+// and the rank index is used for more than one task.
 func (m *jobMaker) shape() cluster.Shape {
 	s := cluster.Shape{Resources: cluster.Resources{
 		{Name: cluster.CPU, Value: int64(m.dice.roll(4)) * 2000},
@@ -174,9 +176,15 @@ func (m *jobMaker) shape() cluster.Shape {
 	case 6:
 		s.Need.Layers = &cluster.Layers{Total: 8, Bytes: cluster.Bytes(1+m.dice.roll(8)) << 30, Fixed: 1 << 30, Least: m.dice.roll(8), Spill: m.dice.chance(50)}
 	}
-	if m.unconstrained {
-		return s
+	if !m.unconstrained {
+		m.constrain(&s)
 	}
+	return s
+}
+
+// constrain adds random constraints to a shape: products, labels, taints, isolation
+// and cells.
+func (m *jobMaker) constrain(s *cluster.Shape) {
 	if s.Need.Devices > 1 && m.dice.chance(30) {
 		s.Need.SameProduct = true
 	}
@@ -210,5 +218,4 @@ func (m *jobMaker) shape() cluster.Shape {
 	if m.dice.chance(15) {
 		s.Cell = pick(m.dice, []string{"west", "east"})
 	}
-	return s
 }

@@ -11,8 +11,8 @@ import (
 // taken from State, so that most of them exist.
 type modelMaker struct{ dice *dice }
 
-// template returns the job that the replicas of a random model are copies of. They
-// use whole nodes of one group, or any nodes.
+// template returns the job of which the replicas of a random model are copies. A
+// replica uses whole nodes of one group, or devices of any node.
 func (m *modelMaker) template(state *cluster.State) *cluster.Job {
 	desired := 1 + m.dice.roll(3)
 	j := &cluster.Job{
@@ -39,15 +39,15 @@ func (m *modelMaker) template(state *cluster.State) *cluster.Job {
 }
 
 // replica returns the replica with the given number. Its whole-node alternatives are
-// for as many replicas as are desired now.
+// for as many replicas as are desired at present.
 func (m *modelMaker) replica(template *cluster.Job, number int) *cluster.Job {
 	j := copySpec(template)
 	j.ID, j.Created = fmt.Sprintf("job/%s-%04d-%d", template.Set.Name[len("model/"):], m.dice.step, number), int64(m.dice.roll(5))
 	for a := range j.Alternatives {
 		if whole := j.Alternatives[a].Whole; whole != nil {
-			now := *whole
-			now.Replicas = template.Set.Desired
-			j.Alternatives[a].Whole = &now
+			current := *whole
+			current.Replicas = template.Set.Desired
+			j.Alternatives[a].Whole = &current
 		}
 	}
 	return j
@@ -68,8 +68,8 @@ func copySpec(j *cluster.Job) *cluster.Job {
 	return &k
 }
 
-// addWholeNodes adds an alternative for each of several node groups to the replica.
-// One of the groups may not exist.
+// addWholeNodes adds an alternative for each of up to four node groups to the
+// template. One more alternative may be for a group that does not exist.
 func (m *modelMaker) addWholeNodes(j *cluster.Job, state *cluster.State) {
 	keys := []cluster.GroupKey{{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}}
 	for _, g := range state.View().Groups() {

@@ -45,6 +45,7 @@ func (m *nodeMaker) node(name string, others map[string]*cluster.Node) *cluster.
 	return n
 }
 
+// addDevices adds whole devices, MIG slices or time-sliced devices to a node, or none.
 func (m *nodeMaker) addDevices(n *cluster.Node, others map[string]*cluster.Node) {
 	for range []int{1, 2, 1, 0}[m.dice.roll(4)] {
 		product := pick(m.dice, deviceProducts)
@@ -55,7 +56,7 @@ func (m *nodeMaker) addDevices(n *cluster.Node, others map[string]*cluster.Node)
 	if names := sorted(others); len(names) > 0 && m.dice.chance(30) { // one more node of an existing group
 		n.Devices = slices.Clone(others[pick(m.dice, names)].Devices)
 		for i := range n.Devices {
-			n.Devices[i].UUID, n.Devices[i].Lost = fmt.Sprintf("%s-%d", n.Name, i), false // devices that share memory share it on the new node as well
+			n.Devices[i].UUID, n.Devices[i].Lost = fmt.Sprintf("%s-%d", n.Name, i), false // Shares is kept: it says which devices of the node share memory
 		}
 	}
 	if m.dice.chance(15) { // devices use the memory of the node

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// leaves are the queues that jobs may be in.
+// leaves lists the queues that jobs are in.
 var leaves = []string{"default", "research", "scraps", "night"}
 
 // firstQueues returns the queues that a site begins with. They form a tree of two
@@ -39,8 +39,7 @@ type queueEvents struct {
 	scheduler *scheduler
 }
 
-// change gives a queue another limit, quota, weight, tier or run time, or
-// another place in the tree.
+// change gives a queue another limit, quota, weight, tier, minimum run time or parent.
 func (e *queueEvents) change() error {
 	q := *e.site.queues[pick(e.dice, sorted(e.site.queues))]
 	amount := int64(e.dice.roll(12)) * 1000
@@ -51,7 +50,7 @@ func (e *queueEvents) change() error {
 		q.Quota = q.Quota.With(pick(e.dice, queueResources), amount)
 	case 2:
 		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(e.dice, queueResources), amount/1000)
-	case 3: // remove the terms for products and slices
+	case 3: // remove the amounts of products and slices
 		plain := func(list cluster.Resources) cluster.Resources {
 			return slices.DeleteFunc(slices.Clone(list), func(a cluster.Amount) bool {
 				return strings.Contains(a.Name, ":") || strings.HasPrefix(a.Name, cluster.PartitionResource)
@@ -63,9 +62,9 @@ func (e *queueEvents) change() error {
 	case 5:
 		q.Weight, q.Weightless, q.Priority = int64(e.dice.roll(5)), e.dice.chance(20), int32(e.dice.roll(3))
 	case 6:
-		q.MinRunBeforePreempt, q.MinRunBeforeReclaim = pick(e.dice, runTimes), pick(e.dice, runTimes)
+		q.MinRunBeforePreempt, q.MinRunBeforeReclaim = pick(e.dice, minRunTimes), pick(e.dice, minRunTimes)
 	default:
-		if q.Name == "lab" || q.Name == "annex" || q.Name == cluster.DefaultQueue { // these queues stay roots, even if they have no children
+		if q.Name == "lab" || q.Name == "annex" || q.Name == cluster.DefaultQueue { // these queues never get a parent
 			return nil
 		}
 		q.Parent = pick(e.dice, []string{"", "lab", "annex"})
@@ -74,8 +73,8 @@ func (e *queueEvents) change() error {
 	return e.scheduler.apply(cluster.QueuePut{Queue: q})
 }
 
-// runTimes lists values for how long queues protect tasks after their start.
-var runTimes = []int64{0, 30 * second, 300 * second}
+// minRunTimes lists how long queues protect tasks after their start.
+var minRunTimes = []int64{0, 30 * second, 300 * second}
 
 // changeBudget adds a disruption budget or changes one.
 func (e *queueEvents) changeBudget() error {

@@ -135,5 +135,5 @@ func drawStep(d *dice, kinds []stepKind) stepKind {
 			return k
 		}
 	}
-	panic("the weights do not add up")
+	panic("no kind of step has the number that was drawn")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// taskEvents has the steps that happen to tasks after they were decided about.
+// taskEvents has the steps that happen to tasks after a session has decided about them.
 type taskEvents struct {
 	dice       *dice
 	site       *site
