@@ -1,4 +1,4 @@
-// Command soak runs random sequences of events (lives) on small clusters, and prints
+// Command soak runs random sequences of steps on small clusters, and prints
 // each failed check with the command that replays it.
 package main
 
@@ -15,11 +15,11 @@ import (
 )
 
 func main() {
-	steps := flag.Int("steps", 1_000_000, "number of steps of all lives together")
-	length := flag.Int("life", 200, "number of steps of one life")
-	seed := flag.Uint64("seed", uint64(time.Now().Unix())*1_000_000, "seed of the first life; each further life has the next number")
-	workers := flag.Int("workers", 2, "number of lives that run at the same time")
-	replay := flag.Uint64("replay", 0, "run only the life with this seed")
+	steps := flag.Int("steps", 1_000_000, "number of steps of all sequences together")
+	length := flag.Int("life", 200, "number of steps of one sequence")
+	seed := flag.Uint64("seed", uint64(time.Now().Unix())*1_000_000, "seed of the first sequence; each further sequence has the next number")
+	workers := flag.Int("workers", 2, "number of sequences that run at the same time")
+	replay := flag.Uint64("replay", 0, "run only the sequence with this seed")
 	only := flag.String("only", "", "with -replay: run only these steps, such as 3,17,18")
 	flag.Parse()
 	if *steps < 1 || *length < 1 || *workers < 1 || flag.NArg() > 0 || *only != "" && *replay == 0 {
@@ -27,32 +27,32 @@ func main() {
 		os.Exit(2)
 	}
 	if *replay != 0 {
-		os.Exit(replayLife(soak.Life{Seed: *replay, Steps: *length}, *only))
+		os.Exit(replaySequence(soak.Sequence{Seed: *replay, Steps: *length}, *only))
 	}
 	r := &run{next: max(1, *seed), left: (*steps + *length - 1) / *length, length: *length, begun: time.Now()}
-	fmt.Printf("%d lives of %d steps, from seed %d\n", r.left, *length, r.next)
+	fmt.Printf("%d sequences of %d steps, from seed %d\n", r.left, *length, r.next)
 	var wg sync.WaitGroup
 	for range *workers {
 		wg.Go(r.work)
 	}
 	wg.Wait()
-	fmt.Printf("%s\n%d lives failed\n", r.total, r.failed)
+	fmt.Printf("%s\n%d sequences failed\n", r.total, r.failed)
 	if r.failed > 0 {
 		os.Exit(1)
 	}
 }
 
-// replayLife runs a life and prints its counts or its failure.
-func replayLife(l soak.Life, only string) int {
+// replaySequence runs a sequence and prints its counts or its failure.
+func replaySequence(s soak.Sequence, only string) int {
 	for field := range strings.SplitSeq(only, ",") {
 		if step, err := strconv.Atoi(field); err == nil {
-			l.Only = append(l.Only, step)
+			s.Only = append(s.Only, step)
 		} else if only != "" {
 			fmt.Fprintf(os.Stderr, "-only: %q is not a step; want numbers such as 3,17,18\n", field)
 			return 2
 		}
 	}
-	counts, failure := l.Run()
+	counts, failure := s.Run()
 	if failure != nil {
 		fmt.Println(failure)
 		return 1
@@ -61,37 +61,37 @@ func replayLife(l soak.Life, only string) int {
 	return 0
 }
 
-// maxFailures is the number of failed lives after which a run ends.
+// maxFailures is the number of failed sequences after which a run ends.
 const maxFailures = 10
 
-// patience is the time after which a message says that a life may hang. Most lives
-// take a fraction of a second.
+// patience is the time after which a message says that a sequence may hang. Most
+// sequences take a fraction of a second.
 const patience = 2 * time.Minute
 
-// run distributes lives to the workers and adds up their counts.
+// run distributes sequences to the workers and adds up their counts.
 type run struct {
-	sync.Mutex
-	next                        uint64
-	left, length, lived, failed int
-	total                       soak.Counts
-	begun                       time.Time
+	mu                             sync.Mutex
+	next                           uint64 // the seed of the next sequence
+	left, length, finished, failed int
+	total                          soak.Counts
+	begun                          time.Time
 }
 
 func (r *run) work() {
 	for {
-		r.Lock()
+		r.mu.Lock()
 		if r.left == 0 || r.failed >= maxFailures {
-			r.Unlock()
+			r.mu.Unlock()
 			return
 		}
-		life := soak.Life{Seed: r.next, Steps: r.length}
+		sequence := soak.Sequence{Seed: r.next, Steps: r.length}
 		r.next++
 		r.left--
-		r.Unlock()
+		r.mu.Unlock()
 		stuck := time.AfterFunc(patience, func() {
-			fmt.Printf("a life has taken more than %s and may hang\nreplay: %s\n", patience, (&soak.Failure{Life: life}).Replay())
+			fmt.Printf("a sequence has taken more than %s and may hang\nreplay: %s\n", patience, (&soak.Failure{Sequence: sequence}).Replay())
 		})
-		counts, failure := life.Run()
+		counts, failure := sequence.Run()
 		stuck.Stop()
 		if failure != nil {
 			failure = failure.Shrink()
@@ -101,10 +101,10 @@ func (r *run) work() {
 }
 
 func (r *run) done(counts soak.Counts, failure *soak.Failure) {
-	r.Lock()
-	defer r.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.total.Add(counts)
-	if r.lived++; r.lived%250 == 0 {
+	if r.finished++; r.finished%250 == 0 {
 		fmt.Printf("%s: %s\n", time.Since(r.begun).Round(time.Second), r.total)
 	}
 	if failure != nil {

@@ -2,22 +2,22 @@ package soak
 
 import "fmt"
 
-// Counts has the number of events of a run, so that a test can check that enough
-// happened.
+// Counts has the number of events of one or more simulations, so that a test can check
+// that enough happened.
 type Counts struct {
 	Steps, Sessions, Decisions, Refusals int
-	Evictions, Moves, Stale              int // Stale: evicted tasks of gangs below their minimum
+	Evictions, Moves, StaleTasks         int // StaleTasks: evicted tasks of gangs below their minimum
 	ScaledDown, Retired                  int // evicted tasks of retired jobs, and retired jobs
 	WholeNodes                           int // nodes that replicas on whole nodes were placed on
-	Crashes, Lost                        int // Lost: decisions that were never carried out because of a crash
-	Changes, Replays, Torn               int // changes in logs, logs that were replayed, and logs that a crash cut off
-	Restarts, Earlier                    int // sessions that were repeated by a restarted engine, and how many of these evicted earlier
-	Refused, Unanswered                  int // bindings and evictions that failed, and bindings that were answered late
-	Waits                                int // refused jobs that a patient session did not try
-	Settled, Rounds                      int // Rounds: the largest number of sessions until a cluster settled
+	Crashes, LostDecisions               int // LostDecisions: decisions that were never carried out because of a crash
+	Changes, Replays, CutLogs            int // changes in logs, logs that were replayed, and logs that a crash cut off
+	Restarts, EarlierEvictions           int // sessions that were repeated by a restarted engine, and how many of these evicted earlier
+	RefusedActions, LateAnswers          int // bindings and evictions that failed, and bindings that were answered late
+	Untried                              int // refused jobs that a patient session did not try
+	Settled, MaxRounds                   int // MaxRounds: the largest number of sessions until a cluster settled
 }
 
-// Add adds the counts of another run. Rounds becomes the larger of both.
+// Add adds the counts of another simulation. MaxRounds becomes the larger of both.
 func (c *Counts) Add(o Counts) {
 	c.Steps += o.Steps
 	c.Sessions += o.Sessions
@@ -25,25 +25,25 @@ func (c *Counts) Add(o Counts) {
 	c.Refusals += o.Refusals
 	c.Evictions += o.Evictions
 	c.Moves += o.Moves
-	c.Stale += o.Stale
+	c.StaleTasks += o.StaleTasks
 	c.ScaledDown += o.ScaledDown
 	c.Retired += o.Retired
 	c.WholeNodes += o.WholeNodes
 	c.Crashes += o.Crashes
-	c.Lost += o.Lost
+	c.LostDecisions += o.LostDecisions
 	c.Changes += o.Changes
 	c.Replays += o.Replays
-	c.Torn += o.Torn
+	c.CutLogs += o.CutLogs
 	c.Restarts += o.Restarts
-	c.Earlier += o.Earlier
-	c.Refused += o.Refused
-	c.Unanswered += o.Unanswered
-	c.Waits += o.Waits
+	c.EarlierEvictions += o.EarlierEvictions
+	c.RefusedActions += o.RefusedActions
+	c.LateAnswers += o.LateAnswers
+	c.Untried += o.Untried
 	c.Settled += o.Settled
-	c.Rounds = max(c.Rounds, o.Rounds)
+	c.MaxRounds = max(c.MaxRounds, o.MaxRounds)
 }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d crashes that lost %d decisions, %d changes, %d logs replayed and %d torn, %d sessions also run after a restart (%d evicted earlier), %d bindings and evictions refused, %d bindings answered late, %d waits, settled %d times in %d rounds at most",
-		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.Stale, c.ScaledDown, c.Retired, c.WholeNodes, c.Crashes, c.Lost, c.Changes, c.Replays, c.Torn, c.Restarts, c.Earlier, c.Refused, c.Unanswered, c.Waits, c.Settled, c.Rounds)
+	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d crashes that lost %d decisions, %d changes, %d logs replayed and %d cut off, %d sessions also run after a restart (%d evicted earlier), %d bindings and evictions refused, %d bindings answered late, %d jobs not tried by patient sessions, settled %d times in %d rounds at most",
+		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.StaleTasks, c.ScaledDown, c.Retired, c.WholeNodes, c.Crashes, c.LostDecisions, c.Changes, c.Replays, c.CutLogs, c.Restarts, c.EarlierEvictions, c.RefusedActions, c.LateAnswers, c.Untried, c.Settled, c.MaxRounds)
 }

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,17 +11,17 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestInvariants runs 500 lives with fixed seeds. `make soak` runs lives with other
-// seeds.
+// TestInvariants runs 500 sequences with fixed seeds. `make soak` runs sequences with
+// other seeds.
 func TestInvariants(t *testing.T) {
-	const lives, steps = 500, 200
+	const sequences, steps = 500, 200
 	var total Counts
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for worker := range uint64(2) {
 		wg.Go(func() {
-			for seed := 1 + worker; seed <= lives; seed += 2 {
-				counts, failure := Life{Seed: seed, Steps: steps}.Run()
+			for seed := 1 + worker; seed <= sequences; seed += 2 {
+				counts, failure := Sequence{Seed: seed, Steps: steps}.Run()
 				if failure != nil {
 					failure = failure.Shrink()
 					t.Errorf("%v\nreplay: %s", failure, failure.Replay())
@@ -36,9 +35,9 @@ func TestInvariants(t *testing.T) {
 	wg.Wait()
 	t.Log(total)
 	for what, n := range map[string][2]int{
-		"steps": {total.Steps, lives * steps}, "decisions": {total.Decisions, 19_000}, "refusals": {total.Refusals, 40_000}, "changes": {total.Changes, 100_000}, "replays": {total.Replays, 500}, "torn logs": {total.Torn, 500}, "refused": {total.Refused, 400}, "unanswered": {total.Unanswered, 300},
-		"evictions": {total.Evictions - total.Moves - total.Stale - total.ScaledDown, 350}, "scaled down": {total.ScaledDown, 500}, "retired": {total.Retired, 1000}, "whole nodes": {total.WholeNodes, 200}, "moves": {total.Moves, 500}, "stale gangs": {total.Stale, 100},
-		"crashes": {total.Crashes, 2000}, "lost decisions": {total.Lost, 500}, "waits": {total.Waits, 5000}, "settled": {total.Settled, 500},
+		"steps": {total.Steps, sequences * steps}, "decisions": {total.Decisions, 19_000}, "refusals": {total.Refusals, 40_000}, "changes": {total.Changes, 100_000}, "replays": {total.Replays, 500}, "logs that were cut off": {total.CutLogs, 500}, "refused bindings and evictions": {total.RefusedActions, 400}, "late answers": {total.LateAnswers, 300},
+		"evictions": {total.Evictions - total.Moves - total.StaleTasks - total.ScaledDown, 350}, "scaled down": {total.ScaledDown, 500}, "retired": {total.Retired, 1000}, "whole nodes": {total.WholeNodes, 200}, "moves": {total.Moves, 500}, "evicted tasks of stale gangs": {total.StaleTasks, 100},
+		"crashes": {total.Crashes, 2000}, "lost decisions": {total.LostDecisions, 500}, "untried jobs": {total.Untried, 5000}, "settled": {total.Settled, 500},
 	} {
 		if !t.Failed() && n[0] < n[1] {
 			t.Errorf("too little happened: %d %s, want %d", n[0], what, n[1])
@@ -46,12 +45,12 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-// TestLivesRepeat checks that equal seeds give equal lives, so that a failure can be
+// TestEqualSeeds checks that equal seeds give equal counts, so that a failure can be
 // replayed.
-func TestLivesRepeat(t *testing.T) {
+func TestEqualSeeds(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
-		first, _ := Life{Seed: seed, Steps: 150}.Run()
-		second, _ := Life{Seed: seed, Steps: 150}.Run()
+		first, _ := Sequence{Seed: seed, Steps: 150}.Run()
+		second, _ := Sequence{Seed: seed, Steps: 150}.Run()
 		if first != second {
 			t.Errorf("seed %d: %v, and then %v", seed, first, second)
 		}
@@ -62,34 +61,36 @@ func TestLivesRepeat(t *testing.T) {
 // task on a new node with the same name, whether it is answered or the scheduler
 // restarts.
 func TestBindingToRemovedNode(t *testing.T) {
-	for name, what := range map[string]func(*World) error{"answered": (*World).Answer, "restarted": (*World).Crash} {
+	for name, event := range map[string]func(*simulation) error{
+		"answered":  func(s *simulation) error { return s.tasks.answerBindings() },
+		"restarted": func(s *simulation) error { return s.recovery.crash() },
+	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(10) { // some bindings fail for other reasons
-				w := &World{site: newSite(), dice: newDice(seed, 0), clock: 3600 * second, torn: map[string]int64{}, sent: map[string]*process{}}
+				s := newSimulation(newDice(seed), traits{})
 				must := func(err error) {
 					t.Helper()
 					if err != nil {
 						t.Fatalf("seed %d: %v", seed, err)
 					}
 				}
-				must(w.boot())
-				must(w.reportNode(enginetest.Node("n").CPU(8, "8Gi").Build()))
+				must(s.recovery.startFromSite())
+				must(s.nodes.report(enginetest.Node("n").CPU(8, "8Gi").Build()))
 				job := enginetest.Job("j").CPU(1000, "1Gi").Build()
-				w.site.jobs[job.ID] = job
-				must(w.apply(cluster.JobPut{Job: *job}))
-				out, err := w.run(engine.Options{Now: w.clock, Record: true})
+				must(s.jobs.workload.put(job))
+				out, err := s.scheduler.run(engine.Options{Now: s.site.now, Record: true})
 				must(err)
-				must(w.writeLog(out.Changes...))
+				must(s.scheduler.record(out.Changes...))
 				if len(out.Decisions) != 1 {
 					t.Fatalf("seed %d: decided %v", seed, out.Decisions)
 				}
-				must(w.send(w.State.Task(out.Decisions[0].Task), &out.Decisions[0]))
-				must(w.removeNode("n"))
-				must(w.reportNode(enginetest.Node("n").CPU(8, "8Gi").Build()))
-				must(what(w))
-				must(w.Check())
-				if task := w.State.Job(job.ID).Tasks()[0]; len(w.site.runs) > 0 || task.Status != cluster.Pending {
-					t.Errorf("seed %d: %d processes run, and the task is %s", seed, len(w.site.runs), task.Status)
+				must(s.executor.send(s.scheduler.state.Task(out.Decisions[0].Task), &out.Decisions[0]))
+				must(s.nodes.remove("n"))
+				must(s.nodes.report(enginetest.Node("n").CPU(8, "8Gi").Build()))
+				must(event(s))
+				must(s.check.run())
+				if task := s.scheduler.state.Job(job.ID).Tasks()[0]; len(s.site.processes) > 0 || task.Status != cluster.Pending {
+					t.Errorf("seed %d: %d processes run, and the task is %s", seed, len(s.site.processes), task.Status)
 				}
 			}
 		})
@@ -99,28 +100,26 @@ func TestBindingToRemovedNode(t *testing.T) {
 // TestShrink checks that a failure is found and reduced to a few steps, and that its
 // command replays it.
 func TestShrink(t *testing.T) {
-	whole := stepKinds
-	defer func() { stepKinds = whole }()
-	stepKinds = append(slices.Clone(whole), stepKinds[0])
-	last := &stepKinds[len(stepKinds)-1]
-	last.name, last.do = "two processes on one device", func(w *World) error {
-		for _, id := range sorted(w.site.runs) {
-			if p := *w.site.runs[id]; len(p.claims) > 0 && p.claims[0].Milli == cluster.Whole {
-				w.site.runs[id+" again"] = &p
+	runTwice := func(s *site) stepKind {
+		return stepKind{"two processes on one device", 18, func() error {
+			for _, id := range sorted(s.processes) {
+				if p := *s.processes[id]; len(p.claims) > 0 && p.claims[0].Milli == cluster.Whole {
+					s.processes[id+" again"] = &p
+				}
 			}
-		}
-		return nil
+			return nil
+		}}
 	}
 	for seed := uint64(1); ; seed++ {
-		_, failure := Life{Seed: seed, Steps: 100}.Run()
+		_, failure := Sequence{Seed: seed, Steps: 100, extra: runTwice}.Run()
 		if failure == nil || !strings.Contains(failure.Error(), "held twice") {
 			continue
 		}
 		short := failure.Shrink()
-		if n := len(short.Life.Only); n == 0 || n > 20 || n > failure.Step {
-			t.Errorf("cut down to %d steps of %d", n, failure.Step)
+		if n := len(short.Sequence.Only); n == 0 || n > 20 || n > failure.Step {
+			t.Errorf("reduced to %d steps of %d", n, failure.Step)
 		}
-		want := fmt.Sprintf("go run ./hack/soak -replay %d -life 100 -only %d", seed, short.Life.Only[0])
+		want := fmt.Sprintf("go run ./hack/soak -replay %d -life 100 -only %d", seed, short.Sequence.Only[0])
 		if got := short.Replay(); !strings.HasPrefix(got, want) {
 			t.Errorf("replay: %s, want %s…", got, want)
 		}
