@@ -30,6 +30,7 @@ type backlog struct {
 	blocked  map[string][]*bucket // by the queue that prevented the placement, by its limit or share
 	replica  map[string][]*bucket // by set
 	kinds    []cluster.Device
+	byBid    laneOrder
 
 	shapeIDs      map[*cluster.Shape]uint64
 	lastShapeID   uint64

@@ -208,6 +208,7 @@ func TestMisuse(t *testing.T) {
 			s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{Victims: func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil }})
 		},
 		"plugin Wrong: AddFrozenOrder: the last comparison of queues is not an AddSiblingOrder of this plugin; ": func(s *engine.Session) { s.Hooks.AddFrozenOrder(nil) },
+		"plugin Wrong: AddBidChanges: the last comparison of queues is not an AddSiblingOrder of this plugin; ":  func(s *engine.Session) { s.Hooks.AddBidChanges(nil) },
 		"plugin Wrong: AddQueueOrder: the function is nil; register a function":                                  func(s *engine.Session) { s.Hooks.AddQueueOrder(nil) },
 		"plugin Wrong: AddLastResort: the field Victims is nil; ":                                                func(s *engine.Session) { s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{}) },
 		"plugin Wrong: AddEvictionPurpose: there is no purpose 9":                                                func(s *engine.Session) { s.Hooks.AddEvictionPurpose(engine.Purpose(9), "X") },

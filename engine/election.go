@@ -26,7 +26,7 @@ const maxElections = 16
 
 // elects reports whether the next job is found by an election. A single queue needs none.
 func (t *turns) elects() bool {
-	return t.flat && !t.inHeaps && t.elections < maxElections && len(t.leaves) > 1
+	return t.flat && !t.inHeaps && t.elections < maxElections && (len(t.leaves) > 1 || t.ranked.lanes != nil)
 }
 
 // mayElect reports whether elections may be used: the hooks must be able to compare frozen
@@ -80,7 +80,7 @@ func (t *turns) findElected() (first *contender, highest *cluster.Job) {
 			first, highest, least = c, e.job, t.order.freeze(Bid{c.queue, e.job})
 		}
 	}
-	return first, highest
+	return t.electRanked(first, highest, least)
 }
 
 // highestBid returns the job with the highest bid up to the goal of the lane. It returns nil
@@ -147,6 +147,7 @@ func (l *lane) firstBefore(k *bucket, other *waiter) *waiter {
 // The bids of lanes that were not elected have not changed since. The bids of elected lanes
 // have, so they were frozen at the time of the election.
 func (t *turns) advance() {
+	t.addAllRanked()
 	if len(t.levels) == 0 {
 		return
 	}

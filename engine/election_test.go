@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,11 +24,21 @@ func labelled(step int) *policy {
 		}
 		return n
 	}
+	used := map[string]int64{} // by queue, at the last call of changes
 	return &policy{name: "Labelled", open: func(s *engine.Session) {
 		s.Hooks.AddSiblingOrder(func(l, r engine.Bid) int { return bid(l) - bid(r) })
 		s.Hooks.AddFrozenOrder(func(l engine.Bid) func(engine.Bid) int {
 			frozen := bid(l)
 			return func(r engine.Bid) int { return frozen - bid(r) }
+		})
+		s.Hooks.AddBidChanges(func() (changed []*cluster.Queue, all bool) {
+			for _, q := range s.View.Queues() {
+				if now := q.Used.Of(cluster.DefaultDeviceResource); now != used[q.Name] {
+					used[q.Name] = now
+					changed = append(changed, q)
+				}
+			}
+			return changed, false
 		})
 		s.Hooks.AddJobPriority(func(l, r *cluster.Job) int { return int(r.Priority - l.Priority) })
 		s.Hooks.AddJobOrder(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
@@ -180,5 +191,52 @@ func TestFrozenOrderNeedsAnOrder(t *testing.T) {
 	}})
 	if _, err := e.Open(enginetest.State(), engine.Options{}).Run(); err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestKeptOrderComparesFewQueues checks that a session in which room for one job becomes free
+// compares only a few of many queues, if the plugin says which bids have changed, and that it
+// tries the same job as without that.
+func TestKeptOrderComparesFewQueues(t *testing.T) {
+	const queues = 200
+	run := func(kept bool) (compared int, placed []string) {
+		p := &policy{name: "Counting", open: func(s *engine.Session) {
+			bid := func(b engine.Bid) int {
+				compared++
+				n, _ := strconv.Atoi(b.Job.Labels["bid"])
+				return n
+			}
+			s.Hooks.AddSiblingOrder(func(l, r engine.Bid) int { return bid(l) - bid(r) })
+			s.Hooks.AddFrozenOrder(func(l engine.Bid) func(engine.Bid) int {
+				return func(r engine.Bid) int { return bid(l) - bid(r) }
+			})
+			if kept {
+				s.Hooks.AddBidChanges(func() ([]*cluster.Queue, bool) { return nil, false })
+			}
+		}}
+		parts := []enginetest.Part{enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Queue("busy"), enginetest.Job("busy").Queue("busy").Devices(1).On("a")}
+		for i := range queues {
+			q := fmt.Sprintf("q%03d", i)
+			parts = append(parts, enginetest.Queue(q), enginetest.Job("j"+q).Queue(q).Devices(1).Label("bid", strconv.Itoa(i*7919%queues)))
+		}
+		s, e := enginetest.State(parts...), enginetest.Engine(p, fit())
+		outcome(t, e, s, second, engine.Indexed)
+		gone := "job/busy"
+		for i := range 6 {
+			compared = 0
+			apply(t, s, jobGone(gone))
+			got := outcome(t, e, s, second+int64(i)+1, engine.Indexed)
+			placed = append(placed, got...)
+			gone = strings.TrimSuffix(strings.Fields(got[1])[1], "/worker-0")
+		}
+		return compared, placed
+	}
+	all, want := run(false)
+	few, got := run(true)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("other decisions (-all compared +order kept):\n%s", d)
+	}
+	if all < queues || few > queues/4 {
+		t.Errorf("%d bids read with the kept order and %d without it", few, all)
 	}
 }

@@ -26,7 +26,7 @@ const (
 // plugin with filters that are called for its tasks.
 func (h *Hooks) AddWake(kinds Wake) {
 	if h.opening == nil {
-		h.misused("AddWake", "it was called after OnSessionOpen; call it in OnSessionOpen")
+		misused(h, "AddWake", "it was called after OnSessionOpen; call it in OnSessionOpen")
 		return
 	}
 	if h.hints == nil {

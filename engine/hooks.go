@@ -114,6 +114,10 @@ type Bid struct {
 // SiblingOrder.
 type FrozenOrder func(Bid) func(other Bid) int
 
+// BidChanges returns the queues whose bids may compare differently with some other bid than at
+// the previous call, although both bids have the same jobs as then. If all is set, any bid may.
+type BidChanges func() (queues []*cluster.Queue, all bool)
+
 // EventHandler has functions that are called at once for changes in a statement, before it
 // is committed. AllocateFunc is called for each task that is placed, and for each evicted task
 // that is marked as overdue, because its room counts as held again. DeallocateFunc is called
@@ -137,6 +141,7 @@ type hook[F any] struct {
 	static     bool
 	siblings   bool         // a comparison of queues: it is called only for queues with the same parent
 	freeze     FrozenOrder  // of such a comparison; nil if bids cannot be frozen
+	changes    BidChanges   // of such a comparison; nil if it is not known which bids have changed
 	isBound    bool         // the function is the upper bound of another score: nodes are ranked by it, and it adds nothing to their scores
 	upperBound ShapeScore   // of a task-form score; nil means 100
 	class      ClassRule    // of a VictimRule: the classes that it may allow; nil means any
@@ -190,7 +195,7 @@ func staticFirst(filters []hook[ShapeFilter]) {
 }
 
 // misused fails the session because a plugin called the Add method hook wrongly.
-func (h *Hooks) misused(hook, format string, args ...any) {
+func misused(h *Hooks, hook, format string, args ...any) {
 	plugin := "engine"
 	if h.opening != nil {
 		plugin = h.opening.Name()
@@ -202,11 +207,11 @@ func (h *Hooks) misused(hook, format string, args ...any) {
 // returns the hook. A wrong call fails the session and returns a hook that is never called.
 func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
 	if h.opening == nil {
-		h.misused("a hook", "it was registered after OnSessionOpen; register hooks in OnSessionOpen")
+		misused(h, "a hook", "it was registered after OnSessionOpen; register hooks in OnSessionOpen")
 		return &hook[F]{}
 	}
 	if v := reflect.ValueOf(fn); v.Kind() == reflect.Func && v.IsNil() {
-		h.misused(fmt.Sprintf("%T", fn), "the function is nil; register a function")
+		misused(h, fmt.Sprintf("%T", fn), "the function is nil; register a function")
 		return &hook[F]{}
 	}
 	*list = append(*list, hook[F]{fn: fn, origin: fn, plugin: h.opening.Name(), weight: h.opening.weight, order: len(*list)})
@@ -221,7 +226,7 @@ func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
 // queue's name.
 func (h *Hooks) AddQueueOrder(fn QueueOrder) {
 	if fn == nil {
-		h.misused("AddQueueOrder", "the function is nil; register a function")
+		misused(h, "AddQueueOrder", "the function is nil; register a function")
 		return
 	}
 	add(h, &h.queueOrders, func(l, r Bid) int { return fn(l.Queue, r.Queue) }).origin = fn
@@ -250,12 +255,33 @@ func (h *Hooks) AddSiblingOrder(fn SiblingOrder) {
 //
 // Combining: as AddSiblingOrder.
 func (h *Hooks) AddFrozenOrder(fn FrozenOrder) {
+	if last := lastSiblingOrder(h, "AddFrozenOrder"); last != nil {
+		last.freeze = fn
+	}
+}
+
+// AddBidChanges registers which bids have changed since an earlier session, for the comparison
+// that the plugin registered last with AddSiblingOrder. Patient sessions call it before they
+// compare bids, but not every session does. It is optional: if every comparison of queues has
+// it and a FrozenOrder, the order of queues is kept from session to session, and a session
+// compares few of them.
+//
+// Combining: a bid has changed if at least one hook says so.
+func (h *Hooks) AddBidChanges(fn BidChanges) {
+	if last := lastSiblingOrder(h, "AddBidChanges"); last != nil {
+		last.changes = fn
+	}
+}
+
+// lastSiblingOrder returns the comparison that the plugin registered last. If that was not
+// with AddSiblingOrder, it fails the session and returns nil.
+func lastSiblingOrder(h *Hooks, caller string) *hook[SiblingOrder] {
 	last := len(h.queueOrders) - 1
 	if last < 0 || h.opening == nil || h.queueOrders[last].plugin != h.opening.Name() || !h.queueOrders[last].siblings {
-		h.misused("AddFrozenOrder", "the last comparison of queues is not an AddSiblingOrder of this plugin; call AddSiblingOrder first")
-		return
+		misused(h, caller, "the last comparison of queues is not an AddSiblingOrder of this plugin; call AddSiblingOrder first")
+		return nil
 	}
-	h.queueOrders[last].freeze = fn
+	return &h.queueOrders[last]
 }
 
 // AddJobPriority registers a comparison of jobs within a queue that decides before any

@@ -61,7 +61,7 @@ type FirstVictims struct {
 // Combining: a class is considered if at least one hook names it.
 func (h *Hooks) NarrowFirst(p Purpose, first FirstVictims) {
 	if first.Classes == nil {
-		h.misused("NarrowFirst", "the field Classes is nil; set it to a ClassRule")
+		misused(h, "NarrowFirst", "the field Classes is nil; set it to a ClassRule")
 		return
 	}
 	visitOwn(h, p, "NarrowFirst", func(k *hook[VictimRule]) { k.first = first })
@@ -72,7 +72,7 @@ func (h *Hooks) NarrowFirst(p Purpose, first FirstVictims) {
 func visitOwn(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule])) {
 	found := false
 	if p >= purposes {
-		h.misused(caller, "there is no purpose %d", p)
+		misused(h, caller, "there is no purpose %d", p)
 		return
 	}
 	for i := range h.victims[p] {
@@ -82,7 +82,7 @@ func visitOwn(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule]))
 		}
 	}
 	if !found {
-		h.misused(caller, "the plugin has registered no hook for the purpose %s; register it before", p)
+		misused(h, caller, "the plugin has registered no hook for the purpose %s; register it before", p)
 	}
 }
 
@@ -114,7 +114,7 @@ type Balance interface {
 // Combining: as AddReclaimable; a plan must be lower by every Balance.
 func (h *Hooks) AddLastResort(p Purpose, last LastResort) {
 	if last.Victims == nil {
-		h.misused("AddLastResort", "the field Victims is nil; set it to a VictimRule")
+		misused(h, "AddLastResort", "the field Victims is nil; set it to a VictimRule")
 		return
 	}
 	visitOwn(h, p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
@@ -134,7 +134,7 @@ type EvictionPurpose struct {
 // plan may have different purposes.
 func (h *Hooks) AddEvictionPurpose(p Purpose, why Reason) {
 	if p >= purposes {
-		h.misused("AddEvictionPurpose", "there is no purpose %d", p)
+		misused(h, "AddEvictionPurpose", "there is no purpose %d", p)
 		return
 	}
 	if len(h.evictionPurposes) == 0 {

@@ -23,6 +23,7 @@ type lane struct {
 	parkedFirstKnown bool
 	guard            *cluster.Job // see setGuard; nil if there is none
 	guardShapes      bitset       // the value of backlog.freshIDs when the guard was set; it is never modified
+	stale            bool         // it is in laneOrder.stale
 
 	// The fields below are used while a session runs.
 	inLine        heap.Heap[*bucket] // the buckets that a change may have helped, by their jobs to be tried
@@ -122,7 +123,10 @@ func (l *lane) firstInLine(tried bool) *waiter {
 }
 
 // reorder drops what is remembered of the first jobs of buckets, after one of them changed.
-func (l *lane) reorder() { l.parkedFirstKnown, l.guard = false, nil }
+func (l *lane) reorder() {
+	l.parkedFirstKnown, l.guard = false, nil
+	l.backlog.byBid.markStale(l)
+}
 
 // firstParked returns the first parked job in the order of turns, or nil.
 func (l *lane) firstParked() *waiter {

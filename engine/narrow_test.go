@@ -142,10 +142,10 @@ func TestNarrowFirst(t *testing.T) {
 		evicted, nodes int
 	}{
 		"without the hook, other nodes are examined": {nil, 1, 1, 1, 100},
-		"only the node with a first victim":        {early, 1, 1, 1, 1},
-		"a victim after another on the same node":  {early, 1, 2, 2, 1},
-		"a victim after another on another node":   {early, 4, 1, 4, 100},
-		"no plan without a first victim":           {engine.NoClass, 1, 1, 1, 100},
+		"only the node with a first victim":          {early, 1, 1, 1, 1},
+		"a victim after another on the same node":    {early, 1, 2, 2, 1},
+		"a victim after another on another node":     {early, 4, 1, 4, 100},
+		"no plan without a first victim":             {engine.NoClass, 1, 1, 1, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, evicted, err := run(tt.first, engine.Indexed, tt.tasks, tt.devices)

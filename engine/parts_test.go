@@ -18,7 +18,7 @@ var parts = []struct {
 	types string
 }{
 	{"session", "Engine Session"},
-	{"turns", "backlog lane bucket parkedHeap turns contender order"},
+	{"turns", "backlog lane laneOrder rankedLanes bucket parkedHeap turns contender order"},
 	{"making room", "room want nodewise nodeHeap nodeHeaps everyPlan trial evictor evictionWays hosts"},
 	{"victims", "victims"},
 	{"placing", "placer gang demand search whole"},

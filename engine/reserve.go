@@ -38,7 +38,7 @@ type Reserver struct {
 // those that were called before it, is then called, the last first.
 func (h *Hooks) AddReserve(matters func(*cluster.Task, *cluster.Job) bool, r Reserver) {
 	if r.Reserve == nil || r.Unreserve == nil {
-		h.misused("AddReserve", "it needs both Reserve and Unreserve")
+		misused(h, "AddReserve", "it needs both Reserve and Unreserve")
 		return
 	}
 	add(h, (*[]hook[Reserver])(&h.reservers), r).tasks = matters

@@ -61,6 +61,7 @@ type turns struct {
 	known        uint64       // the version of the queues that the heaps reflect
 	siblingsOnly bool         // all hooks compare siblings, so that heaps can be used
 
+	ranked    rankedLanes     // further lanes that are in line
 	flat      bool            // all queues in line are siblings, and elections are allowed
 	elections int             // how many elections were held in this session
 	levels    []func(Bid) int // compare with the highest bid of each lane that won an election, as the bid was then
@@ -94,6 +95,7 @@ func (t *turns) clear() {
 	}
 	clear(t.levels)
 	t.leaves, t.changed, t.levels, t.scans, t.inHeaps, t.last = t.leaves[:0], t.changed[:0], t.levels[:0], 0, false, nil
+	t.ranked = rankedLanes{}
 	t.root.clear()
 	t.known = t.order.view.Recent().QueuesVersion()
 }

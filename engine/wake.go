@@ -169,7 +169,8 @@ func (b *backlog) beginTurns() {
 		slices.SortFunc(l.arrivals, b.compareWaiters)
 	}
 	joining := append(b.joining[:0], b.joined...)
-	if b.stillFreshCount > 0 {
+	ranked := b.stillFreshCount > 0 && b.byBid.update(b) && !slices.ContainsFunc(joining, func(l *lane) bool { return b.turns.contender(l.queue).depth > 0 })
+	if b.stillFreshCount > 0 && !ranked {
 		for _, l := range b.lanes {
 			if l != nil && !l.joined && l.shapes.meets(b.stillFreshIDs) {
 				joining = append(joining, l)
@@ -178,6 +179,9 @@ func (b *backlog) beginTurns() {
 	}
 	b.joining = append(joining, b.heldLanes(joining)...)
 	b.putInLine(b.joining)
+	if ranked {
+		b.turns.ranked = rankedLanes{b.byBid.lanes, slices.Clone(b.stillFreshIDs)}
+	}
 }
 
 // heldLanes returns lanes that have no job to be tried, but must be in line: a queue above them

@@ -36,6 +36,9 @@ type plugin struct {
 	tree     *fairshare.Tree // nil until a session needs it
 	cache    []queueCache    // by slot of the queue
 	highest  highestRatios
+
+	changed     []*cluster.Queue // queues whose bids have changed since the last call of bidChanges
+	changedTree *fairshare.Tree  // the tree as of that call
 }
 
 // New builds the plugin. Quotas and weights are part of the queues. The arguments set
@@ -56,6 +59,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.keeper.Changed, p.keeper.JobChanged = p.dropKeys, p.dropRequests
 	s.Hooks.AddSiblingOrder(p.compare)
 	s.Hooks.AddFrozenOrder(p.freeze)
+	s.Hooks.AddBidChanges(p.bidChanges)
 	s.Hooks.AddSurplus(p.withinQuota)
 	s.Hooks.AddReclaimable(p.reclaimable)
 	s.Hooks.NarrowVictims(engine.Reclaim, p.classes)

@@ -2,6 +2,7 @@ package fairshare
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -61,6 +62,7 @@ type queueCache struct {
 	queue    *fairshare.Queue // a new tree has new queues
 	keys     [2]orderKey      // for the jobs that the queue was last compared with, if valid
 	valid    bool
+	listed   bool          // it is in plugin.changed
 	oldest   int           // index in keys
 	requests [2]jobRequest // of a leaf, for the same jobs
 }
@@ -85,8 +87,27 @@ func (p *plugin) cacheOf(q *fairshare.Queue) *queueCache {
 
 // dropKeys drops what is cached of the queue alone: its keys and its ratio.
 func (p *plugin) dropKeys(q *fairshare.Queue) {
-	p.cacheOf(q).valid = false
+	c := p.cacheOf(q)
+	if c.valid = false; !c.listed {
+		c.listed = true
+		p.changed = append(p.changed, q.Queue)
+	}
 	p.highest.changed(q)
+}
+
+// bidChanges returns the queues whose bids have changed since the last call. All bids have if
+// there is a new tree.
+func (p *plugin) bidChanges() (queues []*cluster.Queue, all bool) {
+	t := p.shares()
+	queues, all = slices.Clone(p.changed), p.changedTree != t
+	for _, q := range p.changed {
+		if q.Slot() < len(p.cache) {
+			p.cache[q.Slot()].listed = false
+		}
+	}
+	clear(p.changed)
+	p.changed, p.changedTree = p.changed[:0], t
+	return queues, all
 }
 
 // dropRequests drops the cached requests of a leaf, and the keys of all queues of its branch.
