@@ -5,8 +5,8 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// minWeight and maxWeight are the limits of the weight of a plugin. The weight of a queue may
-// be 0, and has the same upper limit.
+// minWeight and maxWeight are the limits of the weight of a plugin. The weight of a queue is
+// from 0 to maxWeight.
 const minWeight, maxWeight = 1, 100_000
 
 // Configuration checks a configuration of the scheduler. It returns only notes, because a

@@ -9,8 +9,8 @@ import (
 )
 
 // nameLabel is a label that CoreNode sets. It holds the field metadata.name, which node
-// affinity of pods may match like a label (matchFields). Node does not set it, so that a
-// required term on this field matches no node of Berth.
+// affinity of pods may match like a label (matchFields). Node does not set it. On a Berth
+// Node, a condition In on this field is therefore never met, and a condition NotIn always is.
 const nameLabel = "metadata.name"
 
 // notReady is the phase of a node of which the condition Ready is not True.

@@ -12,8 +12,9 @@ import (
 // maxDelay is the longest delay that a workload may have: about 11 years.
 const maxDelay = 100_000 * time.Hour
 
-// staleGrace converts how long a gang may run below its minimum; nil if that is not
-// given.
+// staleGrace converts the time for which a gang may run below its minimum, to nanoseconds. It
+// returns nil if the time is not given, which means the value of the profile. A negative time
+// means without limit. A time above maxDelay is an error.
 func staleGrace(d *metav1.Duration, at path, r reporter) *int64 {
 	if d == nil {
 		return nil
@@ -25,7 +26,9 @@ func staleGrace(d *metav1.Duration, at path, r reporter) *int64 {
 	return &grace
 }
 
-// preemptionDelay converts how long a workload evicts nothing; 0 if that is not given.
+// preemptionDelay converts the time for which no task is evicted or moved for a workload, to
+// nanoseconds. It returns 0, which means no delay, if the time is not given. A negative time, or
+// one above maxDelay, is an error.
 func preemptionDelay(d *metav1.Duration, at path, r reporter) int64 {
 	if d == nil {
 		return 0
@@ -36,7 +39,8 @@ func preemptionDelay(d *metav1.Duration, at path, r reporter) int64 {
 	return d.Nanoseconds()
 }
 
-// podPreemptionDelay reads the preemption delay from an annotation of the pod.
+// podPreemptionDelay reads the preemption delay from an annotation of the pod, in nanoseconds.
+// It returns 0 if there is none, or if it is not valid, which is an error.
 func podPreemptionDelay(o *corev1.Pod, r reporter) int64 {
 	text, given := o.Annotations[v1alpha1.AnnotationPreemptionDelay]
 	if !given {

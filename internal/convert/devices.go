@@ -29,6 +29,11 @@ func listedDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
 		if !checkSet(set, at, r) {
 			continue
 		}
+		// This is checked before any device is made: an entry of a few lines may ask for millions.
+		if devices := set.Count * devicesOfEach(set, sharing); len(n.Devices)+devices > maxDevices {
+			r.errorf(at, "the node has more than %d devices, slices and replicas counted", maxDevices)
+			return
+		}
 		n.Devices = slices.Grow(n.Devices, set.Count)
 		for k := range set.Count {
 			d := physicalDevice(n.Name, set, k, physical)
@@ -38,10 +43,6 @@ func listedDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
 			uuids[d.UUID] = place{i, k}
 			n.Devices = append(n.Devices, divide(n.Name, d, set, physical, sharing, at, r)...)
 			physical++
-		}
-		if len(n.Devices) > maxDevices {
-			r.errorf(at, "the node has more than %d devices, slices and replicas counted", maxDevices)
-			return
 		}
 	}
 	if n.DeviceResource = o.Spec.DeviceResource; n.DeviceResource == "" {
@@ -96,8 +97,11 @@ func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 		ok = false
 	}
 	if q := set.Reserved; q != nil {
+		bytesOf(*q, at.Add("reserved"), r) // reports an amount that is negative or too large
 		switch {
-		case bytesOf(*q, at.Add("reserved"), r) < 0 || q.Cmp(set.Memory) >= 0:
+		case q.Sign() < 0:
+			ok = false
+		case q.Cmp(set.Memory) >= 0:
 			fail("reserved", "want less than the %s that each device has, have %s", set.Memory.String(), q.String())
 		case len(set.Partitions) > 0 || set.Sharing != nil:
 			fail("reserved", "slices and shared devices reserve nothing; lower their memory instead")
@@ -180,6 +184,26 @@ func physicalDevice(node string, set *v1alpha1.DeviceSet, k, physical int) clust
 	return d
 }
 
+// devicesOfEach returns how many devices divide makes of each device of the entry.
+func devicesOfEach(set *v1alpha1.DeviceSet, sharing cluster.Sharing) int {
+	if len(set.Partitions) == 0 {
+		return max(1, sharing.Replicas)
+	}
+	total := 0
+	for _, p := range set.Partitions {
+		total += sliceCount(&p)
+	}
+	return total
+}
+
+// sliceCount returns how many slices of each device the entry has: 1 unless it says otherwise.
+func sliceCount(p *v1alpha1.Partition) int {
+	if p.Count == nil {
+		return 1
+	}
+	return *p.Count
+}
+
 // divide returns the slices or replicas of a device, or the device itself if it has
 // neither.
 func divide(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical int, sharing cluster.Sharing, at path, r reporter) []cluster.Device {
@@ -187,19 +211,12 @@ func divide(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical
 		var out []cluster.Device
 		var sum cluster.Bytes
 		for _, p := range set.Partitions {
-			count := 1
-			if p.Count != nil {
-				count = *p.Count
-			}
-			for range count {
+			for range sliceCount(&p) {
 				d := whole
 				d.UUID, d.Parent = fmt.Sprintf("MIG-%s-%d-%d", node, physical, len(out)), whole.UUID
 				d.Profile, d.Memory = p.Profile, cluster.Bytes(p.Memory.Value())
 				sum += d.Memory
 				out = append(out, d)
-			}
-			if len(out) > maxDevices {
-				break
 			}
 		}
 		if sum > whole.Memory {

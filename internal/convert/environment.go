@@ -12,10 +12,11 @@ type Environment struct {
 	// DeviceResources are the names of resources under which nodes of the cluster offer
 	// devices. Names that always mean devices, such as nvidia.com/gpu, may be missing.
 	//
-	// Nil means that the nodes are not known. Any name with a domain, such as
-	// example.com/npu, may then mean devices. Queue accepts fractions and products of such a
-	// resource, and its result must not be used: State counts devices in thousandths and
-	// other resources in units. Job, Model and Pod treat the resource as no device.
+	// Nil means that the nodes are not known. A name with a domain, such as example.com/npu,
+	// may then mean devices or not. Queue accepts fractions and products of such a resource
+	// and only checks: its result must not be used, because State counts devices in
+	// thousandths and other resources in units. Job, Model and Pod take the name for a
+	// resource that is no device.
 	DeviceResources map[string]bool
 	// PodsCounted is set if every node says how many pods it takes. Each pod then requests
 	// one unit of the resource "pods".
@@ -31,8 +32,9 @@ type Environment struct {
 	Scavengers map[string]string
 }
 
-// preemptible reports whether a workload is preemptible: as its spec says, or else as
-// its queue implies. In the latter case it returns a remark that says so.
+// preemptible reports whether a workload is preemptible. If its spec does not say so or
+// otherwise, the workload is preemptible if its queue is one of Scavengers, and only then is
+// there a remark, which names the queue of the Scavenger tier.
 func (env *Environment) preemptible(spec *bool, queue string) (bool, []string) {
 	if spec != nil {
 		return *spec, nil

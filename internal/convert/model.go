@@ -38,7 +38,8 @@ var (
 func ModelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta) }
 
 // Model converts a model. The files of the model are not read: Source and Draft of the
-// result are nil, and Adapters counts only those of which the memory is given.
+// result are nil, and Adapters is the memory of the adapters that state it, without those
+// that have a path.
 func Model(o *v1alpha1.Model, env *Environment) (*model.Spec, Notes) {
 	var notes Notes
 	r := reporter{&notes}

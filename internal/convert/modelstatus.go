@@ -21,7 +21,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 			checkEnum(g.Sharing.Strategy, sharingStrategies, at.Add("sharing", "strategy"), r)
 			key.Strategy, key.Replicas = g.Sharing.Strategy, g.Sharing.Replicas
 		}
-		if s.Place.WholeNodes { // otherwise the unit was changed after the group was chosen
+		if s.Place.WholeNodes { // otherwise the group is ignored: it was chosen when the model still took whole nodes
 			s.Group, s.NodesPerReplica = &key, g.NodesPerReplica
 		}
 	}
@@ -53,7 +53,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 			if rep.Tasks == nil {
 				rep.Tasks = map[string]int{}
 			}
-			rep.Tasks[p.Task] = -1
+			rep.Tasks[p.Task] = -1 // the number of devices is not known; an empty list means no devices
 			if p.Devices != nil {
 				rep.Tasks[p.Task] = len(p.Devices)
 			}

@@ -99,9 +99,10 @@ func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cl
 	return n, whole.SumAtLeast
 }
 
-// makeIsolation combines the isolation of a job and of one of its tasks. The classes
-// and the session of the task take precedence. A session counts only with the class
-// SessionExclusive.
+// makeIsolation combines the isolation of a job and of one of its tasks. Each class, and the
+// session, is that of the task or, if the task has none, that of the job. A session applies only
+// to the class SessionExclusive. If the combined class is another one, a session of the job is
+// ignored, and a session of the task is an error.
 func makeIsolation(job, task *v1alpha1.Isolation, at path, r reporter) cluster.Isolation {
 	var out cluster.Isolation
 	if job != nil {

@@ -71,8 +71,9 @@ func (m *jobMaker) minSubgroups(least *int, inside int, at path) (int, bool) {
 	return 0, false
 }
 
-// parentsFirst sorts the subgroups so that each follows its parent. It reports false
-// if a subgroup is its own ancestor.
+// parentsFirst sorts the subgroups so that each follows its parent. It returns false if that
+// is not possible because some subgroup is its own ancestor. The error is about the first
+// subgroup that could not be sorted, which is in such a cycle or below one.
 func (m *jobMaker) parentsFirst(at path, p *layout) bool {
 	// sorted maps the number of a subgroup as written, counted from 1, to its number after
 	// sorting. 0 means that it is not sorted yet.
@@ -89,7 +90,7 @@ func (m *jobMaker) parentsFirst(at path, p *layout) bool {
 		}
 		if len(out) == before {
 			i := slices.Index(sorted[1:], 0)
-			m.r.errorf(at.Add(i, "parent"), "subgroup %s is its own ancestor; one of its ancestors needs another parent", phrase.Quote(p.subgroups[i].Name))
+			m.r.errorf(at.Add(i, "parent"), "the ancestors of subgroup %s contain a cycle; give one of them another parent", phrase.Quote(p.subgroups[i].Name))
 			return false
 		}
 	}

@@ -81,8 +81,9 @@ func setStatus(n *cluster.Node, s *v1alpha1.NodeStatus, r reporter) {
 	}
 }
 
-// setCell sets the cell of the node from the field or from the label. It adds the
-// label if only the field is given, because affinity within a cell is by label.
+// setCell sets the cell of the node from the field or, if the field is empty, from the label.
+// If the field is a valid name, it also sets the label to it, because affinity within a cell is
+// by label. A field and a label with different values are an error.
 func setCell(n *cluster.Node, field string, r reporter) {
 	label := n.Labels[v1alpha1.LabelCell]
 	if field != "" && label != "" && field != label {
@@ -120,11 +121,13 @@ func makeSupportedIsolation(i *v1alpha1.NodeIsolation, at path, r reporter) clus
 }
 
 // findDevices sets the devices of the node from its labels and from its allocatable
-// resources. Labels describe only NVIDIA devices. A device that no label describes has the
-// product "unknown" and no memory.
+// resources. If the node has device labels, its NVIDIA devices are those that the labels
+// describe. Other devices are made from the allocatable resources, with the product "unknown"
+// and no memory.
 //
 // With trustLabels, the node has all devices that its labels count. Otherwise it has at most
-// as many of a resource as it offers, and none of a resource that it does not offer.
+// as many labelled devices of a resource as it offers, and none of a resource that it does not
+// offer.
 func findDevices(n *cluster.Node, allocatable cluster.Resources, trustLabels bool) {
 	labelled := cluster.HasDeviceLabels(n.Labels)
 	if labelled {

@@ -21,9 +21,9 @@ func WhyLeftOut(o *corev1.Pod) string {
 	return ""
 }
 
-// PodNotes returns the notes that Pod returns about a pending pod that is held back or
-// has fields that are ignored. It costs less, since it does not convert. Each message
-// occurs once, with the path of the first field that it is about.
+// PodNotes returns those notes of Pod that need no conversion: that a pending pod is held
+// back, or has fields that are ignored. It costs less than Pod. Each message occurs once, with
+// the path of the first field that it is about.
 func PodNotes(o *corev1.Pod) Notes {
 	var notes Notes
 	if Ended(o) || o.Spec.NodeName != "" {

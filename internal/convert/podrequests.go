@@ -17,8 +17,8 @@ import (
 //
 // The API server sets missing requests to the limits before the scheduler sees a pod. A dump
 // contains these requests. A manifest that was never applied may lack them, so they are set
-// here. If defaults is not nil, a container that does not request one of its resources counts
-// with the default. The pod itself does not change.
+// here. If defaults is not nil, each container counts with the default amount of every resource
+// in defaults that it does not request. The pod itself does not change.
 func effectiveRequests(o *corev1.Pod, defaults corev1.ResourceList) corev1.ResourceList {
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	pod := *o

@@ -10,16 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Limits of one amount, in units of the resource. The quantity library silently caps
-// larger values at the maximum of int64, also in thousandths; the limits are below that
-// cap. A few amounts of maxAmount overflow an int64 if they are added, so package manifest
+// Limits of one amount, in units of the resource. The quantity library silently caps values
+// at the maximum of int64, both in units and in thousandths. maxAmount is below the cap in
+// units, and maxCores is below the cap in thousandths. A few amounts of maxAmount overflow an int64 if they are added, so package manifest
 // limits the sum of each resource over all objects, and State checks sums by itself.
 const (
 	maxCores  = 1 << 30
 	maxAmount = 1 << 60
 )
 
-// bytesOf converts an amount to bytes, rounded up.
+// bytesOf converts an amount to whole units, such as bytes, rounded up. It returns 0 for a
+// negative amount or one above maxAmount, which is an error.
 func bytesOf(q resource.Quantity, at path, r reporter) int64 {
 	switch {
 	case q.Sign() < 0:
@@ -32,7 +33,8 @@ func bytesOf(q resource.Quantity, at path, r reporter) int64 {
 	return 0
 }
 
-// milliOf converts an amount to thousandths, rounded up.
+// milliOf converts an amount to thousandths, rounded up. It returns 0 for a negative amount or
+// one above maxCores, which is an error.
 func milliOf(q resource.Quantity, at path, r reporter) int64 {
 	switch {
 	case q.Sign() < 0:

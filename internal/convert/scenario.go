@@ -19,7 +19,8 @@ func Scenario(o *v1alpha1.Scenario) Notes {
 	return notes
 }
 
-// checkExpectation reports expectations that every result would meet.
+// checkExpectation reports a scenario that expects nothing, which every result would meet, and
+// entries that are incomplete, such as a placement without a node.
 func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	at := path{"expect"}
 	checks := len(e.Placements) + len(e.Devices) + len(e.Groups) + len(e.Pending) + len(e.Refusals) + len(e.Scores)
@@ -103,7 +104,8 @@ func checkCycles(o *v1alpha1.Scenario, r reporter) {
 	}
 }
 
-// checkMoment reports an expectation for a time at which there is no cycle.
+// checkMoment reports a moment that does not have exactly one of cycle and at, or at which there
+// is no cycle, and placements without a node.
 func checkMoment(m *v1alpha1.ExpectedMoment, cycles int, every time.Duration, at path, r reporter) {
 	switch {
 	case (m.Cycle == nil) == (m.At == nil):

@@ -10,8 +10,10 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// inherit sets the subgroups and the topology of the alternative to those of the job if
-// it has none of its own. It returns the paths at which they are written.
+// inherit sets the subgroups of the alternative to those of the job if it has no subgroups,
+// and then also minSubgroups if the alternative does not set it. It sets the topology to that of
+// the job if the alternative has no topology. It returns the paths at which the subgroups and
+// the topology are written.
 func (m *jobMaker) inherit(a *v1alpha1.Alternative, at path) (subgroups, topology path) {
 	subgroups, topology = at.Add("subgroups"), at.Add("topology")
 	if len(a.Subgroups) == 0 {
@@ -119,8 +121,9 @@ func taskNames(a *v1alpha1.Alternative) []string {
 }
 
 // minimum returns how many tasks must be placed before any of them starts: minMember, or else
-// the sum of the minimums of the subgroups that are needed and of all tasks outside subgroups.
-// It reports false if what is written is not valid.
+// the sum of the minimums of the needed subgroups and of all tasks outside subgroups, but at
+// least 1. If only some subgroups are needed, those with the smallest sum count. It reports
+// false if what is written is not valid.
 func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *layout) (int, bool) {
 	alt := cluster.Alternative{Subgroups: p.subgroups, MinSubgroups: p.minSubgroups}
 	minima := alt.LeastSum(func(sub int) int { return p.subgroups[sub-1].Min })

@@ -13,15 +13,15 @@ import (
 // and of its job are combined.
 const maxTerms = 1000
 
-// selector returns the labels that the job requires of nodes (of) and those that the
-// task requires (own).
-func (m *jobMaker) selector(of []cluster.Label, own map[string]string, at path) []cluster.Label {
+// selector merges the labels that the job requires of nodes (ofJob) and those that the task
+// requires (own, at the path). Different values of one label are an error.
+func (m *jobMaker) selector(ofJob []cluster.Label, own map[string]string, at path) []cluster.Label {
 	if len(own) == 0 {
-		return of
+		return ofJob
 	}
 	checkLabels(own, at, m.r)
 	labels := maps.Clone(own)
-	for _, l := range of {
+	for _, l := range ofJob {
 		if v, both := labels[l.Key]; both && v != l.Value {
 			m.r.errorf(at.Add(l.Key), "the job asks for %s already, and no node has both; keep one", phrase.Quote(l.Value))
 		}

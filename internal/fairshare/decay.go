@@ -50,9 +50,12 @@ type Past struct {
 }
 
 // weigh changes the weights of the entitlements that compete for what is left of the total
-// after quotas. The weight w becomes w + Weight × (w - u), but at least a hundredth of w
-// before scaling. Here w is the fraction of all weights, and u the fraction of past use. It
-// returns the effect on each entitlement, nil if there is none.
+// after quotas, separately for each priority. An entitlement competes if it can take more than
+// its quota. Let w be its weight as a fraction of the weights that compete, and u its past use
+// as a fraction of the past use of all that compete, or of the total if that is more. Its
+// weight becomes w + Weight × (w - u), with d.Weight as a factor, but at least w ÷ 100. It
+// returns the effect on each entitlement. The effect is nil if the entitlement does not
+// compete, or if no entitlement of its priority has past use.
 func (d *Decay) weigh(total int64, entitlements []entitlement, used []sum) []*Past {
 	out := make([]*Past, len(entitlements))
 	classes := classesOf(entitlements, func(i, j int) int { return cmp.Compare(entitlements[j].Priority, entitlements[i].Priority) })

@@ -94,7 +94,7 @@ func allotWith(total int64, entitlements []entitlement, on []basis) (out []Allot
 
 // allotQuotas gives each entitlement what it requests within its quota, the strongest tier
 // first. If a tier requests more than is left, its entitlements get what is left in
-// proportion, and weaker tiers get nothing. It returns what is left.
+// proportion to what they request within their quotas, and weaker tiers get nothing. It returns what is left.
 func allotQuotas(total int64, entitlements []entitlement, out []Allotment) int64 {
 	left := total
 	tiers := classesOf(entitlements, func(i, j int) int { return cmp.Compare(entitlements[i].Tier.Rank(), entitlements[j].Tier.Rank()) })

@@ -54,7 +54,7 @@ type division struct {
 // basis is what the allotment of an entitlement beyond its quota depends on.
 type basis struct {
 	dry       bool  // nothing was left for its priority
-	rest      bool  // it divides by weight with others that could take more
+	rest      bool  // it is one of those that divide the rest by weight, none of which gets the most that it can take
 	left, all int64 // with rest: the amount that is divided, and the sum of the weights
 }
 

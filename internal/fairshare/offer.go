@@ -7,7 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Offered returns what the schedulable nodes have, held or not: what queues divide.
+// Offered returns what queues divide: what the schedulable nodes have, held or not, without
+// lost devices and without the devices of nodes that have a Defect.
 func Offered(s cluster.View) cluster.Resources {
 	var o offer
 	return o.of(s)
@@ -51,7 +52,8 @@ func (o *offer) of(s cluster.View) cluster.Resources {
 	return out
 }
 
-// has lists what the node offers: nothing if it was removed or is not schedulable.
+// has appends what the node offers to out: nothing if the node was removed or is not
+// schedulable, no lost devices, and no devices at all if the node has a Defect.
 func (o *offer) has(out cluster.Resources, n *cluster.Node) cluster.Resources {
 	if n == nil || n.Closed() {
 		return out

@@ -73,8 +73,9 @@ func (t *Tree) addUpPastUse(s cluster.View) {
 	}
 }
 
-// addUp computes the past use of the queue and of all queues below it. A queue without
-// reported use has the sum of the queues below it.
+// addUp computes the past use of the queue and of all queues below it. The past use of a queue
+// is what its Past lists, and what it has held since then (View.Held). If its Past is empty,
+// the past use of the queues below it is added.
 func (r *pastUse) addUp(s cluster.View, q *Queue) {
 	if q.past == nil {
 		q.past = make([]sum, len(r.positions))

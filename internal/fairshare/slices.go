@@ -12,8 +12,8 @@ import (
 // profile, all queues also divide its slices under their own name, as they do with
 // products. The slices are then offered under both names, because it is not known which
 // queues will hold them. The shares of nvidia.com/gpu may then add up to more than the other
-// queues can hold. Not offering them would be worse: quotas that include them would not be
-// covered, and tasks within their quota would be evicted.
+// queues can hold. If the slices were offered under their own name only, quotas of nvidia.com/gpu
+// that include slices would not be covered, and tasks within their quota would be evicted.
 
 const gpu = cluster.DefaultDeviceResource
 

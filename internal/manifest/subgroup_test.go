@@ -32,7 +32,7 @@ func TestSubgroupErrors(t *testing.T) {
 		"job below its parts":    {of("minMember: 2, subgroups: [{name: a, tasks: [worker], minMember: 3}]"), "4:73: spec.minMember: 2 is less than the subgroups' own minima, which add up to 3; raise it, or leave it out"},
 		"unknown field":          {of("subgroups: [{name: a, tasks: [worker], min: 1}]"), `4:101: spec.subgroups[0]: unknown field "min"; known: minMember, minSubgroups, name, parent, tasks, topology`},
 		"no such parent":         {of("subgroups: [{name: head, tasks: [leader], parent: bodi}, {name: body, tasks: [worker]}]"), `4:112: spec.subgroups[0].parent: there is no subgroup "bodi"; did you mean "body"?`},
-		"in itself":              {of("subgroups: [{name: a, parent: b, tasks: [leader]}, {name: b, parent: a, tasks: [worker]}]"), `4:92: spec.subgroups[0].parent: subgroup "a" is its own ancestor; one of its ancestors needs another parent`},
+		"in itself":              {of("subgroups: [{name: a, parent: b, tasks: [leader]}, {name: b, parent: a, tasks: [worker]}]"), `4:92: spec.subgroups[0].parent: the ancestors of subgroup "a" contain a cycle; give one of them another parent`},
 		"too many subgroups":     {of("minSubgroups: 3, subgroups: [{name: a, tasks: [leader]}, {name: b, tasks: [worker]}]"), "4:76: spec.minSubgroups: 3 of only 2 subgroups; lower it, or add some"},
 		"no subgroups":           {of("minSubgroups: 0, subgroups: [{name: a, tasks: [leader]}]"), "4:76: spec.minSubgroups: want at least 1, have 0; leave it out where all are needed"},
 		"subgroups of a leaf":    {of("subgroups: [{name: a, tasks: [leader], minSubgroups: 1}]"), "4:115: spec.subgroups[0].minSubgroups: 1 of only 0 subgroups; lower it, or add some"},

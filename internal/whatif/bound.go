@@ -65,9 +65,10 @@ func (b bound) raisedTo(v int64) *change {
 		} else {
 			*list = slices.DeleteFunc(slices.Clone(*list), func(a cluster.Amount) bool { return a.Name == b.amount.Name })
 			if _, product := cluster.SplitProduct(b.amount.Name); product != "" {
-				// State counts the use of a product only if a queue names the product. A
-				// weight that is equal to the weight of the queue names the product and
-				// changes nothing else. The use then says how far the bound must be raised.
+				// The use without the bound is read to find out how far the bound must be
+				// raised. State counts the use of a product only while some queue names the
+				// product in its quota, limits or weights. This queue therefore names it in
+				// a weight, which has the value that applies without it.
 				q.OverQuotaWeight = q.OverQuotaWeight.With(b.amount.Name, q.WeightOf(b.amount.Name))
 			}
 		}
@@ -86,7 +87,7 @@ func (c *promoter) raiseBounds() {
 		used := int64(0)
 		v := c.lab.tryAndRead(func(s *cluster.State) { used = b.used(s) }, helps)
 		if !v.fits {
-			if c.workload.attempt.Before != nil { // otherwise the job was not refused because of a bound
+			if c.workload.attempt.Before != nil { // a bound rejects a job before any node is considered, so without Before no bound is the reason
 				c.found.addFailure(helps, v)
 			}
 			continue

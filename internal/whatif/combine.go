@@ -21,14 +21,15 @@ type combiner struct {
 	relax    *relaxer
 }
 
-// combine makes all changes of allChanges together, adds as many nodes as are needed, and
-// then leaves out one change after another that is not needed. The result is recorded as one
-// change. None of its parts can be left out, unless the tries are used up: a part that could
-// not be tried is kept.
+// combine makes all changes of allChanges together and adds as few nodes as possible. If the
+// workload then fits, combine tries for each change whether it can be left out, and for the
+// nodes too. It records the rest as one change. That change may contain more than is needed
+// if the tries are used up, because what could not be tried is kept. If the workload does not
+// fit, nothing is recorded.
 //
-// It reports whether the request contradicts itself: an empty node of any type rejects the
-// task even after all changes, and the rejection has no cure. If the rejection has a cure, it
-// is recorded in finder.remaining instead.
+// It reports whether the request contradicts itself: no empty node of any type takes the task
+// even after all changes, and the last of these rejections has no cure. If that rejection has
+// a cure, it is recorded in finder.remaining instead.
 func (x *combiner) combine() (conflict bool) {
 	all, m := x.allChanges()
 	if m == nil {
@@ -134,9 +135,11 @@ func join(changes []*change) *change {
 
 // allChanges returns the changes that are made together, and the type of node of which nodes
 // are added. The order matters, because combine tries to leave out the first change first: a
-// smaller request, then the conditions of the request, then limits. Conditions are dropped and
-// the request is reduced only if no empty node could take the task otherwise. The node type is
-// nil if none could take the task even then.
+// smaller request, then the conditions of the request, then limits. Limits and required
+// affinities to other jobs are always dropped, because the test of an empty node does not
+// include them. Other conditions are dropped only if no empty node could take the task with
+// them, and the request is reduced only if that is not enough. The node type is nil if no
+// empty node could take the task even then.
 func (x *combiner) allChanges() ([]*change, *nodeType) {
 	limits := wire.Map(x.workload.bounds(), func(b bound) *change { return b.raisedTo(-1) })
 	if list := x.grow.nodeTypes(nil); len(list) > 0 {

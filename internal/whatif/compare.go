@@ -63,9 +63,12 @@ func compare(ph explain.Phrases, before, after *simulationEnd) *wire.Difference 
 		switch {
 		case !is && !after.requested[m.Workload]:
 			d.NoLongerRequested = append(d.NoLongerRequested, m)
-		case !is: // the job takes another alternative, which has other tasks
+		case !is: // the task has ended, or the job takes another alternative, which has other tasks
 			continue
-		case a.node == b.node && (was || before.unplaced[m.Workload]): // on the same node, or pending before and after, possibly in another alternative
+		// Nothing changed: the task is on the same node, or it is pending before and after. A
+		// task that was not known before counts as pending before if its job existed and had no
+		// placed task, because the job may then only try another alternative.
+		case a.node == b.node && (was || before.unplaced[m.Workload]):
 			continue
 		case a.node == "" && b.node != "":
 			d.Placed = append(d.Placed, m)
@@ -104,12 +107,13 @@ func evictedOnlyIn(simulation, other *sim.Simulation) []wire.EvictedTask {
 // not the State, because WhatIf undoes the State before the second simulation.
 type simulationEnd struct {
 	simulation *sim.Simulation
-	tasks      map[string]taskPlace
-	unplaced   map[string]bool // the jobs of which no task is on a node
-	requested  map[string]bool // the jobs that are not retired
+	tasks      map[string]taskPlace // by ID of the task; those that are placed, releasing or pending
+	unplaced   map[string]bool      // the jobs of which no task is on a node
+	requested  map[string]bool      // the jobs that are not retired
 	totals     wire.Totals
 }
 
+// taskPlace is where a task is. The node is "" if the task is pending.
 type taskPlace struct{ job, task, node string }
 
 func endOf(s *sim.Simulation) *simulationEnd {
@@ -122,7 +126,7 @@ func endOf(s *sim.Simulation) *simulationEnd {
 			case t.Node != nil:
 				at.node = t.Node.Name
 				e.totals.Placed++
-			case j.Retired: // tasks of a retired job that have no node are not requested any more
+			case j.Retired, t.Ended(): // a task without a node is not pending if its job is retired or if it has ended
 				continue
 			default:
 				e.totals.Pending++

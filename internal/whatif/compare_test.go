@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/explain/explaintest"
 	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // Tasks that are new and pending, and tasks that are not requested any more, are listed, so
@@ -43,5 +44,29 @@ func TestCompareListsNewAndRemovedTasks(t *testing.T) {
 				t.Errorf("have\n%s\nwant it to begin with\n%s", text.String(), tt.want)
 			}
 		})
+	}
+}
+
+// Tasks that have ended are neither placed nor pending.
+func TestCompareLeavesOutEndedTasks(t *testing.T) {
+	run := func(ended bool) *sim.Simulation {
+		s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi"), enginetest.Job("train").CPU(1000, "1Gi").Gang(2).Min(1))
+		if ended {
+			if err := s.Apply(cluster.TaskGone{Task: cluster.TaskRef{Job: "job/train", Name: "worker-0"}, Ended: cluster.Succeeded}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		simulation, err := sim.Simulate(explaintest.Engine(t), s, sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return simulation
+	}
+	d := Compare(testPhrases(t), run(false), run(true))
+	if want := (wire.Totals{Placed: 1}); d.After != want {
+		t.Errorf("after: have %+v, want %+v", d.After, want)
+	}
+	if len(d.Pending) > 0 || len(d.NoLongerRequested) > 0 {
+		t.Errorf("have pending %v and not requested any more %v, want none", d.Pending, d.NoLongerRequested)
 	}
 }

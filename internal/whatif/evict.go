@@ -28,10 +28,11 @@ type evictor struct {
 	found    *finder
 }
 
-// rivals returns the workloads that may be in the way: those on the nodes that nearly fit and,
-// if the job was refused before any node was filtered, those of its queue. The cheapest to
-// remove are first: preemptible before firm, then by weaker tier, lower priority, and fewer
-// devices. There are none if evicting cannot cure the refusal.
+// rivals returns the workloads that are removed in tries. If the job was rejected before any
+// node was considered, these are the workloads of its queue that have a placed task; there are
+// none if evicting cannot cure the rejection. Otherwise they are the workloads on the nearest
+// nodes of which evicting cures the rejection. The cheapest to remove are first: preemptible
+// before firm, then by weaker tier, lower priority, fewer devices, and ID.
 func (e *evictor) rivals() []*cluster.Job {
 	seen := map[string]bool{e.workload.id: true}
 	var out []*cluster.Job
@@ -151,8 +152,9 @@ func (e *evictor) holdingText(j *cluster.Job) string {
 	return text
 }
 
-// evict tries to remove one workload, then two. If no two are enough, it tries to remove
-// more, and as few of these as possible.
+// evict tries to remove each of the first mostSingles rivals alone. If none of them is enough,
+// it tries mostPairs pairs, until one is enough. If none is, it tries to remove the first
+// mostVictims rivals together, and then as few of these as possible.
 func (e *evictor) evict() {
 	rivals := e.rivals()
 	if len(rivals) == 0 {
@@ -160,7 +162,8 @@ func (e *evictor) evict() {
 	}
 	helped := 0
 	for i, j := range rivals {
-		// After one that helps, at most one more is reported, if it is preemptible.
+		// At most two workloads are reported, and the second only if it is preemptible. The
+		// preemptible ones are first, so none follows a firm one.
 		if i == mostSingles || helped == 2 || helped == 1 && !j.Preemptible || e.lab.noTriesLeft() {
 			break
 		}

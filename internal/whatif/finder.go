@@ -15,8 +15,9 @@ type finder struct {
 	phrases explain.Phrases
 	helps   []*change // the changes that help, in the order in which they were found
 	fails   []failure // changes that do not help and may be reported
-	// remaining is set if no changes help even together, and the rejection that is left has a
-	// cure. The cure is then none of the changes that were tried.
+	// remaining is why an empty node rejects the task even after all changes, if that
+	// rejection has a cure. The cure is then none of the changes that were tried. It is nil if
+	// an empty node of some type could take the task.
 	remaining *engine.Rejection
 }
 
@@ -80,7 +81,8 @@ func (f *finder) addTogether(c *change) {
 // largestThatFits finds by bisection the highest i in [0, n) for which the change at(i) helps,
 // records that change, and returns it. A change with a smaller i must help if one with a
 // larger i does. If the tries are used up, the result is the highest i that was found to
-// help, which may be 0. It returns nil if not even at(0) helps, or if no try is left.
+// help, which may be 0. It returns nil if n is 0, if no try is left at the beginning, or if
+// at(0) does not help or cannot be applied. No other change is tried then.
 func (f *finder) largestThatFits(n int, at func(i int) *change) *change {
 	if n == 0 || f.lab.noTriesLeft() {
 		return nil
@@ -103,8 +105,10 @@ func (f *finder) largestThatFits(n int, at func(i int) *change) *change {
 	return best
 }
 
-// trials returns the changes that are reported: first at most five that help, by cost, then
-// at most two that do not.
+// trials returns the changes that are reported, at most six: first at most five that help,
+// the lowest cost first, then at most two that do not help. At most two changes that help are
+// of the same kind, or three for a model. A change that does not help is left out if a change
+// of its kind is already listed.
 func (f *finder) trials() []wire.Trial {
 	const mostLines, mostFits, mostFails = 6, 5, 2
 	mostOfKind := 2

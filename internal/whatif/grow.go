@@ -18,7 +18,7 @@ import (
 type nodeType struct {
 	name     string        // the node group that a new node would be in; "" for a node without devices
 	template *cluster.Node // an existing node of the type, which new nodes are copies of
-	exact    bool          // a copy of any node of the group could take the task, so that the text need not name the template
+	exact    bool          // the text need not name the template: copies of all templates that were considered could take the task, or there is only one template
 	domain   string        // the topology domain in which new nodes must be, as text: " in rack r2"; or ""
 }
 
@@ -69,9 +69,10 @@ func AddNodesLike(s *cluster.State, template *cluster.Node, count int) ([]string
 	return names, nil
 }
 
-// propertiesKey returns a key of all properties of a node that NewNodeLike copies and that a
-// filter may read. Labels that hold the name of the node are left out, and devices count as if
-// none were lost. Copies of nodes with equal keys differ only in their names.
+// propertiesKey returns a key of the properties that decide which tasks an empty copy of the
+// node could take. Nodes with equal keys count as equal (see templates). Labels that hold the
+// name of the node and Device.Parent are left out, and devices count as if none were lost.
+// Taints of node conditions are included, although NewNodeLike does not copy them.
 func propertiesKey(n *cluster.Node) string {
 	var b strings.Builder
 	keys := slices.Sorted(maps.Keys(n.Labels))
@@ -201,7 +202,8 @@ func groupName(n *cluster.Node) string {
 }
 
 // roughSize returns a number by which nodes are compared: the larger number is that of the node
-// with more device memory or, if that is equal, with more cores.
+// with more device memory in MiB or, if that is equal, with more cores. A node with 1024 cores
+// or more may count as larger than a node with a few MiB more device memory.
 func roughSize(n *cluster.Node) int64 {
 	total := n.Capacity(cluster.CPU) / 1000
 	for i := range n.Devices {
@@ -210,9 +212,12 @@ func roughSize(n *cluster.Node) int64 {
 	return total
 }
 
-// emptyNodeTakes runs a session on a cluster that consists of empty copies of the node, and
-// reports whether the refused task is placed. Other jobs and the limits of queues are left
-// out: a try on the whole State considers these.
+// emptyNodeTakes reports whether an empty copy of the node could take the refused task, after
+// the edit of its request. For a job that takes whole nodes, it reports whether as many copies
+// as one replica needs could take the replica. It runs a session on a new State that has only
+// these copies and this task or replica. Other jobs, the affinities and the topology of the job,
+// and limits and quotas of queues are left out, because tries on the whole State consider them.
+// It also returns false if the engine fails, which sets lab.err.
 func (g *grower) emptyNodeTakes(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	if g.lab.err != nil {
 		return false
@@ -283,9 +288,10 @@ func (m nodeType) change(n int) *change {
 
 // fewest finds the smallest number of added nodes of the type with which the workload fits,
 // together with other changes. It doubles the number until the workload fits, and then
-// bisects. It returns the change that was tried, and its verdict. If the tries are used up,
-// that is the smallest number that was found to fit. If no number fits, it is one node for
-// each missing task, or the last number that was tried if the tries are used up before.
+// bisects. If some number fits, it returns the change with the smallest number that was found
+// to fit, and the verdict of the first number that was found to fit. Otherwise it returns the
+// change with the largest number that was tried and is not above the number of missing tasks,
+// and the verdict of that change.
 func (g *grower) fewest(m nodeType, with ...*change) (*change, verdict) {
 	missing, pending := g.workload.missing(), 0
 	for _, j := range g.workload.state.Pending() {

@@ -13,9 +13,10 @@ import (
 // and the last value least.
 type Knob struct {
 	Steps int // how many values there are
-	// At returns a text that completes "It would fit …", what the value gives up in percent,
-	// and the job that would be requested with it. The job is nil if the model cannot have
-	// the value.
+	// At returns a text that completes "It would fit …", the cost of the value, which is
+	// compared with the costs of other changes (see change.cost), and the workload as it would
+	// be requested with the value. The job is nil if the value is not possible, or if the
+	// workload would not exist with it. If a value helps, all lower values must help too.
 	At func(step int) (text string, cost int, job *cluster.Job)
 }
 
@@ -59,9 +60,9 @@ func (t *knobTurner) replace(job *cluster.Job) func(*cluster.State) error {
 	})
 }
 
-// turnAndGrow changes one setting and adds nodes of one group, and stops at the first pair
-// that helps. It is used for models if no single change helps. Only settings with a single
-// value are tried.
+// turnAndGrow changes one setting and adds up to 16 copies of the first node of one node
+// group, and stops at the first pair that helps. It is used for models if no single change
+// helps. Only settings with a single value are tried.
 func (t *knobTurner) turnAndGrow() {
 	const mostNodes = 16
 	for _, k := range t.knobs {
@@ -88,9 +89,9 @@ func (t *knobTurner) turnAndGrow() {
 	}
 }
 
-// devicesText returns a text such as ", on 2 × NVIDIA-L4": the devices that the workload would
-// hold after the change. It returns "" if they are of several products, or if no tries are
-// left.
+// devicesText returns a text such as ", on 2 × NVIDIA-L4": how many claims on
+// devices the workload would hold after the change, and on which product. It returns "" unless
+// all claims are on devices of one product, or if no tries are left.
 func (t *knobTurner) devicesText(c *change) string {
 	if t.lab.noTriesLeft() {
 		return ""

@@ -20,12 +20,13 @@ type promoter struct {
 	lab         *lab
 	workload    *workload
 	found       *finder
-	entitlement *explain.Entitlement // nil if only surplus was refused: the engine evicts nothing for surplus
+	entitlement *explain.Entitlement // nil if only surplus was refused (see Why); only bounds are then raised
 }
 
-// raiseQuotas raises the quotas of the workload's queue and of the queues above it, just so
-// far that each queue is within its fair share with the workload. All quotas are raised in
-// one change.
+// raiseQuotas tries one change that raises the quotas of the workload's queue and of the queues
+// above it. It raises the quota of each resource of which the queue would hold more than its
+// fair share with the workload. The new quota is what the queue holds plus what the workload
+// lacks. Nothing is tried if the engine did not search for victims to reclaim.
 func (c *promoter) raiseQuotas() {
 	if c.entitlement == nil || !slices.Contains(c.entitlement.Purposes, engine.Reclaim) {
 		return

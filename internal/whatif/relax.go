@@ -97,7 +97,8 @@ func (r *relaxer) affinities() []*change {
 }
 
 // untoleratedTaints returns up to four taints of nodes that the request does not tolerate.
-// Taints of nodes that are cordoned or not ready are left out: openNodes removes these.
+// Taints with the effect PreferNoSchedule are left out, because they reject no task. Taints of
+// node conditions are left out too, because openNodes removes these.
 func (r *relaxer) untoleratedTaints() []cluster.Taint {
 	const most = 4
 	var out []cluster.Taint

@@ -11,15 +11,17 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// isNodeCondition reports whether Kubernetes itself set the taint, because the node is
-// cordoned, not ready, or short of a resource.
+// isNodeCondition reports whether the taint begins with node.kubernetes.io/ and keeps tasks
+// from the node. Kubernetes uses that prefix for nodes that are cordoned, not ready, or short
+// of a resource.
 func isNodeCondition(t cluster.Taint) bool {
 	return strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != cluster.PreferNoSchedule
 }
 
-// openNodes returns the change that makes nodes ready and uncordoned. These are a single node
-// if one of the first four that are not is enough, and all of them otherwise. It returns nil
-// if all nodes are ready and uncordoned.
+// openNodes returns a change that makes nodes ready and uncordoned, and removes their taints of
+// node conditions. It first tries each of the first four closed nodes alone. If one of these is
+// enough, the change opens only that node. Otherwise the change opens all closed nodes, and is
+// not tried here. It returns nil if no node is closed.
 func (r *relaxer) openNodes() *change {
 	const mostSingles = 4
 	var closed []string

@@ -126,9 +126,10 @@ func (k *shrinker) lessOf(name string) (int, func(int) *change) {
 	return k.reduce(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
 }
 
-// reduce sets an amount to what some device or node has free. No other amounts are tried. For
-// a single task this loses nothing. Several tasks that share a node could fit with a larger
-// amount that is not tried.
+// reduce sets an amount to what some device or node has free. No other amounts are tried. If
+// a single task is missing and nothing is evicted for it, a larger amount would not fit, apart
+// from rounding to MiB. Several tasks that share a node could fit with a larger amount that is
+// not tried.
 func (k *shrinker) reduce(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
 	room = valuesBelow(room, want)
 	return len(room), func(i int) *change {

@@ -18,8 +18,9 @@ type Question struct {
 	Now      int64          // the time of the sessions, in nanoseconds since 1970
 	// Tries is how many sessions may be run to try changes; 0 means 64, or fewer if more
 	// than 500 workloads are pending. If no single change helps, 32 more are allowed for
-	// changes that are made together. Sessions on small clusters of new nodes, which find
-	// out whether an empty node could take the workload, are not counted.
+	// changes that are made together. A negative number means that only changes made together
+	// are tried. Sessions on small clusters of new nodes, which find out whether an empty node
+	// could take the workload, are not counted.
 	Tries int
 	// Knobs returns the settings of the workload that can be tried, such as the context
 	// length of a model. If Knobs is nil, no settings are tried.
@@ -84,7 +85,9 @@ func Why(q Question) (*explain.Report, error) {
 	}
 	r.FreeMemory, r.Foreign = explain.FreeMemoryText(q.State, w.shape()), explain.ForeignMemoryText(q.State, w.shape())
 	var c *explain.Entitlement
-	if !refused.Surplus { // the engine evicts nothing for surplus tasks
+	// For surplus tasks the entitlement is not reported. The engine may evict other tasks for
+	// them only if a hook of AddSurplus allows it.
+	if !refused.Surplus {
 		c = newEntitlement(l, searches)
 		r.AddEntitlement(c, phrases)
 	}
@@ -129,10 +132,10 @@ func workloadOf(simulation *sim.Simulation, id string, was *stateBefore) *cluste
 }
 
 // fullRefusal returns the refusal with the rejections of all nodes, which a simulation does
-// not keep. It tries the job once more, without the other pending jobs: these could not be
-// placed either. If the job is then refused for another reason or is placed, it is tried
-// together with them, unless there are too many. It returns refused itself if neither try
-// gives the same refusal.
+// not keep. It tries the job once more, without the other pending jobs that have no placed
+// task, because these could not be placed either. If the job is then refused for another reason
+// or is placed, it is tried together with all pending jobs, unless there are too many. It
+// returns refused itself if neither try gives a refusal for the same reason.
 func fullRefusal(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 	full, err := explainedRefusal(q, refused, true)
 	if full == nil && err == nil && len(q.State.Nodes())*len(q.State.Pending()) <= sim.MaxMisses {

@@ -22,9 +22,9 @@ func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
 // shape returns the shape of the first task that could not be placed.
 func (w *workload) shape() *cluster.Shape { return w.attempt.Task.Shape }
 
-// alternative returns the index of the alternative that the attempt tried. Consecutive
-// alternatives that each name a node group share one attempt; the index is then that of the
-// first of them.
+// alternative returns the index of the alternative that the job has chosen or, if it has not
+// chosen one, of the alternative that the attempt tried. Consecutive alternatives that each
+// name a node group share one attempt; the index is then that of the first of them.
 func (w *workload) alternative() int {
 	j := w.job()
 	if j.Chosen >= 0 {

@@ -23,8 +23,10 @@ import (
 //     its quota takes nothing that another queue holds within its quota; and below the
 //     sibling, the queues with the highest ratios lose first. One condition is checked for
 //     the whole plan, by the Balance: with the plan, either more is held within shares, or
-//     equally much is, and the ratios of the siblings, the highest first, are lower. For
-//     these ratios, each queue counts as holding all idle room that it requests.
+//     equally much is, and the ratios of the siblings, the highest first, are lower at each
+//     level at which a victim needs this rule, and not higher at the other levels above the
+//     deepest of these. For these ratios, each queue counts as holding all idle room that it
+//     requests.
 
 // lastResort registers the two rules.
 func (p *plugin) lastResort(s *engine.Session) {
@@ -127,7 +129,8 @@ func (c *reclaimer) judgeLast(v *engine.Victim) engine.Verdict {
 }
 
 // allows reports whether the victim may be evicted by shares or by one of the rules, as the
-// queues are now.
+// queues are now. It calls ratioBefore in any case, so that the ratio is recorded before a
+// victim of the sibling is evicted, even if another rule allows that victim.
 func (c *reclaimer) allows(v *engine.Victim, theirs []*fairshare.Queue, fork int) bool {
 	withinQuota := c.staysWithinQuota(fork)
 	c.ratioBefore(theirs[0])
@@ -190,7 +193,8 @@ func (c *reclaimer) mayBeMoreEven(level int, sibling *fairshare.Queue) bool {
 	return ratioOf(c.tree, q, q.UsedByFirm, c.left[level]).compare(c.ratioBefore(sibling)) < 0
 }
 
-// ratioBefore returns the ratio of the sibling when it was first needed, before anything was evicted.
+// ratioBefore returns the ratio that the sibling had when ratioBefore was first called for it.
+// That is before a victim of the sibling was evicted, because allows calls it for each victim.
 func (c *reclaimer) ratioBefore(sibling *fairshare.Queue) ratio {
 	before, known := c.ratiosBefore[sibling]
 	if !known {

@@ -1,9 +1,14 @@
-// Package fairshare decides which queue is next: the queue that is furthest below its
-// fair share. It also decides which queues must give room back (see Reclaim).
+// Package fairshare decides which queue is next. It compares siblings by what each would hold
+// with its next job, in this order: the stronger tier is first; then queues within their fair
+// share before queues above it; then queues within their quota before queues that are beyond
+// it or have none; then the higher priority of the queue; then, of queues above their shares,
+// the lower ratio of what is held to the share; then the smaller fraction of the cluster's
+// total that is held now; then the older queue. It also decides which queues must give room
+// back (see Reclaim).
 //
 // It divides what the cluster has among the queues and compares what they hold with
-// their shares. It does not look at single nodes or jobs: other plugins decide what a
-// queue may hold at all, and where its tasks are placed.
+// their shares. It does not look at nodes. Of a job it reads only the queue, the priority and
+// the request: other plugins decide what a queue may hold at all, and where its tasks are placed.
 //
 // Devices are always divided. Other resources are divided if some queue names them in its
 // quota, its limits or its over-quota weights. The argument divide, such as [cpu, memory],
@@ -13,7 +18,8 @@
 // With the argument halfLife, such as 24h, past use counts too: a queue that used more
 // than its weight gets less of what is left after quotas for some time. The argument
 // pastWeight is how strongly the past counts, from 0 to 10; 1 unless given. While shares
-// change with time, the plugin asks for a session 64 times in a half-life.
+// change with time, each session that needs shares requests the next one after 1/64 of the
+// half-life.
 package fairshare
 
 import (

@@ -39,7 +39,7 @@ type reclaimer struct {
 	lacks  []*cluster.Task
 
 	opened  uint64              // version of the queues before anything was evicted
-	version uint64              // version of the queues for which the following fields are correct; 0: not computed
+	version uint64              // version of the queues for which the following fields are correct; it means nothing while left[0] is nil
 	left    []cluster.Resources // by level: asks without the tasks of the job that are already placed
 	within  []bool              // by level: the queues from this level down stay within their shares
 
@@ -129,8 +129,9 @@ func (c *reclaimer) mayStay(level int, bound func(*fairshare.Share) int64) bool 
 	return true
 }
 
-// classes returns the classes of queues that hold more than their share of a resource that
-// the job requests, so that they may keep their share without a victim.
+// classes returns the classes from which the job may reclaim: their queues hold so much more
+// than their share of a requested resource that they may keep their share without the smallest
+// possible victim.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
 	c := p.reclaimer(job, lacks)
 	if c == nil {
@@ -231,8 +232,9 @@ func (c *reclaimer) judge(v *engine.Victim) engine.Verdict {
 // reclaimer's. It objects in three cases: the branches do not fork (VictimInSameQueue), a
 // Guaranteed queue would hold less than its quota (VictimGuaranteed), or the victim's queue is
 // of a stronger tier at the fork (VictimOfStrongerTier). The leaf is nil if the objection is
-// final. Only VictimOfStrongerTier may not be final: the reclaimer's queue counts as of a
-// stronger tier if further evictions bring it within its quota, and the objection then ends.
+// final. VictimOfStrongerTier is not final if the tier that is set for the reclaimer's queue
+// would be strong enough: a Guaranteed queue counts as Standard only while it would be beyond its
+// quota with the job, and further evictions may bring it within its quota.
 func (c *reclaimer) checkTiers(v *engine.Victim) (leaf *fairshare.Queue, fork int, objection engine.Reason) {
 	c.refresh()
 	leaf, fork = c.fork(c.tree.ByName[v.Job.Queue])

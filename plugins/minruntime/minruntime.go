@@ -2,8 +2,10 @@
 // start is not lost.
 //
 // The minimum run time is that of the nearest queue, from the victim's queue upwards, that
-// sets one. It does not matter for which job the room is needed. A task counts as
-// started long ago if its start is not known.
+// sets one. A queue may set one before reclaim and another before preemption, and each is
+// searched for on its own; the latter also applies to moves. It does not matter for which job
+// the room is needed. A victim counts as started long ago if the start of any of its tasks is
+// not known.
 package minruntime
 
 import (
@@ -19,7 +21,7 @@ const TooYoung engine.Reason = "VictimTooYoung"
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: TooYoung, Cure: engine.Wait, Phrase: "has not run for the minimum time of its queue", Spared: "that started less than {time} ago", Spans: "the minimum run time of their queues", Span: minimum, Meaning: "The victim started less than the minimum run time of its queue ago. For a task its own start counts, for a whole job the start of its first task. The reason protects a victim and rejects no node."},
+	{Reason: TooYoung, Cure: engine.Wait, Phrase: "has not run for the minimum time of its queue", Spared: "that started less than {time} ago", Spans: "the minimum run time of their queues", Span: minimum, Meaning: "The victim started less than the minimum run time of its queue ago. For surplus tasks the earliest start among them counts, for a whole job the start of its first task. The reason protects a victim and rejects no node."},
 }
 
 // plugin caches which minimum run times the queues have, until their specs change.
@@ -86,8 +88,9 @@ func minimum(s cluster.View, j *cluster.Job, p engine.Purpose) int64 {
 	return 0
 }
 
-// started returns when the victim started, and 0 if that is not known. For a whole job,
-// tasks of it that were evicted before the others and are still releasing count too.
+// started returns when the first task of the victim started, and 0 if the start of one of its
+// tasks is not known. For a whole job, tasks that are releasing count too. Otherwise the job
+// would look younger once its oldest task was evicted.
 func started(v *engine.Victim) int64 {
 	if !v.Whole {
 		first := v.Tasks[0].Started

@@ -15,8 +15,9 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "NodeResourcesFit"
 
-// The reasons. Those that end in TooSmall, and TooFewDevices, hold for the empty
-// node as well. The others are about what other tasks hold.
+// The reasons. Those that end in TooSmall, and TooFewDevices, mean that the task would not fit
+// on the empty node either. The others mean that it would, but that too much is in use, by
+// other tasks or by foreign processes.
 const (
 	ResourceTooSmall        engine.Reason = "ResourceTooSmall"        // the node's capacity is too small
 	InsufficientResource    engine.Reason = "InsufficientResource"    // the capacity is large enough, but too little is free
@@ -45,8 +46,8 @@ var reasons = []engine.ReasonDoc{
 	{Reason: NodeInUse, Cure: cureWaitOrEvict, Phrase: "fewer than {want} idle devices, and the task takes the whole node", One: "no idle device, and the task takes the whole node", Meaning: "The task takes a whole node, and some devices of the node are held. Have is the number of idle devices."},
 }
 
-// plugin caches its last rejection: most full nodes lack the same, and equal rejections
-// can share one value.
+// plugin caches the last rejection of fit for a shortage of devices, and that shortage. Most
+// full nodes have equal shortages, and these share one rejection.
 type plugin struct {
 	short cluster.Shortage
 	last  *engine.Rejection
@@ -59,14 +60,15 @@ func (*plugin) Name() string                { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen registers a separate static filter for what the node could hold if it were
-// empty: that depends on the node alone, and waiting does not cure it.
+// empty: that does not depend on what is free, and waiting does not cure it.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, possible)
 	s.Hooks.AddShapeFilter(nil, p.fit)
 }
 
-// possible checks the node as if it were empty. What fits beside other tasks also fits
-// on the empty node and needs no further check, except on unified memory.
+// possible checks the node as if it were empty. What fits beside other tasks also fits on the
+// empty node and needs no further check. On unified memory that is not concluded, because how
+// much a task takes of its devices there depends on how much is free.
 func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if isRoomy(s, n) || !n.Unified && hasFree(s, n) && n.Feasible(s) {
 		return nil
@@ -89,7 +91,7 @@ func hasCapacity(s *cluster.Shape, n *cluster.Node) bool {
 	return true
 }
 
-// checkEmpty is the complete check of a node with no task on it.
+// checkEmpty is the complete check. The node must have no task on it.
 func checkEmpty(s *cluster.Shape, empty *cluster.Node) *engine.Rejection {
 	if hasFree(s, empty) && empty.Feasible(s) {
 		return nil
@@ -111,8 +113,8 @@ func isRoomy(s *cluster.Shape, n *cluster.Node) bool {
 	return s.FitsEmptied(n)
 }
 
-// fit is called only for nodes that possible accepts, so everything that is missing is held
-// by other tasks.
+// fit checks the node as it is. It is called only for nodes that possible accepts, so what is
+// missing is in use, by other tasks or by foreign processes.
 func (p *plugin) fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if !hasFree(s, n) {
 		return why(s, n, &asIs)

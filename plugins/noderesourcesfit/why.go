@@ -7,14 +7,16 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// checkReasons holds the cure and the reasons for one kind of check: of the empty node, for which
-// a rejection is permanent, or of the node as it is.
+// checkReasons holds the cure and the reasons of one check.
 type checkReasons struct {
 	cure     engine.Cure
 	resource engine.Reason
-	lack     [cluster.LackMemory]engine.Reason
+	lack     [cluster.LackMemory]engine.Reason // by Lack; devices handles LackNothing, LackKind and LackMemory itself
 }
 
+// ifEmpty is for the check of the empty node, whose rejections are permanent. asIs is for the
+// check of the node as it is. In an empty node every device that is large enough can take the
+// task, so that the reasons of ifEmpty for LackWholeNode and LackShare are not expected to occur.
 var (
 	ifEmpty = checkReasons{cureOtherNode, ResourceTooSmall, [...]engine.Reason{
 		cluster.LackDevices: TooFewDevices, cluster.LackWholeNode: NodeInUse, cluster.LackShare: GPUMemoryTooSmall, cluster.LackBytes: GPUMemoryTooSmall}}

@@ -3,7 +3,8 @@ package placementscorer
 import "github.com/berth-project/berth/cluster"
 
 // utilisation returns the fraction, from 0 to 1, that the task takes of what would be free
-// without it. The memory of devices counts twice.
+// without it: the weighted mean of the fraction of the node's memory, with weight 1, and the
+// largest fraction of a device, with weight 2.
 func utilisation(t *cluster.Task) float64 {
 	ram := t.Holds(cluster.Memory)
 	free := int64(0)
@@ -24,8 +25,9 @@ func utilisation(t *cluster.Task) float64 {
 	return (pressure + 2*most) / 3
 }
 
-// takenFraction returns the fraction that a claim takes of what would be free of its device.
-func takenFraction(t *cluster.Task, c *cluster.Claim, ram int64) float64 {
+// takenFraction returns the fraction that a claim takes of what would be free of its device
+// without the task. freeRAM is what would be free of the node's memory without the task.
+func takenFraction(t *cluster.Task, c *cluster.Claim, freeRAM int64) float64 {
 	d := &t.Node.Devices[c.Device]
 	claim, free := int64(c.Memory), int64(d.Free())
 	if d.Memory <= 0 { // the memory of the device is not known
@@ -35,7 +37,7 @@ func takenFraction(t *cluster.Task, c *cluster.Claim, ram int64) float64 {
 		free += claim
 	}
 	if t.Node.Unified && d.Memory > 0 {
-		free = min(free, ram)
+		free = min(free, freeRAM)
 	}
 	return ratio(claim, free)
 }

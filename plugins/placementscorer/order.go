@@ -11,9 +11,9 @@ func deviceScore(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
 }
 
 // points returns the device's score in thousandths, below 100,000. Of equal devices, one
-// that is still being released is last, because a replica that gets it has to wait: it
-// gets an even number and the others odd ones. Layers are put where most of them fit in
-// any case.
+// that is still being released is last, because a replica that gets it has to wait: its score
+// is even, and the scores of other devices are odd. For layers, the score decides only between
+// devices that take equally many, because layers are put where most of them fit.
 func points(s *cluster.Shape, d *cluster.Device) int64 {
 	var p int64
 	if s.Strategy == cluster.Spread {

@@ -9,20 +9,22 @@
 //
 // The device with the largest fraction counts. If the replica takes no device, the score
 // is 100 × ram. A fraction is 0 if nothing is requested, and 1 if nothing would be left. On
-// unified memory, both are fractions of the same memory.
+// unified memory, what the replica takes of devices counts as ram too, and no more is free of a
+// device than is free of the node's memory.
 //
-// Spread avoids nodes with other replicas. With m other replicas of the same model on the
-// node, the score is more than 100 ÷ (2 + m) and at most 100 ÷ (1 + m), so that a node
-// with fewer replicas of the model always scores higher. The difference of the two bounds
-// is step. Where between them the score is depends on o, the number of replicas of other
-// models on the node, and on the devices:
+// Spread avoids nodes with other replicas. With m other replicas of the same model, which are
+// those of the same Set, on the node, the score is more than 100 ÷ (2 + m) and at most
+// 100 ÷ (1 + m). A node with fewer replicas of the model therefore scores higher, unless layers
+// count first (see below). Let step be 100 ÷ (1 + m) − 100 ÷ (2 + m). The place of the score
+// between the two bounds depends on o, the number of other replicas on the node, and on the
+// devices:
 //
 //	100 ÷ (2 + m) + step × (0.85 ÷ (1 + o) + 0.15 × device)
 //
 // A device that k tasks hold already counts 1 ÷ (1 + k). The mean over the devices that the
 // replica would get is used, and 1 if it gets none. So 85 % depends on the node and 15 % on
 // the devices. Tasks of the same replica that are already on the node count together as one
-// replica of another model.
+// replica in o when the node is scored for the next task.
 //
 // If layers may be put into the memory of the node, the number of layers on devices
 // counts first, with either strategy: with s the score from above, l layers of t on devices
@@ -33,8 +35,9 @@
 // free fraction.
 //
 // When the number of replicas of a model is reduced, the plugin also scores which replicas
-// to keep: by the score that a replica would get if it were placed now where it is, as the
-// mean over its tasks. The plugin does not check whether a replica fits.
+// to keep. The score of a replica is the mean over its tasks of the score that the task would get
+// where it is. The other tasks of the replica do not count in m and o. The plugin does not check
+// whether a replica fits.
 package placementscorer
 
 import (
@@ -54,7 +57,7 @@ func (plugin) Name() string { return Name }
 
 // OnSessionOpen registers Spread as a bounded score. The shape does not tell which replicas
 // are of the same model, so the score of the shape is only an upper bound. On nodes without
-// a replica of the model it is exact.
+// a replica of the model it is exact, unless tasks of the job that serve no model are there.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeScore(packs, func(shape *cluster.Shape, n *cluster.Node) float64 { return pack(s.Devices, shape, n) })
 	s.Hooks.AddBoundedScore(spreads, func(shape *cluster.Shape, n *cluster.Node) float64 {
@@ -95,7 +98,8 @@ func spread(choose chooseDevices, s *cluster.Shape, n *cluster.Node, same, other
 	return 100 * layersFirst(&t, spreadValue(same, others, exclusivity(&t)))
 }
 
-// keep returns the score that the replica would get if it were placed now where it is.
+// keep returns the mean, over the tasks of the replica, of the score that the task would get
+// where it is or will be moved to. It returns 0 if no task holds room.
 func keep(j *cluster.Job) float64 {
 	sum, tasks := 0.0, 0
 	for _, t := range j.Tasks() {

@@ -2,8 +2,8 @@ package placementscorer
 
 import "github.com/berth-project/berth/cluster"
 
-// replicasBeside counts the replicas on the node other than the job: those of its own set, and
-// those of other models. Tasks that are releasing do not count.
+// replicasBeside counts the replicas on the node other than the job: those of its own Set, and
+// all others. Tasks that are releasing do not count.
 func replicasBeside(j *cluster.Job, n *cluster.Node) (same, others int) {
 	var last *cluster.Job
 	for _, t := range n.Tasks { // sorted by ID, so that tasks of one job are adjacent
@@ -21,7 +21,7 @@ func replicasBeside(j *cluster.Job, n *cluster.Node) (same, others int) {
 }
 
 // replicasBefore is replicasBeside for a task of the job that is not placed yet. Other tasks
-// of the job on the node count as one more replica of another model.
+// of the job on the node count as one more replica in others.
 func replicasBefore(j *cluster.Job, n *cluster.Node) (same, others int) {
 	same, others = replicasBeside(j, n)
 	for _, t := range n.Tasks {

@@ -23,9 +23,9 @@ func WithJob(s cluster.View, q *cluster.Queue, asks func(resource string) int64)
 // WithoutVictim returns the tier of the queue for a victim: Standard if the queue is
 // Guaranteed and would still hold its quota without the victim. A victim that holds nothing
 // of the resources in the quota counts as within the quota. holds returns how much of a
-// resource the victim holds. The result keeps is true if the queue would hold less than its
-// quota without the victim. The victim must then be protected.
-func WithoutVictim(s cluster.View, q *cluster.Queue, holds func(resource string) int64) (tier cluster.Tier, keeps bool) {
+// resource the victim holds. The result protected is true if the queue is Guaranteed and would
+// hold less than its quota without the victim. The victim must then not be evicted.
+func WithoutVictim(s cluster.View, q *cluster.Queue, holds func(resource string) int64) (tier cluster.Tier, protected bool) {
 	if q.Tier != cluster.TierGuaranteed {
 		return q.Tier, false
 	}
