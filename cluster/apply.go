@@ -29,10 +29,13 @@ func (s *State) Apply(c Change) error {
 func (s *State) ApplyAll(changes []Change) error {
 	for i := 0; i < len(changes); i++ {
 		if k := s.inventory.newNodes(changes[i:]); k > 1 {
-			if err := s.inventory.addNodes(changes[i : i+k]); err != nil {
+			added, err := s.inventory.addNodes(changes[i : i+k])
+			if added > 0 {
+				s.journal.commits++
+			}
+			if err != nil {
 				return err
 			}
-			s.journal.commits++
 			i += k - 1
 			continue
 		}

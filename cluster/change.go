@@ -25,14 +25,15 @@ type Change interface {
 
 // Facts about nodes.
 type (
-	// NodePut reports the spec of a node. For a new node it also reports the status:
-	// Phase, Artifacts, Avoids, and Lost and Foreign of the devices. A known node keeps its
-	// status.
+	// NodePut reports the spec of a node. For a node that is new or absent it also reports
+	// the status: Phase, Artifacts, Avoids, and Lost and Foreign of the devices. Any other
+	// node keeps its status; devices that are new on it are neither lost nor have foreign
+	// memory.
 	NodePut struct {
 		Node Node `json:"node"`
 		// Revision is a number that the source increases with each change of the object. A
 		// fact with a revision that is not higher than the last one is stale, and changes nothing.
-		// 0 is never stale.
+		// 0 is never stale. The revision of an absent node or job is not checked.
 		Revision uint64 `json:"revision,omitempty"`
 	}
 	// NodeSeen reports the status of a node. Fields that are left out keep their value.
@@ -85,9 +86,11 @@ type (
 type (
 	// JobPut reports the spec of a job. For a new job it also reports the status:
 	// Displaced, Evicted, Retired, BelowMinimumSince, Parked, Health and Offload. A known
-	// job keeps its status. Tasks of a known job that run, are nominated or are releasing
-	// stay as they are. The tasks of an Open job are reported with TaskPut, and those in
-	// Job are ignored.
+	// job keeps its status. Tasks of a known job that are on nodes stay there, unless the
+	// new spec gives them another UID. Landings of tasks that the new spec does not have
+	// are released. If the UID of the job itself differs, the known job is removed with its
+	// tasks and the job is new; if both are open, the tasks stay. The tasks of an Open job
+	// are reported with TaskPut, and those in Job are ignored.
 	JobPut struct {
 		Job      Job    `json:"job"`
 		Revision uint64 `json:"revision,omitempty"` // see NodePut
@@ -122,8 +125,9 @@ type (
 		UID  string  `json:"uid,omitempty"`  // "": any task with this name
 		Node string  `json:"node,omitempty"` // "": the task is on no node
 		// Devices are what the task holds. Empty means that this is not known: State then
-		// keeps the devices that it knows for this task on this node, or chooses as many
-		// devices as the task requests.
+		// keeps the devices that the task holds on this node. If the task was not on this
+		// node, or was only nominated there, State chooses as many devices as the task
+		// requests, which may differ from the devices that were reserved for it.
 		Devices []Holding `json:"devices,omitempty"`
 		Leaving bool      `json:"leaving,omitempty"` // the task is being stopped, and releases its room
 		Started int64     `json:"started,omitempty"` // when the task was started, in nanoseconds since 1970
@@ -158,7 +162,11 @@ type (
 		Attempt uint64  `json:"attempt"`
 	}
 	// EvictionRefused reports that the eviction of a task was refused, so that the task
-	// still runs. Reservations of the job that it was evicted for are released.
+	// still runs. The reservations of the job that it was evicted for are released: the
+	// nominations of its tasks and their landings. The landing of the task itself is
+	// released too. Displaced of the job that it was evicted for does not name the task's
+	// job any more, unless another task of it is still evicted for that job. Reservations
+	// on the task's node that the node cannot keep are released, the latest first.
 	EvictionRefused struct {
 		Task           TaskRef `json:"task"`
 		UID            string  `json:"uid,omitempty"`

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// maxQueueDepth bounds the depth of the tree of queues, because what a task holds is
+// maxQueueDepth bounds the depth of the tree of queues in a snapshot, because what a task holds is
 // charged to its queue and to every queue above it.
 const maxQueueDepth = 1000
 
-// check returns an error for a snapshot that no State has: objects that are listed
-// twice, tasks without a name, amounts that are too large. What tasks hold is checked
-// when they are restored.
+// check returns an error for a snapshot with objects that are listed twice, tasks without a
+// name, queues that are too deep in the tree, or amounts that are too large. What tasks
+// hold is checked when they are restored.
 func (sn *Snapshot) check() error {
 	if err := cmp.Or(checkAmount("now", sn.Now), sn.checkQueues(), sn.checkNodes(), sn.checkJobs()); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (sn *Snapshot) checkQueues() error {
 		seen := map[string]bool{}
 		for q := r.Queue.Name; q != "" && !seen[q]; q = above[q] {
 			if seen[q] = true; len(seen) > maxQueueDepth {
-				return fmt.Errorf("queue %q has more than %d queues above it", r.Queue.Name, maxQueueDepth)
+				return fmt.Errorf("queue %q is at a depth of more than %d in the tree of queues", r.Queue.Name, maxQueueDepth)
 			}
 		}
 	}

@@ -19,16 +19,17 @@ type Class struct {
 func (j *Job) Class() Class { return Class{j.Queue, j.Priority} }
 
 // ClassOnNode is a summary of the running preemptible tasks of one class on one node. It
-// bounds the cost of evicting one of them from below.
+// bounds the cost of evicting one of them from below, except for jobs that have lost tasks.
 type ClassOnNode struct {
 	Newest int64 // when the newest of the tasks was started, in nanoseconds
 	// Whole is true if no job of the tasks has surplus tasks, so that each of the jobs
 	// can only be evicted as a whole.
 	Whole bool
-	// Tasks is the least number of tasks that are evicted together if one of the tasks is
-	// evicted. It may be fewer if the job has lost tasks.
+	// Tasks is the smallest number of tasks that are evicted together if one of the tasks
+	// is evicted. It is computed from the specs of the jobs. If a job has lost tasks, fewer
+	// tasks are evicted.
 	Tasks int
-	Freed int64 // the least that such an eviction frees, in thousandths of devices
+	Freed int64 // the least that such an eviction frees, in thousandths of devices, computed in the same way
 }
 
 // class has the running tasks of one class.

@@ -6,7 +6,8 @@ import (
 )
 
 // Clone returns a copy of the State. Changes of one do not affect the other. The
-// copies share Shapes, which never change. The copy has the versions of the original.
+// copies share Shapes, which never change. The copy has the versions of the original,
+// but its Recent.Commits begins at 0, and its journal is empty.
 func (s *State) Clone() *State {
 	c := &State{classes: s.classes.clone()}
 	l := &c.journal

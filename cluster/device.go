@@ -25,7 +25,7 @@ type Device struct {
 	UUID  string   `json:"uuid,omitempty"` // unique on its node; facts name the device by it
 	Index int      `json:"-"`              // its index in Node.Devices
 	Type  string   `json:"type,omitempty"` // the runtime that it supports: cuda, rocm, cann, …
-	ID    DeviceID `json:"id,omitzero"`    // the name by which a Need can select it; State sets it
+	ID    DeviceID `json:"id,omitzero"`    // the name by which a Need can select it; State sets it if it is missing or not consistent
 	NUMA  int      `json:"numa,omitempty"` // the NUMA node; -1 if unknown
 	Link  string   `json:"link,omitempty"` // the NVLink domain; "" if unknown
 	// Replica is true for a device that is one of several replicas of a GPU, made by

@@ -11,8 +11,8 @@
 //     the part of the request that is about devices. What a placed task holds of a
 //     device is a Claim.
 //   - A Queue holds jobs, and has a quota and limits. Queues form a tree.
-//   - A Set is the jobs that are replicas of one workload, and a Budget bounds how
-//     many tasks of some jobs may be missing because they were evicted.
+//   - A Set is the jobs that are replicas of one workload, and a Budget protects
+//     tasks of some jobs from eviction while too few of their tasks run.
 //
 // State is a deterministic state machine over a log of changes: the same changes on
 // the same snapshot give the same Digest. There are two ways to change it. Apply

@@ -22,7 +22,7 @@ func (v View) DeviceEstimate(shape *Shape) DeviceEstimate {
 	product, several, least := "", false, int64(math.MaxInt64)
 	set := shape.set()
 	for _, g := range v.state.fleet.groups {
-		n := g.Nodes[0] // nodes of a group have the same devices
+		n := g.Nodes[0] // it stands for all nodes of the group, although details may differ (see Group)
 		has := supplyOf(shape, n)
 		for i := range n.Devices {
 			d := &n.Devices[i]

@@ -47,7 +47,9 @@ func (k GroupKey) Compare(o GroupKey) int {
 	)
 }
 
-// Group is a node group: all nodes with the same devices.
+// Group is a node group: all nodes with the same GroupKey. Their devices may still differ
+// in what the key does not have, such as the number of devices of each product if there are
+// several products, and lost devices.
 type Group struct {
 	Key   GroupKey
 	Nodes []*Node // sorted by name

@@ -223,7 +223,9 @@ type Task struct {
 	Alternative int `json:"-"`
 	// Subgroup is the number of its subgroup in the alternative, from 1; 0: it is in none.
 	Subgroup int `json:"subgroup,omitempty"`
-	// Started is when it was bound, in nanoseconds since 1970; 0: before the first session.
+	// Started is when it was started, as TaskSeen reports it, or else when it was assigned
+	// to its node, in nanoseconds since 1970. 0 means that neither is known; such a task
+	// counts as the oldest.
 	Started int64 `json:"-"`
 	// ReservedAt is when it was nominated, in nanoseconds since 1970.
 	ReservedAt int64 `json:"-"`

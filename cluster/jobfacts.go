@@ -110,8 +110,10 @@ func hasDuplicate(list Resources) bool {
 	return false
 }
 
-// buildJob returns a new job with the given spec, of which nothing is placed. The job
-// shares no data with the spec that may change, except Shapes, which never change.
+// buildJob returns a new job with the given spec, of which nothing is placed. The job has
+// its own tasks and its own maps and lists of labels, affinity terms, displaced jobs,
+// alternatives and subgroups. It shares Shapes, and what the other pointers and lists
+// refer to, with the spec: the caller must not change these.
 func buildJob(spec *Job, revision uint64) *Job {
 	j, made, list := allocateJob(spec)
 	forms := j.Alternatives
@@ -283,15 +285,45 @@ func (c SetScaled) apply(s *State) error {
 }
 
 // Spec returns a copy of the spec of the job, which a caller may change and report with
-// JobPut.
+// JobPut. The copy shares only Shapes with the State. The caller may replace them, but must
+// not change them.
 func (j *Job) Spec() Job {
 	spec := *j
+	spec.Labels, spec.Displaced, spec.Remarks = maps.Clone(j.Labels), slices.Clone(j.Displaced), slices.Clone(j.Remarks)
+	spec.StaleGrace, spec.Parked, spec.Set.Group = clonePointer(j.StaleGrace), clonePointer(j.Parked), clonePointer(j.Set.Group)
+	spec.Affinity = slices.Clone(j.Affinity)
+	for i := range spec.Affinity {
+		t := &spec.Affinity[i]
+		t.Namespaces, t.Selector = slices.Clone(t.Namespaces), slices.Clone(t.Selector)
+		for k := range t.Selector {
+			t.Selector[k].Values = slices.Clone(t.Selector[k].Values)
+		}
+	}
 	spec.Alternatives = copyAlternatives(j.requested())
+	for a := range spec.Alternatives {
+		alt := &spec.Alternatives[a]
+		if alt.Whole = clonePointer(alt.Whole); alt.Whole != nil {
+			alt.Whole.Only = clonePointer(alt.Whole.Only)
+		}
+		alt.Topology.Preferred = slices.Clone(alt.Topology.Preferred)
+		for i := range alt.Subgroups {
+			alt.Subgroups[i].Topology.Preferred = slices.Clone(alt.Subgroups[i].Topology.Preferred)
+		}
+	}
 	return spec
 }
 
-// copyAlternatives returns copies of the alternatives. Their tasks have only the fields
-// of a spec.
+// clonePointer returns a pointer to a copy of the value, or nil.
+func clonePointer[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
+
+// copyAlternatives returns copies of the alternatives, with their own lists of tasks and
+// subgroups. The tasks have only the fields of a spec.
 func copyAlternatives(list []Alternative) []Alternative {
 	out := slices.Clone(list)
 	for a := range out {

@@ -6,7 +6,8 @@ package cluster
 // and is emptied when the last mark is released.
 //
 // An undo does not restore versions: it gives what it changes new versions, so that
-// caches notice it like any other change.
+// caches notice it like any other change. The exception is Node.freed, which an undo
+// restores, because room that is taken and returned by an undo was not freed.
 type journal struct {
 	records []record
 	marks   int    // how many marks are not released; if 0, changes are not recorded
@@ -25,7 +26,8 @@ func (s *State) Mark() Mark {
 }
 
 // Undo undoes all changes since the mark, of every kind. Versions are not restored; they
-// grow. The mark stays valid.
+// grow. Only what Node.Freed says about room that was freed is restored. The mark stays
+// valid.
 func (s *State) Undo(m Mark) { s.journal.undoTo(m.at, s) }
 
 // Release ends the mark, and all marks made after it. The changes since the mark stay
@@ -65,8 +67,9 @@ type record struct {
 	other *otherChange // another change; nil: the change is that of the task
 }
 
-// otherChange is how to undo a change other than of the standing of a task. Exactly one
-// of set, landing, job without landing, and undo is used.
+// otherChange is how to undo a change other than of the standing of a task. It is one of
+// four changes: the group of a set (set and group), a landing (landing and job), the status
+// of a job (job and status; landing is nil), or any other change (undo).
 type otherChange struct {
 	set   *replicas // the set for which a group was chosen
 	group *GroupKey // its group before the change

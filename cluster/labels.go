@@ -308,8 +308,9 @@ func (r *labelReader) mixedStrategy(base Device, count int, s Sharing, profiles 
 	return devices
 }
 
-// migProfiles returns the MIG profiles that the labels mention, sorted. Any label of a
-// profile is enough, so that a missing count is found as a defect.
+// migProfiles returns the MIG profiles that the labels mention, sorted. A label for the
+// count, memory or product of a profile is enough, so that a missing count is found as a
+// defect.
 func migProfiles(labels map[string]string) []string {
 	found := map[string]bool{}
 	for label := range labels {

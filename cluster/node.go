@@ -64,7 +64,7 @@ type Node struct {
 	group              *Group
 	version            uint64
 	spec               uint64 // the version at which the node changed last, other than in its ledgers
-	freed              uint64 // the version at which room was freed last
+	freed              uint64 // the version at which room was freed last; unlike other versions, an undo restores it
 }
 
 // Ledger accounts for one resource of a node: in thousandths of a core for cpu, in
@@ -174,9 +174,10 @@ func (n *Node) DeviceUsed() int64 { return n.deviceUsed }
 // another task.
 func (n *Node) Unfilled() int { return len(n.Devices) - n.filled }
 
-// Emptied returns a copy of the node with no task on it and no foreign use. It returns
-// the node itself if nothing on it is in use. The copy is read-only and not part of a
-// State.
+// Emptied returns a copy of the node in which the ledgers of resources and devices are
+// empty, without foreign use. Tasks and Isolated are not changed. Emptied returns the node
+// itself if no resource is used or reserved and no device is in use. The copy is read-only
+// and not part of a State.
 func (n *Node) Emptied() *Node {
 	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Used != 0 || l.Foreign != 0 }) && !anyDevice(n.Devices, (*Device).isInUse) {
 		return n

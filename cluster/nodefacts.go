@@ -36,8 +36,10 @@ func (c NodePut) apply(s *State) error {
 // is never stale.
 func stale(revision, known uint64) bool { return revision != 0 && revision <= known }
 
-// prepare clears the fields of a reported node that only State may set, and gives each
-// device without a UUID one. It fails if two devices have the same UUID.
+// prepare clears the ledgers, tasks and group of a reported node, which only State may set,
+// and gives each device without a UUID one. It keeps the IDs of devices, because snapshots
+// have them; nameDevices replaces those that are not consistent. It fails if two devices
+// have the same UUID.
 func (n *Node) prepare() error {
 	n.Isolated, n.Tasks, n.group, n.absent = 0, nil, nil, false
 	n.SupportedIsolation.CPU, n.SupportedIsolation.GPU = nilIfEmpty(n.SupportedIsolation.CPU), nilIfEmpty(n.SupportedIsolation.GPU)
@@ -324,17 +326,19 @@ func (v *inventory) newNodes(changes []Change) int {
 	return len(changes)
 }
 
-func (v *inventory) addNodes(changes []Change) error {
+// addNodes adds the nodes of the changes, which newNodes has checked, and returns how many
+// it added. It fails at the first malformed node; the nodes before it are added.
+func (v *inventory) addNodes(changes []Change) (added int, err error) {
 	nodes := make([]*Node, 0, len(changes))
-	defer func() { v.fleet.addAll(nodes) }() // if a node is malformed, the nodes before it are still added
+	defer func() { v.fleet.addAll(nodes) }()
 	for _, c := range changes {
 		put := c.(NodePut)
 		n := put.Node.clone()
 		if err := n.prepare(); err != nil {
-			return fmt.Errorf("node %q: %w", n.Name, err)
+			return len(nodes), fmt.Errorf("node %q: %w", n.Name, err)
 		}
 		n.revision = put.Revision
 		nodes = append(nodes, n)
 	}
-	return nil
+	return len(nodes), nil
 }

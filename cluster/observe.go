@@ -43,8 +43,8 @@ func (f *fleet) setForeign(n *Node, foreign []Bytes) {
 }
 
 // foreignMemory returns the foreign memory of each device according to the reading. A
-// device that was not measured keeps its value. Replicas that share one memory all get
-// the largest value of them.
+// device that was not measured keeps its value, unless it is a replica. All replicas that
+// share one memory get the largest of their values.
 func foreignMemory(n *Node, free []Bytes) []Bytes {
 	left := unclaimedMemory(n)
 	out := make([]Bytes, len(n.Devices))

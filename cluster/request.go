@@ -35,7 +35,9 @@ type devicePart interface {
 	// holdsWhole reports whether a task holds its devices whole, so that it suffices to
 	// count devices.
 	holdsWhole() bool
-	// needsEmpty reports whether a task takes only devices that no other task holds.
+	// needsEmpty reports whether fewest may require that enough devices become empty. If it
+	// is true, a task takes only devices that no other task holds. It may be false for a
+	// part for which that holds too, such as fullSharePart.
 	needsEmpty() bool
 	// choiceMatters reports whether other tasks are affected by which of several devices
 	// a task takes.

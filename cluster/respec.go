@@ -290,8 +290,8 @@ func (sp *specs) respecTask(t *Task, c *TaskPut) {
 	sp.replaceSpec(t.Job, &j, tasks)
 }
 
-// removeTask removes a task of an open job. If the job itself was never reported, it is
-// removed with its last task.
+// removeTask removes a task of an open job. If the job itself is absent, because it
+// was never reported or was removed, it is removed with its last task.
 func (sp *specs) removeTask(t *Task) {
 	j := t.Job
 	sp.dropTask(t)

@@ -6,7 +6,9 @@ import (
 )
 
 // State returns a new State with the content of the snapshot. It fails if the snapshot
-// contradicts itself, so that no State can have produced it.
+// contradicts itself. It also fails if a queue is deeper in the tree than maxQueueDepth, or
+// if the sum of a resource over all nodes or requests overflows. Apply does not check
+// these two conditions.
 func (sn *Snapshot) State() (*State, error) {
 	if err := sn.check(); err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ func (countSet) hasSingleChoice() bool    { return false }
 func (countSet) sized() bool              { return true }
 func (countSet) hasOpenCount(*Shape) bool { return false }
 
-// choiceMatters is true if the shape takes less than the whole of several devices.
+// choiceMatters is true if the shape takes a part of each of several devices. A share of
+// 100% counts as a part.
 func (countSet) choiceMatters(s *Shape) bool { return s.Need.Devices > 1 && s.part().choiceMatters(s) }
 
 func (countSet) choose(c choice) ([]Claim, bool) {

@@ -7,9 +7,11 @@ import (
 
 // A MIG slice is a device with a resource name of its own, such as nvidia.com/mig-1g.10gb,
 // and it is a fraction of a GPU. A queue with terms for that resource, which means that its
-// quota, limits or weights name it, is charged for the slice under that name only. Any
-// other queue is also charged for the slice as its fraction of nvidia.com/gpu, so that a
-// quota of one GPU is worth the same in slices as in a whole GPU.
+// quota, limits or weights name it, is charged for the slice under that name and not as
+// nvidia.com/gpu. Any other queue is also charged for the slice as its fraction of
+// nvidia.com/gpu, so that a quota of one GPU is worth the same in slices as in a whole GPU.
+// If any queue has terms for the product (see ProductResource), every queue that is charged
+// for the slice is charged under that name too.
 
 // fractionOf returns the fraction of a GPU that a slice of the profile is: its number of
 // compute slices, divided by that of the product. It is rounded down, so that slices that

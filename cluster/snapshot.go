@@ -43,7 +43,7 @@ type NodeRecord struct {
 type JobRecord struct {
 	Job      Job               `json:"job"`
 	Revision uint64            `json:"revision,omitempty"`
-	Absent   bool              `json:"absent,omitempty"` // the job was never reported, only its tasks were
+	Absent   bool              `json:"absent,omitempty"` // the job was never reported, or was removed; only its tasks are known
 	Tasks    map[string]uint64 `json:"tasks,omitempty"`  // revisions of tasks, by name
 }
 
@@ -64,7 +64,7 @@ type TaskRecord struct {
 	DevicesUnknown bool      `json:"counted,omitempty"`  // the devices were not reported; State has chosen them
 	Held           *Shape    `json:"held,omitempty"`     // what it was placed with, if that differs from what it requests now
 	NotRequested   bool      `json:"extra,omitempty"`    // its job does not request it any more
-	Started        int64     `json:"started,omitempty"`  // when it was assigned to its node, in nanoseconds
+	Started        int64     `json:"started,omitempty"`  // see Task.Started
 	ReservedAt     int64     `json:"promised,omitempty"` // when its room was reserved, in nanoseconds
 	Attempt        uint64    `json:"attempt,omitempty"`  // number of assignments and evictions so far
 	ProtectedUntil int64     `json:"spared,omitempty"`   // until when it is not evicted again after a refused eviction, in nanoseconds

@@ -19,8 +19,9 @@ type standing struct {
 	sent, devicesUnknown bool
 }
 
-// standings changes the standings of tasks. All changes go through set, which updates
-// ledgers, lists, counts and the journal together.
+// standings changes the standings of tasks. Facts and decisions change them with set, which
+// updates ledgers, lists, counts and the journal together. Undo and snapshots use
+// setUnrecorded. inventory.rewrite changes only the indexes of devices in the claims.
 type standings struct {
 	journal  *journal
 	fleet    *fleet

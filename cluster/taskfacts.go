@@ -118,9 +118,10 @@ func (g *sightings) applySeen(t *Task, c *TaskSeen) {
 	case (t.Status == Bound || t.Status == Releasing) && !t.sent:
 		g.standings.clear(t)
 	}
-	// All other reports change nothing. A pending or nominated task is on no node anyway.
-	// After its binding was sent, a task keeps its node until it is reported there or the
-	// binding is reported as failed.
+	// All other reports change nothing. A task that is pending, is nominated or has ended is
+	// on no node anyway. An Assumed task keeps its node, whether its binding was sent or not,
+	// until it is reported there or the binding is reported as failed. The same holds for a
+	// task that was evicted after its binding was sent.
 }
 
 // placeWhereSeen puts the task on the node that was reported. The report is a fact: it is

@@ -164,9 +164,9 @@ func (v View) Past(q *Queue) []Usage {
 // Pending returns the jobs that have a task to place, sorted by ID.
 func (v View) Pending() []*Job { return byID(v.state.roster.pending) }
 
-// Products returns the products that the quota, limits or weights of any queue name,
-// sorted, named as by ProductResource. Queue.Used counts devices under these names too, and not under other
-// products.
+// Products returns the product resources (see ProductResource) that the quota, limits or
+// weights of any queue name, sorted. Queue.Used counts devices under these names in addition
+// to their resource names. It does not count them under other product resources.
 func (v View) Products() []string { return v.state.tree.products }
 
 // Queue returns the queue with the name, or nil if there is none.

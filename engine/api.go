@@ -85,8 +85,9 @@ func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
 // such a hook.
 func (s *Session) Standings(queue string) []Standing { return s.explainer.standings(queue) }
 
-// Census calls the hooks of the purpose for all running tasks and returns which victims may
-// be evicted for the tasks that the job lacks, and which are protected. It evicts nothing.
+// Census calls the hooks of the purpose for the first possible victim of each job that may
+// have victims. It returns which of these victims may be evicted for the tasks that the job
+// lacks, and which are protected. It evicts nothing.
 func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Census {
 	may := s.victims.may(p, job, lacks, false)
 	if may == nil {

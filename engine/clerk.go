@@ -47,8 +47,10 @@ func (c *clerk) record(r Record) {
 	*c.lastEvents = len(c.events)
 }
 
-// announce updates the accounts and calls the Reservers and event handlers, after the task was
-// allocated or deallocated on the node. Undo says that the change undoes an earlier one.
+// announce updates the accounts and calls the event handlers, after the task was allocated or
+// deallocated on the node. undo says that the change undoes an earlier one. announce calls
+// Unreserve for Deallocated, and Reserve for Allocated if undo is set. Otherwise the callers,
+// which are allocate and markOverdue, have called Reserve.
 func (c *clerk) announce(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
 	if kind == Allocated {
 		c.accounts.adjustUnplaced(t, -1)

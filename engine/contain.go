@@ -121,8 +121,10 @@ func pathOf(p Plugin) string {
 	return t.PkgPath()
 }
 
-// visitHooks visits all functions that plugins registered, each with the name of the Add
-// method.
+// visitHooks visits the functions that plugins registered with the Add methods below, each
+// with the name of the method. It does not visit functions that belong to another hook, such
+// as last resorts, class rules and upper bounds. A panic in one of these is attributed to the
+// plugin by the package of the function.
 func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddQueueOrder", h.queueOrders)
 	visitAll(visit, "AddJobPriority", h.jobPriorities)

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// cost is what a plan takes from other jobs. Lower is better. The fields are compared in
-// order, and what moves costs is compared last.
+// cost is what a plan takes from other jobs. Lower is better. The fields are compared in the
+// order in which they are declared.
 type cost struct {
 	tier     int8  // the strongest tier that loses a task: 3 for Guaranteed, 0 if no task is evicted
 	priority int32 // the highest priority of the evicted tasks
@@ -19,9 +19,10 @@ type cost struct {
 	young    int64 // the negated start time of the task that started last, so that long-running tasks are kept
 
 	moved struct {
-		tasks, jobs     int32
-		priority, young int64 // the priority is a sum over all tasks
-		victims         int64
+		tasks, jobs int32
+		priority    int64 // the sum over all tasks
+		victims     int64
+		young       int64
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package engine schedules: a Session reads the State of a cluster, calls the hooks that
-// plugins registered, and produces a Decision or a Refusal for each pending job.
+// plugins registered, and produces Decisions or a Refusal for each pending job that it tries.
 //
 // The result depends only on State, the profile and the Options. The package does not know
 // what a policy is for, where State comes from or how decisions are carried out. It does no

@@ -30,10 +30,13 @@ type evictionWays struct {
 }
 
 // evictAll evicts the victims of the plan, and reports whether all of them may be evicted. It
-// first judges them in the order of the plan. If some victims are reclaimed and others
-// preempted, it judges all of them again with the preempted ones first: a queue may be
-// reclaimed from only as long as it keeps its share, and a later preemption could take that.
-// If a job is evicted in several victims, surplus first, all of them get the same purpose.
+// first judges them in the order of the plan. If at least one victim is preempted, it undoes
+// the evictions and judges all victims again: first those that are preempted, then those that
+// are reclaimed, then the moves. A queue may be reclaimed from only as long as it keeps its
+// share, and a later preemption could take that. evictAll repeats this while more victims
+// become preempted. If one victim of a job is preempted, all victims of the job that do not
+// move are preempted. If evictAll returns false, some victims may be evicted; the caller rolls
+// them back.
 func (l *evictor) evictAll(plan []*Victim) bool {
 	mark := l.stmt.Checkpoint()
 	if !l.evictInOrder(plan) {

@@ -105,8 +105,9 @@ func (x *search) repeat(moves []move) bool {
 }
 
 // mayFitOtherwise reports whether another arrangement might fit although the first did not.
-// Equal tasks that take whole devices and have no task-form filter, subgroup or topology
-// either fit in any order or not at all.
+// Equal tasks either fit in any order or not at all if each of them takes only whole devices,
+// a part of one device, or no device, and if they have no task-form filter, subgroup or
+// topology.
 func (g *gang) mayFitOtherwise() bool {
 	if len(g.left) < 2 || g.alt.Whole != nil {
 		return false

@@ -49,7 +49,9 @@ func (h *Hooks) NarrowQueues(p Purpose, fn QueueRule) {
 // victims that the VictimRule may allow while no victim is evicted for the job. It leaves out
 // classes for which the rule answers at best NotYet.
 type FirstVictims struct {
-	Classes ClassRule // nil: those of NarrowVictims
+	// Classes must not be nil in NarrowFirst. In LastResort.First, nil means the classes and
+	// queues of the LastResort.
+	Classes ClassRule
 	Queues  QueueRule // the queues that have these classes; nil means any
 }
 
@@ -92,7 +94,7 @@ type LastResort struct {
 	Victims VictimRule   // replaces the VictimRule; it must not be nil
 	Classes ClassRule    // the classes that Victims may allow; nil means any
 	Queues  QueueRule    // the queues that have these classes; nil means any
-	First   FirstVictims // as of NarrowFirst
+	First   FirstVictims // the classes that may have the first victim; the zero value means all of Classes
 	// Balance compares the State that a plan leads to with the State without the plan. When
 	// the plan is carried out in the statement, the engine calls the rule and measures the
 	// Balance. It then undoes the plan and measures the Balance again. A plan that does not

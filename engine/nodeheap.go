@@ -38,8 +38,9 @@ type heapNode struct {
 	plan      []*Victim
 }
 
-// heapKey is everything that the cost of room depends on. Searches with equal keys share a
-// heap.
+// heapKey is everything that the cost of room may depend on. Searches with equal keys share a
+// heap, so the verdicts of VictimRules must not depend on other properties of the waiting job,
+// such as its labels.
 type heapKey struct {
 	way        way
 	lastResort bool

@@ -89,7 +89,7 @@ func (p *placer) placeChoices(job *cluster.Job, may func(from int) bool) *Refusa
 // choices yields the alternatives that Place tries in order, with the index of the first.
 // Consecutive alternatives that each name a node group form one choice. If a job has placed
 // tasks, the only choice is the alternative that these tasks have. An alternative that is
-// marked Running describes tasks that run already and is never chosen.
+// marked Running is yielded only in that case.
 func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
 	return func(yield func(int, []cluster.Alternative) bool) {
 		if c := job.Chosen; c >= 0 {

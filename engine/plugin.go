@@ -91,7 +91,7 @@ type Registry struct {
 func NewRegistry() *Registry { return &Registry{builders: map[string]PluginBuilder{}} }
 
 // RegisterPluginBuilder adds a plugin under its name. It returns an error if the name is
-// empty or is registered already.
+// empty or is registered already, or if the builder is nil.
 func (r *Registry) RegisterPluginBuilder(name string, b PluginBuilder) error {
 	if name == "" || b == nil {
 		return fmt.Errorf("a plugin needs a name and a builder")

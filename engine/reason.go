@@ -92,7 +92,8 @@ const (
 // Transient reports whether waiting or evicting may help.
 func (c Cure) Transient() bool { return c&(Wait|Evict) != 0 }
 
-// unheld reports whether only waiting may help, because no task holds what is missing.
+// unheld reports whether waiting may help and evicting does not, because no task holds what is
+// missing.
 func (c Cure) unheld() bool { return c&Wait != 0 && c&Evict == 0 }
 
 // Names returns the names of the cures in the set.

@@ -40,7 +40,8 @@ func (c *rival) compare(o *rival) int {
 }
 
 // rivals returns, in order, all tasks that might be victims for the job and for which may
-// returns true. It returns nil if there are more than most. A nil may accepts all tasks.
+// returns true. It returns nil if there are none, or more than most. A nil may accepts all
+// tasks.
 func (v *victims) rivals(job *cluster.Job, most int, may func(*cluster.Task) bool) []rival {
 	var line []rival
 	for _, n := range v.view.Nodes() {

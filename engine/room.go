@@ -29,11 +29,13 @@ const (
 	moving                   // for the purpose Move
 )
 
-// MakeRoom frees room for the minimum of the job by evicting or moving other tasks. It
-// searches for the cheapest plan (see Cost). The victims of a plan may be evicted for any
-// purpose that a plugin registered with AddEvictionPurpose, if the hooks of that purpose
-// allow it. Place decides whether the plan works; a plan that does not is rolled back. If there is no
-// plan, the last resorts of the plugins are tried (see AddLastResort).
+// MakeRoom frees room by evicting or moving other tasks, for the tasks that the turn is for:
+// the minimum of the job or one surplus task. It searches the choices of the job in order,
+// and takes the cheapest plan that it finds for the first choice that has one (see Cost). The
+// victims of a plan may be evicted for any purpose that a plugin registered with
+// AddEvictionPurpose, if the hooks of that purpose allow it. Place decides whether the plan
+// works; a plan that does not is rolled back. If there is no plan for any choice, the last
+// resorts of the plugins are tried (see AddLastResort).
 //
 // It returns what Place returned, or the given refusal if no plan was found.
 func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) *Refusal {
@@ -143,7 +145,11 @@ func (r *room) noteProtected(refusal *Refusal) {
 
 // findPlan searches for a plan and rolls back all its changes. Moves cost less than any
 // eviction, so plans that only move tasks are tried first, then plans that only evict, then
-// plans that do both.
+// plans that do both. Plans that only move are not tried in a last resort, if the limit of a
+// queue is the obstacle, or if fewer devices are free than the job lacks. Plans that do both
+// are not tried if moves alone suffice, if no running task may be evicted, or if none may be
+// moved. If there is a plan that only evicts, they are tried only if the cluster is small and
+// has so few possible victims that all plans can be compared.
 func (r *room) findPlan() {
 	if r.evictor.can(moving) && !r.want.last && !r.want.limited && r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks) {
 		r.search(moving)

@@ -32,8 +32,8 @@ type operation struct {
 	task *cluster.Task
 	node *cluster.Node // of a withdrawn reservation: its node
 	job  *cluster.Job  // of a retirement: the job
-	// The next four fields are about an eviction. Its Decision is made by Commit, since most
-	// evictions are rolled back.
+	// why, forJob, purpose and weighing are about an eviction. Its Decision is made by Commit,
+	// since most evictions are rolled back.
 	why      Reason
 	forJob   string
 	purpose  Purpose

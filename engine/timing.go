@@ -7,7 +7,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Timings measures how long the hooks of plugins take. No decision depends on it.
+// Timings measures how long the hooks of plugins take. It does not measure functions that
+// belong to another hook, such as last resorts, class rules and upper bounds. No decision
+// depends on it.
 type Timings struct {
 	Clock  func() int64 // a monotonic clock, in nanoseconds
 	timers map[[2]string]*timer
