@@ -38,7 +38,7 @@ type backlog struct {
 	refusalNumber uint64 // the number of refusals so far
 
 	sessions uint64 // the number of sessions so far
-	alarm    int64  // the time for which plugins requested a session; 0 if they requested none
+	alarm    int64  // the earliest time for which a plugin or the preemption delay of a job requested a session; 0 if there is none
 	alarmDue bool   // that time has come
 
 	// The fields below are used while a session runs.

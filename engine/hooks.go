@@ -71,7 +71,9 @@ type (
 	// not be evicted now, but the eviction of other victims may change that. It is called
 	// for one victim at a time, while the victims before it in the plan hold nothing any
 	// more. Victims are tried in any order, so an answer must depend on the State that the
-	// plan leads to, and not on the order.
+	// plan leads to, and not on the order. Waiting jobs with the same queue, priority, shape
+	// and sum of requests share what was found about nodes, so an answer must not depend on
+	// other properties of the waiting job, such as its labels or its age.
 	VictimRule func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Verdict
 
 	// ClassRule returns a function that reports whether a VictimRule may allow any victim of

@@ -42,11 +42,8 @@ func (r *laneOrder) update(b *backlog) bool {
 	if revision := b.view.Recent().QueueSpecsVersion(); all || r.revision != revision || len(r.stale) > 2+len(r.lanes)/8 {
 		r.revision = revision
 		r.build(b)
-	} else if len(r.stale) > 0 {
-		r.lanes = slices.DeleteFunc(r.lanes, func(l *lane) bool { return l.stale })
-		for _, l := range r.stale {
-			r.insert(b, l)
-		}
+	} else {
+		r.moveStale(b)
 	}
 	for _, l := range r.stale {
 		l.stale = false
@@ -73,14 +70,33 @@ func (r *laneOrder) build(b *backlog) {
 	}
 }
 
-// insert puts the lane at its place in the order, if it has parked jobs.
-func (r *laneOrder) insert(b *backlog, l *lane) {
+// moveStale moves the stale lanes to their places. Most of them have the place that they had,
+// because what changed was undone. So they are removed first and then inserted in reverse
+// order, each at its former place if that is right.
+func (r *laneOrder) moveStale(b *backlog) {
+	places := make([]int, len(r.stale))
+	for i, l := range r.stale {
+		if places[i] = slices.Index(r.lanes, l); places[i] >= 0 {
+			r.lanes = slices.Delete(r.lanes, places[i], places[i]+1)
+		}
+	}
+	for i := len(r.stale) - 1; i >= 0; i-- {
+		r.insert(b, r.stale[i], places[i])
+	}
+}
+
+// insert puts the lane at its place in the order, if it has parked jobs. The given place is
+// tried first, unless it is negative.
+func (r *laneOrder) insert(b *backlog, l *lane, place int) {
 	r.flat = r.flat && b.turns.contender(l.queue).depth == 0
 	if l.firstParked() == nil || !r.flat {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(r.lanes, l, b.order.compareFirstParked)
-	r.lanes = slices.Insert(r.lanes, i, l)
+	compare := b.order.compareFirstParked
+	if place < 0 || place > len(r.lanes) || place > 0 && compare(r.lanes[place-1], l) > 0 || place < len(r.lanes) && compare(l, r.lanes[place]) > 0 {
+		place, _ = slices.BinarySearchFunc(r.lanes, l, compare)
+	}
+	r.lanes = slices.Insert(r.lanes, place, l)
 }
 
 // compareFirstParked compares the bids of two lanes with their first parked jobs.
