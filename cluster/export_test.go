@@ -39,7 +39,7 @@ func (s *State) Nominate(t *Task, now int64) {
 	x.Nominate(t, now)
 }
 
-func (s *State) Land(shadow *Task) { s.standings.addLanding(shadow) }
+func (s *State) AddLanding(shadow *Task) { s.standings.addLanding(shadow) }
 
 func (s *State) Retire(j *Job) { s.workload.retire(j) }
 

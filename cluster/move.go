@@ -11,7 +11,7 @@ import "slices"
 // Shadow returns a copy of the job in which the given tasks, which are evicted in order
 // to move, are replaced by pending shadows. The engine places this copy to find room for
 // them. The other tasks of the copy are those that are placed; pending and evicted tasks
-// are left out. The copy is not in State. Transaction.Land makes a placed shadow the
+// are left out. The copy is not in State. Transaction.AddLanding makes a placed shadow the
 // landing of its task.
 func (j *Job) Shadow(leaving []*Task) *Job {
 	k := *j

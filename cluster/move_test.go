@@ -32,7 +32,7 @@ func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) 
 	if err := state.Place(shadow.Tasks()[0], state.Node(to), claim(device), 0); err != nil {
 		t.Fatal(err)
 	}
-	state.Land(shadow.Tasks()[0])
+	state.AddLanding(shadow.Tasks()[0])
 	return state, j
 }
 

@@ -384,7 +384,7 @@ func (w *world) move(x *cluster.Transaction, t *cluster.Task) {
 		}
 		claims, _ := n.Choose(l.Shape, nil)
 		if x.Place(l, n, claims, w.now) == nil {
-			x.Land(l)
+			x.AddLanding(l)
 		}
 	}
 }

@@ -104,9 +104,9 @@ func (x *Transaction) Withdraw(t *Task) error {
 	return nil
 }
 
-// Land makes a placed shadow the landing of its task: the reservation on the node that the
+// AddLanding makes a placed shadow the landing of its task: the reservation on the node that the
 // task moves to. See Job.Shadow.
-func (x *Transaction) Land(shadow *Task) { x.state.standings.addLanding(shadow) }
+func (x *Transaction) AddLanding(shadow *Task) { x.state.standings.addLanding(shadow) }
 
 // Overdue marks an evicted task that did not leave in time. Its room counts as held from
 // then on.

@@ -1,5 +1,17 @@
-// Package command implements the berth command line. A program with plugins of
-// its own registers them in an engine.Registry and calls Main.
+// Package command implements the berth command line: simulate, why, whatif, verify, queues,
+// estimate, plugins and version. docs/reference/commands.md describes them.
+//
+// A program with plugins of its own registers them in an engine.Registry and calls Main:
+//
+//	func main() {
+//		registry := standard.Registry() // the plugins that are included in Berth
+//		if err := registry.RegisterPluginBuilder(team.Name, team.New); err != nil {
+//			log.Fatal(err)
+//		}
+//		os.Exit(command.Main(registry, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+//	}
+//
+// A SchedulerConfiguration in the input then adds the plugin to the profile by its name.
 package command
 
 import (

@@ -223,7 +223,7 @@ func (st *Statement) reserveMove(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {
 		if t.ShadowOf() != nil {
 			st.logOperation(operation{kind: unannounced, at: st.position()})
-			st.tx.Land(t)
+			st.tx.AddLanding(t)
 		}
 	}
 }
