@@ -94,8 +94,11 @@ func (h *nodeHeap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 		w.view.Recent().Nodes(h.known, func(slot int) { h.refine(w, t, slot, ask) })
 	} else {
 		h.need = w.accounts.devicesOf(t.Shape).Least
-		h.firstOnly = true
-		h.enter(w, w.ways.firsts)
+		from := w.ways.might
+		if h.firstOnly = !w.evicted; h.firstOnly {
+			from = w.ways.firsts
+		}
+		h.enter(w, from)
 		if w.finder.search == Twin {
 			h.check(w, t, ask)
 		}

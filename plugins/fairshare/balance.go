@@ -97,6 +97,7 @@ func (p *plugin) firstClassesLast(job *cluster.Job, lacks []*cluster.Task) func(
 		return engine.NoClass(job, lacks)
 	}
 	return func(class cluster.Class) bool {
+		c.refresh()
 		leaf, fork := c.fork(c.tree.ByName[class.Queue])
 		if leaf == nil {
 			return false

@@ -160,6 +160,7 @@ func (p *plugin) firstClasses(job *cluster.Job, lacks []*cluster.Task) func(clus
 		return engine.NoClass(job, lacks)
 	}
 	return func(class cluster.Class) bool {
+		c.refresh()
 		return c.mayTake(c.tree.ByName[class.Queue], c.within, func(resource string) int64 { return p.leastCharge(class, resource) })
 	}
 }
