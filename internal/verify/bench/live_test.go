@@ -97,8 +97,9 @@ type live struct {
 	state   *cluster.State
 	dice    *rand.Rand
 	room    bool
-	past    bool // past use counts, and time passes
-	running []string
+	past    bool           // past use counts, and time passes
+	running []string       // the IDs of the jobs that hold devices
+	place   map[string]int // of a job in running
 	arrived int
 	now     int64
 	kinds   map[string]int // by the ID of the job
@@ -118,7 +119,7 @@ func newLive(b *testing.B, nodes, parked int, room, past bool) *live {
 	l := lives[key]
 	if l == nil {
 		clear(lives)
-		l = &live{engine: standardEngine(b), state: cluster.NewState(), dice: rand.New(rand.NewPCG(1, 2)), room: room, past: past, now: 1, kinds: map[string]int{}}
+		l = &live{engine: standardEngine(b), state: cluster.NewState(), dice: rand.New(rand.NewPCG(1, 2)), room: room, past: past, now: 1, kinds: map[string]int{}, place: map[string]int{}}
 		if past {
 			l.engine, l.now = pastUseEngine(b), 64*int64(time.Hour)
 		}
@@ -135,7 +136,7 @@ func newLive(b *testing.B, nodes, parked int, room, past bool) *live {
 					b.Fatal("no room")
 				}
 				must(b, l.state.Apply(cluster.SeenOn(l.state.Job(j.ID).Tasks()[0], n, claims, 0)))
-				l.running = append(l.running, j.ID)
+				l.started(j.ID)
 			}
 		}
 		for range parked {
@@ -196,10 +197,7 @@ func (l *live) job(kind int, preemptible bool) cluster.Job {
 func (l *live) change(b *testing.B, what string) {
 	switch what {
 	case "ends":
-		i := l.dice.IntN(len(l.running))
-		must(b, l.state.Apply(cluster.JobGone{Job: l.running[i]}))
-		l.running[i] = l.running[len(l.running)-1]
-		l.running = l.running[:len(l.running)-1]
+		l.end(b, l.running[l.dice.IntN(len(l.running))])
 	case "arrives":
 		l.put(b, l.job(l.dice.IntN(10), l.room))
 	case "preempts":
@@ -215,6 +213,23 @@ func (l *live) change(b *testing.B, what string) {
 	}
 }
 
+// started records that a job holds devices.
+func (l *live) started(id string) {
+	l.place[id] = len(l.running)
+	l.running = append(l.running, id)
+}
+
+// end removes a job that holds devices. It does not read the whole list of running jobs:
+// that would empty the processor's caches between two sessions.
+func (l *live) end(b *testing.B, id string) {
+	must(b, l.state.Apply(cluster.JobGone{Job: id}))
+	last := l.running[len(l.running)-1]
+	l.running[l.place[id]] = last
+	l.place[last] = l.place[id]
+	delete(l.place, id)
+	l.running = l.running[:len(l.running)-1]
+}
+
 // restore undoes the effects of a session: evicted tasks stop, and jobs are added until
 // as many are parked as before, of the same kinds.
 func (l *live) restore(b *testing.B, what string) {
@@ -224,9 +239,7 @@ func (l *live) restore(b *testing.B, what string) {
 	}
 	for len(l.evicted) > 0 {
 		for _, id := range l.evicted {
-			must(b, l.state.Apply(cluster.JobGone{Job: id}))
-			i := slices.Index(l.running, id)
-			l.running = slices.Delete(l.running, i, i+1)
+			l.end(b, id)
 		}
 		l.session(b)
 	}
@@ -249,7 +262,7 @@ func (l *live) session(b *testing.B) time.Duration {
 		case engine.Bind:
 			l.decided++
 			l.last = d.Task.Job
-			l.running = append(l.running, d.Task.Job)
+			l.started(d.Task.Job)
 		case engine.EvictTask:
 			l.evicted = append(l.evicted, d.Task.Job)
 		}
