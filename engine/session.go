@@ -55,8 +55,8 @@ type Outcome struct {
 	// NextWake is when the next session should run if nothing changes before, in
 	// nanoseconds since 1970. 0 means that time alone changes nothing.
 	NextWake int64
-	// Rankings has one entry for each set that had more jobs than desired.
-	Rankings []RetirementOrder
+	// RetirementOrders has one entry for each set that had more jobs than desired.
+	RetirementOrders []RetirementOrder
 }
 
 // Run makes one pass over the pending jobs. Each turn tries to place the minimum of a job

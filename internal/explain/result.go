@@ -25,8 +25,8 @@ func (x Results) Of(o *engine.Outcome, all bool) *wire.Result {
 	for _, r := range o.Refusals {
 		out.Refusals = append(out.Refusals, x.Refusal(r, all))
 	}
-	for i := range o.Rankings {
-		out.Rankings = append(out.Rankings, wire.NewRanking(&o.Rankings[i]))
+	for i := range o.RetirementOrders {
+		out.Rankings = append(out.Rankings, wire.NewRanking(&o.RetirementOrders[i]))
 	}
 	return out
 }

@@ -95,7 +95,7 @@ func NewRefusal(r *engine.Refusal, all bool) Refusal {
 	a := MainAttempt(r)
 	out := Refusal{
 		Workload: r.Job, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus, Cure: r.Cure().Names(),
-		Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Protected: NewProtectedVictims(r.Spared),
+		Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Protected: NewProtectedVictims(r.Protected),
 	}
 	if r.Retry > 0 {
 		out.Retry = quantity.Time(r.Retry)
@@ -164,7 +164,7 @@ func GroupReason(a *engine.Attempt) engine.Reason {
 
 // NewProtectedVictims converts the list. It leaves out purposes for which no victim was
 // protected.
-func NewProtectedVictims(list []engine.Sparing) []ProtectedVictims {
+func NewProtectedVictims(list []engine.ProtectedVictims) []ProtectedVictims {
 	var out []ProtectedVictims
 	for _, s := range list {
 		if !s.Barred && len(s.Protection) == 0 {

@@ -141,11 +141,11 @@ func TestWhichReplicasAreKept(t *testing.T) {
 		}
 	}
 	out, err := e.Open(state, engine.Options{}).Run()
-	if err != nil || len(out.Rankings) != 1 {
-		t.Fatalf("%d rankings, error %v", len(out.Rankings), err)
+	if err != nil || len(out.RetirementOrders) != 1 {
+		t.Fatalf("%d rankings, error %v", len(out.RetirementOrders), err)
 	}
 	var got []string
-	for _, r := range slices.Backward(out.Rankings[0].Jobs) {
+	for _, r := range slices.Backward(out.RetirementOrders[0].Jobs) {
 		got = append(got, r.Job)
 	}
 	want := []string{"job/nowhere", "job/starts", "job/well", "job/newer", "job/packed", "job/fast"}
