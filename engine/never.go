@@ -55,13 +55,13 @@ func (e *explainer) capacityWhenEmpty(t *cluster.Task, in *scope) func(*cluster.
 		if possible(n) {
 			return n.Most(t.Shape)
 		}
-		stand := 0
+		placed := 0
 		for _, o := range n.Tasks {
 			if o.Job == t.Job && o.Shape == t.Shape && o.Status != cluster.Releasing {
-				stand++
+				placed++
 			}
 		}
-		return stand
+		return placed
 	}
 }
 
