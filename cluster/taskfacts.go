@@ -108,12 +108,12 @@ func (g *sightings) applySeen(t *Task, c *TaskSeen) {
 	switch {
 	case c.Node != "":
 		g.placeWhereSeen(t, c)
-	case c.Leaving && t.Runs():
+	case c.Releasing && t.Runs():
 		to := t.state()
 		to.status, to.sent = Releasing, false
 		g.taskStates.set(t, to)
-	case c.Leaving && (t.Status == Releasing || t.Ended()):
-	case c.Leaving && t.Job.Open:
+	case c.Releasing && (t.Status == Releasing || t.Ended()):
+	case c.Releasing && t.Job.Open:
 		g.specs.removeTask(t) // the task was deleted before it was bound
 	case (t.Status == Bound || t.Status == Releasing) && !t.sent:
 		g.taskStates.clear(t)
@@ -143,7 +143,7 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 			to.started = c.Started
 		}
 	}
-	if c.Leaving && to.status != Releasing {
+	if c.Releasing && to.status != Releasing {
 		to.status = Releasing
 	}
 	switch {

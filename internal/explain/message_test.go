@@ -194,7 +194,7 @@ func TestAwait(t *testing.T) {
 		if permanent {
 			r.Message = "no group; waiting cannot help"
 		}
-		Await(&r, 3)
+		AwaitNodes(&r, 3)
 		if r.Message != want {
 			t.Errorf("message %q, want %q", r.Message, want)
 		}

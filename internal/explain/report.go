@@ -73,8 +73,8 @@ func (r *Report) modelText(w io.Writer) {
 
 func (r *Report) waitingText() string {
 	switch {
-	case r.Refusal.Awaits > 0:
-		return "It waits for " + english.Count(r.Refusal.Awaits, "node") + " to be made."
+	case r.Refusal.AwaitedNodes > 0:
+		return "It waits for " + english.Count(r.Refusal.AwaitedNodes, "node") + " to be made."
 	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}

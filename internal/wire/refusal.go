@@ -17,8 +17,8 @@ type Refusal struct {
 	// the request). If the list is empty, only another request helps.
 	Cure []string `json:"cure,omitempty"`
 	// How many nodes a provisioner is asked to create for the model of the workload.
-	Awaits  int    `json:"awaits,omitempty"`
-	Message string `json:"message"`
+	AwaitedNodes int    `json:"awaits,omitempty"`
+	Message      string `json:"message"`
 	// The number of nodes by reason, for the form of the workload that reason is about.
 	Counts map[string]int `json:"counts"`
 	Nodes  []Miss         `json:"nodes"` // nearest first: ten, or all with --explain
