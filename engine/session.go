@@ -271,7 +271,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 			if job.HasMinimum() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.target) {
 				return left
 			}
-			s.fault.fail(h.plugin, "the adapter returned that %s is placed, but its minimum is not", job.ID)
+			s.fault.fail(h.plugin, "the adapter returned that %s is placed, but it is not; return what Session.Place returned last", job.ID)
 			return r
 		}
 		stmt.Rollback(mark)

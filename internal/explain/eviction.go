@@ -254,7 +254,7 @@ func costDifference(c, than *engine.Cost) string {
 	case c.Jobs > than.Jobs:
 		return "a workload would be evicted as a whole"
 	case c.Youngest < than.Youngest && sum(c.Tasks) > 0:
-		return "the youngest victim has run for longer"
+		return "the youngest victim there has run for longer than the youngest victim of the plan"
 	case c.Moved > than.Moved:
 		return fmt.Sprintf("%s would move instead of %d", english.Count(c.Moved, "task"), than.Moved)
 	case c.Priority > than.Priority:
@@ -262,7 +262,7 @@ func costDifference(c, than *engine.Cost) string {
 	case c.MovedCost > than.MovedCost:
 		return fmt.Sprintf("the tasks that move cost %d instead of %d, according to plugins", c.MovedCost, than.MovedCost)
 	case c.Youngest < than.Youngest:
-		return "the youngest victim has run for longer"
+		return "the youngest victim there has run for longer than the youngest victim of the plan"
 	}
 	return "the plans cost the same, and the node whose name sorts first is chosen"
 }
