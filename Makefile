@@ -40,7 +40,7 @@ cover: ## Show the coverage of cluster and engine; fails below 90 %
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
-	@test -z "$$(gofmt -l .)" || { echo "gofmt wants to change:"; gofmt -l .; exit 1; }
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool -modfile=hack/tools/go.mod staticcheck ./...
 
@@ -58,11 +58,11 @@ bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md expl
 	$(GO) test ./internal/live -run '^$$' -bench Why -benchtime 3x -timeout 30m
 
 .PHONY: oracle
-oracle: ## Hold the engine against brute force on small clusters; docs/oracle.md explains the table
+oracle: ## Compare the engine with brute force on small clusters; docs/oracle.md explains the table
 	$(GO) test ./internal/verify/oracle -run Oracle -v -count=1 -oracle.cases=$(or $(CASES),5000) -timeout 60m
 
 .PHONY: soak
-soak: ## Live through 600,000 random steps (STEPS=600000); docs/soak.md says what is checked
+soak: ## Run 600,000 random steps (STEPS=600000); docs/soak.md says what is checked
 	$(GO) run ./hack/soak -steps $(or $(STEPS),600000)
 
 .PHONY: fuzz
@@ -70,7 +70,7 @@ fuzz: ## Fuzz every decoder for a while (FUZZTIME=30s each)
 	hack/fuzz.sh $(or $(FUZZTIME),30s)
 
 .PHONY: docs
-docs: build ## Write docs/reference anew
+docs: build ## Generate docs/reference
 	$(GO) run ./hack/reference
 
 .PHONY: dist

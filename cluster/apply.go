@@ -16,7 +16,7 @@ func (s *State) Apply(c Change) error {
 		return errors.New("no change")
 	}
 	err := c.apply(s)
-	s.standings.recountAll()
+	s.taskStates.recountAll()
 	if _, opened := c.(SessionOpened); err == nil && !opened {
 		s.journal.commits++
 	}
@@ -49,7 +49,7 @@ func (s *State) ApplyAll(changes []Change) error {
 func (c Decided) apply(s *State) error {
 	mark := s.Mark()
 	defer func() {
-		s.standings.recounts = nil
+		s.taskStates.recounts = nil
 		s.Release(mark)
 	}()
 	for _, d := range c.Changes {
@@ -92,7 +92,7 @@ func (c Assign) apply(s *State) error {
 	}
 	// A nominated task is booked with the shape that its room was reserved for, even if
 	// the spec of its job has changed since then.
-	s.standings.set(t, standing{status: Assumed, node: n, claims: claims, held: t.Held(), started: c.At, attempt: c.Attempt})
+	s.taskStates.set(t, taskState{status: Assumed, node: n, claims: claims, held: t.Held(), started: c.At, attempt: c.Attempt})
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (c Nominate) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	s.standings.set(t, standing{status: Nominated, node: n, claims: claims, held: t.Held(), reservedAt: c.At, attempt: t.Attempt})
+	s.taskStates.set(t, taskState{status: Nominated, node: n, claims: claims, held: t.Held(), reservedAt: c.At, attempt: t.Attempt})
 	return nil
 }
 
@@ -151,7 +151,7 @@ func (c Evict) apply(s *State) error {
 	if c.Attempt != t.Attempt+1 {
 		return fmt.Errorf("task %s: attempt %d cannot follow attempt %d", t.ID, c.Attempt, t.Attempt)
 	}
-	return s.standings.evict(t, c.For, c.At)
+	return s.taskStates.evict(t, c.For, c.At)
 }
 
 func (c Move) apply(s *State) error {
@@ -169,8 +169,8 @@ func (c Move) apply(s *State) error {
 	}
 	aside := *t.Job // a copy, so that set does not count the shadow for the job; addLanding does
 	shadow.Job = &aside
-	s.standings.set(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, reservedAt: c.At})
-	s.standings.addLanding(shadow)
+	s.taskStates.set(shadow, taskState{status: Nominated, node: n, claims: claims, held: shadow.Shape, reservedAt: c.At})
+	s.taskStates.addLanding(shadow)
 	return nil
 }
 
@@ -182,11 +182,11 @@ func (c Withdraw) apply(s *State) error {
 	case c.Landing && t.landing == nil:
 		return fmt.Errorf("task %s does not move: no room on another node is reserved for it", t.ID)
 	case c.Landing:
-		s.standings.dropLanding(t)
+		s.taskStates.dropLanding(t)
 	case t.Status != Nominated:
 		return fmt.Errorf("task %s is %s, not nominated", t.ID, t.Status)
 	default:
-		s.standings.clear(t)
+		s.taskStates.clear(t)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (c Withdraw) apply(s *State) error {
 func (c Overdue) apply(s *State) error {
 	t, err := s.roster.task(c.Task, "")
 	if err == nil {
-		s.standings.setOverdue(t)
+		s.taskStates.setOverdue(t)
 	}
 	return err
 }

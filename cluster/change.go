@@ -128,9 +128,9 @@ type (
 		// keeps the devices that the task holds on this node. If the task was not on this
 		// node, or was only nominated there, State chooses as many devices as the task
 		// requests, which may differ from the devices that were reserved for it.
-		Devices []Holding `json:"devices,omitempty"`
-		Leaving bool      `json:"leaving,omitempty"` // the task is being stopped, and releases its room
-		Started int64     `json:"started,omitempty"` // when the task was started, in nanoseconds since 1970
+		Devices   []Holding `json:"devices,omitempty"`
+		Releasing bool      `json:"leaving,omitempty"` // the task is being stopped, and releases its room
+		Started   int64     `json:"started,omitempty"` // when the task was started, in nanoseconds since 1970
 	}
 	// TaskGone reports that a task is on no node any more. If Ended is set, the task has
 	// ended: it stays ended until it is seen on a node, is put with another UID, or

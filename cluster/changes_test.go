@@ -383,7 +383,7 @@ func (w *world) unorderedFact() cluster.Change {
 		return cluster.TaskGone{Task: cluster.TaskRef{Job: of(w, "pod/o1", "pod/o2"), Name: fmt.Sprintf("p%d", w.roll(3))}}
 	}
 	seen := w.taskSeen().(cluster.TaskSeen)
-	seen.UID, seen.Leaving = "", false
+	seen.UID, seen.Releasing = "", false
 	seen.Task = cluster.TaskRef{Job: of(w, "pod/o1", "pod/o2"), Name: fmt.Sprintf("p%d", w.roll(3))}
 	return seen
 }

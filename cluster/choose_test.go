@@ -173,7 +173,7 @@ func TestChoose(t *testing.T) {
 }
 
 func TestMost(t *testing.T) {
-	n := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A10", "24Gi").GPUs(1, "A100", "80Gi").Advertise(cluster.SupportedIsolation{IsolableCores: 6}).Build()
+	n := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A10", "24Gi").GPUs(1, "A100", "80Gi").SupportedIsolation(cluster.SupportedIsolation{IsolableCores: 6}).Build()
 	cores := func(milli int64, s cluster.Shape) cluster.Shape {
 		s.Resources = cluster.Resources{{Name: cluster.CPU, Value: milli}}
 		return s

@@ -274,7 +274,7 @@ func TestSessionOnHeldDevices(t *testing.T) {
 	h := newCorner(t)
 	e := newEngine(t)
 	h.do(putNode("n", 2), putJob("job/a", "w"), putJob("job/b", "w"), putJobOf("job/z", shapeWithDevices(0), "w"))
-	h.do(cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n"}, cluster.TaskSeen{Task: ref("job/b", "w"), Node: "n"}, cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n", Leaving: true}, cluster.TaskSeen{Task: ref("job/z", "w"), Node: "n"})
+	h.do(cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n"}, cluster.TaskSeen{Task: ref("job/b", "w"), Node: "n"}, cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n", Releasing: true}, cluster.TaskSeen{Task: ref("job/z", "w"), Node: "n"})
 	h.do(putJob("job/c", "w"))
 	h.session(e, 1000)
 	if task := h.Task(ref("job/c", "w")); task.Status == cluster.Assumed {

@@ -26,7 +26,7 @@
 // of preemptible jobs, sets the sets of replicas, shapes the interned shapes, and
 // journal the records with which changes are undone. An operation that changes
 // several tables is a method of a type of its own, which has pointers to these
-// tables: standings changes the status and the node of tasks, booking adds up what
+// tables: taskStates changes the status and the node of tasks, booking adds up what
 // tasks hold, workload adds and removes jobs, specs changes the specs of jobs,
 // accounts the specs of queues and inventory the specs of nodes, and sightings
 // places tasks on the nodes on which they were seen. The apply method of a Change

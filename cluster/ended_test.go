@@ -87,7 +87,7 @@ func TestChangesOfEndedTask(t *testing.T) {
 		"the same spec":  {spec("1"), cluster.Failed},
 		"seen":           {cluster.TaskSeen{Task: ref, Node: "a"}, cluster.Bound},
 		"seen on none":   {cluster.TaskSeen{Task: ref}, cluster.Failed},
-		"leaving":        {cluster.TaskSeen{Task: ref, Leaving: true}, cluster.Failed},
+		"leaving":        {cluster.TaskSeen{Task: ref, Releasing: true}, cluster.Failed},
 		"ended again":    {cluster.TaskGone{Task: ref, Ended: cluster.Succeeded}, cluster.Succeeded},
 		"a late failure": {cluster.BindFailed{Task: ref, Attempt: 1}, cluster.Failed},
 	}

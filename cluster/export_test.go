@@ -23,11 +23,11 @@ func (s *State) Restore(t *Task, n *Node, claims []Claim, started int64) error {
 	return s.Apply(SeenOn(t, n, claims, started))
 }
 
-func (s *State) Evict(t *Task) error { return s.standings.evict(t, "", 0) }
+func (s *State) Evict(t *Task) error { return s.taskStates.evict(t, "", 0) }
 
-func (s *State) Clear(t *Task) { s.standings.clear(t) }
+func (s *State) Clear(t *Task) { s.taskStates.clear(t) }
 
-func (s *State) DropLanding(t *Task) { s.standings.dropLanding(t) }
+func (s *State) DropLanding(t *Task) { s.taskStates.dropLanding(t) }
 
 func (s *State) Bind(t *Task, now int64) bool {
 	x := Transaction{state: s}
@@ -39,7 +39,7 @@ func (s *State) Nominate(t *Task, now int64) {
 	x.Nominate(t, now)
 }
 
-func (s *State) AddLanding(shadow *Task) { s.standings.addLanding(shadow) }
+func (s *State) AddLanding(shadow *Task) { s.taskStates.addLanding(shadow) }
 
 func (s *State) Retire(j *Job) { s.workload.retire(j) }
 

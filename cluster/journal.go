@@ -55,19 +55,19 @@ func (l *journal) undoTo(at int, s *State) {
 	}
 }
 
-// record is how to undo one change. Changes of the standing of a task are the most
+// record is how to undo one change. Changes of the state of a task are the most
 // frequent ones, and are recorded here as values, without an allocation. Other changes
 // are in other.
 type record struct {
 	task   *Task
-	was    standing // of the task, before the change
-	chosen int      // Job.Chosen of the task's job, before the change
-	freed  uint64   // Node.freed of the task's node, before the change
+	was    taskState // of the task, before the change
+	chosen int       // Job.Chosen of the task's job, before the change
+	freed  uint64    // Node.freed of the task's node, before the change
 
 	other *otherChange // another change; nil: the change is that of the task
 }
 
-// otherChange is how to undo a change other than of the standing of a task. It is one of
+// otherChange is how to undo a change other than of the state of a task. It is one of
 // four changes: the group of a set (set and group), a landing (landing and job), the status
 // of a job (job and status; landing is nil), or any other change (undo).
 type otherChange struct {
@@ -82,7 +82,7 @@ type otherChange struct {
 	undo func()
 }
 
-// recordOther records a change other than of a standing, if changes are recorded.
+// recordOther records a change other than of the state of a task, if changes are recorded.
 func (l *journal) recordOther(r otherChange) {
 	if l.marks > 0 {
 		kept := r
@@ -94,11 +94,11 @@ func (l *journal) recordOther(r otherChange) {
 func (r *record) undo(s *State) {
 	switch o := r.other; {
 	case o == nil:
-		s.standings.restore(r)
+		s.taskStates.restore(r)
 	case o.set != nil:
 		s.sets.byName[o.set.name].group = o.group
 	case o.landing != nil:
-		s.standings.changeLanding(o.landing, o.job, -1)
+		s.taskStates.changeLanding(o.landing, o.job, -1)
 	case o.job != nil:
 		s.workload.setStatus(o.job, o.status)
 	default:

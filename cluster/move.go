@@ -66,7 +66,7 @@ func (t *Task) At() *Node {
 
 // addLanding makes the placed shadow the landing of its task, and records how to undo
 // that.
-func (p *standings) addLanding(shadow *Task) {
+func (p *taskStates) addLanding(shadow *Task) {
 	job := shadow.Job
 	p.changeLanding(shadow, shadow.shadowOf.Job, +1)
 	p.journal.recordOther(otherChange{landing: shadow, job: job})
@@ -74,7 +74,7 @@ func (p *standings) addLanding(shadow *Task) {
 
 // changeLanding makes the shadow a task of the job, and makes it the landing of its task
 // (by +1) or ends that (-1).
-func (p *standings) changeLanding(shadow *Task, job *Job, by int) {
+func (p *taskStates) changeLanding(shadow *Task, job *Job, by int) {
 	t := shadow.shadowOf
 	shadow.Job = job
 	t.Job.landings += by
@@ -86,7 +86,7 @@ func (p *standings) changeLanding(shadow *Task, job *Job, by int) {
 }
 
 // linkLanding sets the landing of the task, which may be nil, and records how to undo that.
-func (p *standings) linkLanding(t, landing *Task) {
+func (p *taskStates) linkLanding(t, landing *Task) {
 	if was := t.landing; p.journal.recording() {
 		p.journal.recordUndo(func() { p.setLanding(t, was) })
 	}
@@ -94,15 +94,15 @@ func (p *standings) linkLanding(t, landing *Task) {
 }
 
 // setLanding is linkLanding without the journal.
-func (p *standings) setLanding(t, landing *Task) {
+func (p *taskStates) setLanding(t, landing *Task) {
 	t.landing = landing
 	p.roster.listMoving(t)
 }
 
 // takeLanding nominates the task, which has stopped on its old node, for the room that was
 // reserved for its landing.
-func (p *standings) takeLanding(t, shadow *Task) {
-	to := shadow.standing()
+func (p *taskStates) takeLanding(t, shadow *Task) {
+	to := shadow.state()
 	p.clear(shadow)
 	to.attempt = t.Attempt
 	p.set(t, to)

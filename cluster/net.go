@@ -32,7 +32,7 @@ func (l *journal) net(from int) []Change {
 type netChanges struct {
 	known  map[any]bool // the tasks and jobs in the lists; nil while the lists are short
 	tasks  []*Task
-	was    []standing // of the tasks, before their first change
+	was    []taskState // of the tasks, before their first change
 	jobs   []*Job
 	status []jobStatus // of the jobs, before their first change
 	sets   []*replicas
@@ -86,8 +86,8 @@ func (n *netChanges) isNew(thing any, listed int, find func() bool) bool {
 	return true
 }
 
-// task adds the decisions about the task, which had the standing was.
-func (n *netChanges) task(t *Task, was *standing) {
+// task adds the decisions about the task, which had the state was before.
+func (n *netChanges) task(t *Task, was *taskState) {
 	if t.shadowOf != nil {
 		n.landing(t, was)
 		return
@@ -116,7 +116,7 @@ func (n *netChanges) task(t *Task, was *standing) {
 }
 
 // landing adds the decisions about the shadow of a task that moves or moved.
-func (n *netChanges) landing(shadow *Task, was *standing) {
+func (n *netChanges) landing(shadow *Task, was *taskState) {
 	t := shadow.shadowOf
 	landed := t.landing == shadow
 	if was.node != nil && !landed {

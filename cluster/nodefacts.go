@@ -102,10 +102,10 @@ func sameDevices(known, spec []Device, resource string) bool {
 
 // inventory changes the specs of nodes while tasks are on them.
 type inventory struct {
-	journal   *journal
-	fleet     *fleet
-	booking   *booking
-	standings *standings
+	journal    *journal
+	fleet      *fleet
+	booking    *booking
+	taskStates *taskStates
 }
 
 // respecify gives a known node another spec. The node keeps its status, and its tasks
@@ -125,7 +125,7 @@ func (v *inventory) respecify(n, spec *Node) {
 		claims[i] = reindexClaims(claims[i], at)
 	}
 	v.replaceSpec(n, &after, claims, false)
-	v.standings.recountLater(n)
+	v.taskStates.recountLater(n)
 }
 
 // mergeDevices returns the devices of a spec with the status that State knows, followed
@@ -271,7 +271,7 @@ func (c NodeSeen) apply(s *State) error {
 		return nil
 	}
 	s.inventory.replaceSpec(n, to, taskClaims(n), n.absent)
-	s.standings.recountLater(n)
+	s.taskStates.recountLater(n)
 	return nil
 }
 
@@ -282,7 +282,7 @@ func (c NodeGone) apply(s *State) error {
 	}
 	for _, t := range slices.Clone(n.Tasks) {
 		if t.Status == Nominated { // also the reservation of a task that moves here
-			s.standings.clear(t)
+			s.taskStates.clear(t)
 		}
 	}
 	if len(n.Tasks) == 0 {

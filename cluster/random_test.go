@@ -255,7 +255,7 @@ func (w *world) task() cluster.TaskRef {
 }
 
 func (w *world) taskSeen() cluster.Change {
-	seen := cluster.TaskSeen{Task: w.task(), UID: w.uid(), Leaving: w.chance(15), Started: int64(w.roll(3)) * 10}
+	seen := cluster.TaskSeen{Task: w.task(), UID: w.uid(), Releasing: w.chance(15), Started: int64(w.roll(3)) * 10}
 	if w.chance(75) {
 		seen.Node = of(w, "n1", "n2", "n3", "n4")
 		if w.chance(70) {

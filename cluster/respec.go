@@ -8,16 +8,16 @@ import (
 // specs adds jobs, changes the specs of jobs and tasks, and removes them, while tasks of
 // these jobs are on nodes.
 type specs struct {
-	journal   *journal
-	fleet     *fleet
-	roster    *roster
-	sets      *sets
-	shapes    *shapes
-	classes   *classes
-	workload  *workload
-	booking   *booking
-	standings *standings
-	sightings *sightings
+	journal    *journal
+	fleet      *fleet
+	roster     *roster
+	sets       *sets
+	shapes     *shapes
+	classes    *classes
+	workload   *workload
+	booking    *booking
+	taskStates *taskStates
+	sightings  *sightings
 }
 
 // add adds a new job, and applies what was reported about its tasks before the job was
@@ -59,11 +59,11 @@ func (sp *specs) dropReplaced(j, next *Job) {
 				k = slices.IndexFunc(next.Alternatives[to].Tasks, func(o *Task) bool { return o.Name == t.Name })
 			}
 			if k < 0 || uidsDiffer(t.UID, next.Alternatives[to].Tasks[k].UID) {
-				sp.standings.dropLanding(t)
+				sp.taskStates.dropLanding(t)
 			}
 			if k >= 0 && uidsDiffer(t.UID, next.Alternatives[to].Tasks[k].UID) {
-				sp.standings.clear(t)
-				sp.standings.set(t, standing{}) // the new task does not inherit the number of attempts
+				sp.taskStates.clear(t)
+				sp.taskStates.set(t, taskState{}) // the new task does not inherit the number of attempts
 			}
 		}
 	}
@@ -247,8 +247,8 @@ func (sp *specs) remove(j *Job) {
 	var room [8]*Task
 	for a := range j.Alternatives {
 		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a copy, because clear may remove the task from the list
-			sp.standings.dropLanding(t)
-			sp.standings.clear(t)
+			sp.taskStates.dropLanding(t)
+			sp.taskStates.clear(t)
 		}
 	}
 	sp.sets.forgetGroup(j)
@@ -302,8 +302,8 @@ func (sp *specs) removeTask(t *Task) {
 
 // dropTask takes a task off its node and out of its open job.
 func (sp *specs) dropTask(t *Task) {
-	sp.standings.dropLanding(t)
-	sp.standings.clear(t)
+	sp.taskStates.dropLanding(t)
+	sp.taskStates.clear(t)
 	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // clear already removed a task that the job does not request any more
 		sp.workload.removeTask(t)
 	}

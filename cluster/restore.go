@@ -124,7 +124,7 @@ func (r *TaskRecord) restore(s *State) error {
 	}
 	t.notRequested = r.NotRequested
 	t.joinSubgroup(&t.Job.Alternatives[t.Alternative])
-	to := standing{status: r.Status, started: r.Started, reservedAt: r.ReservedAt, attempt: r.Attempt, protectedUntil: r.ProtectedUntil, sent: r.Sent, devicesUnknown: r.DevicesUnknown}
+	to := taskState{status: r.Status, started: r.Started, reservedAt: r.ReservedAt, attempt: r.Attempt, protectedUntil: r.ProtectedUntil, sent: r.Sent, devicesUnknown: r.DevicesUnknown}
 	if r.Evicted {
 		to.eviction = &eviction{r.For, r.At, r.Overdue}
 	}
@@ -142,7 +142,7 @@ func (r *TaskRecord) restore(s *State) error {
 			s.shapes.drop(to.held)
 		}
 	}
-	s.standings.setUnrecorded(t, to)
+	s.taskStates.setUnrecorded(t, to)
 	if r.Landing == nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (r *TaskRecord) restore(s *State) error {
 		shadow.Shape = s.Intern(*r.Landing.Held)
 		s.shapes.drop(shadow.Shape) // a landing does not count as a use of its shape
 	}
-	s.standings.setUnrecorded(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, reservedAt: r.Landing.ReservedAt})
-	s.standings.changeLanding(shadow, t.Job, +1)
+	s.taskStates.setUnrecorded(shadow, taskState{status: Nominated, node: n, claims: claims, held: shadow.Shape, reservedAt: r.Landing.ReservedAt})
+	s.taskStates.changeLanding(shadow, t.Job, +1)
 	return nil
 }

@@ -13,13 +13,13 @@ type State struct {
 	shapes  shapes
 
 	// Types that change several tables together.
-	workload  workload
-	booking   booking
-	accounts  accounts
-	standings standings
-	specs     specs
-	sightings sightings
-	inventory inventory
+	workload   workload
+	booking    booking
+	accounts   accounts
+	taskStates taskStates
+	specs      specs
+	sightings  sightings
+	inventory  inventory
 }
 
 // NewState returns an empty State with the default queue.
@@ -40,10 +40,10 @@ func (s *State) connect() {
 	s.workload = workload{&s.journal, &s.roster, &s.tree, &s.sets, &s.shapes}
 	s.booking = booking{&s.fleet, &s.tree, &s.classes}
 	s.accounts = accounts{&s.journal, &s.roster, &s.tree, &s.workload, &s.booking}
-	s.standings = standings{&s.journal, &s.fleet, &s.roster, &s.shapes, &s.classes, &s.workload, &s.booking, &s.specs, nil}
-	s.specs = specs{&s.journal, &s.fleet, &s.roster, &s.sets, &s.shapes, &s.classes, &s.workload, &s.booking, &s.standings, &s.sightings}
-	s.sightings = sightings{&s.fleet, &s.roster, &s.standings, &s.specs}
-	s.inventory = inventory{&s.journal, &s.fleet, &s.booking, &s.standings}
+	s.taskStates = taskStates{&s.journal, &s.fleet, &s.roster, &s.shapes, &s.classes, &s.workload, &s.booking, &s.specs, nil}
+	s.specs = specs{&s.journal, &s.fleet, &s.roster, &s.sets, &s.shapes, &s.classes, &s.workload, &s.booking, &s.taskStates, &s.sightings}
+	s.sightings = sightings{&s.fleet, &s.roster, &s.taskStates, &s.specs}
+	s.inventory = inventory{&s.journal, &s.fleet, &s.booking, &s.taskStates}
 }
 
 // Intern returns the one Shape of the State that equals the given one, and counts a use

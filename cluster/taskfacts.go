@@ -58,14 +58,14 @@ func (c TaskGone) apply(s *State) error {
 		s.specs.removeTask(t)
 		return nil
 	}
-	s.standings.dropLanding(t)
+	s.taskStates.dropLanding(t)
 	if c.Ended == Pending || t.notRequested {
-		s.standings.clear(t)
+		s.taskStates.clear(t)
 		return nil
 	}
 	if to := t.unplaced(); t.Status != c.Ended {
 		to.status = c.Ended
-		s.standings.set(t, to)
+		s.taskStates.set(t, to)
 	}
 	return nil
 }
@@ -97,26 +97,26 @@ func (c TaskSeen) apply(s *State) error {
 
 // sightings applies reports about where tasks are.
 type sightings struct {
-	fleet     *fleet
-	roster    *roster
-	standings *standings
-	specs     *specs
+	fleet      *fleet
+	roster     *roster
+	taskStates *taskStates
+	specs      *specs
 }
 
-// applySeen gives the task the standing that was reported.
+// applySeen gives the task the state that was reported.
 func (g *sightings) applySeen(t *Task, c *TaskSeen) {
 	switch {
 	case c.Node != "":
 		g.placeWhereSeen(t, c)
-	case c.Leaving && t.Runs():
-		to := t.standing()
+	case c.Releasing && t.Runs():
+		to := t.state()
 		to.status, to.sent = Releasing, false
-		g.standings.set(t, to)
-	case c.Leaving && (t.Status == Releasing || t.Ended()):
-	case c.Leaving && t.Job.Open:
+		g.taskStates.set(t, to)
+	case c.Releasing && (t.Status == Releasing || t.Ended()):
+	case c.Releasing && t.Job.Open:
 		g.specs.removeTask(t) // the task was deleted before it was bound
 	case (t.Status == Bound || t.Status == Releasing) && !t.sent:
-		g.standings.clear(t)
+		g.taskStates.clear(t)
 	}
 	// All other reports change nothing. A task that is pending, is nominated or has ended is
 	// on no node anyway. An Assumed task keeps its node, whether its binding was sent or not,
@@ -133,9 +133,9 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 		n.normalize()
 	}
 	here := t.Node == n && t.Status != Nominated
-	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, protectedUntil: t.ProtectedUntil}
+	to := taskState{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, protectedUntil: t.ProtectedUntil}
 	if here {
-		to = t.standing()
+		to = t.state()
 		if to.sent = false; to.status == Assumed {
 			to.status = Bound
 		}
@@ -143,7 +143,7 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 			to.started = c.Started
 		}
 	}
-	if c.Leaving && to.status != Releasing {
+	if c.Releasing && to.status != Releasing {
 		to.status = Releasing
 	}
 	switch {
@@ -159,14 +159,14 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 		return
 	}
 	if !here {
-		g.standings.dropLanding(t)
+		g.taskStates.dropLanding(t)
 	}
-	g.standings.set(t, to)
+	g.taskStates.set(t, to)
 }
 
-// sameAs reports whether the standing does not differ from the task's, for a task that
+// sameAs reports whether the state does not differ from the task's, for a task that
 // stays on its node.
-func (p *standing) sameAs(t *Task) bool {
+func (p *taskState) sameAs(t *Task) bool {
 	return p.status == t.Status && p.started == t.Started && p.sent == t.sent && p.devicesUnknown == t.devicesUnknown && sameClaims(p.claims, t.Claims)
 }
 
@@ -234,9 +234,9 @@ func (n *Node) holdings(claims []Claim) []Holding {
 
 func (c BindSent) apply(s *State) error {
 	if t := s.roster.Task(c.Task); t != nil && !uidsDiffer(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
-		to := t.standing()
+		to := t.state()
 		to.sent = true
-		s.standings.set(t, to)
+		s.taskStates.set(t, to)
 	}
 	return nil
 }
@@ -247,19 +247,19 @@ func (c BindFailed) apply(s *State) error {
 	case t == nil || uidsDiffer(t.UID, c.UID):
 		return nil
 	case t.Status == Releasing && t.sent && t.Attempt == c.Attempt+1: // the task was evicted before the failure was reported
-		s.standings.clear(t)
+		s.taskStates.clear(t)
 		return nil
 	case t.Status != Assumed || t.Attempt != c.Attempt:
 		return nil // the report is about an earlier attempt
 	}
-	s.standings.clear(t)
+	s.taskStates.clear(t)
 	j := t.Job
 	if j.HasMinimum() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
 		return nil // the job still has its minimum or runs already: only the failed task is pending again
 	}
 	for _, o := range j.Tasks() { // the minimum of a gang starts as a whole or not at all
 		if o.Status == Assumed && !o.sent {
-			s.standings.clear(o)
+			s.taskStates.clear(o)
 		}
 	}
 	return nil
@@ -273,19 +273,19 @@ func (c EvictionRefused) apply(s *State) error {
 	if j := s.roster.jobs[t.eviction.forJob]; j != nil {
 		for o := range j.each {
 			if o.Status == Nominated {
-				s.standings.clear(o)
+				s.taskStates.clear(o)
 			}
-			s.standings.dropLanding(o)
+			s.taskStates.dropLanding(o)
 		}
 		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction != nil && o.eviction.forJob == j.ID }) {
 			s.workload.undisplace(j, t.Job.ID)
 		}
 	}
-	s.standings.dropLanding(t)
-	to := t.standing()
+	s.taskStates.dropLanding(t)
+	to := t.state()
 	to.status, to.eviction, to.protectedUntil = Bound, nil, c.ProtectedUntil
-	s.standings.set(t, to)
-	s.standings.withdrawBroken(t.Node)
+	s.taskStates.set(t, to)
+	s.taskStates.withdrawBroken(t.Node)
 	return nil
 }
 

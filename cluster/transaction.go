@@ -30,7 +30,7 @@ func (x *Transaction) End() {
 	if len(x.state.journal.records) > x.mark.at {
 		x.state.journal.commits++
 	}
-	x.state.standings.recounts = nil // decisions use only free devices, so that no recount is needed
+	x.state.taskStates.recounts = nil // decisions use only free devices, so that no recount is needed
 	x.state.Release(x.mark)
 }
 
@@ -56,21 +56,21 @@ func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 	if err := s.fleet.fits(t, n, claims); err != nil {
 		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
 	}
-	to := standing{node: n, claims: claims, held: t.Shape, attempt: t.Attempt}
+	to := taskState{node: n, claims: claims, held: t.Shape, attempt: t.Attempt}
 	if t.shadowOf != nil || !s.roster.canStartNow(t, n, claims) { // a task that moves is still on its old node
 		to.status, to.reservedAt = Nominated, now
 	} else {
 		to.status, to.started = Assumed, now
 		to.attempt++
 	}
-	s.standings.set(t, to)
+	s.taskStates.set(t, to)
 	return nil
 }
 
 // Evict evicts a running task for the job forJob, which may be "". The task is
 // then Releasing: its room can be reserved, but is not free yet.
 func (x *Transaction) Evict(t *Task, forJob string, now int64) error {
-	return x.state.standings.evict(t, forJob, now)
+	return x.state.taskStates.evict(t, forJob, now)
 }
 
 // Bind changes a Nominated task to Assumed if its reserved room is free by now, and
@@ -79,18 +79,18 @@ func (x *Transaction) Bind(t *Task, now int64) bool {
 	if t.Status != Nominated || !t.Node.Keeps(t) || !x.state.roster.canStartNow(t, t.Node, t.Claims) {
 		return false
 	}
-	to := t.standing()
+	to := t.state()
 	to.status, to.started, to.reservedAt, to.attempt = Assumed, now, 0, t.Attempt+1
-	x.state.standings.set(t, to)
+	x.state.taskStates.set(t, to)
 	return true
 }
 
 // Nominate changes a task that was just placed from Assumed to Nominated. If one task of a
 // gang has to wait for its room, all tasks of the gang wait.
 func (x *Transaction) Nominate(t *Task, now int64) {
-	to := t.standing()
+	to := t.state()
 	to.status, to.started, to.reservedAt, to.attempt = Nominated, 0, now, t.Attempt-1
-	x.state.standings.set(t, to)
+	x.state.taskStates.set(t, to)
 }
 
 // Withdraw releases the room that is reserved for the Nominated task t. To release the room
@@ -100,17 +100,17 @@ func (x *Transaction) Withdraw(t *Task) error {
 	if t.Status != Nominated {
 		return fmt.Errorf("task %s is %s, not nominated", t.ID, t.Status)
 	}
-	x.state.standings.clear(t)
+	x.state.taskStates.clear(t)
 	return nil
 }
 
 // AddLanding makes a placed shadow the landing of its task: the reservation on the node that the
 // task moves to. See Job.Shadow.
-func (x *Transaction) AddLanding(shadow *Task) { x.state.standings.addLanding(shadow) }
+func (x *Transaction) AddLanding(shadow *Task) { x.state.taskStates.addLanding(shadow) }
 
 // Overdue marks an evicted task that did not leave in time. Its room counts as held from
 // then on.
-func (x *Transaction) Overdue(t *Task) { x.state.standings.setOverdue(t) }
+func (x *Transaction) Overdue(t *Task) { x.state.taskStates.setOverdue(t) }
 
 // Retire removes the job from its Set permanently. The job is not pending any more. The
 // caller evicts its running tasks.

@@ -28,8 +28,8 @@ type event struct {
 	// Only for Refused: what would help, which is Wait, Evict, Grow (more or other nodes)
 	// or Relax (a request with fewer conditions). If the list is empty, only another
 	// request helps.
-	Cure   []string `json:"cure,omitempty"`
-	Awaits int      `json:"awaits,omitempty"` // only for Refused: the number of nodes that a provisioner is expected to create for the workload's model
+	Cure         []string `json:"cure,omitempty"`
+	AwaitedNodes int      `json:"awaits,omitempty"` // only for Refused: the number of nodes that a provisioner is expected to create for the workload's model
 }
 
 // Kinds of events that the engine does not have. They occur only with --cycles.
@@ -89,7 +89,7 @@ func simulationEvents(s *sim.Simulation, results explain.Results) iter.Seq[event
 			if r := ev.Refusal; r != nil {
 				refusal := results.Refusal(r, false)
 				line.Reason, line.Message = refusal.Reason, refusal.Message
-				line.Permanent, line.Cure, line.Awaits = &refusal.Permanent, refusal.Cure, refusal.Awaits
+				line.Permanent, line.Cure, line.AwaitedNodes = &refusal.Permanent, refusal.Cure, refusal.AwaitedNodes
 			}
 			if !yield(line) {
 				return

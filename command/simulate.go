@@ -108,7 +108,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		p.writeTimings(options.Timings)
 	}
 	provisions := model.Provisions(b.NodeRequests(), state)
-	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state, Awaits: model.NodesToCreate(provisions)}
+	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state, AwaitedNodes: model.NodesToCreate(provisions)}
 	if o.events != "" {
 		if err := p.writeEvents(o.events, args, simulationEvents(simulation, results)); err != nil {
 			return err

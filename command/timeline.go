@@ -54,7 +54,7 @@ func (o *courseOptions) options(now int64) timeline.Options {
 
 func (p *program) runTimeline(in *input, args []string, o simulateOptions) error {
 	options := o.course.options(in.now)
-	options.Awaits = model.NodesToCreate(model.Provisions(in.bundle.NodeRequests(), in.state))
+	options.AwaitedNodes = model.NodesToCreate(model.Provisions(in.bundle.NodeRequests(), in.state))
 	if o.check {
 		options.Search = engine.Twin
 	}
@@ -68,7 +68,7 @@ func (p *program) runTimeline(in *input, args []string, o simulateOptions) error
 		}
 	}
 	if o.events != "-" {
-		if err := p.writeCourse(course, options.Awaits, o.output); err != nil {
+		if err := p.writeCourse(course, options.AwaitedNodes, o.output); err != nil {
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func (p *program) runTimeline(in *input, args []string, o simulateOptions) error
 	return nil
 }
 
-func (p *program) writeCourse(course *timeline.Timeline, awaits explain.Awaits, output string) error {
+func (p *program) writeCourse(course *timeline.Timeline, awaited explain.AwaitedNodes, output string) error {
 	switch output {
 	case "json":
 		return writeJSON(p.stdout, course.Result())
@@ -90,7 +90,7 @@ func (p *program) writeCourse(course *timeline.Timeline, awaits explain.Awaits, 
 	fmt.Fprintln(t.w)
 	course.Story(t.w, t.style, t.wide)
 	if len(course.Refusals) > 0 {
-		results := explain.Results{Phrases: course.Phrases, State: course.State, Awaits: awaits}
+		results := explain.Results{Phrases: course.Phrases, State: course.State, AwaitedNodes: awaited}
 		t.refusals(results.Of(&engine.Outcome{Refusals: course.Refusals}, false))
 		fmt.Fprintln(t.w)
 	}
@@ -134,7 +134,7 @@ func frameEvents(f *timeline.Frame) []event {
 		out = append(out, event{Kind: string(kinds[d.Action]), Workload: d.Workload, Task: d.Task, Node: d.Node, For: d.For, Landing: d.Landing, Reason: d.Reason, Message: makesRoom(d.For)})
 	}
 	for _, r := range f.Refusals {
-		out = append(out, event{Kind: string(engine.Refused), Workload: r.Workload, Reason: r.Reason, Permanent: &r.Permanent, Cure: r.Cure, Awaits: r.Awaits, Message: r.Message})
+		out = append(out, event{Kind: string(engine.Refused), Workload: r.Workload, Reason: r.Reason, Permanent: &r.Permanent, Cure: r.Cure, AwaitedNodes: r.AwaitedNodes, Message: r.Message})
 	}
 	return out
 }

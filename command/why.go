@@ -47,7 +47,7 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 			}
 			provision := provisionFor(model.Provisions(b.NodeRequests(), state), &report.Report)
 			if provision != nil && report.Refusal != nil {
-				explain.Await(report.Refusal, provision.Create)
+				explain.AwaitNodes(report.Refusal, provision.Create)
 			}
 			if output == "json" {
 				return writeJSON(p.stdout, whyResult{&report.Report, provision})

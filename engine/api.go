@@ -100,8 +100,8 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 			continue
 		}
 		v := VictimOf(c.task)
-		if a := may(v); a.spared != nil {
-			out.Protected = protect(out.Protected, a.spared, v.Job.ID)
+		if a := may(v); a.protector != nil {
+			out.Protected = protect(out.Protected, a.protector, v.Job.ID)
 		} else {
 			out.Allowed = append(out.Allowed, v)
 		}
@@ -118,14 +118,15 @@ type Census struct {
 	Protected   []Protection // the jobs that are protected, by plugin and reason
 }
 
-// Spares returns which plugin protects the victim, and why. It returns nil if the victim may
-// be evicted for the tasks that the job lacks.
-func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {
+// ProtectedBy returns which plugin protects the victim, and why. It returns nil if the victim
+// may be evicted for the tasks that the job lacks, and an empty Protector if a hook protects
+// all victims from this job.
+func (s *Session) ProtectedBy(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Protector {
 	may := s.victims.may(p, job, lacks, false)
 	if may == nil {
-		return &Spared{}
+		return &Protector{}
 	}
-	return may(v).spared
+	return may(v).protector
 }
 
 // WakeAt requests that the next session begins at the given time at the latest, in

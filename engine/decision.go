@@ -28,12 +28,12 @@ type Decision struct {
 	// Groups has all feasible node groups, best first, if the alternative takes whole
 	// nodes and Options.Explain is set. If the job's set has a group already, it is the
 	// only one.
-	Groups   []GroupCandidate
-	Reason   Reason    // why the task is evicted
-	For      string    // the ID of the job for which the task is evicted
-	Purpose  Purpose   // of an eviction for another job
-	Landing  string    // the node that an evicted task moves to; "" if no room is reserved for it
-	Weighing *Weighing // how the plan of an eviction was found
+	Groups     []GroupCandidate
+	Reason     Reason      // why the task is evicted
+	For        string      // the ID of the job for which the task is evicted
+	Purpose    Purpose     // of an eviction for another job
+	Landing    string      // the node that an evicted task moves to; "" if no room is reserved for it
+	PlanSearch *PlanSearch // how the plan of an eviction was found
 }
 
 // Score is the total score of a node or group, and the scores of the plugins in it.

@@ -17,7 +17,7 @@ type evictor struct {
 	mightClasses [purposes]*narrowed            // the classes that may have victims; nil means any
 	firstClasses [purposes]*narrowed            // those of them that may have a victim before others are evicted
 	reasons      [purposes]Reason
-	spared       [purposes][]Protection
+	protections  [purposes][]Protection
 	counted      map[protected]bool
 }
 
@@ -121,10 +121,10 @@ func (l *evictor) hooksAllow(v *Victim) bool {
 		return false
 	}
 	a := l.may[v.Purpose](v)
-	if a.spared != nil {
-		l.noteProtected(v.Purpose, a.spared, v)
+	if a.protector != nil {
+		l.noteProtected(v.Purpose, a.protector, v)
 	}
-	return a.spared == nil
+	return a.protector == nil
 }
 
 // mightBeEvicted reports whether the victim may be evicted now, or perhaps after others.
@@ -133,7 +133,7 @@ func (l *evictor) mightBeEvicted(v *Victim) bool {
 		if l.may[p] == nil {
 			continue
 		}
-		if a := l.may[p](v); a.spared == nil || a.yet {
+		if a := l.may[p](v); a.protector == nil || a.yet {
 			return true
 		}
 	}
@@ -150,19 +150,19 @@ func (l *evictor) taskMightBeEvicted(t *cluster.Task) bool {
 // mightMove reports whether the task may be moved. A job that must move as a whole is not
 // moved if it has more than maxMoved tasks.
 func (l *evictor) mightMove(t *cluster.Task) bool {
-	return l.may[Move] != nil && (t.Job.IsSurplus(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).spared == nil
+	return l.may[Move] != nil && (t.Job.IsSurplus(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).protector == nil
 }
 
 // protected says that a job was protected, by which plugin, why, and for which purpose.
 type protected struct {
-	Spared
+	Protector
 	purpose Purpose
 	job     *cluster.Job
 }
 
 // noteProtected adds the victim's job to the protected jobs. Each job is counted once per
 // plugin, reason and purpose.
-func (l *evictor) noteProtected(p Purpose, s *Spared, v *Victim) {
+func (l *evictor) noteProtected(p Purpose, s *Protector, v *Victim) {
 	key := protected{*s, p, v.Job}
 	if l.counted[key] {
 		return
@@ -171,7 +171,7 @@ func (l *evictor) noteProtected(p Purpose, s *Spared, v *Victim) {
 		l.counted = map[protected]bool{}
 	}
 	l.counted[key] = true
-	l.spared[p] = protect(l.spared[p], s, v.Job.ID)
+	l.protections[p] = protect(l.protections[p], s, v.Job.ID)
 }
 
 // prepare calls the VictimRule hooks of each purpose. If evictions cannot cure the refusal, it
@@ -294,7 +294,7 @@ func (e *evictionWays) mayBeFirst(t *cluster.Task) bool {
 		return true
 	}
 	for _, p := range [...]Purpose{Reclaim, Preempt} {
-		if l.uses(p, e.way) && l.may[p](VictimOf(t)).spared == nil {
+		if l.uses(p, e.way) && l.may[p](VictimOf(t)).protector == nil {
 			return true
 		}
 	}

@@ -13,8 +13,9 @@ import (
 // A shape-form hook gets a shape and a node. Its answer must depend only on these two, on
 // the plugin's configuration and on the parameters that the plugin published (see Publish),
 // because the engine remembers the answer: until the node changes or, for a static hook,
-// until the spec of the node changes. A task-form hook may use anything, and is called every
-// time.
+// until the spec of the node changes. The engine may still call the hook again before that,
+// so it must give the same answer each time. A task-form hook may use anything, and is called
+// every time.
 //
 // The comment of each Add method ends with a paragraph that begins with "Combining:" and
 // says how the answers of several plugins are combined. docs/reference/hooks.md is generated
@@ -50,9 +51,11 @@ type (
 
 	// GroupFilter returns a rejection if the node group cannot take a job that requests
 	// whole nodes. Nil lets the group pass. The nodes are those of the group that passed the
-	// node filters. It is called twice: with the nodes that would pass if no other task held
-	// anything, and with the nodes that pass now. A rejection of the former means that
-	// waiting cannot help in this group.
+	// node filters. It is called first with the nodes that would pass if no other task held
+	// anything. A rejection of these means that waiting cannot help in this group. If the group
+	// passes and has enough domains (see AddExclusion), it is called again with the nodes that
+	// pass now. Both calls are repeated in each attempt to place the job, also for each plan
+	// that is tried in a search for room.
 	GroupFilter func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) *Rejection
 	// GroupScore returns a score from 0 to 100 for a node group; higher is better. The nodes
 	// are those of the group that pass the node filters now.
@@ -326,10 +329,12 @@ func (h *Hooks) AddTaskOrder(fn TaskOrder) { add(h, &h.taskOrders, fn) }
 // Combining: in profile order; the first rejection counts, and no node is considered.
 func (h *Hooks) AddPreFilter(fn PreFilter) { add(h, &h.preFilters, fn) }
 
-// AddShapeFilter registers a shape-form filter. It is called for a shape and a node when the
-// node has changed since the last call. A node that it rejects is not feasible for tasks of
-// the shape. If matters is not nil and returns false for a shape, the filter is not called
-// for it and all nodes pass.
+// AddShapeFilter registers a shape-form filter. A node that it rejects is not feasible for
+// tasks of the shape. The engine remembers the answer for a shape and a node until the node
+// changes. It calls the filter again also for explanations, for parked jobs, to decide
+// whether they are tried again, for jobs that request whole nodes, and in the search for
+// room. If matters is not nil and returns false for a shape, the filter is not called for it
+// and all nodes pass.
 //
 // Combining: a node must pass all filters. Static filters are called first, then the other
 // shape-form filters, then the task-form filters, each kind in profile order. The first
@@ -341,8 +346,10 @@ func (h *Hooks) AddShapeFilter(matters func(*cluster.Shape) bool, fn ShapeFilter
 }
 
 // AddStaticFilter registers a shape-form filter that depends on the spec of the node
-// (labels, taints, capacities, kinds of device) and never on what tasks hold of it. It is
-// called again only when the spec of the node changes.
+// (labels, taints, capacities, kinds of device) and never on what tasks hold of it. The engine
+// remembers the answer until the spec of the node changes. It calls the filter again in the
+// same cases as an AddShapeFilter, and in each session for the nodes on which room is
+// reserved: if the filter rejects such a node, the reservation is withdrawn.
 //
 // Combining: as AddShapeFilter, before all filters that are not static.
 func (h *Hooks) AddStaticFilter(matters func(*cluster.Shape) bool, fn ShapeFilter) {
@@ -414,7 +421,9 @@ func (h *Hooks) AddBoundedScore(matters func(*cluster.Shape) bool, bound ShapeSc
 func (h *Hooks) AddDeviceScore(fn DeviceScore) { add(h, &h.deviceScores, fn) }
 
 // AddGroupFilter registers a filter of node groups. It is called for jobs that request whole
-// nodes of one group. A group that it rejects is not tried.
+// nodes of one group, in each attempt to place them. A group that it rejects is not tried. It
+// is not called for a job that must be placed on the group that has other jobs of its set, or
+// tasks of its own.
 //
 // Combining: in profile order; the first rejection of a group counts.
 func (h *Hooks) AddGroupFilter(fn GroupFilter) { add(h, &h.groupFilters, fn) }
@@ -462,8 +471,8 @@ func (h *Hooks) AddStanding(fn StandingRule) { add(h, &h.standings, fn) }
 // Combining: all handlers are called for every event, in profile order.
 func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, handler) }
 
-// Publish declares, as a number such as a hash, which parameters the plugin's shape-form
-// hooks use from now on. If the number differs from the last one that the plugin published,
+// Publish declares, as a number such as a hash, which parameters the plugin's static and other
+// shape-form hooks use from now on. If the number differs from the last one that the plugin published,
 // all remembered answers become invalid, and are computed again when they are next needed.
 // Refused jobs are tried again as well.
 func (h *Hooks) Publish(plugin string, parameters uint64) {

@@ -166,9 +166,9 @@ func (l shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
 		return nil
 	}
 	var out [][]*cluster.Task
-	stands := alt.SubgroupsMet(placedMembers(alt))
+	met := alt.SubgroupsMet(placedMembers(alt))
 	for i := range wanted {
-		if !wanted[i] || stands[i] || len(out) == maxChoices {
+		if !wanted[i] || met[i] || len(out) == maxChoices {
 			continue
 		}
 		excluded := make([]bool, len(wanted))

@@ -35,7 +35,7 @@ func TestClassRuleMissesAVictim(t *testing.T) {
 // QueueRule returns, and that a twin session reports a QueueRule that leaves out a queue with
 // victims.
 func TestNarrowQueues(t *testing.T) {
-	run := func(queue string, search engine.Search) (asked map[string]bool, evicted int, err error) {
+	run := func(queue string, search engine.Search) (asked map[string]bool, victims int, err error) {
 		asked = map[string]bool{}
 		narrow := &policy{name: "Narrow", open: func(s *engine.Session) {
 			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
@@ -66,12 +66,7 @@ func TestNarrowQueues(t *testing.T) {
 		s := enginetest.Engine(fit(), narrow).Open(enginetest.State(parts...), engine.Options{Search: search})
 		defer s.Close()
 		out, err := s.Run()
-		for i := range out.Decisions {
-			if out.Decisions[i].Action == engine.EvictTask {
-				evicted++
-			}
-		}
-		return asked, evicted, err
+		return asked, len(evicted(out)), err
 	}
 	for queue, most := range map[string]int{"q07": 1, "": 20} {
 		asked, evicted, err := run(queue, engine.Indexed)
@@ -90,7 +85,7 @@ func TestNarrowQueues(t *testing.T) {
 func TestNarrowFirst(t *testing.T) {
 	// Each of 100 nodes has two jobs on its two devices. The jobs of queue late may be evicted
 	// once a job of queue early is.
-	run := func(first engine.ClassRule, search engine.Search, tasks, devices int) (asked map[string]bool, evicted int, err error) {
+	run := func(first engine.ClassRule, search engine.Search, tasks, devices int) (asked map[string]bool, victims int, err error) {
 		asked = map[string]bool{}
 		narrow := &policy{name: "Narrow", open: func(s *engine.Session) {
 			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
@@ -126,12 +121,7 @@ func TestNarrowFirst(t *testing.T) {
 		s := enginetest.Engine(fit(), narrow).Open(enginetest.State(parts...), engine.Options{Search: search})
 		defer s.Close()
 		out, err := s.Run()
-		for i := range out.Decisions {
-			if out.Decisions[i].Action == engine.EvictTask {
-				evicted++
-			}
-		}
-		return asked, evicted, err
+		return asked, len(evicted(out)), err
 	}
 	early := func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
 		return func(c cluster.Class) bool { return c.Queue == "early" }

@@ -91,10 +91,10 @@ func (x *search) dangling() bool {
 	if !x.gang.free {
 		return false
 	}
-	stands := x.gang.alt.SubgroupsMet(x.gang.members)
+	met := x.gang.alt.SubgroupsMet(x.gang.members)
 	for i, n := range x.gang.members {
 		for sub := i + 1; n > x.began[i] && sub > 0; sub = x.gang.alt.Subgroups[sub-1].Parent {
-			if !stands[sub-1] {
+			if !met[sub-1] {
 				return true
 			}
 		}

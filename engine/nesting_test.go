@@ -66,7 +66,7 @@ func TestSurplusSubgroupStartsAsAWhole(t *testing.T) {
 	s := enginetest.State(enginetest.Node("n").GPUs(4, "A100", "80Gi"), enginetest.Job("old").Devices(1).On("n"))
 	old := s.Job("job/old").Tasks()[0]
 	apply(t, s, cluster.JobPut{Job: *j}, cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/j", Name: "worker-0"}, Node: "n"},
-		cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/j", Name: "worker-1"}, Node: "n"}, cluster.TaskSeen{Task: old.Ref(), Node: "n", Leaving: true})
+		cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/j", Name: "worker-1"}, Node: "n"}, cluster.TaskSeen{Task: old.Ref(), Node: "n", Releasing: true})
 	e := enginetest.Engine(fit())
 	run := func(now int64) (got []string) {
 		if _, err := e.Open(s, engine.Options{Now: now}).Run(); err != nil {

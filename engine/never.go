@@ -55,13 +55,13 @@ func (e *explainer) capacityWhenEmpty(t *cluster.Task, in *scope) func(*cluster.
 		if possible(n) {
 			return n.Most(t.Shape)
 		}
-		stand := 0
+		placed := 0
 		for _, o := range n.Tasks {
 			if o.Job == t.Job && o.Shape == t.Shape && o.Status != cluster.Releasing {
-				stand++
+				placed++
 			}
 		}
-		return stand
+		return placed
 	}
 }
 
@@ -112,13 +112,13 @@ func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 		}
 	}
 	return !slices.ContainsFunc(e.finder.view.Nodes(), func(n *cluster.Node) bool {
-		return counts(n) && e.awaits(filters, t, n)
+		return counts(n) && e.mayTakeLater(filters, t, n)
 	})
 }
 
-// awaits reports whether the node may take the task later although no task has to end for
+// mayTakeLater reports whether the node may take the task later although no task has to end for
 // that: foreign processes use its devices, or waiting alone cures the rejection.
-func (e *explainer) awaits(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) bool {
+func (e *explainer) mayTakeLater(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) bool {
 	if slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return d.Foreign > 0 }) {
 		return true
 	}

@@ -30,7 +30,7 @@ func TestObserverCalls(t *testing.T) {
 	}{
 		"the task ends before it is reported on the node": {alone, []step{int64(1), cluster.TaskGone{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}, Ended: cluster.Succeeded}},
 			[]string{"committed job/x/worker-0 a", "bound job/x/worker-0 a"}},
-		"the task is deleted": {alone, []step{int64(1), cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}, Node: "a", Leaving: true}, cluster.TaskGone{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}}},
+		"the task is deleted": {alone, []step{int64(1), cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}, Node: "a", Releasing: true}, cluster.TaskGone{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}}},
 			[]string{"committed job/x/worker-0 a", "bound job/x/worker-0 a"}},
 		"the reservation expires": {rivals, []step{int64(1), int64(session)},
 			[]string{"committed job/low/worker-0 a", "committed job/high/worker-0 a", "failed job/high/worker-0 a"}},

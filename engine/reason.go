@@ -37,11 +37,12 @@ type ReasonDoc struct {
 	One    string // is used instead of Phrase if Want is a count of 1, so that there is none
 	About  string // is used instead of Phrase if the rejection has a Subject
 
-	// Spared says which jobs this reason protects from eviction. It completes a sentence
-	// that begins "2 workloads …".
-	Spared string
+	// Protects says which jobs this reason protects from eviction. It completes a sentence
+	// that begins "2 workloads …", such as "in the same queue". It is empty for reasons that
+	// protect no job.
+	Protects string
 	// Span returns for how long after its start a job is protected, in nanoseconds. It is
-	// nil if the protection does not end with time. {time} in Spared is replaced by it, or
+	// nil if the protection does not end with time. {time} in Protects is replaced by it, or
 	// by Spans if the span is not the same for all jobs.
 	Span  func(s cluster.View, victim *cluster.Job, p Purpose) int64
 	Spans string // replaces {time} if Span differs from job to job
@@ -71,7 +72,7 @@ var Reasons = []ReasonDoc{
 	{Reason: GroupInUse, Cure: Wait | Evict, Phrase: "the node group is suitable once enough of its nodes are free", Meaning: "A node group is suitable once enough of its nodes are free."},
 	{Reason: GroupMissing, Cure: Wait | Grow, Phrase: "its group is gone", Meaning: "The node group that the replicas of its set were placed on, or that this alternative of the job names, does not exist, or the job has no alternative for it. The job is placed once the group exists again. The subject is the group."},
 	{Reason: ScaledDown, Phrase: "its set has enough replicas without it", Meaning: "Why a task is evicted: its set has more replicas than desired, and the other replicas are worth more. The task is not placed again."},
-	{Reason: NoPluginAllows, Phrase: "no plugin allows its eviction", Spared: "that no plugin allows to be evicted", Meaning: "Why a victim is not evicted: no plugin of the profile allows its eviction."},
+	{Reason: NoPluginAllows, Phrase: "no plugin allows its eviction", Protects: "that no plugin allows to be evicted", Meaning: "Why a victim is not evicted: no plugin of the profile allows its eviction."},
 	{Reason: NoDomainFits, Cure: Wait | Evict | Grow, Phrase: "no domain that it must be in has room for its minimum", Meaning: "The job, or a subgroup of it, must be in one domain of a topology level (such as one rack), and no domain has room for its minimum. Waiting helps if some domain would have room if it were empty; otherwise more nodes are needed."},
 	{Reason: TasksFailed, Phrase: "too many of its tasks failed", Meaning: "So many tasks of the job failed that the rest do not make up its minimum. The job waits until failed tasks are created again."},
 	{Reason: StillReleasing, Cure: Wait, Phrase: "its evicted tasks still hold their room", Meaning: "Tasks of the gang were evicted and still hold their room. The gang is placed again when they have released it."},

@@ -32,8 +32,8 @@ type Refusal struct {
 	// Delayed is when the preemption delay of the job ends, in nanoseconds since 1970, if
 	// the delay kept the job from evicting and moving other tasks. 0 means that it did not.
 	Delayed int64
-	// Spared lists, by purpose, the jobs that were protected from being victims.
-	Spared []Sparing
+	// Protected lists, by purpose, the jobs that were protected from being victims.
+	Protected []ProtectedVictims
 	// Settled means that waiting does not help, because no running task ends by itself and
 	// sessions decide nothing any more. The engine does not set it; a simulation over time
 	// does.

@@ -36,41 +36,41 @@ func (r *retirement) run(out *Outcome) {
 	r.evictRetired(out)
 	for _, name := range r.clerk.view.Sets().Excess() {
 		stmt := r.clerk.begin()
-		ranking := r.shrink(stmt, name)
+		order := r.shrink(stmt, name)
 		if r.clerk.fault.err != nil {
 			stmt.Discard()
 			return
 		}
 		out.Decisions = append(out.Decisions, stmt.Commit()...)
-		out.Rankings = append(out.Rankings, ranking)
+		out.RetirementOrders = append(out.RetirementOrders, order)
 	}
 }
 
 // shrink retires jobs of the set one by one. The score of a job may depend on the jobs that
-// are left, so the jobs are ranked again after each. The ranking has each job with its score
+// are left, so the jobs are ranked again after each. The order has each job with its score
 // when it was last compared.
 func (r *retirement) shrink(stmt *Statement, name string) RetirementOrder {
-	ranking := RetirementOrder{Set: name, Desired: r.clerk.view.Sets().Desired(name)}
-	for jobs := slices.Clone(r.clerk.view.Sets().Jobs(name)); len(jobs) > ranking.Desired; {
+	order := RetirementOrder{Set: name, Desired: r.clerk.view.Sets().Desired(name)}
+	for jobs := slices.Clone(r.clerk.view.Sets().Jobs(name)); len(jobs) > order.Desired; {
 		line := r.rank(jobs)
 		if r.clerk.fault.err != nil {
 			break
 		}
 		worst := line[0]
 		worst.Retired = true
-		ranking.Jobs = append(ranking.Jobs, worst)
+		order.Jobs = append(order.Jobs, worst)
 		job := r.clerk.view.Job(worst.Job)
 		stmt.withdraw(job, true)
 		if stmt.retire(job, worst.Score); r.clerk.fault.err != nil {
 			break
 		}
-		if len(line)-1 == ranking.Desired {
-			ranking.Jobs = append(ranking.Jobs, line[1:]...)
+		if len(line)-1 == order.Desired {
+			order.Jobs = append(order.Jobs, line[1:]...)
 		}
 		jobs = without(jobs, job)
 	}
-	slices.Reverse(ranking.Jobs)
-	return ranking
+	slices.Reverse(order.Jobs)
+	return order
 }
 
 // evictRetired evicts tasks that still run of jobs that earlier sessions retired. The earlier

@@ -59,9 +59,9 @@ func TestSetsShrink(t *testing.T) {
 			e := enginetest.Engine(fit(), keep())
 			out := run(t, e, s)
 			var got []fate
-			if len(out.Rankings) > 0 {
-				got = fates(out.Rankings[0])
-				if r := out.Rankings[0]; r.Set != "m" || r.Desired != tt.desired {
+			if len(out.RetirementOrders) > 0 {
+				got = fates(out.RetirementOrders[0])
+				if r := out.RetirementOrders[0]; r.Set != "m" || r.Desired != tt.desired {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -97,7 +97,7 @@ func TestSetsShrink(t *testing.T) {
 					}
 				}
 			}
-			if again := run(t, e, s); len(again.Decisions)+len(again.Rankings) != 0 {
+			if again := run(t, e, s); len(again.Decisions)+len(again.RetirementOrders) != 0 {
 				t.Errorf("%+v", again)
 			}
 			if n := len(s.View().Sets().Jobs("m")); n != min(4, tt.desired) {
@@ -130,7 +130,7 @@ func TestJobsRetiredEarlierAreEvicted(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("m-0").Set("m", 1).Priority(7).Devices(1).On("a"))
 	apply(t, s, cluster.Decided{Changes: []cluster.Change{cluster.Retire{Job: "job/m-0"}}})
 	out := run(t, enginetest.Engine(fit(), keep()), s)
-	if len(out.Decisions) != 1 || out.Decisions[0].Reason != engine.ScaledDown || out.Decisions[0].Score.Total != 7000 || len(out.Rankings) != 0 {
+	if len(out.Decisions) != 1 || out.Decisions[0].Reason != engine.ScaledDown || out.Decisions[0].Score.Total != 7000 || len(out.RetirementOrders) != 0 {
 		t.Errorf("%+v", out)
 	}
 }
@@ -169,7 +169,7 @@ func TestJobsAreRankedAgain(t *testing.T) {
 	s := with(twoNodes(), parts...)
 	out := run(t, enginetest.Engine(fit(), apart), s)
 	want := []fate{{"job/m-2", 100_000, false}, {"job/m-0", 90_000, false}, {"job/m-1", 90_000, true}, {"job/m-3", 90_000, true}}
-	if diff := cmp.Diff(want, fates(out.Rankings[0])); diff != "" {
+	if diff := cmp.Diff(want, fates(out.RetirementOrders[0])); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -138,7 +138,7 @@ func (r *room) noteProtected(refusal *Refusal) {
 	}
 	for _, m := range r.finder.hooks.evictionPurposes {
 		if p := m.Purpose; r.evictor.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
-			refusal.addProtected(p, false, r.evictor.spared[p])
+			refusal.addProtected(p, false, r.evictor.protections[p])
 		}
 	}
 }
@@ -203,9 +203,9 @@ func (r *room) search(w way) {
 // carryOut evicts and moves the victims of the plan, places the job, and returns what Place
 // returned.
 func (r *room) carryOut() *Refusal {
-	r.stmt.weighing = r.weighing(r.plan)
+	r.stmt.planSearch = r.planSearch(r.plan)
 	left, _ := r.trial.carryOut(r.plan)
-	r.stmt.weighing = nil
+	r.stmt.planSearch = nil
 	return left
 }
 

@@ -184,12 +184,12 @@ func TestRefusalListsProtectedJobs(t *testing.T) {
 	}}
 	s := enginetest.State(four("a"), low("dear").Devices(3).On("a"), low("x").On("a"), enginetest.Job("new").Devices(2))
 	out := run(t, enginetest.Engine(fit(), enginetest.AllowAllVictims(), never, roomMaker(engine.Preempt)), s)
-	want := []engine.Sparing{{Purpose: engine.Preempt, Protection: []engine.Protection{{Spared: engine.Spared{Plugin: "Never", Reason: "TooDear"}, Count: 1, Jobs: []string{"job/dear"}}}}}
+	want := []engine.ProtectedVictims{{Purpose: engine.Preempt, Protection: []engine.Protection{{Protector: engine.Protector{Plugin: "Never", Reason: "TooDear"}, Count: 1, Jobs: []string{"job/dear"}}}}}
 	if len(out.Refusals) != 1 {
 		t.Fatalf("refusals %v", out.Refusals)
 	}
-	if d := cmp.Diff(want, out.Refusals[0].Spared); d != "" {
-		t.Errorf("spared (-want +got):\n%s", d)
+	if d := cmp.Diff(want, out.Refusals[0].Protected); d != "" {
+		t.Errorf("protected (-want +got):\n%s", d)
 	}
 	if len(out.Decisions) != 0 {
 		t.Errorf("decided %v", out.Decisions)

@@ -55,8 +55,8 @@ type Outcome struct {
 	// NextWake is when the next session should run if nothing changes before, in
 	// nanoseconds since 1970. 0 means that time alone changes nothing.
 	NextWake int64
-	// Rankings has one entry for each set that had more jobs than desired.
-	Rankings []RetirementOrder
+	// RetirementOrders has one entry for each set that had more jobs than desired.
+	RetirementOrders []RetirementOrder
 }
 
 // Run makes one pass over the pending jobs. Each turn tries to place the minimum of a job
@@ -271,7 +271,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 			if job.HasMinimum() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.target) {
 				return left
 			}
-			s.fault.fail(h.plugin, "the adapter returned that %s is placed, but its minimum is not", job.ID)
+			s.fault.fail(h.plugin, "the adapter returned that %s is placed, but it is not; return what Session.Place returned last", job.ID)
 			return r
 		}
 		stmt.Rollback(mark)

@@ -1,7 +1,7 @@
 package engine
 
-// Standing is what a queue holds of one resource, and what it is entitled to. It explains
-// evictions and refusals; no decision depends on it. All amounts are in the unit in which the
+// Standing is what a queue holds and requests of one resource, and what it is entitled to. It
+// explains evictions and refusals; no decision depends on it. All amounts are in the unit in which the
 // resource is counted.
 type Standing struct {
 	Queue    string

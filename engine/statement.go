@@ -20,9 +20,9 @@ type Statement struct {
 	// evict are made by Commit.
 	decisions []Decision
 	aim       aim // what Place tries to place
-	// weighing is added to evictions. It describes how their plan was found.
-	weighing *Weighing
-	stamp    uint64 // grows with every change and every undo
+	// planSearch is added to evictions. It describes how their plan was found.
+	planSearch *PlanSearch
+	stamp      uint64 // grows with every change and every undo
 }
 
 // operation is one change in the log of a statement.
@@ -32,13 +32,13 @@ type operation struct {
 	task *cluster.Task
 	node *cluster.Node // of a withdrawn reservation: its node
 	job  *cluster.Job  // of a retirement: the job
-	// why, forJob, purpose and weighing are about an eviction. Its Decision is made by Commit,
+	// why, forJob, purpose and planSearch are about an eviction. Its Decision is made by Commit,
 	// since most evictions are rolled back.
-	why      Reason
-	forJob   string
-	purpose  Purpose
-	weighing *Weighing
-	worth    *Score // of a retired job: its score
+	why        Reason
+	forJob     string
+	purpose    Purpose
+	planSearch *PlanSearch
+	worth      *Score // of a retired job: its score
 	// decision is the index in Statement.decisions, counted from 1, of the decision that
 	// places or binds the task; 0: there is none.
 	decision int
@@ -158,7 +158,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if err := st.tx.Evict(t, forJob, st.clerk.now); err != nil {
 		return err
 	}
-	st.logOperation(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
+	st.logOperation(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, planSearch: st.planSearch})
 	st.clerk.announce(Deallocated, t, n, false)
 	return nil
 }
@@ -319,7 +319,7 @@ func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 // evictionDecision returns the decision for an eviction of the log.
 func (st *Statement) evictionDecision(op *operation) Decision {
 	t := op.task
-	d := Decision{Action: EvictTask, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
+	d := Decision{Action: EvictTask, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, PlanSearch: op.planSearch}
 	if op.worth != nil {
 		d.Score = *op.worth
 	}

@@ -16,7 +16,7 @@ import (
 // Subgroups with placed tasks are preferred. It returns nil if too few subgroups are left that
 // are not excluded.
 func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int) []bool {
-	stands, able := alt.SubgroupsMet(members), alt.SubgroupsMet(possible(alt))
+	met, able := alt.SubgroupsMet(members), alt.SubgroupsMet(possible(alt))
 	out := make([]bool, len(members))
 	if outer > 0 {
 		if !able[outer-1] {
@@ -33,7 +33,7 @@ func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int)
 		for i := range out {
 			switch {
 			case alt.Subgroups[i].Parent != outer:
-			case stands[i]:
+			case met[i]:
 				out[i] = true
 				short--
 			case able[i] && (excluded == nil || !excluded[i]):
@@ -169,8 +169,8 @@ func startsInPart(alt *cluster.Alternative, starts []*cluster.Task) bool {
 	if !alt.Nested() {
 		return false
 	}
-	runs, stands := started(alt), alt.SubgroupsMet(placedMembers(alt))
+	runs, met := started(alt), alt.SubgroupsMet(placedMembers(alt))
 	return slices.ContainsFunc(starts, func(t *cluster.Task) bool {
-		return t.Subgroup > 0 && t.Runs() && stands[t.Subgroup-1] && !runs[t.Subgroup-1]
+		return t.Subgroup > 0 && t.Runs() && met[t.Subgroup-1] && !runs[t.Subgroup-1]
 	})
 }

@@ -30,9 +30,9 @@ func (g *gang) arrange() *Attempt {
 		}
 		return g.minimum()
 	}
-	stands := g.needs() == 0
+	hasMinimum := g.needs() == 0
 	a := g.chooseDomain(g.demand(0), &g.alt.Topology, []*scope{g.in}, (*gang).minimum)
-	if a != nil && stands { // the minimum is placed already, and only surplus has no room
+	if a != nil && hasMinimum { // the minimum is placed already, and only surplus has no room
 		g.job.scopeList = []*scope{}
 		g.fail(a)
 		return nil

@@ -98,8 +98,8 @@ func (v *Victim) ChargeOf(q *cluster.Queue, resource string) int64 {
 	return sum
 }
 
-// Spared is which plugin protects a victim, and why.
-type Spared struct {
+// Protector is the plugin that protects a victim from eviction, and why it does.
+type Protector struct {
 	Plugin string // "engine" if no plugin allows the victim
 	Reason Reason
 }
@@ -136,8 +136,8 @@ const NoPluginAllows Reason = "NobodyConsents"
 
 // answer is the combined verdict of the hooks of a purpose.
 type answer struct {
-	spared *Spared // nil: the victim may be evicted
-	yet    bool    // spared may become nil once other victims are evicted
+	protector *Protector // nil: the victim may be evicted
+	yet       bool       // protector may become nil once other victims are evicted
 }
 
 // victims decides which tasks may be victims for a job, by calling the hooks.
@@ -179,15 +179,15 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 			case got.reason == "":
 			case got.reason == unexplained:
 				v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
-				return answer{spared: &Spared{a.plugin, unexplained}}
+				return answer{protector: &Protector{a.plugin, unexplained}}
 			case !got.notYet:
-				return answer{spared: &Spared{a.plugin, got.reason}}
-			case out.spared == nil:
-				out = answer{&Spared{a.plugin, got.reason}, true}
+				return answer{protector: &Protector{a.plugin, got.reason}}
+			case out.protector == nil:
+				out = answer{&Protector{a.plugin, got.reason}, true}
 			}
 		}
-		if out.spared == nil && !allowed {
-			return answer{spared: &Spared{"engine", NoPluginAllows}}
+		if out.protector == nil && !allowed {
+			return answer{protector: &Protector{"engine", NoPluginAllows}}
 		}
 		return out
 	}

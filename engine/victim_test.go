@@ -12,7 +12,7 @@ import (
 
 func TestVictimsNeedConsentOfAllPlugins(t *testing.T) {
 	// Each plugin protects the victim of the named job, with its own name as reason.
-	spare := func(name, job string) *policy {
+	protect := func(name, job string) *policy {
 		return &policy{name: name, open: func(s *engine.Session) {
 			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 				return func(v *engine.Victim) engine.Verdict {
@@ -28,24 +28,24 @@ func TestVictimsNeedConsentOfAllPlugins(t *testing.T) {
 		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
 	}}
 	state := with(twoNodes(), enginetest.Job("new"), enginetest.Job("x").On("a"), enginetest.Job("y").On("a"), enginetest.Job("z").On("a"))
-	s := enginetest.Engine(spare("One", "job/x"), spare("Two", "job/y"), none).Open(state, engine.Options{})
+	s := enginetest.Engine(protect("One", "job/x"), protect("Two", "job/y"), none).Open(state, engine.Options{})
 	defer s.Close()
 	tests := map[string]struct {
 		purpose engine.Purpose
 		victim  string
-		want    *engine.Spared
+		want    *engine.Protector
 	}{
-		"the first plugin protects it":  {engine.Preempt, "job/x", &engine.Spared{Plugin: "One", Reason: "ByOne"}},
-		"the second plugin protects it": {engine.Preempt, "job/y", &engine.Spared{Plugin: "Two", Reason: "ByTwo"}},
+		"the first plugin protects it":  {engine.Preempt, "job/x", &engine.Protector{Plugin: "One", Reason: "ByOne"}},
+		"the second plugin protects it": {engine.Preempt, "job/y", &engine.Protector{Plugin: "Two", Reason: "ByTwo"}},
 		"no plugin protects it":         {engine.Preempt, "job/z", nil},
-		"a rule protects all victims":   {engine.Reclaim, "job/z", &engine.Spared{}},
-		"no plugin allows it":           {engine.Move, "job/x", &engine.Spared{Plugin: "engine", Reason: engine.NoPluginAllows}},
+		"a rule protects all victims":   {engine.Reclaim, "job/z", &engine.Protector{}},
+		"no plugin allows it":           {engine.Move, "job/x", &engine.Protector{Plugin: "engine", Reason: engine.NoPluginAllows}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			v := engine.VictimOf(state.Job(tt.victim).Tasks()[0])
-			if d := cmp.Diff(tt.want, s.Spares(tt.purpose, state.Job("job/new"), nil, v)); d != "" {
-				t.Errorf("spared (-want +got):\n%s", d)
+			if d := cmp.Diff(tt.want, s.ProtectedBy(tt.purpose, state.Job("job/new"), nil, v)); d != "" {
+				t.Errorf("protector (-want +got):\n%s", d)
 			}
 		})
 	}

@@ -110,9 +110,9 @@ func TestVictimCostOfMoves(t *testing.T) {
 	}
 }
 
-// TestVictimCostsAreWeighedAndAdded checks that the costs of two plugins are multiplied by the
-// weights of the plugins and added, and that the Weighing has the sum.
-func TestVictimCostsAreWeighedAndAdded(t *testing.T) {
+// TestVictimCostsAreWeightedAndAdded checks that the costs of two plugins are multiplied by the
+// weights of the plugins and added, and that the PlanSearch has the sum.
+func TestVictimCostsAreWeightedAndAdded(t *testing.T) {
 	registry := engine.NewRegistry()
 	var profile engine.Profile
 	for _, p := range []struct {
@@ -139,9 +139,9 @@ func TestVictimCostsAreWeighedAndAdded(t *testing.T) {
 	if d := cmp.Diff([]string{"x/worker-0"}, evicted(out)); d != "" {
 		t.Fatalf("evicted (-want +got):\n%s", d)
 	}
-	w := out.Decisions[0].Weighing
+	w := out.Decisions[0].PlanSearch
 	if w.Cost.VictimCost != 13 || len(w.Options) != 2 || w.Options[1].Cost.VictimCost != 16 || len(w.Rivals) != 2 || w.Rivals[0].VictimCost != 13 || w.Rivals[1].VictimCost != 16 {
-		t.Errorf("weighing %+v", w)
+		t.Errorf("plan search %+v", w)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestCheapestVictims(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w := out.Decisions[0].Weighing
+		w := out.Decisions[0].PlanSearch
 		if w.Cost.Highest != highest || w.Cost.VictimCost != least || w.Cost.Beyond != 0 {
 			rt.Fatalf("cost %+v, want priority %d and cost %d", w.Cost, highest, least)
 		}

@@ -153,8 +153,8 @@ func (b *NodeBuilder) Artifact(name string, state cluster.ArtifactState) *NodeBu
 	return b
 }
 
-// Advertise sets the isolation that the node supports.
-func (b *NodeBuilder) Advertise(a cluster.SupportedIsolation) *NodeBuilder {
+// SupportedIsolation sets the isolation that the node supports.
+func (b *NodeBuilder) SupportedIsolation(a cluster.SupportedIsolation) *NodeBuilder {
 	b.n.SupportedIsolation = a
 	return b
 }

@@ -139,9 +139,9 @@ func (b *JobBuilder) WholeNodes(replicas int, memory string) *JobBuilder {
 	return b
 }
 
-// Served makes the job a replica of a model with the placement strategy cluster.Binpack or
+// ModelReplica makes the job a replica of a model with the placement strategy cluster.Binpack or
 // cluster.Spread.
-func (b *JobBuilder) Served(s cluster.Strategy) *JobBuilder { b.shape.Strategy = s; return b }
+func (b *JobBuilder) ModelReplica(s cluster.Strategy) *JobBuilder { b.shape.Strategy = s; return b }
 
 // Set makes the job a replica of a set that should have the desired number of replicas.
 func (b *JobBuilder) Set(name string, desired int) *JobBuilder {

@@ -39,7 +39,7 @@ type Notes struct {
 // Eviction is an eviction with what its text needs.
 type Eviction struct {
 	wire.Eviction
-	plan      *engine.Weighing
+	plan      *engine.PlanSearch
 	jobTasks  int      // how many tasks the workload has
 	together  []string // workloads that are evicted by the same plan
 	protected string   // which workloads were protected, and why

@@ -13,7 +13,7 @@ import (
 // are the workloads that are evicted with it. The text says only what is known: the engine
 // tries only the first few rivals alone.
 func choiceText(d *engine.Decision, also []string) string {
-	w := d.Weighing
+	w := d.PlanSearch
 	if w == nil || len(w.Rivals) == 0 {
 		return ""
 	}
@@ -36,7 +36,7 @@ func choiceText(d *engine.Decision, also []string) string {
 
 // objectionsTo returns why the other rivals are not evicted, in the order in which plans are
 // compared.
-func objectionsTo(w *engine.Weighing, evicted []string) []string {
+func objectionsTo(w *engine.PlanSearch, evicted []string) []string {
 	byReason := make([][]string, len(objections))
 	for i := range w.Rivals {
 		r := &w.Rivals[i]
@@ -92,7 +92,7 @@ const (
 
 // objection returns the first respect in which the rival alone would have been worse than the
 // chosen plan.
-func objection(w *engine.Weighing, r *engine.Rival) int {
+func objection(w *engine.PlanSearch, r *engine.Rival) int {
 	moves := w.Purpose == engine.Move
 	tier := cmp.Compare(strongestTier(w.Cost.Tasks), r.Tier.Rank())
 	switch {

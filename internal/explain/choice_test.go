@@ -51,7 +51,7 @@ func TestChoice(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := &engine.Decision{Task: cluster.TaskRef{Job: "v"}, Weighing: &engine.Weighing{Purpose: engine.Preempt, Rivals: tt.rivals, Cost: tt.cost}}
+			d := &engine.Decision{Task: cluster.TaskRef{Job: "v"}, PlanSearch: &engine.PlanSearch{Purpose: engine.Preempt, Rivals: tt.rivals, Cost: tt.cost}}
 			if got := choiceText(d, tt.also); got != tt.want {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}
@@ -82,7 +82,7 @@ func TestCostDifferenceIsTheFirstOne(t *testing.T) {
 // Every reason for which a victim is protected has its clause.
 func TestEveryVictimReasonHasAClause(t *testing.T) {
 	for _, r := range standard.Reasons() {
-		if r.Spared == "" && strings.HasPrefix(string(r.Reason), "Victim") {
+		if r.Protects == "" && strings.HasPrefix(string(r.Reason), "Victim") {
 			t.Errorf("%s has no clause", r.Reason)
 		}
 	}

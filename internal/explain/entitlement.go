@@ -32,8 +32,8 @@ func (c *Entitlement) job() *cluster.Job { return c.State.Job(c.Workload) }
 // protected, and why nothing is evicted for the workload. The report must have its refusal.
 func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
 	r.Queues = wire.Map(c.Standings, wire.NewStanding)
-	r.Refusal.Protected = wire.NewProtectedVictims(wire.Map(c.Purposes, func(p engine.Purpose) engine.Sparing {
-		return engine.Sparing{Purpose: p, Barred: c.Census[p].NoneAllowed, Protection: c.Census[p].Protected}
+	r.Refusal.Protected = wire.NewProtectedVictims(wire.Map(c.Purposes, func(p engine.Purpose) engine.ProtectedVictims {
+		return engine.ProtectedVictims{Purpose: p, Barred: c.Census[p].NoneAllowed, Protection: c.Census[p].Protected}
 	}))
 	r.Notes.Reasons = append(c.queueLines(), c.evictionLines(ph)...)
 	if c.DelayedUntil > 0 {

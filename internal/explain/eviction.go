@@ -18,7 +18,7 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 	var out []Eviction
 	type plan struct {
 		job    string
-		w      *engine.Weighing
+		w      *engine.PlanSearch
 		reason engine.Reason
 		forJob string
 	}
@@ -29,12 +29,12 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 		if d.Action != engine.EvictTask || !about(d) {
 			continue
 		}
-		key := plan{d.Task.Job, d.Weighing, d.Reason, d.For}
+		key := plan{d.Task.Job, d.PlanSearch, d.Reason, d.For}
 		n, known := at[key]
 		if !known {
 			n = len(out)
 			at[key] = n
-			out = append(out, Eviction{Eviction: wire.Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), PlanSearch: wire.NewPlanSearch(d.Weighing)}, plan: d.Weighing})
+			out = append(out, Eviction{Eviction: wire.Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), PlanSearch: wire.NewPlanSearch(d.PlanSearch)}, plan: d.PlanSearch})
 			first = append(first, d)
 		}
 		e := &out[n]
@@ -54,8 +54,8 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 		e.together = othersOf(decisions, d)
 		e.Because = ph.ruleText(s, d)
 		e.Choice = choiceText(d, e.together)
-		if w := d.Weighing; w != nil {
-			e.protected = ph.protectedText(s, w.Purpose, w.Spared)
+		if w := d.PlanSearch; w != nil {
+			e.protected = ph.protectedText(s, w.Purpose, w.Protected)
 		}
 	}
 	return out
@@ -64,12 +64,12 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 // othersOf returns the other workloads that are evicted by the same plan.
 func othersOf(decisions []engine.Decision, d *engine.Decision) []string {
 	var out []string
-	if d.Weighing == nil {
+	if d.PlanSearch == nil {
 		return nil
 	}
 	for i := range decisions {
 		o := &decisions[i]
-		if id := o.Task.Job; o.Action == engine.EvictTask && o.Weighing == d.Weighing && id != d.Task.Job && !slices.Contains(out, id) {
+		if id := o.Task.Job; o.Action == engine.EvictTask && o.PlanSearch == d.PlanSearch && id != d.Task.Job && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
@@ -79,7 +79,7 @@ func othersOf(decisions []engine.Decision, d *engine.Decision) []string {
 // ruleText returns by which rule the task may be evicted, with the numbers that decided it.
 func (ph Phrases) ruleText(s *cluster.State, d *engine.Decision) string {
 	text := ""
-	if w := d.Weighing; w != nil {
+	if w := d.PlanSearch; w != nil {
 		switch victim, forJob := s.Job(d.Task.Job), s.Job(d.For); {
 		case victim == nil || forJob == nil:
 		case d.Purpose == engine.Reclaim:
@@ -102,7 +102,7 @@ func (ph Phrases) ruleText(s *cluster.State, d *engine.Decision) string {
 // reclaimText compares what queues held with their fair shares: the queue of the victim and the
 // queues above it, up to the level at which the branches of the two queues fork, and the queue
 // of the job.
-func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.Job) string {
+func reclaimText(s *cluster.State, w *engine.PlanSearch, victim, forJob *cluster.Job) string {
 	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
 	_, b := s.View().Fork(own, theirs)
 	if b == nil {
@@ -182,7 +182,7 @@ func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 
 // otherNodesText returns sentences that say on which other nodes room could have been made, and
 // why it was not. Nodes with the victims of the chosen plan only are left out.
-func otherNodesText(w *engine.Weighing) []string {
+func otherNodesText(w *engine.PlanSearch) []string {
 	var out []string
 	for i := range w.Options {
 		o := &w.Options[i]
@@ -213,7 +213,7 @@ func otherNodesText(w *engine.Weighing) []string {
 }
 
 // isEvicted reports whether the task is a victim of the chosen plan.
-func isEvicted(w *engine.Weighing, id string) bool {
+func isEvicted(w *engine.PlanSearch, id string) bool {
 	return slices.ContainsFunc(w.Options, func(o engine.Option) bool { return o.Chosen && slices.Contains(o.Victims, id) })
 }
 
@@ -254,7 +254,7 @@ func costDifference(c, than *engine.Cost) string {
 	case c.Jobs > than.Jobs:
 		return "a workload would be evicted as a whole"
 	case c.Youngest < than.Youngest && sum(c.Tasks) > 0:
-		return "the youngest victim has run for longer"
+		return "the youngest victim there has run for longer than the youngest victim of the plan"
 	case c.Moved > than.Moved:
 		return fmt.Sprintf("%s would move instead of %d", english.Count(c.Moved, "task"), than.Moved)
 	case c.Priority > than.Priority:
@@ -262,7 +262,7 @@ func costDifference(c, than *engine.Cost) string {
 	case c.MovedCost > than.MovedCost:
 		return fmt.Sprintf("the tasks that move cost %d instead of %d, according to plugins", c.MovedCost, than.MovedCost)
 	case c.Youngest < than.Youngest:
-		return "the youngest victim has run for longer"
+		return "the youngest victim there has run for longer than the youngest victim of the plan"
 	}
 	return "the plans cost the same, and the node whose name sorts first is chosen"
 }

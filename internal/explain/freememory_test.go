@@ -10,7 +10,7 @@ import (
 // Unified memory is counted once, and memory that is used by other processes is named.
 func TestFreeMemoryText(t *testing.T) {
 	unified := func(n *cluster.Node) { n.Unified = true }
-	model := enginetest.Job("m").Served(cluster.Binpack).CPU(0, "1Gi").DeviceMemory(1, "40Gi")
+	model := enginetest.Job("m").ModelReplica(cluster.Binpack).CPU(0, "1Gi").DeviceMemory(1, "40Gi")
 	tests := map[string]struct {
 		parts          []enginetest.Part
 		free           map[string]cluster.Bytes // of the devices of n, as read

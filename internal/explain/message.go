@@ -19,17 +19,17 @@ const noGroup = "No suitable node group found: insufficient capacity or no match
 // permanentText ends the message of a permanent refusal.
 const permanentText = "waiting cannot help"
 
-// Awaits maps the name of a set to the number of nodes that a provisioner is asked to create
+// AwaitedNodes maps the name of a set to the number of nodes that a provisioner is asked to create
 // for it.
-type Awaits map[string]int
+type AwaitedNodes map[string]int
 
-// Await changes a permanent refusal if nodes are going to be created for the workload: the
+// AwaitNodes changes a permanent refusal if nodes are going to be created for the workload: the
 // refusal is then not permanent, and the message says that the workload waits for the nodes.
-func Await(r *wire.Refusal, nodes int) {
+func AwaitNodes(r *wire.Refusal, nodes int) {
 	if !r.Permanent || nodes == 0 {
 		return
 	}
-	r.Awaits, r.Permanent = nodes, false
+	r.AwaitedNodes, r.Permanent = nodes, false
 	r.Cure = append([]string{engine.Wait.String()}, r.Cure...)
 	r.Message = strings.TrimSuffix(r.Message, permanentText) + "it waits for " + english.Count(nodes, "node") + " to be made"
 }

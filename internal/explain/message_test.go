@@ -120,7 +120,7 @@ func (elsewhere) Reasons() []engine.ReasonDoc {
 	return []engine.ReasonDoc{
 		{Reason: "RackTooHot", Phrase: "rack {subject} has fewer than {want} fans", One: "rack {subject} has no fan"},
 		{Reason: engine.NoNodes, Phrase: "not used: the phrase of the engine comes first"},
-		{Reason: "VictimTooHot", Spared: "that cool down for {time}", Spans: "a while", Span: func(_ cluster.View, j *cluster.Job, _ engine.Purpose) int64 {
+		{Reason: "VictimTooHot", Protects: "that cool down for {time}", Spans: "a while", Span: func(_ cluster.View, j *cluster.Job, _ engine.Purpose) int64 {
 			return map[string]int64{"job/a": 120e9, "job/b": 180e9}[j.ID]
 		}},
 	}
@@ -194,7 +194,7 @@ func TestAwait(t *testing.T) {
 		if permanent {
 			r.Message = "no group; waiting cannot help"
 		}
-		Await(&r, 3)
+		AwaitNodes(&r, 3)
 		if r.Message != want {
 			t.Errorf("message %q, want %q", r.Message, want)
 		}

@@ -17,11 +17,11 @@ import (
 // reason if the times differ.
 func (ph Phrases) protectionText(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
 	doc := ph[reason]
-	if doc.Spared == "" {
+	if doc.Protects == "" {
 		return "(" + splitWords(string(reason)) + ")"
 	}
 	if doc.Span == nil {
-		return doc.Spared
+		return doc.Protects
 	}
 	span := int64(0)
 	for i, id := range jobs {
@@ -30,11 +30,11 @@ func (ph Phrases) protectionText(s *cluster.State, p engine.Purpose, reason engi
 			least = doc.Span(s.View(), j, p)
 		}
 		if i > 0 && least != span {
-			return strings.Replace(doc.Spared, "{time}", doc.Spans, 1)
+			return strings.Replace(doc.Protects, "{time}", doc.Spans, 1)
 		}
 		span = least
 	}
-	return strings.Replace(doc.Spared, "{time}", quantity.Span(span), 1)
+	return strings.Replace(doc.Protects, "{time}", quantity.Span(span), 1)
 }
 
 // protectedText returns how many workloads were protected, and why: "8 workloads in queues that

@@ -73,8 +73,8 @@ func (r *Report) modelText(w io.Writer) {
 
 func (r *Report) waitingText() string {
 	switch {
-	case r.Refusal.Awaits > 0:
-		return "It waits for " + english.Count(r.Refusal.Awaits, "node") + " to be made."
+	case r.Refusal.AwaitedNodes > 0:
+		return "It waits for " + english.Count(r.Refusal.AwaitedNodes, "node") + " to be made."
 	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}
@@ -192,9 +192,9 @@ func (r *Report) trialsText(w io.Writer) {
 
 // placedText writes on which nodes the tasks are, and why.
 func (r *Report) placedText(w io.Writer) {
-	as := ""
+	form := ""
 	if r.Form != "" {
-		as = " as " + r.Form
+		form = " Form: " + r.Form + "."
 	}
 	running, fresh := 0, 0
 	for _, p := range r.Placements {
@@ -206,11 +206,11 @@ func (r *Report) placedText(w io.Writer) {
 	}
 	switch {
 	case fresh == 0:
-		fmt.Fprintf(w, "Running%s: %s.\n", as, tasksText(running, r.Notes.Tasks))
+		fmt.Fprintf(w, "Running: %s.%s\n", tasksText(running, r.Notes.Tasks), form)
 	case running == 0 && len(r.Evicted) > 0:
-		fmt.Fprintf(w, "Placed again%s: %s.\n", as, tasksText(fresh, r.Notes.Tasks))
+		fmt.Fprintf(w, "Placed again: %s.%s\n", tasksText(fresh, r.Notes.Tasks), form)
 	case running == 0:
-		fmt.Fprintf(w, "Placed%s: %s.\n", as, tasksText(fresh, r.Notes.Tasks))
+		fmt.Fprintf(w, "Placed: %s.%s\n", tasksText(fresh, r.Notes.Tasks), form)
 	default:
 		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, english.Count(r.Notes.Tasks, "task"), running)
 	}

@@ -10,9 +10,9 @@ import (
 
 // Results converts what an engine decided to the types of package wire, with their sentences.
 type Results struct {
-	Phrases Phrases        // the phrases of the engine
-	State   *cluster.State // the State after the decisions
-	Awaits  Awaits         // nodes that are going to be created; nil: none
+	Phrases      Phrases        // the phrases of the engine
+	State        *cluster.State // the State after the decisions
+	AwaitedNodes AwaitedNodes   // nodes that are going to be created; nil: none
 }
 
 // Of converts an outcome. If all is true, the result has every candidate of every decision,
@@ -25,8 +25,8 @@ func (x Results) Of(o *engine.Outcome, all bool) *wire.Result {
 	for _, r := range o.Refusals {
 		out.Refusals = append(out.Refusals, x.Refusal(r, all))
 	}
-	for i := range o.Rankings {
-		out.Rankings = append(out.Rankings, wire.NewRanking(&o.Rankings[i]))
+	for i := range o.RetirementOrders {
+		out.Rankings = append(out.Rankings, wire.NewRanking(&o.RetirementOrders[i]))
 	}
 	return out
 }
@@ -36,7 +36,7 @@ func (x Results) Of(o *engine.Outcome, all bool) *wire.Result {
 func (x Results) Refusal(r *engine.Refusal, all bool) wire.Refusal {
 	out := x.Phrases.Refusal(r, all)
 	if j := x.State.Job(r.Job); j != nil {
-		Await(&out, x.Awaits[j.Set.Name])
+		AwaitNodes(&out, x.AwaitedNodes[j.Set.Name])
 	}
 	return out
 }

@@ -187,7 +187,7 @@ func (m *stateMaker) restore(s *cluster.State) {
 	for i := range m.running {
 		if w := &m.running[i]; w.releasing && w.task.Runs() {
 			seen := cluster.SeenOn(w.task, w.task.Node, w.task.Claims, w.started)
-			seen.Leaving = true
+			seen.Releasing = true
 			m.recordError(s.Apply(seen))
 		}
 	}

@@ -58,7 +58,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		}
 		sim.Sessions++
 		sim.Decisions = append(sim.Decisions, out.Decisions...)
-		sim.Rankings = append(sim.Rankings, out.Rankings...)
+		sim.RetirementOrders = append(sim.RetirementOrders, out.RetirementOrders...)
 		sim.Refusals, sim.Tried, sim.NextWake = out.Refusals, out.Tried, out.NextWake
 		for _, r := range out.Refusals {
 			// A job that could not fit when fewer jobs were placed cannot fit now, because

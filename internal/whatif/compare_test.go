@@ -17,7 +17,7 @@ import (
 func TestCompareListsNewAndRemovedTasks(t *testing.T) {
 	node := enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi")
 	model := func(name string) *enginetest.JobBuilder {
-		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 2).Devices(1)
+		return enginetest.Job(name).ModelReplica(cluster.Binpack).Set("m", 2).Devices(1)
 	}
 	run := func(parts ...enginetest.Part) *sim.Simulation {
 		simulation, err := sim.Simulate(explaintest.Engine(t), enginetest.State(append(parts, node)...), sim.Options{})

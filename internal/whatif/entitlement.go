@@ -9,7 +9,7 @@ import (
 // could be victims for it. It reads the State at the end of the simulation, when sessions
 // decide nothing any more. Searches has an entry for each purpose for which the engine
 // searched for victims for the workload.
-func newEntitlement(l *lab, searches []engine.Sparing) *explain.Entitlement {
+func newEntitlement(l *lab, searches []engine.ProtectedVictims) *explain.Entitlement {
 	w := l.workload
 	c := &explain.Entitlement{State: w.state, Workload: w.id, DelayedUntil: w.refusal.Delayed, Census: map[engine.Purpose]engine.Census{}}
 	s := l.engine.Open(w.state, engine.Options{Now: l.now})

@@ -32,6 +32,6 @@ func TestRefusalOfAPatientSession(t *testing.T) {
 		{Purpose: "Preempt", Protected: []wire.Protection{{Plugin: "Preempt", Reason: "VictimTierNotWeaker", Count: 3, Workloads: all}}},
 	}
 	if d := cmp.Diff(want, got.Protected); d != "" {
-		t.Errorf("spared (-want +got):\n%s", d)
+		t.Errorf("protected (-want +got):\n%s", d)
 	}
 }

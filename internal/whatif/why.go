@@ -62,9 +62,9 @@ func Why(q Question) (*explain.Report, error) {
 	if err := addPlacements(r, q, phrases, was, simulation, j); err != nil {
 		return nil, err
 	}
-	for i := range simulation.Rankings {
-		if simulation.Rankings[i].Set == j.Set.Name {
-			ranking := wire.NewRanking(&simulation.Rankings[i])
+	for i := range simulation.RetirementOrders {
+		if simulation.RetirementOrders[i].Set == j.Set.Name {
+			ranking := wire.NewRanking(&simulation.RetirementOrders[i])
 			r.Ranking, r.Notes.Retired = &ranking, j.Retired
 		}
 	}
@@ -72,7 +72,7 @@ func Why(q Question) (*explain.Report, error) {
 	if refused == nil {
 		return r, nil
 	}
-	searches := refused.Spared
+	searches := refused.Protected
 	if refused, err = fullRefusal(q, refused); err != nil {
 		return nil, err
 	}

@@ -302,7 +302,7 @@ func TestWhyPlacedInALargeCluster(t *testing.T) {
 
 // The report of a set of which all replicas are retired is about the first of them.
 func TestWhyOfARetiredSet(t *testing.T) {
-	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("m-0").Set("model/m", 0).Served(cluster.Binpack).Devices(1).On("a"))
+	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("m-0").Set("model/m", 0).ModelReplica(cluster.Binpack).Devices(1).On("a"))
 	r, err := Why(Question{Engine: enginetest.Engine(enginetest.Fit()), State: s, Workload: "model/m"})
 	if err != nil || r.Workload != "job/m-0" || !r.Notes.Retired {
 		t.Errorf("report %+v, %v; want of job/m-0, which was retired", r, err)

@@ -31,12 +31,12 @@ type VictimCosts struct {
 	MovedCost  int64 `json:"movedCost,omitempty"`  // the sum over all tasks that move
 }
 
-// NewPlanSearch converts a weighing of the engine. It returns nil for nil.
-func NewPlanSearch(w *engine.Weighing) *PlanSearch {
+// NewPlanSearch converts a PlanSearch of the engine. It returns nil for nil.
+func NewPlanSearch(w *engine.PlanSearch) *PlanSearch {
 	if w == nil {
 		return nil
 	}
-	out := &PlanSearch{Purpose: w.Purpose.String(), NodesExamined: w.Looks, PlansTried: w.Tries, Rivals: len(w.Rivals), Protected: protections(w.Spared), VictimCosts: VictimCosts{w.Cost.VictimCost, w.Cost.MovedCost}}
+	out := &PlanSearch{Purpose: w.Purpose.String(), NodesExamined: w.Looks, PlansTried: w.Tries, Rivals: len(w.Rivals), Protected: protections(w.Protected), VictimCosts: VictimCosts{w.Cost.VictimCost, w.Cost.MovedCost}}
 	out.Options = Map(w.Options, func(o engine.Option) Option {
 		return Option{o.Task, o.Node, o.Victims, o.Chosen, VictimCosts{o.Cost.VictimCost, o.Cost.MovedCost}}
 	})

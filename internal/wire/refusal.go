@@ -17,8 +17,8 @@ type Refusal struct {
 	// the request). If the list is empty, only another request helps.
 	Cure []string `json:"cure,omitempty"`
 	// How many nodes a provisioner is asked to create for the model of the workload.
-	Awaits  int    `json:"awaits,omitempty"`
-	Message string `json:"message"`
+	AwaitedNodes int    `json:"awaits,omitempty"`
+	Message      string `json:"message"`
 	// The number of nodes by reason, for the form of the workload that reason is about.
 	Counts map[string]int `json:"counts"`
 	Nodes  []Miss         `json:"nodes"` // nearest first: ten, or all with --explain
@@ -95,7 +95,7 @@ func NewRefusal(r *engine.Refusal, all bool) Refusal {
 	a := MainAttempt(r)
 	out := Refusal{
 		Workload: r.Job, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus, Cure: r.Cure().Names(),
-		Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Protected: NewProtectedVictims(r.Spared),
+		Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Protected: NewProtectedVictims(r.Protected),
 	}
 	if r.Retry > 0 {
 		out.Retry = quantity.Time(r.Retry)
@@ -164,7 +164,7 @@ func GroupReason(a *engine.Attempt) engine.Reason {
 
 // NewProtectedVictims converts the list. It leaves out purposes for which no victim was
 // protected.
-func NewProtectedVictims(list []engine.Sparing) []ProtectedVictims {
+func NewProtectedVictims(list []engine.ProtectedVictims) []ProtectedVictims {
 	var out []ProtectedVictims
 	for _, s := range list {
 		if !s.Barred && len(s.Protection) == 0 {

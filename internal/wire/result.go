@@ -103,7 +103,7 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	}
 	out.GroupScore, out.GroupScores = NewScore(d.GroupScore)
 	if all {
-		out.PlanSearch = NewPlanSearch(d.Weighing)
+		out.PlanSearch = NewPlanSearch(d.PlanSearch)
 		out.Candidates, out.Groups = Map(d.Candidates, NewCandidate), Map(d.Groups, NewGroupCandidate)
 	}
 	return out

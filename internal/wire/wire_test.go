@@ -16,7 +16,7 @@ func TestVictimCostsInJSON(t *testing.T) {
 		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null,"victimCost":3,"movedCost":4}],"victimCost":3,"movedCost":4}`: {VictimCost: 3, MovedCost: 4},
 		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null}]}`:                                                           {},
 	} {
-		have, err := json.Marshal(NewPlanSearch(&engine.Weighing{Purpose: engine.Preempt, Cost: cost, Options: []engine.Option{{Task: "t", Node: "n", Cost: cost}}}))
+		have, err := json.Marshal(NewPlanSearch(&engine.PlanSearch{Purpose: engine.Preempt, Cost: cost, Options: []engine.Option{{Task: "t", Node: "n", Cost: cost}}}))
 		if err != nil || string(have) != want {
 			t.Errorf("%v\nhave %s\nwant %s", err, have, want)
 		}

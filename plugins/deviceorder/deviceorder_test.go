@@ -67,7 +67,7 @@ func TestOrder(t *testing.T) {
 func TestScore(t *testing.T) {
 	share := enginetest.Job("j").Share(1, 100).Build().Tasks()[0].Shape
 	layers := enginetest.Job("j").Shape(func(s *cluster.Shape) { s.Need.Layers = &cluster.Layers{Total: 1, Bytes: 1} }).Build().Tasks()[0].Shape
-	model := enginetest.Job("j").Share(1, 100).Served(cluster.Binpack).Build().Tasks()[0].Shape
+	model := enginetest.Job("j").Share(1, 100).ModelReplica(cluster.Binpack).Build().Tasks()[0].Shape
 	use := func(milli cluster.Milli, releasing int32) cluster.DeviceUse {
 		return cluster.DeviceUse{Milli: milli, ReleasingLeases: releasing}
 	}

@@ -25,7 +25,7 @@ const InBudget engine.Reason = "VictimInBudget"
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: InBudget, Cure: engine.Relax, Phrase: "protected by a disruption budget", Spared: "protected by a disruption budget", Meaning: "If the victim were evicted, fewer tasks would keep running than a disruption budget requires, or fewer are running already. The reason protects a victim and rejects no node."},
+	{Reason: InBudget, Cure: engine.Relax, Phrase: "protected by a disruption budget", Protects: "protected by a disruption budget", Meaning: "If the victim were evicted, fewer tasks would keep running than a disruption budget requires, or fewer are running already. The reason protects a victim and rejects no node."},
 }
 
 type plugin struct{ counts counts }

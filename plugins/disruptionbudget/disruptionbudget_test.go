@@ -58,11 +58,11 @@ func TestBudgets(t *testing.T) {
 			for job, want := range map[string]engine.Reason{"job/x": tt.x, "job/y": tt.y} {
 				v := engine.VictimOf(state.Job(job).Tasks()[0])
 				for _, p := range []engine.Purpose{engine.Reclaim, engine.Preempt, engine.Move} {
-					var spared *engine.Spared
+					var protector *engine.Protector
 					if want != "" {
-						spared = &engine.Spared{Plugin: Name, Reason: want}
+						protector = &engine.Protector{Plugin: Name, Reason: want}
 					}
-					if d := cmp.Diff(spared, s.Spares(p, state.Job("job/new"), nil, v)); d != "" {
+					if d := cmp.Diff(protector, s.ProtectedBy(p, state.Job("job/new"), nil, v)); d != "" {
 						t.Errorf("%s, purpose %d (-want +got):\n%s", job, p, d)
 					}
 				}
@@ -81,7 +81,7 @@ func TestVictimsAddUp(t *testing.T) {
 	stmt, job := s.Begin(), state.Job("job/new")
 	first, second := state.Job("job/x").Tasks()[0], state.Job("job/y").Tasks()[0]
 	may := func(task *cluster.Task) bool {
-		return s.Spares(engine.Preempt, job, nil, engine.VictimOf(task)) == nil
+		return s.ProtectedBy(engine.Preempt, job, nil, engine.VictimOf(task)) == nil
 	}
 	if !may(first) || !may(second) {
 		t.Error("either job may be evicted")
@@ -106,7 +106,7 @@ func TestLabelsChange(t *testing.T) {
 	s := open(t, state)
 	defer s.Close()
 	isProtected := func(job string) bool {
-		return s.Spares(engine.Preempt, state.Job("job/new"), nil, engine.VictimOf(state.Job(job).Tasks()[0])) != nil
+		return s.ProtectedBy(engine.Preempt, state.Job("job/new"), nil, engine.VictimOf(state.Job(job).Tasks()[0])) != nil
 	}
 	if isProtected("job/x") || isProtected("job/y") {
 		t.Error("either may be evicted: one is enough")
@@ -135,7 +135,7 @@ func TestRetiredJobIsNotCounted(t *testing.T) {
 	s := open(t, state)
 	defer s.Close()
 	protected := func() bool {
-		return s.Spares(engine.Preempt, state.Job("job/new"), nil, engine.VictimOf(state.Job("job/x").Tasks()[0])) != nil
+		return s.ProtectedBy(engine.Preempt, state.Job("job/new"), nil, engine.VictimOf(state.Job("job/x").Tasks()[0])) != nil
 	}
 	if protected() {
 		t.Error("job/x is protected although job/y is enough for the budget")

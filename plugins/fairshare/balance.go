@@ -64,34 +64,31 @@ func (p *plugin) lastReclaimer(job *cluster.Job, lacks []*cluster.Task) *reclaim
 
 // classesLast returns the classes of queues that one of the rules may take from.
 func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
-	c := p.lastReclaimer(job, lacks)
-	if c == nil {
-		return engine.NoClass(job, lacks)
-	}
-	return func(class cluster.Class) bool {
-		c.refresh()
-		leaf, fork := c.fork(c.tree.ByName[class.Queue])
-		if leaf == nil {
-			return false
-		}
-		theirs := leaf.Branch[fork:]
-		least := func(resource string) int64 { return p.leastCharge(class, resource) }
-		for _, ask := range c.asks[fork] {
-			if theirs[0].Used.Of(ask.Name) == 0 {
-				continue
-			}
-			if c.isMoreEven(fork, theirs[0]) || c.mayStayWithinQuota(fork) && (c.mayExceedQuotas(theirs, ask.Name) || c.mayBeMoreEven(fork, theirs[0])) ||
-				c.mayBeWithin[fork] && mayKeepShares(theirs, ask.Name, least) {
-				return true
-			}
-		}
-		return false
-	}
+	return p.lastClasses(job, lacks, func(c *reclaimer, theirs []*fairshare.Queue, fork int, resource string, least func(string) int64) bool {
+		return c.isMoreEven(fork, theirs[0]) || c.mayStayWithinQuota(fork) && (c.mayExceedQuotas(theirs, resource) || c.mayBeMoreEven(fork, theirs[0])) ||
+			c.mayBeWithin[fork] && mayKeepShares(theirs, resource, least)
+	})
 }
 
 // firstClassesLast returns the classes of queues that one of the rules may take from without
 // further evictions.
 func (p *plugin) firstClassesLast(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
+	return p.lastClasses(job, lacks, func(c *reclaimer, theirs []*fairshare.Queue, fork int, resource string, least func(string) int64) bool {
+		return c.isMoreEven(fork, theirs[0]) || c.staysWithinQuota(fork) && c.mayExceedQuotas(theirs, resource) ||
+			c.within[fork] && mayKeepShares(theirs, resource, least)
+	})
+}
+
+// classTest reports whether one of the rules may take the resource from a class. The branches of
+// the reclaimer and of the class fork at the level fork, and theirs are the queues of the class
+// from that level down. least returns the least of a resource that a queue loses with a victim of
+// the class.
+type classTest func(c *reclaimer, theirs []*fairshare.Queue, fork int, resource string, least func(string) int64) bool
+
+// lastClasses returns a function that calls the test for a class, with each resource that the job
+// requests and the class's queue at the fork holds, until the test returns true. If no rule can
+// allow any victim, the function returns false for all classes.
+func (p *plugin) lastClasses(job *cluster.Job, lacks []*cluster.Task, test classTest) func(cluster.Class) bool {
 	c := p.lastReclaimer(job, lacks)
 	if c == nil {
 		return engine.NoClass(job, lacks)
@@ -105,8 +102,7 @@ func (p *plugin) firstClassesLast(job *cluster.Job, lacks []*cluster.Task) func(
 		theirs := leaf.Branch[fork:]
 		least := func(resource string) int64 { return p.leastCharge(class, resource) }
 		return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
-			return theirs[0].Used.Of(ask.Name) > 0 && (c.isMoreEven(fork, theirs[0]) ||
-				c.staysWithinQuota(fork) && c.mayExceedQuotas(theirs, ask.Name) || c.within[fork] && mayKeepShares(theirs, ask.Name, least))
+			return theirs[0].Used.Of(ask.Name) > 0 && test(c, theirs, fork, ask.Name, least)
 		})
 	}
 }

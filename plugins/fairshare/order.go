@@ -35,7 +35,7 @@ func (p *plugin) freeze(l engine.Bid) func(engine.Bid) int {
 // orderKey is what siblings are compared by; the lower one is first.
 type orderKey struct {
 	job         *cluster.Job // the job that it was computed with
-	rank        int          // by tier, then above its share or not, then above its quota or not
+	rank        int          // by tier, then by whether the queue would be above its share, then by whether it has no quota or would be above it (see newKey)
 	used, total int64        // of the resource of which the queue holds the largest fraction
 	above       bool         // the queue would be above its share
 	with        ratio        // its ratio with the job, if it would be above its share
@@ -188,15 +188,17 @@ func (p *plugin) withinQuota(job *cluster.Job, tasks []*cluster.Task) bool {
 	return named
 }
 
-// newKey computes the key of the queue with the request. The queue is above its share,
-// or its quota, if it would be in any requested resource.
+// newKey computes the key of the queue with the request. The queue would be above its share, or
+// its quota, if it would hold more than that of any requested resource. The rank is 4 times the
+// rank of the tier, plus 2 if the queue would be above its share, plus 1 if it has no quota of
+// any resource or would be above one.
 func newKey(t *fairshare.Tree, q *fairshare.Queue, asks cluster.Resources) orderKey {
 	s := orderKey{total: 1}
 	quota, beyond, aboveShare := false, false, false
 	for i := range q.Shares {
 		sh := &q.Shares[i]
 		used, total := q.Used.Of(sh.Resource), t.Total.Of(sh.Resource)
-		if ask := asks.Of(sh.Resource); ask > 0 && total > 0 { // a resource that no node has does not lower the rank
+		if ask := asks.Of(sh.Resource); ask > 0 && total > 0 { // if no node has the resource, the request does not put the queue behind others
 			with := fairshare.Add(used, ask)
 			aboveShare = aboveShare || with > sh.Share()
 			beyond = beyond || sh.Quota >= 0 && with > sh.Quota

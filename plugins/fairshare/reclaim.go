@@ -22,11 +22,11 @@ const (
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: VictimInSameQueue, Phrase: "in the same queue", Spared: "in the same queue", Meaning: "Why a job is not reclaimed: it is in the same queue as the job that needs its room, in a queue above that queue, or in a queue that was removed."},
-	{Reason: VictimGuaranteed, Phrase: "its Guaranteed queue would hold less than its quota", Spared: "in Guaranteed queues that would hold less than their quota", Meaning: "Why a job is not reclaimed: its queue, or one above it, is Guaranteed, and would hold less than its quota without the job."},
-	{Reason: VictimOfStrongerTier, Phrase: "of a stronger tier", Spared: "of a stronger tier", Meaning: "Why a job is not reclaimed: its queue is of a stronger tier, and would take the room back."},
-	{Reason: QueueBeyondItsShare, Phrase: "the queue that needs the room would exceed its own fair share", Spared: "outside of a queue above its own that would exceed its fair share", Meaning: "Why a job is not reclaimed: with its room, the queue that needs the room would exceed its own fair share."},
-	{Reason: VictimQueueWithinItsShare, Phrase: "its queue would hold less than its fair share", Spared: "in queues that would hold less than their fair share", Meaning: "Why a job is not reclaimed: without the job, its queue would hold less than its fair share."},
+	{Reason: VictimInSameQueue, Phrase: "in the same queue", Protects: "in the same queue", Meaning: "Why a job is not reclaimed: it is in the same queue as the job that needs its room, in a queue above that queue, or in a queue that was removed."},
+	{Reason: VictimGuaranteed, Phrase: "its Guaranteed queue would hold less than its quota", Protects: "in Guaranteed queues that would hold less than their quota", Meaning: "Why a job is not reclaimed: its queue, or one above it, is Guaranteed, and would hold less than its quota without the job."},
+	{Reason: VictimOfStrongerTier, Phrase: "of a stronger tier", Protects: "of a stronger tier", Meaning: "Why a job is not reclaimed: its queue is of a stronger tier, and would take the room back."},
+	{Reason: QueueBeyondItsShare, Phrase: "the queue that needs the room would exceed its own fair share", Protects: "outside of a queue above its own that would exceed its fair share", Meaning: "Why a job is not reclaimed: with its room, the queue that needs the room would exceed its own fair share."},
+	{Reason: VictimQueueWithinItsShare, Phrase: "its queue would hold less than its fair share", Protects: "in queues that would hold less than their fair share", Meaning: "Why a job is not reclaimed: without the job, its queue would hold less than its fair share."},
 }
 
 // reclaimer is a job that needs room, with the branch of its queue.

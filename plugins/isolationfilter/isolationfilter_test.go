@@ -19,7 +19,7 @@ var everything = cluster.SupportedIsolation{CPU: cluster.CPUClasses, GPU: cluste
 func plain() *enginetest.NodeBuilder {
 	return enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")
 }
-func able() *enginetest.NodeBuilder { return plain().Advertise(everything) }
+func able() *enginetest.NodeBuilder { return plain().SupportedIsolation(everything) }
 
 func on(n *enginetest.NodeBuilder, jobs ...*enginetest.JobBuilder) *cluster.Node {
 	wantsPartitions := []enginetest.Part{n}
@@ -72,7 +72,7 @@ func TestAdmit(t *testing.T) {
 	exclusively := cluster.SupportedIsolation{GPU: cluster.GPUClasses, Share: cluster.ShareExclusive}
 	sliced := func() *enginetest.NodeBuilder { return able().Slices(7, "A100", "1g.10gb", "10Gi") }
 	even := func() *enginetest.NodeBuilder { // all devices are divided alike: slices are requested by number
-		return enginetest.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").Advertise(everything).With(func(n *cluster.Node) {
+		return enginetest.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").SupportedIsolation(everything).With(func(n *cluster.Node) {
 			for i := range n.Devices {
 				n.Devices[i].Parent = "GPU-0"
 			}
@@ -98,13 +98,13 @@ func TestAdmit(t *testing.T) {
 		"StrictIsolated, beside others":  {cpu(4000, cluster.CPUStrictIsolated), on(able(), held(4000, cluster.CPUWholeCore)), nil},
 		"StrictIsolated, others hold":    {cpu(4000, cluster.CPUStrictIsolated), on(able(), held(5500, "")), contended("StrictIsolated", 4, 2)},
 		"StrictIsolated, never":          {cpu(5000, cluster.CPUStrictIsolated), on(able()), tooFew("StrictIsolated", 5, 4)},
-		"StrictIsolated, more than all":  {cpu(9000, cluster.CPUStrictIsolated), on(plain().Advertise(many)), tooFew("StrictIsolated", 9, 8)},
+		"StrictIsolated, more than all":  {cpu(9000, cluster.CPUStrictIsolated), on(plain().SupportedIsolation(many)), tooFew("StrictIsolated", 9, 8)},
 
 		"Shared":                              {share(shared), on(plain()), nil},
 		"a share without a class":             {share(none), on(plain()), nil},
-		"Shared, share mode exclusive":        {share(shared), on(plain().Advertise(exclusively)), &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: "Shared", Precedence: 1}},
-		"share mode exclusive, unsaid":        {share(none), on(plain().Advertise(exclusively)), &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: "Shared", Precedence: 1}},
-		"whole devices, share mode exclusive": {gpu(1, none), on(plain().Advertise(exclusively)), nil},
+		"Shared, share mode exclusive":        {share(shared), on(plain().SupportedIsolation(exclusively)), &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: "Shared", Precedence: 1}},
+		"share mode exclusive, unsaid":        {share(none), on(plain().SupportedIsolation(exclusively)), &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: "Shared", Precedence: 1}},
+		"whole devices, share mode exclusive": {gpu(1, none), on(plain().SupportedIsolation(exclusively)), nil},
 		"Shared beside shared":                {share(shared), on(plain(), isolated(x().Share(2, 500), "", shared)), nil},
 		"Shared, all held exclusively":        {share(shared), on(able(), isolated(x().Devices(2), "", exclusive)), contended("Shared", 1, 0)},
 		"Shared, all held by sessions":        {share(shared), on(able(), session(x().Share(2, 100), "a")), contended("Shared", 1, 0)},
@@ -134,7 +134,7 @@ func TestAdmit(t *testing.T) {
 		"PartitionExclusive, no partition":     {gpu(1, partition), on(able()), unsupportedClass("PartitionExclusive")},
 		"PartitionExclusive, named as a whole": {need(partition, cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}), on(able()), &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: "PartitionExclusive", Precedence: 2}},
 
-		"never beats not now": {shape(isolated(enginetest.Job("j").CPU(8000, "1Gi").Devices(1), cluster.CPUWholeCore, exclusive)), on(plain().Advertise(cluster.SupportedIsolation{CPU: cluster.CPUClasses}), held(1000, "")), unsupportedClass("DeviceExclusive")},
+		"never beats not now": {shape(isolated(enginetest.Job("j").CPU(8000, "1Gi").Devices(1), cluster.CPUWholeCore, exclusive)), on(plain().SupportedIsolation(cluster.SupportedIsolation{CPU: cluster.CPUClasses}), held(1000, "")), unsupportedClass("DeviceExclusive")},
 		"cores, then devices": {shape(isolated(enginetest.Job("j").CPU(8000, "1Gi").Devices(2), cluster.CPUWholeCore, exclusive)), on(able(), held(1000, "").Share(1, 100)), contended("WholeCore", 8, 7)},
 	}
 	for name, tc := range tests {
@@ -189,8 +189,8 @@ func decide(t *testing.T, tier cluster.Tier, cpu cluster.CPUClass, gpu cluster.G
 	state := enginetest.State(
 		enginetest.Queue("q").Tier(tier),
 		enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
-		enginetest.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.SupportedIsolation{CPU: cluster.CPUClasses[:2], GPU: cluster.GPUClasses[:3]}),
-		enginetest.Node("c").CPU(8, "64Gi").Slices(7, "A100", "1g.10gb", "10Gi").Advertise(everything),
+		enginetest.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").SupportedIsolation(cluster.SupportedIsolation{CPU: cluster.CPUClasses[:2], GPU: cluster.GPUClasses[:3]}),
+		enginetest.Node("c").CPU(8, "64Gi").Slices(7, "A100", "1g.10gb", "10Gi").SupportedIsolation(everything),
 		isolated(enginetest.Job("j").Queue("q").CPU(1000, "1Gi").Devices(1), cpu, gpu),
 	)
 	p, err := New(engine.NoArguments{})
@@ -227,7 +227,7 @@ func (room) OnSessionOpen(s *engine.Session) {
 func TestReasonOfARefusal(t *testing.T) {
 	exclusive := cluster.SupportedIsolation{Share: cluster.ShareExclusive}
 	node := func(name string, a cluster.SupportedIsolation) *enginetest.NodeBuilder {
-		return enginetest.Node(name).CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Advertise(a)
+		return enginetest.Node(name).CPU(8, "64Gi").GPUs(1, "A100", "80Gi").SupportedIsolation(a)
 	}
 	device := func() *enginetest.JobBuilder {
 		return isolated(enginetest.Job("j").Devices(1), "", cluster.GPUDeviceExclusive)
@@ -272,7 +272,7 @@ func TestArguments(t *testing.T) {
 }
 
 func BenchmarkIsolation(b *testing.B) {
-	n := enginetest.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi").Advertise(everything).Build()
+	n := enginetest.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi").SupportedIsolation(everything).Build()
 	for name, s := range map[string]*cluster.Shape{
 		"device":  shape(isolated(enginetest.Job("j").CPU(1000, "1Gi").Devices(2), "", cluster.GPUDeviceExclusive)),
 		"shared":  shape(enginetest.Job("j").CPU(1000, "1Gi").Share(1, 500)),

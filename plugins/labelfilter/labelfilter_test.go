@@ -34,7 +34,7 @@ func TestAdmit(t *testing.T) {
 		"another case":               {enginetest.Job("j").Selector("gpu", "H100"), lacks("gpu=H100")},
 		"an empty value":             {enginetest.Job("j").Selector("spare", ""), nil},
 		"an empty value is required, the label is missing": {enginetest.Job("j").Selector("rack", ""), lacks("rack=")},
-		"a model that takes devices":                       {enginetest.Job("j").Selector("rack", "r1").Served(cluster.Binpack), nil},
+		"a model that takes devices":                       {enginetest.Job("j").Selector("rack", "r1").ModelReplica(cluster.Binpack), nil},
 		"instance type":                                    {enginetest.Job("j").Selector("node.kubernetes.io/instance-type", "p5.48xlarge"), lacks("node.kubernetes.io/instance-type=p5.48xlarge")},
 	}
 	for name, tt := range tests {

@@ -22,7 +22,7 @@ func TestAdmit(t *testing.T) {
 		return &engine.Rejection{Reason: ModelLabelMismatch, Cure: engine.Grow | engine.Relax, Subject: label, Precedence: engine.OtherKind}
 	}
 	node := enginetest.Node("n").Label("gpu", "h100").Label("zone", "a").Build()
-	model := func() *enginetest.JobBuilder { return enginetest.Job("m").Served(cluster.Spread) }
+	model := func() *enginetest.JobBuilder { return enginetest.Job("m").ModelReplica(cluster.Spread) }
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
 		want *engine.Rejection

@@ -21,7 +21,7 @@ const TooYoung engine.Reason = "VictimTooYoung"
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: TooYoung, Cure: engine.Wait, Phrase: "has not run for the minimum time of its queue", Spared: "that started less than {time} ago", Spans: "the minimum run time of their queues", Span: minimum, Meaning: "The victim started less than the minimum run time of its queue ago. For surplus tasks the earliest start among them counts, for a whole job the start of its first task. The reason protects a victim and rejects no node."},
+	{Reason: TooYoung, Cure: engine.Wait, Phrase: "has not run for the minimum time of its queue", Protects: "that started less than {time} ago", Spans: "the minimum run time of their queues", Span: minimum, Meaning: "The victim started less than the minimum run time of its queue ago. For surplus tasks the earliest start among them counts, for a whole job the start of its first task. The reason protects a victim and rejects no node."},
 }
 
 // plugin caches which minimum run times the queues have, until their specs change.

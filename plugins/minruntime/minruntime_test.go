@@ -89,12 +89,12 @@ func ask(t *testing.T, state *cluster.State, v *engine.Victim, now int64) protec
 	s := enginetest.Engine(p, enginetest.AllowAllVictims()).Open(state, engine.Options{Now: now})
 	defer s.Close()
 	why := func(p engine.Purpose) engine.Reason {
-		got := s.Spares(p, state.Job("job/new"), nil, v)
+		got := s.ProtectedBy(p, state.Job("job/new"), nil, v)
 		if got == nil {
 			return ""
 		}
 		if got.Plugin != Name {
-			t.Errorf("spared by %q", got.Plugin)
+			t.Errorf("protected by %q", got.Plugin)
 		}
 		return got.Reason
 	}

@@ -14,7 +14,7 @@ func shape(j *enginetest.JobBuilder) *cluster.Shape { return j.Build().Tasks()[0
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 func TestBinpack(t *testing.T) {
-	model := func() *enginetest.JobBuilder { return enginetest.Job("m").Served(cluster.Binpack) }
+	model := func() *enginetest.JobBuilder { return enginetest.Job("m").ModelReplica(cluster.Binpack) }
 	empty := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi")).Node("n")
 	// 40 GiB of the first device and 48 GiB of the node's memory are free.
 	used := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
@@ -67,7 +67,7 @@ func TestMoreLayersWin(t *testing.T) {
 	more := enginetest.State(enginetest.Node("n").CPU(8, "640Gi").GPUs(1, "H100", "84Gi")).Node("n")
 	full := enginetest.State(enginetest.Node("n").CPU(8, "160Gi").GPUs(1, "A100", "80Gi"), enginetest.Job("j").CPU(0, "60Gi").On("n")).Node("n")
 	for _, strategy := range []cluster.Strategy{cluster.Binpack, cluster.Spread} {
-		s := shape(enginetest.Job("m").Served(strategy).Shape(layers(44, true)))
+		s := shape(enginetest.Job("m").ModelReplica(strategy).Shape(layers(44, true)))
 		if a, b := pack(ownChoice, s, more), pack(ownChoice, s, full); a <= b {
 			t.Errorf("%s: 21 layers score %v, 20 layers on a fuller node %v", strategy, a, b)
 		}
@@ -76,7 +76,7 @@ func TestMoreLayersWin(t *testing.T) {
 
 func TestKeepBinpacked(t *testing.T) {
 	model := func(name string) *enginetest.JobBuilder {
-		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 1).CPU(0, "8Gi").DeviceMemory(1, "20Gi")
+		return enginetest.Job(name).ModelReplica(cluster.Binpack).Set("m", 1).CPU(0, "8Gi").DeviceMemory(1, "20Gi")
 	}
 	state := enginetest.State(
 		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"),

@@ -49,7 +49,7 @@ func TestReplicas(t *testing.T) {
 	replicas := func(s cluster.Strategy, n int) []enginetest.Part {
 		var out []enginetest.Part
 		for i := range n {
-			out = append(out, enginetest.Job(fmt.Sprint("m-", i)).Served(s).Set("m", n).Created(int64(i)).DeviceMemory(1, "30Gi"))
+			out = append(out, enginetest.Job(fmt.Sprint("m-", i)).ModelReplica(s).Set("m", n).Created(int64(i)).DeviceMemory(1, "30Gi"))
 		}
 		return out
 	}
@@ -60,7 +60,7 @@ func TestReplicas(t *testing.T) {
 		"packed": {replicas(cluster.Binpack, 5), map[string]string{"m-0": "a 0", "m-1": "a 0", "m-2": "a 1", "m-3": "a 1", "m-4": "b 0"}},
 		"spread": {replicas(cluster.Spread, 5), map[string]string{"m-0": "a 0", "m-1": "b 0", "m-2": "a 1", "m-3": "b 1", "m-4": "a 0"}},
 		"spread away from others": {
-			append(replicas(cluster.Spread, 1), enginetest.Job("x").Served(cluster.Binpack).Set("x", 1).On("a")),
+			append(replicas(cluster.Spread, 1), enginetest.Job("x").ModelReplica(cluster.Binpack).Set("x", 1).On("a")),
 			map[string]string{"m-0": "b 0"},
 		},
 		"packed beside a job": {
@@ -111,7 +111,7 @@ func TestDevices(t *testing.T) {
 	for name, tt := range tests {
 		for strategy, want := range map[cluster.Strategy]string{cluster.Binpack: tt.pack, cluster.Spread: tt.spread} {
 			t.Run(name+", "+string(strategy), func(t *testing.T) {
-				state := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(3, "H100", "80Gi"), tt.job.Served(strategy))
+				state := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(3, "H100", "80Gi"), tt.job.ModelReplica(strategy))
 				for _, hold := range []func(*cluster.State){held("x", 1, "60Gi"), held("y", 2, "20Gi"), held("z", 2, "20Gi")} {
 					hold(state)
 				}
@@ -124,7 +124,7 @@ func TestDevices(t *testing.T) {
 }
 
 func TestPoints(t *testing.T) {
-	spread, pack := shape(enginetest.Job("m").Served(cluster.Spread).Share(1, 100)), shape(enginetest.Job("m").Served(cluster.Binpack).Share(1, 100))
+	spread, pack := shape(enginetest.Job("m").ModelReplica(cluster.Spread).Share(1, 100)), shape(enginetest.Job("m").ModelReplica(cluster.Binpack).Share(1, 100))
 	idle := cluster.Device{Memory: 1000}
 	device := func(leases, leaving int32, used cluster.Bytes) *cluster.Device {
 		d := idle

@@ -37,7 +37,7 @@ func TestFewerReplicasOfTheModelScoreHigher(t *testing.T) {
 func TestOtherModelsAreBetterThanTheSameModel(t *testing.T) {
 	parts := []enginetest.Part{enginetest.Node("a").CPU(64, "640Gi").GPUs(1, "A", "80Gi"), enginetest.Node("b").CPU(64, "640Gi").GPUs(8, "A", "80Gi")}
 	model := func(name, set string) *enginetest.JobBuilder {
-		return enginetest.Job(name).Served(cluster.Spread).Set(set, 2).DeviceMemory(1, "8Gi")
+		return enginetest.Job(name).ModelReplica(cluster.Spread).Set(set, 2).DeviceMemory(1, "8Gi")
 	}
 	for _, name := range []string{"s", "t", "u", "v", "w", "x", "y", "z"} {
 		parts = append(parts, model(name, name).On("a"))
@@ -49,7 +49,7 @@ func TestOtherModelsAreBetterThanTheSameModel(t *testing.T) {
 
 func TestReplicasBeside(t *testing.T) {
 	model := func(name, set string) *enginetest.JobBuilder {
-		return enginetest.Job(name).Served(cluster.Spread).Set(set, 3)
+		return enginetest.Job(name).ModelReplica(cluster.Spread).Set(set, 3)
 	}
 	state := enginetest.State(enginetest.Node("n"), enginetest.Node("o"),
 		model("m-0", "m").On("n"), model("m-1", "m").Gang(2).On("n", "n"), model("m-2", "m"), model("m-3", "m").On("o"), model("m-4", "m").On("n"),
@@ -81,7 +81,7 @@ func TestReplicasBeside(t *testing.T) {
 
 func TestSpread(t *testing.T) {
 	model := func(name string) *enginetest.JobBuilder {
-		return enginetest.Job(name).Served(cluster.Spread).Set("m", 3)
+		return enginetest.Job(name).ModelReplica(cluster.Spread).Set("m", 3)
 	}
 	fraction := func(name string) *enginetest.JobBuilder { return model(name).DeviceMemory(1, "20Gi") }
 	tests := map[string]struct {
@@ -118,7 +118,7 @@ func TestSpread(t *testing.T) {
 }
 
 func TestCountingReplicasAllocatesNothing(t *testing.T) {
-	state := enginetest.State(enginetest.Node("n"), enginetest.Job("a").Served(cluster.Spread).Set("m", 2).On("n"), enginetest.Job("b").Served(cluster.Spread).Set("m", 2))
+	state := enginetest.State(enginetest.Node("n"), enginetest.Job("a").ModelReplica(cluster.Spread).Set("m", 2).On("n"), enginetest.Job("b").ModelReplica(cluster.Spread).Set("m", 2))
 	j, n := state.Job("job/b"), state.Node("n")
 	if got := testing.AllocsPerRun(100, func() { replicasBefore(j, n) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
@@ -127,7 +127,7 @@ func TestCountingReplicasAllocatesNothing(t *testing.T) {
 
 func TestKeepSpread(t *testing.T) {
 	model := func(name string) *enginetest.JobBuilder {
-		return enginetest.Job(name).Served(cluster.Spread).Set("m", 1).DeviceMemory(1, "20Gi")
+		return enginetest.Job(name).ModelReplica(cluster.Spread).Set("m", 1).DeviceMemory(1, "20Gi")
 	}
 	state := enginetest.State(
 		enginetest.Node("a").GPUs(1, "H100", "80Gi"), enginetest.Node("b").GPUs(1, "H100", "80Gi"), enginetest.Node("c").GPUs(1, "H100", "80Gi"),

@@ -26,9 +26,9 @@ const (
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
 	{Reason: Preempted, Phrase: "for a job of higher priority or stronger tier", Meaning: "Of an eviction: a job of higher priority in the same queue, or of a stronger tier in another queue, takes the room of the task."},
-	{Reason: VictimNotLower, Phrase: "of the same or a higher priority", Spared: "of the same or a higher priority", Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that needs its room."},
-	{Reason: VictimTierNotWeaker, Phrase: "of the same or a stronger tier", Spared: "of the same or a stronger tier", Meaning: "Why a job is not preempted: the tier of its queue is not weaker than that of the queue that needs its room."},
-	{Reason: VictimWithinItsGuarantee, Phrase: "its Guaranteed queue would hold less than its quota", Spared: "in Guaranteed queues that would hold less than their quota", Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without the job."},
+	{Reason: VictimNotLower, Phrase: "of the same or a higher priority", Protects: "of the same or a higher priority", Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that needs its room."},
+	{Reason: VictimTierNotWeaker, Phrase: "of the same or a stronger tier", Protects: "of the same or a stronger tier", Meaning: "Why a job is not preempted: the tier of its queue is not weaker than that of the queue that needs its room."},
+	{Reason: VictimWithinItsGuarantee, Phrase: "its Guaranteed queue would hold less than its quota", Protects: "in Guaranteed queues that would hold less than their quota", Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without the job."},
 }
 
 type plugin struct{ session *engine.Session }

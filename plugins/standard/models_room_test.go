@@ -35,7 +35,7 @@ func TestSelectedDevicesCountForTheQuota(t *testing.T) {
 
 func TestWholeNodeWaitsForTheOneBefore(t *testing.T) {
 	whole := func(name string, priority int32) *enginetest.JobBuilder {
-		return enginetest.Job(name).Priority(priority).Preemptible().Served(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need.WholeNode, s.Need.Share = true, 450 })
+		return enginetest.Job(name).Priority(priority).Preemptible().ModelReplica(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need.WholeNode, s.Need.Share = true, 450 })
 	}
 	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A", "80Gi"), whole("low", 0).On("a"), whole("high", 5))
 	if diff := cmp.Diff([]string{"Evict job/low", "Nominate job/high"}, actions(decide(t, s))); diff != "" {
@@ -56,10 +56,10 @@ func TestLayersAskForWhatTheyTake(t *testing.T) {
 	}{
 		"within a quota of half a device": {[]enginetest.Part{enginetest.Queue("g").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 500), enginetest.Queue("s").Tier(cluster.TierStandard),
 			enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Job("x").Queue("s").Preemptible().Devices(1).On("a"),
-			enginetest.Job("m").Queue("g").Preemptible().Served(cluster.Binpack).Shape(layers(8))}, []string{"Evict job/x", "Nominate job/m"}},
+			enginetest.Job("m").Queue("g").Preemptible().ModelReplica(cluster.Binpack).Shape(layers(8))}, []string{"Evict job/x", "Nominate job/m"}},
 		"what is free in pieces": {[]enginetest.Part{enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A", "80Gi"),
 			enginetest.Job("p").DeviceMemory(1, "24Gi").On("a"), enginetest.Job("x").Preemptible().DeviceMemory(1, "32Gi").On("a"), enginetest.Job("y").DeviceMemory(1, "48Gi").On("b"),
-			enginetest.Job("m").Served(cluster.Binpack).Shape(layers(48))}, []string{"Evict job/x", "Nominate job/m", "Nominate job/x"}},
+			enginetest.Job("m").ModelReplica(cluster.Binpack).Shape(layers(48))}, []string{"Evict job/x", "Nominate job/m", "Nominate job/x"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestFewerReplicasStaySpread(t *testing.T) {
 		parts = append(parts, enginetest.Node(n).CPU(64, "640Gi").GPUs(8, "A", "80Gi"))
 	}
 	for i, n := range []string{"b", "b", "c", "a", "a"} {
-		parts = append(parts, enginetest.Job(fmt.Sprint("m-", i)).Served(cluster.Spread).Set("m", 3).Created(int64(i)).DeviceMemory(1, "80Gi").On(n))
+		parts = append(parts, enginetest.Job(fmt.Sprint("m-", i)).ModelReplica(cluster.Spread).Set("m", 3).Created(int64(i)).DeviceMemory(1, "80Gi").On(n))
 	}
 	if diff := cmp.Diff([]string{"Evict job/m-4", "Evict job/m-1"}, actions(decide(t, enginetest.State(parts...)))); diff != "" {
 		t.Error(diff)

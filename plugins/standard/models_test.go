@@ -40,9 +40,9 @@ func TestWhichPluginsScore(t *testing.T) {
 		want []string
 	}{
 		"a job":           {job(), []string{"NodeResourcesFitPlus", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
-		"a packed model":  {job().Served(cluster.Binpack).Shape(files), []string{"ModelFileLocalityScorer", "PlacementScorer", "TaintToleration", "spot-instance-manager"}},
-		"a spread model":  {job().Served(cluster.Spread), []string{"PlacementScorer", "TaintToleration", "spot-instance-manager"}},
-		"without devices": {enginetest.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack), []string{"PlacementScorer", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
+		"a packed model":  {job().ModelReplica(cluster.Binpack).Shape(files), []string{"ModelFileLocalityScorer", "PlacementScorer", "TaintToleration", "spot-instance-manager"}},
+		"a spread model":  {job().ModelReplica(cluster.Spread), []string{"PlacementScorer", "TaintToleration", "spot-instance-manager"}},
+		"without devices": {enginetest.Job("j").CPU(1000, "1Gi").ModelReplica(cluster.Binpack), []string{"PlacementScorer", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestDevicesOfModels(t *testing.T) {
 	spread := Override{Name: "DeviceOrder", Arguments: enginetest.Arguments(`{"strategy": "spread"}`)}
 	for strategy, want := range map[cluster.Strategy]int{cluster.Binpack: 0, cluster.Spread: 1} {
 		state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "L4", "24Gi"),
-			enginetest.Job("x").DeviceMemory(1, "8Gi").On("a"), enginetest.Job("j").DeviceMemory(1, "8Gi").Served(strategy))
+			enginetest.Job("x").DeviceMemory(1, "8Gi").On("a"), enginetest.Job("j").DeviceMemory(1, "8Gi").ModelReplica(strategy))
 		out := decide(t, state, spread)
 		if len(out.Decisions) != 1 || out.Decisions[0].Claims[0].Device != want {
 			t.Errorf("%s: decisions %+v, want device %d", strategy, out.Decisions, want)
@@ -78,7 +78,7 @@ func TestDevicesOfModels(t *testing.T) {
 // Cores that are reserved for tasks with devices are also not available to models without devices.
 func TestReservationHoldsForModels(t *testing.T) {
 	reserve := Override{Name: "ScarceResourceAvoidance", Arguments: enginetest.Arguments(`{"reserve": {"perDevice": {"cpu": "8"}}}`)}
-	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack))
+	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("j").CPU(1000, "1Gi").ModelReplica(cluster.Binpack))
 	out := decide(t, state, reserve)
 	if len(out.Refusals) != 1 || out.Refusals[0].Reason != "ReservedForDevices" {
 		t.Errorf("outcome %+v, want a refusal for ReservedForDevices", out)
@@ -91,7 +91,7 @@ func TestPreferencesOutweighPacking(t *testing.T) {
 	idle := func() *enginetest.NodeBuilder { return enginetest.Node("idle").CPU(8, "64Gi").GPUs(1, "L4", "24Gi") }
 	other := enginetest.Job("x").DeviceMemory(1, "8Gi").On("full")
 	model := func() *enginetest.JobBuilder {
-		return enginetest.Job("m").Served(cluster.Binpack).DeviceMemory(1, "8Gi").Shape(func(s *cluster.Shape) { s.Files.Main = "llama" })
+		return enginetest.Job("m").ModelReplica(cluster.Binpack).DeviceMemory(1, "8Gi").Shape(func(s *cluster.Shape) { s.Files.Main = "llama" })
 	}
 	prefer := func(s *cluster.Shape) {
 		s.Preferred = []cluster.Preference{{Weight: 1, Term: cluster.Term{{Key: "zone", Operator: cluster.In, Values: []string{"a"}}}}}
@@ -123,7 +123,7 @@ func TestWhichReplicasAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := func(name string, at int64) *enginetest.JobBuilder {
-		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 5).Created(at).DeviceMemory(1, "8Gi")
+		return enginetest.Job(name).ModelReplica(cluster.Binpack).Set("m", 5).Created(at).DeviceMemory(1, "8Gi")
 	}
 	state := enginetest.State(
 		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Node("c").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"),
@@ -141,11 +141,11 @@ func TestWhichReplicasAreKept(t *testing.T) {
 		}
 	}
 	out, err := e.Open(state, engine.Options{}).Run()
-	if err != nil || len(out.Rankings) != 1 {
-		t.Fatalf("%d rankings, error %v", len(out.Rankings), err)
+	if err != nil || len(out.RetirementOrders) != 1 {
+		t.Fatalf("%d rankings, error %v", len(out.RetirementOrders), err)
 	}
 	var got []string
-	for _, r := range slices.Backward(out.Rankings[0].Jobs) {
+	for _, r := range slices.Backward(out.RetirementOrders[0].Jobs) {
 		got = append(got, r.Job)
 	}
 	want := []string{"job/nowhere", "job/starts", "job/well", "job/newer", "job/packed", "job/fast"}
@@ -162,7 +162,7 @@ func TestScoreIsOfTheDevicesTaken(t *testing.T) {
 	}
 	out := decide(t, enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "H", "100Gi").GPUs(1, "L", "24Gi"),
 		enginetest.Job("x").Shape(large).On("a"),
-		enginetest.Job("m").Served(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Share: 500, SumAtLeast: 11 << 30} })))
+		enginetest.Job("m").ModelReplica(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Share: 500, SumAtLeast: 11 << 30} })))
 	if len(out.Decisions) != 1 || len(out.Decisions[0].Claims) != 1 || out.Decisions[0].Claims[0].Device != 1 {
 		t.Fatalf("outcome %+v, want the second device: it is the tighter one", out)
 	}

@@ -18,7 +18,7 @@ func TestNoWaitingForANodeThatNeverFits(t *testing.T) {
 		return enginetest.Node("x").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").Phase(phase)
 	}
 	loading := node("").Artifact("/m", "DOWNLOADING")
-	model := func() *enginetest.JobBuilder { return enginetest.Job("p").Devices(1).Served(cluster.Binpack) }
+	model := func() *enginetest.JobBuilder { return enginetest.Job("p").Devices(1).ModelReplica(cluster.Binpack) }
 	local := func(memory cluster.Bytes) func(*cluster.Shape) {
 		return func(s *cluster.Shape) {
 			s.Files.Path, s.Need.Memory = "/m", memory

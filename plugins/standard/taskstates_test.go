@@ -259,7 +259,7 @@ func TestDeletedWhileAssumed(t *testing.T) {
 		cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "p", UID: "u", Shape: enginetest.Job("x").Devices(1).Build().Tasks()[0].Shape}})
 	c.session(sec)
 	task := c.task("j", 0)
-	c.report(sent(task), cluster.TaskSeen{Task: task.Ref(), UID: "u", Leaving: true})
+	c.report(sent(task), cluster.TaskSeen{Task: task.Ref(), UID: "u", Releasing: true})
 	c.want("j", map[string]int{"Releasing": 1})
 	c.session(sec)
 	if other := c.task("other", 0); other.Runs() {

@@ -37,7 +37,7 @@ func TestAdmit(t *testing.T) {
 func TestNothingIsPlacedOnNodesThatAreNotReady(t *testing.T) {
 	jobs := map[string]*enginetest.JobBuilder{
 		"a job":   enginetest.Job("j").CPU(1000, "1Gi"),
-		"a model": enginetest.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack),
+		"a model": enginetest.Job("j").CPU(1000, "1Gi").ModelReplica(cluster.Binpack),
 	}
 	for name, job := range jobs {
 		t.Run(name, func(t *testing.T) {

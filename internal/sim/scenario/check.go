@@ -32,7 +32,7 @@ type checker struct {
 }
 
 func check(s *v1alpha1.Scenario, simulation *sim.Simulation, results explain.Results, requests []model.NodeRequest) []Mismatch {
-	results.Awaits = model.NodesToCreate(model.Provisions(requests, simulation.State))
+	results.AwaitedNodes = model.NodesToCreate(model.Provisions(requests, simulation.State))
 	c := newChecker(simulation, results)
 	c.requests = requests
 	for _, j := range simulation.State.Jobs() {

@@ -33,7 +33,7 @@ func (c *checker) keep(id string, plugins map[string]float64) {
 		return
 	}
 	var score *engine.Score
-	for _, r := range c.sim.Rankings {
+	for _, r := range c.sim.RetirementOrders {
 		for k := range r.Jobs {
 			if r.Jobs[k].Job == j.ID {
 				score = &r.Jobs[k].Score

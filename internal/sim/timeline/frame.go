@@ -60,10 +60,10 @@ type Refusal struct {
 	Reason    string `json:"reason"`
 	Permanent bool   `json:"permanent"` // waiting does not help
 	// Cure lists what would help: Wait, Evict, Grow or Relax.
-	Cure    []string `json:"cure,omitempty"`
-	Awaits  int      `json:"awaits,omitempty"`  // number of nodes that a provisioner is expected to create for it
-	Surplus bool     `json:"surplus,omitempty"` // its minimum is placed; the refusal is about its surplus
-	Message string   `json:"message"`
+	Cure         []string `json:"cure,omitempty"`
+	AwaitedNodes int      `json:"awaits,omitempty"`  // number of nodes that a provisioner is expected to create for it
+	Surplus      bool     `json:"surplus,omitempty"` // its minimum is placed; the refusal is about its surplus
+	Message      string   `json:"message"`
 }
 
 // Queue is the use and share that a queue has of one resource: devices, or cores if
@@ -118,8 +118,8 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 			continue
 		}
 		r.reported[x.Job] = now
-		text := explain.Results{Phrases: r.Phrases, State: r.State, Awaits: r.options.Awaits}.Refusal(x, false)
-		f.Refusals = append(f.Refusals, Refusal{text.Workload, text.Reason, text.Permanent, text.Cure, text.Awaits, text.Surplus, text.Message})
+		text := explain.Results{Phrases: r.Phrases, State: r.State, AwaitedNodes: r.options.AwaitedNodes}.Refusal(x, false)
+		f.Refusals = append(f.Refusals, Refusal{text.Workload, text.Reason, text.Permanent, text.Cure, text.AwaitedNodes, text.Surplus, text.Message})
 	}
 }
 

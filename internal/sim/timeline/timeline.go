@@ -34,9 +34,9 @@ type Options struct {
 	// at the earliest.
 	Grace  int64
 	Search engine.Search
-	// Awaits lists the nodes that a provisioner is expected to create. They are
+	// AwaitedNodes lists the nodes that a provisioner is expected to create. They are
 	// mentioned in refusals; Run does not create them.
-	Awaits explain.Awaits
+	AwaitedNodes explain.AwaitedNodes
 	// Watch is called after every cycle, if it is not nil.
 	Watch func(*Timeline)
 }

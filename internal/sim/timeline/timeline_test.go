@@ -202,7 +202,7 @@ func TestLostWorkOfGang(t *testing.T) {
 func TestReleasingAtStart(t *testing.T) {
 	s := enginetest.State(node(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("new").Devices(2))
 	old := s.Job("job/old").Tasks()[0]
-	if err := s.Apply(cluster.TaskSeen{Task: old.Ref(), Node: "a", Leaving: true}); err != nil {
+	if err := s.Apply(cluster.TaskSeen{Task: old.Ref(), Node: "a", Releasing: true}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Every: minute})

@@ -19,7 +19,7 @@ func BenchmarkDecide(b *testing.B) {
 	for _, shapes := range []int{1, 100} {
 		for _, nodes := range []int{1_000, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("shapes=%d/nodes=%d", shapes, nodes), func(b *testing.B) {
-				c := newCourse(b, nodes, shapes, engine.Indexed)
+				c := newChurn(b, nodes, shapes, engine.Indexed)
 				took := make([]time.Duration, b.N)
 				b.ReportAllocs()
 				b.ResetTimer()
@@ -38,7 +38,7 @@ func BenchmarkDecide(b *testing.B) {
 func BenchmarkIndexAgainstScan(b *testing.B) {
 	for _, shapes := range []int{1, 100} {
 		b.Run(fmt.Sprintf("shapes=%d/nodes=10000", shapes), func(b *testing.B) {
-			fast, slow := newCourse(b, 10_000, shapes, engine.Indexed), newCourse(b, 10_000, shapes, engine.Scan)
+			fast, slow := newChurn(b, 10_000, shapes, engine.Indexed), newChurn(b, 10_000, shapes, engine.Scan)
 			var index, scan time.Duration
 			b.ResetTimer()
 			for range b.N {
@@ -58,7 +58,7 @@ func BenchmarkIndexAgainstScan(b *testing.B) {
 func BenchmarkRank(b *testing.B) {
 	for _, nodes := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			c := newCourse(b, nodes, 1, engine.Indexed)
+			c := newChurn(b, nodes, 1, engine.Indexed)
 			c.addJob(b)
 			shape := Shapes(1)[0]
 			b.ResetTimer()
@@ -78,8 +78,8 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-// course is a cluster in which jobs arrive and end at the same rate.
-type course struct {
+// churn is a cluster in which jobs arrive and end at the same rate.
+type churn struct {
 	engine  *engine.Engine
 	search  engine.Search
 	state   *cluster.State
@@ -89,14 +89,14 @@ type course struct {
 	arrived int
 }
 
-func newCourse(b *testing.B, nodes, shapes int, search engine.Search) *course {
+func newChurn(b *testing.B, nodes, shapes int, search engine.Search) *churn {
 	b.Helper()
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	if err != nil {
 		b.Fatal(err)
 	}
 	// The cluster is always filled with the index, because filling is not measured.
-	c := &course{engine: e, state: Cluster(nodes), shapes: Shapes(shapes)}
+	c := &churn{engine: e, state: Cluster(nodes), shapes: Shapes(shapes)}
 	devices := int64(nodes) * 8 / 2 * int64(cluster.Whole)
 	for c.state.Queue(cluster.DefaultQueue).Used.Of(cluster.DefaultDeviceResource) < devices {
 		c.addJob(b)
@@ -106,7 +106,7 @@ func newCourse(b *testing.B, nodes, shapes int, search engine.Search) *course {
 }
 
 // addJob adds a job, places it, and returns how long placing took.
-func (c *course) addJob(b *testing.B) time.Duration {
+func (c *churn) addJob(b *testing.B) time.Duration {
 	job := add(b, c.state, Job(c.arrived, c.shapes[c.arrived%len(c.shapes)]))
 	c.arrived++
 	if c.session == nil || c.arrived%1000 == 0 { // the index is kept from session to session
@@ -122,7 +122,7 @@ func (c *course) addJob(b *testing.B) time.Duration {
 	return took
 }
 
-func (c *course) place(job *cluster.Job) bool {
+func (c *churn) place(job *cluster.Job) bool {
 	stmt := c.session.Begin()
 	if c.session.Place(stmt, job) != nil {
 		stmt.Discard()
@@ -133,7 +133,7 @@ func (c *course) place(job *cluster.Job) bool {
 }
 
 // step adds and places a job, ends the oldest one, and returns how long placing took.
-func (c *course) step(b *testing.B) time.Duration {
+func (c *churn) step(b *testing.B) time.Duration {
 	took := c.addJob(b)
 	must(b, c.state.Apply(cluster.JobGone{Job: c.running[0].ID}))
 	c.running = c.running[1:]

@@ -25,7 +25,7 @@
 //     checks where tasks are placed, and checker has both.
 //   - judge compares each turn with the cheapest plan.
 //
-// On top of these, Case is drawn and judged, and Report sums up the verdicts. Course and
+// On top of these, Case is drawn and judged, and Report sums up the verdicts. SessionLoop and
 // Entitled are separate: they run sessions on a cluster until it is at rest, and check the
 // quotas then.
 package oracle

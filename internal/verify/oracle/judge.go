@@ -34,7 +34,7 @@ func (j *judge) verdict(t *turn) Verdict {
 	var v Verdict
 	if p := j.checker.plans.check(t); p != nil {
 		v = j.compare(t, p)
-		v.Did = p.plan.describe(j.objects)
+		v.Plan = p.plan.describe(j.objects)
 		j.checker.replay.apply(t, p)
 		if v.Relevant && !v.Placed && t.refusal != nil && t.refusal.Permanent {
 			v.Why += ", and the refusal is permanent"

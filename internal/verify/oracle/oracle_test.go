@@ -65,9 +65,9 @@ func TestOracle(t *testing.T) {
 		if goal := goals[k]; r.PlacedRate() < goal.placed-tolerance(goal.placed, r.Relevant) || r.MinimalRate() < goal.minimal-tolerance(goal.minimal, r.Placed) {
 			t.Errorf("%s: %.2f %% placed and %.2f %% minimal, below %v and %v", k, r.PlacedRate(), r.MinimalRate(), goal.placed, goal.minimal)
 		}
-		t.Logf("%s, not placed:\n%s", k, Groups(r.Misses, 10))
-		t.Logf("%s, not minimal:\n%s", k, Groups(r.Dearer, 10))
-		t.Logf("%s, of the last resort:\n%s", k, Groups(r.Others, 10))
+		t.Logf("%s, not placed:\n%s", k, Groups(r.NotPlaced, 10))
+		t.Logf("%s, not minimal:\n%s", k, Groups(r.NotMinimal, 10))
+		t.Logf("%s, of the last resort:\n%s", k, Groups(r.LastFailed, 10))
 	}
 	t.Log("\n" + Table(reports))
 }

@@ -82,7 +82,7 @@ func TestReference(t *testing.T) {
 			r.add(verdicts)
 		}
 		if len(r.Violations) > 0 || r.Minimal != r.Placed || r.PlacedRate() < 95 {
-			t.Errorf("\n%s%s%s%s", Table([]*Report{r}), Groups(r.Violations, 10), Groups(r.Dearer, 10), Groups(r.Misses, 10))
+			t.Errorf("\n%s%s%s%s", Table([]*Report{r}), Groups(r.Violations, 10), Groups(r.NotMinimal, 10), Groups(r.NotPlaced, 10))
 		}
 		if r.Relevant < 50 {
 			t.Errorf("%s: only %d relevant cases", k, r.Relevant)

@@ -12,13 +12,13 @@ import (
 // Report sums up the verdicts about many cases of one kind. Jobs for which only the last
 // resort allows a plan are counted in Last, and not in Relevant, Placed and Minimal.
 type Report struct {
-	Kind                       Kind
-	Drawn, Judged, TooLarge    int // cases, pending jobs, and pending jobs that were too large to try everything
-	Relevant, Placed, Minimal  int
-	Last                       struct{ Relevant, Placed, Minimal int } // jobs for which only the last resort allows a plan
-	Unchecked                  int                                     // plans of the last resort for which it is not known whether there is another plan
-	Misses, Dearer, Violations []Verdict                               // not placed, placed but not minimal, and with broken rules
-	Others                     []Verdict                               // of the last resort: not placed, or not minimal
+	Kind                              Kind
+	Drawn, Judged, TooLarge           int // cases, pending jobs, and pending jobs that were too large to try everything
+	Relevant, Placed, Minimal         int
+	Last                              struct{ Relevant, Placed, Minimal int } // jobs for which only the last resort allows a plan
+	Unchecked                         int                                     // plans of the last resort for which it is not known whether there is another plan
+	NotPlaced, NotMinimal, Violations []Verdict                               // NotMinimal: placed, but not by the cheapest plan; Violations: by a plan that breaks rules
+	LastFailed                        []Verdict                               // of the last resort: not placed, or not by the cheapest plan
 }
 
 // Survey draws cases of the kind, from number 0 on, until the given number of pending jobs is
@@ -94,9 +94,9 @@ func (r *Report) add(verdicts []Verdict) {
 			r.Minimal++
 		case v.Placed:
 			r.Placed++
-			r.Dearer = append(r.Dearer, v)
+			r.NotMinimal = append(r.NotMinimal, v)
 		default:
-			r.Misses = append(r.Misses, v)
+			r.NotPlaced = append(r.NotPlaced, v)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (r *Report) addLast(v Verdict) {
 		return
 	}
 	v.Why = "last resort: " + v.Why
-	r.Others = append(r.Others, v)
+	r.LastFailed = append(r.LastFailed, v)
 }
 
 // PlacedRate returns the percentage of relevant jobs that were placed.

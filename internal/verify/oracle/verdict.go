@@ -17,7 +17,7 @@ type Verdict struct {
 	Relevant, Placed, Minimal bool
 	LastResort                bool   // only the rules of the last resort allow a plan
 	Unchecked                 int    // number of rules of the last resort that were too large to check
-	Did                       string // the plan of the engine
+	Plan                      string // the plan of the engine
 	Best                      string // the cheapest plan, if the engine did not find it
 	Why                       string // why the engine did not find the cheapest plan
 	Illegal                   []Violation

@@ -94,7 +94,7 @@ func (c *sessionCheck) checkNames() error {
 			return fmt.Errorf("%s was refused, and does not exist", r.Job)
 		}
 	}
-	for _, r := range c.out.Rankings {
+	for _, r := range c.out.RetirementOrders {
 		for _, x := range r.Jobs {
 			if c.state.Job(x.Job) == nil {
 				return fmt.Errorf("%s was ranked, and does not exist", x.Job)

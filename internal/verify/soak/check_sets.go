@@ -97,7 +97,7 @@ func (c *sessionCheck) checkGroups() error {
 // each of them had the lowest score when it was retired, and scores change with every
 // retirement.
 func (c *sessionCheck) checkRankings() error {
-	for _, r := range c.out.Rankings {
+	for _, r := range c.out.RetirementOrders {
 		c.counts.Retired += len(r.Jobs) - r.Desired
 		for i, x := range r.Jobs {
 			if x.Retired != (i >= r.Desired) || x.Retired != c.state.Job(x.Job).Retired || i > 0 && i <= r.Desired && x.Score.Total > r.Jobs[i-1].Score.Total {

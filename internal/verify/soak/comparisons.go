@@ -64,7 +64,7 @@ func (c *comparisons) resultOf(search engine.Search) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	result := dump(state) + fmt.Sprint(out.Rankings == nil)
+	result := dump(state) + fmt.Sprint(out.RetirementOrders == nil)
 	for _, r := range out.Refusals {
 		result += fmt.Sprintf("refused %s %s permanent=%v surplus=%v\n", r.Job, r.Reason, r.Permanent, r.Surplus)
 		for _, a := range r.Attempts {

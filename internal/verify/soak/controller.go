@@ -53,7 +53,7 @@ func (c *controller) restart(j *cluster.Job) error {
 			err = c.executor.evict(t)
 		case t.Runs():
 			if err = c.site.stop(t); err == nil {
-				err = c.scheduler.apply(cluster.TaskSeen{Task: t.Ref(), Node: t.Node.Name, Leaving: true})
+				err = c.scheduler.apply(cluster.TaskSeen{Task: t.Ref(), Node: t.Node.Name, Releasing: true})
 			}
 		}
 		if err != nil {

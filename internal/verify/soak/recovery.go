@@ -146,6 +146,6 @@ func (r *recovery) readTask(state *cluster.State, t *cluster.Task) error {
 		return err
 	}
 	seen := cluster.SeenOn(t, n, p.claims, p.started)
-	seen.Leaving = p.stopping
+	seen.Releasing = p.stopping
 	return state.Apply(seen)
 }

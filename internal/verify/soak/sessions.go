@@ -67,7 +67,7 @@ func (s *sessions) schedule() error {
 func (s *sessions) carryOut(out *engine.Outcome) error {
 	crashes := s.dice.chance(8)
 	if !crashes || s.dice.chance(50) { // a crash may be before or after the retirements are stored
-		s.site.retire(out.Rankings)
+		s.site.retire(out.RetirementOrders)
 	}
 	s.counts.Decisions += len(out.Decisions)
 	if !crashes {

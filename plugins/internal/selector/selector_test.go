@@ -42,13 +42,13 @@ func TestAdmit(t *testing.T) {
 
 func TestMatters(t *testing.T) {
 	f := Filter{AppliesTo: (*cluster.Shape).ServesModel}
-	served := enginetest.Job("m").Served(cluster.Binpack)
+	served := enginetest.Job("m").ModelReplica(cluster.Binpack)
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
 		want bool
 	}{
 		"no selector": {served, false},
-		"a selector":  {enginetest.Job("m").Served(cluster.Binpack).Selector("zone", "a"), true},
+		"a selector":  {enginetest.Job("m").ModelReplica(cluster.Binpack).Selector("zone", "a"), true},
 		"a selector that the filter does not apply to": {enginetest.Job("j").Selector("zone", "a"), false},
 	}
 	for name, tt := range tests {

@@ -53,23 +53,23 @@ func TestRest(t *testing.T) {
 func (c *site) rest(patient bool, seen *counts) {
 	c.draw()
 	before := c.String()
-	course, err := NewCourse(c.state, patient, c.ranks)
+	loop, err := NewSessionLoop(c.state, patient, c.ranks)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if err := course.Run(maxSessions); err != nil {
-		c.t.Fatalf("%v\n%s\n%s", err, before, course)
+	if err := loop.Run(maxSessions); err != nil {
+		c.t.Fatalf("%v\n%s\n%s", err, before, loop)
 	}
 	seen.clusters++
-	seen.sessions += course.Sessions
-	seen.longest = max(seen.longest, course.Sessions)
-	seen.evicted += course.Evicted
+	seen.sessions += loop.Sessions
+	seen.longest = max(seen.longest, loop.Sessions)
+	seen.evicted += loop.Evicted
 	if c.ranks {
 		return
 	}
-	found, tried := Entitled(course.State)
+	found, tried := Entitled(loop.State)
 	if len(found) > 0 {
-		c.t.Fatalf("at rest, %s\n%s\n%s", strings.Join(found, "; "), before, course)
+		c.t.Fatalf("at rest, %s\n%s\n%s", strings.Join(found, "; "), before, loop)
 	}
 	if tried {
 		seen.tried++

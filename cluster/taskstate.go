@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// standing is the status of a task together with where it is and what it holds.
-type standing struct {
+// taskState is the status of a task together with where it is and what it holds.
+type taskState struct {
 	status               Status
 	node                 *Node
 	claims               []Claim
@@ -19,10 +19,10 @@ type standing struct {
 	sent, devicesUnknown bool
 }
 
-// standings changes the standings of tasks. Facts and decisions change them with set, which
+// taskStates changes the states of tasks. Facts and decisions change them with set, which
 // updates ledgers, lists, counts and the journal together. Undo and snapshots use
 // setUnrecorded. inventory.rewrite changes only the indexes of devices in the claims.
-type standings struct {
+type taskStates struct {
 	journal  *journal
 	fleet    *fleet
 	roster   *roster
@@ -34,16 +34,16 @@ type standings struct {
 	recounts []*Node // nodes on which recount has to choose devices again
 }
 
-func (t *Task) standing() standing {
-	return standing{t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt, t.Attempt, t.ProtectedUntil, t.eviction, t.sent, t.devicesUnknown}
+func (t *Task) state() taskState {
+	return taskState{t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt, t.Attempt, t.ProtectedUntil, t.eviction, t.sent, t.devicesUnknown}
 }
 
-// unplaced returns the standing of the task if it is pending and on no node.
-func (t *Task) unplaced() standing { return standing{attempt: t.Attempt} }
+// unplaced returns the state of the task if it is pending and on no node.
+func (t *Task) unplaced() taskState { return taskState{attempt: t.Attempt} }
 
 // releasesRoom reports whether the room of the task is being released, so that it can be
 // reserved for other tasks. The room of a task that is overdue counts as held.
-func (p *standing) releasesRoom() bool {
+func (p *taskState) releasesRoom() bool {
 	return p.status == Releasing && (p.eviction == nil || !p.eviction.overdue)
 }
 
@@ -57,16 +57,16 @@ func (t *Task) Held() *Shape {
 	return t.Shape
 }
 
-// releasesRoom is standing.releasesRoom for the current standing of the task.
+// releasesRoom is taskState.releasesRoom for the current state of the task.
 func (t *Task) releasesRoom() bool {
 	return t.Status == Releasing && (t.eviction == nil || !t.eviction.overdue)
 }
 
-// set gives the task another standing and records the old one in the journal.
-func (p *standings) set(t *Task, to standing) {
+// set gives the task another state and records the old one in the journal.
+func (p *taskStates) set(t *Task, to taskState) {
 	n := t.Node
 	if p.journal.recording() {
-		r := record{task: t, was: t.standing(), chosen: t.Job.Chosen}
+		r := record{task: t, was: t.state(), chosen: t.Job.Chosen}
 		if n != nil {
 			r.freed = n.freed
 		} else if to.node != nil {
@@ -86,8 +86,8 @@ func (p *standings) set(t *Task, to standing) {
 	}
 }
 
-// restore undoes a record of set: the task gets its old standing again.
-func (p *standings) restore(r *record) {
+// restore undoes a record of set: the task gets its old state again.
+func (p *taskStates) restore(r *record) {
 	n := r.was.node
 	if n == nil {
 		n = r.task.Node
@@ -102,7 +102,7 @@ func (p *standings) restore(r *record) {
 }
 
 // setUnrecorded is set without the journal.
-func (p *standings) setUnrecorded(t *Task, to standing) {
+func (p *taskStates) setUnrecorded(t *Task, to taskState) {
 	n, j, was, ended := t.Node, t.Job, t.Status, t.Ended()
 	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.releasesRoom() == to.releasesRoom()
 	if n != nil && !same {
@@ -162,7 +162,7 @@ func (p *standings) setUnrecorded(t *Task, to standing) {
 
 // recountLater schedules a recount of the node for the end of the change, if there are
 // tasks on the node with unknown devices.
-func (p *standings) recountLater(n *Node) {
+func (p *taskStates) recountLater(n *Node) {
 	if n != nil && n.unknownDeviceTasks > 0 && !slices.Contains(p.recounts, n) {
 		p.recounts = append(p.recounts, n)
 	}
@@ -214,7 +214,7 @@ func sameClaims(a, b []Claim) bool {
 // clear takes the task off its node, whatever its status is. The task is then pending,
 // also if it had ended. Room that it was releasing becomes free. A task that moves is then
 // nominated on the node of its landing.
-func (p *standings) clear(t *Task) {
+func (p *taskStates) clear(t *Task) {
 	if !t.isPlacedOrEnded() {
 		return
 	}
@@ -230,14 +230,14 @@ func (p *standings) clear(t *Task) {
 
 // dropLanding releases the landing of the task, if it has one. The task stays evicted, and is
 // pending after it has stopped.
-func (p *standings) dropLanding(t *Task) {
+func (p *taskStates) dropLanding(t *Task) {
 	if t.landing != nil {
 		p.clear(t.landing)
 	}
 }
 
 // recountAll calls recount for all nodes for which recountLater scheduled it.
-func (p *standings) recountAll() {
+func (p *taskStates) recountAll() {
 	for len(p.recounts) > 0 {
 		n := p.recounts[0]
 		p.recounts = p.recounts[1:]
@@ -248,7 +248,7 @@ func (p *standings) recountAll() {
 // recount chooses devices again for the tasks that were reported on the node without their
 // devices. It chooses from the devices that no other task holds, task by task in the order
 // of n.Tasks, so that the result does not depend on the order in which tasks were reported.
-func (p *standings) recount(n *Node) {
+func (p *taskStates) recount(n *Node) {
 	var unknown, leaving []*Task
 	for _, t := range n.Tasks {
 		switch {
@@ -282,11 +282,11 @@ func (p *standings) recount(n *Node) {
 	}
 }
 
-func (p *standings) setClaims(t *Task, claims []Claim) {
+func (p *taskStates) setClaims(t *Task, claims []Claim) {
 	if sameClaims(t.Claims, claims) {
 		return
 	}
-	to := t.standing()
+	to := t.state()
 	to.claims = claims
 	p.set(t, to)
 	p.recounts = slices.DeleteFunc(p.recounts, func(n *Node) bool { return n == t.Node }) // set scheduled a recount, which is what runs now
@@ -294,7 +294,7 @@ func (p *standings) setClaims(t *Task, claims []Claim) {
 
 // withdrawBroken releases reservations on the node that the node cannot keep. It begins
 // with the latest, until the node can keep the rest.
-func (p *standings) withdrawBroken(n *Node) {
+func (p *taskStates) withdrawBroken(n *Node) {
 	var reserved []*Task
 	for _, t := range n.Tasks {
 		if t.Status == Nominated {
@@ -311,11 +311,11 @@ func (p *standings) withdrawBroken(n *Node) {
 
 // evict changes the status of a running task to Releasing, for the job forJob, which
 // may be "". It fails if the task does not run.
-func (p *standings) evict(t *Task, forJob string, now int64) error {
+func (p *taskStates) evict(t *Task, forJob string, now int64) error {
 	if !t.Runs() {
 		return fmt.Errorf("task %s is %s, not running", t.ID, t.Status)
 	}
-	to := t.standing()
+	to := t.state()
 	to.status, to.eviction, to.attempt = Releasing, &eviction{forJob: forJob, at: now}, t.Attempt+1
 	p.set(t, to)
 	if j := t.Job; j.PreemptionDelay > 0 && now > j.Evicted {
@@ -328,9 +328,9 @@ func (p *standings) evict(t *Task, forJob string, now int64) error {
 
 // setOverdue marks an evicted task that did not leave in time. From then on its room
 // counts as held.
-func (p *standings) setOverdue(t *Task) {
+func (p *taskStates) setOverdue(t *Task) {
 	if t.Status == Releasing && t.eviction != nil && !t.eviction.overdue {
-		to := t.standing()
+		to := t.state()
 		late := *t.eviction
 		late.overdue = true
 		to.eviction = &late

@@ -10,11 +10,11 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// Course runs sessions one after the other on a cluster in which no job arrives or ends and
+// SessionLoop runs sessions one after the other on a cluster in which no job arrives or ends and
 // nothing else changes. After each session the evicted tasks stop, an hour passes, and
 // Job.Displaced is cleared, so that only the rules of docs/designs/0004 can make the
 // sessions stop evicting.
-type Course struct {
+type SessionLoop struct {
 	State    *cluster.State
 	Sessions int // how many sessions were run
 	Evicted  int // how many tasks were evicted or moved
@@ -27,21 +27,21 @@ type Course struct {
 	lines   []string            // the decisions of all sessions
 }
 
-// NewCourse returns a course that starts with the State, which it changes. If guarded is
+// NewSessionLoop returns a loop that starts with the State, which it changes. If guarded is
 // set, Job.Displaced is not cleared.
-func NewCourse(s *cluster.State, patient, guarded bool) (*Course, error) {
+func NewSessionLoop(s *cluster.State, patient, guarded bool) (*SessionLoop, error) {
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	if err != nil {
 		return nil, err
 	}
-	c := &Course{State: s, engine: e, guarded: guarded, options: engine.Options{Patient: patient, Now: s.Now()}, seen: map[string]int{}, evicted: map[[2]string][]int{}}
+	c := &SessionLoop{State: s, engine: e, guarded: guarded, options: engine.Options{Patient: patient, Now: s.Now()}, seen: map[string]int{}, evicted: map[[2]string][]int{}}
 	c.seen[c.arrangement()] = 0
 	return c, nil
 }
 
 // Run runs sessions until two in a row make no decision. It returns an error if that takes
 // more than most sessions, or if every task is placed as after an earlier session.
-func (c *Course) Run(most int) error {
+func (c *SessionLoop) Run(most int) error {
 	for quiet := 0; quiet < 2; {
 		if c.Sessions == most {
 			return fmt.Errorf("the sessions still make decisions after %d sessions", most)
@@ -59,7 +59,7 @@ func (c *Course) Run(most int) error {
 
 // step runs one session. It reports whether the session made a decision, or tasks were still
 // releasing or nominated after it.
-func (c *Course) step() (busy bool, err error) {
+func (c *SessionLoop) step() (busy bool, err error) {
 	c.Sessions++
 	c.options.Now += 60 * minute // longer than any task is protected
 	s := c.engine.Open(c.State, c.options)
@@ -90,7 +90,7 @@ func (c *Course) step() (busy bool, err error) {
 }
 
 // stopEvicted stops the evicted tasks, and reports whether there were any.
-func (c *Course) stopEvicted() (any bool, err error) {
+func (c *SessionLoop) stopEvicted() (any bool, err error) {
 	for _, t := range c.State.View().Releasing() {
 		if err := c.State.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
 			return false, err
@@ -102,7 +102,7 @@ func (c *Course) stopEvicted() (any bool, err error) {
 
 // clearDisplaced clears Job.Displaced of all jobs. No Change can do that, so a new State is made
 // from a snapshot, and a new engine for it.
-func (c *Course) clearDisplaced() error {
+func (c *SessionLoop) clearDisplaced() error {
 	if c.guarded || !slices.ContainsFunc(c.State.Jobs(), func(j *cluster.Job) bool { return len(j.Displaced) > 0 }) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (c *Course) clearDisplaced() error {
 }
 
 // arrangement lists the location and status of every placed task.
-func (c *Course) arrangement() string {
+func (c *SessionLoop) arrangement() string {
 	var b strings.Builder
 	for _, j := range c.State.Jobs() {
 		for _, t := range j.Tasks() {
@@ -133,7 +133,7 @@ func (c *Course) arrangement() string {
 
 // record records the decisions of a session. It returns an error if a task is bound and
 // evicted in the same session.
-func (c *Course) record(out *engine.Outcome) error {
+func (c *SessionLoop) record(out *engine.Outcome) error {
 	bound := map[cluster.TaskRef]bool{}
 	pairs := map[[2]string]bool{}
 	for _, e := range out.Events {
@@ -172,7 +172,7 @@ func (c *Course) record(out *engine.Outcome) error {
 }
 
 // withQueue returns the ID of a task or job with the name of its queue.
-func (c *Course) withQueue(id string) string {
+func (c *SessionLoop) withQueue(id string) string {
 	for _, j := range c.State.Jobs() {
 		if j.ID == id || strings.HasPrefix(id, j.ID+"/") {
 			return fmt.Sprintf("%s of %s", id, j.Queue)
@@ -183,7 +183,7 @@ func (c *Course) withQueue(id string) string {
 
 // String lists the decisions, and the jobs that were evicted for the same job in several
 // sessions.
-func (c *Course) String() string {
+func (c *SessionLoop) String() string {
 	var repeated []string
 	for p, sessions := range c.evicted {
 		if len(sessions) > 1 {

@@ -39,7 +39,7 @@ func guests() *cluster.State {
 		enginetest.Job("x").Queue("owners").Devices(1), enginetest.Job("y").Queue("owners").Preemptible().Devices(1).Created(9))
 }
 
-func TestWeighingOfAnEviction(t *testing.T) {
+func TestPlanSearchOfAnEviction(t *testing.T) {
 	s := shipped(t).Open(guests(), engine.Options{Now: int64(time.Hour), Explain: true})
 	defer s.Close()
 	out, err := s.Run()
@@ -47,11 +47,11 @@ func TestWeighingOfAnEviction(t *testing.T) {
 		t.Fatal(err)
 	}
 	minute := int64(time.Minute)
-	want := &engine.Weighing{
+	want := &engine.PlanSearch{
 		Purpose: engine.Reclaim, Looks: 0, Tries: 2,
-		Cost:    engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute},
-		Options: []engine.Option{{Task: "worker-0", Node: "a", Victims: []string{"job/mid/worker-0"}, Chosen: true, Cost: engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute}}},
-		Spared:  []engine.Protection{{Spared: engine.Spared{Plugin: "MinRunTime", Reason: "VictimTooYoung"}, Count: 1, Jobs: []string{"job/young"}}},
+		Cost:      engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute},
+		Options:   []engine.Option{{Task: "worker-0", Node: "a", Victims: []string{"job/mid/worker-0"}, Chosen: true, Cost: engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute}}},
+		Protected: []engine.Protection{{Protector: engine.Protector{Plugin: "MinRunTime", Reason: "VictimTooYoung"}, Count: 1, Jobs: []string{"job/young"}}},
 		Rivals: []engine.Rival{
 			{Job: "job/mid", Tier: cluster.TierStandard, Started: 2 * minute, Tasks: 1, Freed: 1000, Tried: true, Enough: true},
 			{Job: "job/old", Tier: cluster.TierStandard, Started: minute, Tasks: 1, Freed: 1000, Tried: true, Enough: true},
@@ -62,36 +62,36 @@ func TestWeighingOfAnEviction(t *testing.T) {
 			{Queue: "guests", Resource: gpu, Used: 3000, Request: 3000, Share: 2000, Quota: 2000},
 		},
 	}
-	var got *engine.Weighing
+	var got *engine.PlanSearch
 	for _, d := range out.Decisions {
 		if d.Action == engine.EvictTask {
-			got = d.Weighing
+			got = d.PlanSearch
 		}
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("weighing (-want +got):\n%s", d)
+		t.Errorf("plan search (-want +got):\n%s", d)
 	}
-	if len(out.Refusals) != 1 || len(out.Refusals[0].Spared) != 2 || !out.Refusals[0].Spared[0].Barred || out.Refusals[0].Spared[1].Protection == nil {
+	if len(out.Refusals) != 1 || len(out.Refusals[0].Protected) != 2 || !out.Refusals[0].Protected[0].Barred || out.Refusals[0].Protected[1].Protection == nil {
 		t.Errorf("refusals: %+v", out.Refusals)
 	}
 }
 
 func TestCensus(t *testing.T) {
 	type census struct {
-		Barred bool
-		May    []string
-		Spared []engine.Protection
+		Barred    bool
+		May       []string
+		Protected []engine.Protection
 	}
-	young := []engine.Protection{{Spared: engine.Spared{Plugin: "MinRunTime", Reason: "VictimTooYoung"}, Count: 1, Jobs: []string{"job/young"}}}
+	young := []engine.Protection{{Protector: engine.Protector{Plugin: "MinRunTime", Reason: "VictimTooYoung"}, Count: 1, Jobs: []string{"job/young"}}}
 	tests := map[string]struct {
 		purpose engine.Purpose
 		lacks   int // how many devices x lacks beyond the first
 		want    census
 	}{
-		"within its share": {engine.Reclaim, 0, census{May: []string{"job/mid", "job/old"}, Spared: young}},
+		"within its share": {engine.Reclaim, 0, census{May: []string{"job/mid", "job/old"}, Protected: young}},
 		"beyond its share": {engine.Reclaim, 1, census{Barred: true}},
-		"of no weaker tier": {engine.Preempt, 0, census{Spared: []engine.Protection{
-			{Spared: engine.Spared{Plugin: "Preempt", Reason: "VictimTierNotWeaker"}, Count: 3, Jobs: []string{"job/young", "job/mid", "job/old"}},
+		"of no weaker tier": {engine.Preempt, 0, census{Protected: []engine.Protection{
+			{Protector: engine.Protector{Plugin: "Preempt", Reason: "VictimTierNotWeaker"}, Count: 3, Jobs: []string{"job/young", "job/mid", "job/old"}},
 		}}},
 	}
 	for name, tt := range tests {
@@ -104,7 +104,7 @@ func TestCensus(t *testing.T) {
 				lacks = append(lacks, state.Job("job/y").Tasks()[0])
 			}
 			c := s.Census(tt.purpose, state.Job("job/x"), lacks)
-			got := census{Barred: c.NoneAllowed, Spared: c.Protected}
+			got := census{Barred: c.NoneAllowed, Protected: c.Protected}
 			for _, v := range c.Allowed {
 				got.May = append(got.May, v.Job.ID)
 			}

@@ -12,16 +12,16 @@ const maxNamed = 10
 // maxTriedAlone is how many rivals are tried alone for an explanation.
 const maxTriedAlone = 16
 
-// Weighing describes how a plan was found. Each eviction of the plan has it.
-type Weighing struct {
+// PlanSearch describes how a plan was found. Each eviction of the plan has it.
+type PlanSearch struct {
 	Purpose Purpose // the purpose of the first victim that is evicted, or Move
 	Looks   int     // nodes for which a plan was searched for and not found
 	Tries   int     // plans that were passed to Place
 	Cost    Cost    // what the plan costs
 	// Options are nodes on which room could be made for a task, including the chosen one,
 	// with what each costs.
-	Options []Option
-	Spared  []Protection // jobs that were protected
+	Options   []Option
+	Protected []Protection // jobs that were protected
 	// Rivals are all jobs that could have been victims, including those that were, in the
 	// order in which they are evicted. They are listed only if the session explains and
 	// there are not too many.
@@ -79,33 +79,34 @@ type Rival struct {
 
 // Protection is the jobs that one plugin protected for one reason.
 type Protection struct {
-	Spared
+	Protector
 	Count int      // how many jobs were protected
 	Jobs  []string // the IDs of at most ten of them
 }
 
-// Sparing is why no plan was found for one purpose.
-type Sparing struct {
+// ProtectedVictims are the jobs that were protected while a plan for one purpose was searched
+// for and not found.
+type ProtectedVictims struct {
 	Purpose    Purpose
 	Barred     bool // no victim may be evicted for this job at all
 	Protection []Protection
 }
 
 // addProtected adds to the refusal which jobs were protected while room was searched for.
-func (r *Refusal) addProtected(p Purpose, barred bool, spared []Protection) {
-	for i := range spared { // jobs are in the order in which the search met them
-		slices.Sort(spared[i].Jobs)
+func (r *Refusal) addProtected(p Purpose, barred bool, protections []Protection) {
+	for i := range protections { // jobs are in the order in which the search met them
+		slices.Sort(protections[i].Jobs)
 	}
-	r.Spared = append(r.Spared, Sparing{p, barred, spared})
+	r.Protected = append(r.Protected, ProtectedVictims{p, barred, protections})
 }
 
 // protect adds a job to the list. The caller makes sure that each job is added only once for the
 // same reason.
-func protect(list []Protection, s *Spared, job string) []Protection {
-	i := slices.IndexFunc(list, func(p Protection) bool { return p.Spared == *s })
+func protect(list []Protection, s *Protector, job string) []Protection {
+	i := slices.IndexFunc(list, func(p Protection) bool { return p.Protector == *s })
 	if i < 0 {
 		i = len(list)
-		list = append(list, Protection{Spared: *s})
+		list = append(list, Protection{Protector: *s})
 	}
 	p := &list[i]
 	if p.Count++; len(p.Jobs) < maxNamed {
@@ -131,9 +132,9 @@ func reportedCost(s cluster.View, plan []*Victim, c cost) Cost {
 	return out
 }
 
-// weighing sums up how the plan was found. It is called before any victim is evicted.
-func (r *room) weighing(plan []*Victim) *Weighing {
-	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: reportedCost(r.view, plan, r.cost), Options: r.weighed}
+// planSearch sums up how the plan was found. It is called before any victim is evicted.
+func (r *room) planSearch(plan []*Victim) *PlanSearch {
+	w := &PlanSearch{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: reportedCost(r.view, plan, r.cost), Options: r.weighed}
 	leaves, could := map[string]bool{}, map[string]bool{}
 	queues := []string{r.want.job.Queue}
 	for _, v := range plan {
@@ -165,7 +166,7 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 	for i := range w.Rivals {
 		could[w.Rivals[i].Job] = true
 	}
-	w.Spared = r.evictor.protectedExcept(w.Purpose, could)
+	w.Protected = r.evictor.protectedExcept(w.Purpose, could)
 	return w
 }
 
@@ -183,11 +184,11 @@ func purposeOf(plan []*Victim) Purpose {
 // were protected only after other victims had been evicted.
 func (l *evictor) protectedExcept(purpose Purpose, could map[string]bool) []Protection {
 	var out []Protection
-	for _, p := range l.spared[purpose] {
+	for _, p := range l.protections[purpose] {
 		p.Jobs = slices.DeleteFunc(slices.Clone(p.Jobs), func(id string) bool { return could[id] })
 		p.Count = 0
 		for key := range l.counted {
-			if key.purpose == purpose && key.Spared == p.Spared && !could[key.job.ID] {
+			if key.purpose == purpose && key.Protector == p.Protector && !could[key.job.ID] {
 				p.Count++
 			}
 		}
@@ -202,7 +203,7 @@ func (l *evictor) protectedExcept(purpose Purpose, could map[string]bool) []Prot
 // single victim for the first of them.
 func (r *room) possibleVictims(purpose Purpose) []Rival {
 	evictor, trial := *r.evictor, *r.trial // copies, so that explanations do not change what the search noted
-	evictor.spared, evictor.counted = [purposes][]Protection{}, nil
+	evictor.protections, evictor.counted = [purposes][]Protection{}, nil
 	trial.evictor = &evictor
 	var out []Rival
 	seen := map[*cluster.Job]bool{}

@@ -129,7 +129,7 @@ func TestPlaceRefusesMissingRoom(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := enginetest.State(
-				enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.SupportedIsolation{IsolableCores: 2}).
+				enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").SupportedIsolation(cluster.SupportedIsolation{IsolableCores: 2}).
 					With(func(n *cluster.Node) { n.Devices[1].Lost = true }),
 				enginetest.Job("x").Share(1, 500).On("n"), tt.job,
 			)
@@ -260,7 +260,7 @@ func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := enginetest.State(enginetest.Node("n").CPU(64, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.SupportedIsolation{IsolableCores: 4}), tt.old.On("n"), tt.new)
+			s := enginetest.State(enginetest.Node("n").CPU(64, "64Gi").GPUs(1, "A", "80Gi").SupportedIsolation(cluster.SupportedIsolation{IsolableCores: 4}), tt.old.On("n"), tt.new)
 			if err := s.Evict(task(s, "old", 0)); err != nil {
 				t.Fatal(err)
 			}
@@ -287,7 +287,7 @@ func TestKeeps(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.SupportedIsolation{IsolableCores: 4}),
+			s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi").SupportedIsolation(cluster.SupportedIsolation{IsolableCores: 4}),
 				enginetest.Job("j").CPU(2000, "1Gi").Devices(1).Isolate(cluster.Isolation{CPU: cluster.CPUStrictIsolated}).On("n"))
 			n, j := s.Node("n"), task(s, "j", 0)
 			if !n.Keeps(j) {
