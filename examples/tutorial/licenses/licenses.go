@@ -48,7 +48,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		}
 	})
 	s.Hooks.AddReserve(licensed, engine.Reserver{Reserve: p.reserve, Unreserve: p.unreserve})
-	s.Hooks.AddWake(engine.WakeNodes) // a license becomes free when a task releases its node
+	s.Hooks.AddWake(engine.WakeNodes) // the default, stated explicitly: a license becomes free when a task releases its node
 	s.Hooks.AddObserver(engine.Observer{Bound: p.report})
 }
 

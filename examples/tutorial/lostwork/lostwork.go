@@ -1,5 +1,5 @@
-// Package lostwork makes the eviction of a task cost as many points as the task has run
-// for minutes, because an eviction loses the work since the start.
+// Package lostwork adds a cost to the eviction of a task: one point for each minute that the
+// task has run, because an eviction loses the work since the start.
 package lostwork
 
 import (

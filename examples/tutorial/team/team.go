@@ -1,4 +1,4 @@
-// Package team reserves nodes with the label "team" for the namespace of that name.
+// Package team reserves nodes with the label "team" for the namespace that is its value.
 package team
 
 import (
