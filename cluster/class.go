@@ -77,8 +77,6 @@ func (k *classes) clone() classes {
 	return c
 }
 
-func (r *classNode) onNode() ClassOnNode { return ClassOnNode{r.newest, r.whole, r.tasks, r.freed} }
-
 // before orders nodes by their newest task, newest first, and then by name.
 func (r *classNode) before(o *classNode) bool {
 	return r.newest > o.newest || r.newest == o.newest && r.name < o.name
@@ -124,15 +122,6 @@ func (k *classes) find(c Class) *class {
 // If it is not, the index is where it is to be inserted.
 func (k *classes) at(c Class) (int, bool) {
 	return slices.BinarySearchFunc(k.byQueue[c.Queue], c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
-}
-
-// Nodes is Classes.Nodes.
-func (k *classes) Nodes(c Class, visit func(slot int, k ClassOnNode)) {
-	if in := k.find(c); in != nil {
-		for _, r := range in.byAge.Items {
-			visit(r.slot, r.onNode())
-		}
-	}
 }
 
 // RunOn is Classes.RunOn.
@@ -333,8 +322,8 @@ func (t *Task) evictedWith() (tasks int, freed int64) {
 		return 1, freed
 	}
 	alt := &t.Job.Alternatives[t.Alternative]
-	if !t.sameShapes {
-		return len(alt.Tasks), freed
+	if _, same := t.Shape.part().cheapest(t.Shape); !t.sameShapes || !same || !t.Shape.Sized() {
+		return len(alt.Tasks), freed // the other tasks may hold less
 	}
 	return len(alt.Tasks), freed * int64(len(alt.Tasks))
 }

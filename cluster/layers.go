@@ -198,6 +198,8 @@ func (layersKind) maySpill(s *Shape) Bytes {
 
 func (layersKind) fewest(supply, []*Task) (int, bool) { return 1, true }
 
+func (layersKind) fewestBySummary(*Shape, int, int, int) (int, bool) { return 1, true }
+
 // chargedDevices returns how many devices like d hold all layers, at most as many as the
 // node has, or the number that is requested.
 func (layersKind) chargedDevices(v supply, d *Device) int64 {

@@ -124,6 +124,8 @@ type deviceSet interface {
 	// fewest returns a lower bound for how many of the tasks must leave. It returns false
 	// if it does not suffice that all of them leave.
 	fewest(v supply, leaving []*Task) (int, bool)
+	// fewestBySummary is Shape.FewestBySummary.
+	fewestBySummary(s *Shape, unfilled, held, widest int) (int, bool)
 
 	// chargedDevices returns for how many devices a queue is charged, if all devices of
 	// the node are like this one.
@@ -310,4 +312,12 @@ func (s *Shape) Load(d *Device, capacity int64) int64 { return s.set().load(s, d
 // if all of these tasks left.
 func (s *Shape) Fewest(n *Node, leaving []*Task) (int, bool) {
 	return s.set().fewest(supplyOf(s, n), leaving)
+}
+
+// FewestBySummary returns a bound that is not above the one of Fewest, and returns true
+// whenever Fewest does. It needs only three numbers: how many devices of the node are
+// unfilled, how many devices the leaving tasks hold together, and how many one of them holds
+// at most.
+func (s *Shape) FewestBySummary(unfilled, held, widest int) (int, bool) {
+	return s.set().fewestBySummary(s, unfilled, held, widest)
 }

@@ -76,6 +76,20 @@ func (countSet) fewest(v supply, leaving []*Task) (int, bool) {
 	return (s.Need.Devices - takes + widest - 1) / widest, true
 }
 
+// fewestBySummary assumes that the shape can use every unfilled device, and that evictions
+// empty every device that a leaving task holds. Shapes that may share devices get the bound 1:
+// fewest does not compare what they need with what the leaving tasks hold.
+func (countSet) fewestBySummary(s *Shape, unfilled, held, widest int) (int, bool) {
+	want := s.Need.Devices
+	if want == 0 || widest == 0 || unfilled >= want || !s.part().needsEmpty() {
+		return 1, true
+	}
+	if unfilled+held < want {
+		return 0, false
+	}
+	return (want - unfilled + widest - 1) / widest, true
+}
+
 func (countSet) chargedDevices(v supply, _ *Device) int64  { return int64(v.s.Need.Devices) }
 func (countSet) chargePerDevice(v supply, d *Device) Milli { return v.s.part().price(v.s, d) }
 

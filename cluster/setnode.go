@@ -46,6 +46,13 @@ func (wholeNodeSet) fewest(v supply, leaving []*Task) (int, bool) {
 	return countSet{}.fewest(v, leaving)
 }
 
+func (wholeNodeSet) fewestBySummary(s *Shape, unfilled, held, widest int) (int, bool) {
+	if s.Need.SumAtLeast > 0 {
+		return 1, true
+	}
+	return countSet{}.fewestBySummary(s, unfilled, held, widest)
+}
+
 func (wholeNodeSet) chargedDevices(v supply, d *Device) int64 { return max(1, countNamed(v.n, d)) }
 
 // countNamed returns the number of devices of the node that have the same resource name as

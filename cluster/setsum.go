@@ -39,7 +39,9 @@ func largestFirst(v supply, order []int) []int {
 }
 
 func (sumSet) fewest(supply, []*Task) (int, bool) { return 1, true }
-func (sumSet) fitsEmptied(supply) bool            { return false }
+
+func (sumSet) fewestBySummary(*Shape, int, int, int) (int, bool) { return 1, true }
+func (sumSet) fitsEmptied(supply) bool                           { return false }
 
 func (sumSet) offered(v survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
 

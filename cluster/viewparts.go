@@ -88,9 +88,6 @@ func (k Classes) Newest(c Class, skip func(slot int) bool) (slot int, least Clas
 	return k.state.classes.Newest(c, skip)
 }
 
-// Nodes calls visit for each node on which preemptible tasks of the class run, in no order.
-func (k Classes) Nodes(c Class, visit func(slot int, k ClassOnNode)) { k.state.classes.Nodes(c, visit) }
-
 // Preemptible returns how many tasks of preemptible jobs are on nodes or have room
 // reserved on them, whatever their status.
 func (k Classes) Preemptible() int { return k.state.classes.preemptible }

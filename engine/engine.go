@@ -12,6 +12,7 @@ type Engine struct {
 	index    *index
 	backlog  *backlog // of patient sessions; nil before the first one
 	idle     idleDevices
+	occupied occupancies
 	swept    swept
 	events   int // how many events the last session with any had
 	// observers holds the hooks that the last session registered.
@@ -88,7 +89,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.reservations = reservations{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
-	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &nodeHeaps{}
+	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &nodeHeaps{occupancies: &e.occupied}
 	e.register(s)
 	staticFirst(s.Hooks.shapeFilters)
 	if o.Timings != nil {

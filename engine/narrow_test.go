@@ -184,3 +184,48 @@ func TestPublishedBetweenRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestSweep checks that a search for several victims on one node calls the hooks for few of
+// the tasks: summaries of nodes tell how many victims each needs. All tasks of a node but one
+// are in the queue that may be evicted, and on one node all are.
+func TestSweep(t *testing.T) {
+	const nodes, devices = 2000, 4
+	for want, requests := range map[string]int{"n0000": devices - 1, "n1234": devices} {
+		calls := 0
+		count := &policy{name: "Count", open: func(s *engine.Session) {
+			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+				return func(v *engine.Victim) engine.Verdict {
+					if calls++; v.Job.Queue == "low" {
+						return engine.Allow
+					}
+					return engine.Protect("High")
+				}
+			})
+			s.Hooks.NarrowVictims(engine.Preempt, func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
+				return func(c cluster.Class) bool { return c.Queue == "low" }
+			})
+			s.Hooks.AddEvictionPurpose(engine.Preempt, "Count")
+		}}
+		parts := []enginetest.Part{enginetest.Queue("mine"), enginetest.Queue("low"), enginetest.Queue("high"), enginetest.Job("new").Devices(requests).Queue("mine")}
+		for i := range nodes {
+			n := fmt.Sprintf("n%04d", i)
+			parts = append(parts, enginetest.Node(n).CPU(80, "320Gi").GPUs(devices, "L4", "24Gi"))
+			for k := range devices {
+				queue := "low"
+				if k == 0 && i != 1234 {
+					queue = "high"
+				}
+				parts = append(parts, enginetest.Job(fmt.Sprintf("x%s-%d", n, k)).Devices(1).Queue(queue).Preemptible().On(n))
+			}
+		}
+		s := enginetest.Engine(fit(), count).Open(enginetest.State(parts...), engine.Options{})
+		out, err := s.Run()
+		s.Close()
+		if err != nil || len(evicted(out)) != requests || out.Decisions[0].Node != want {
+			t.Fatalf("%d devices: decisions %v, %v; want %d victims on %s", requests, out.Decisions, err, requests, want)
+		}
+		if calls > nodes*devices/10 {
+			t.Errorf("%d devices: the hooks were called for %d victims of %d", requests, calls, nodes*devices)
+		}
+	}
+}

@@ -22,7 +22,10 @@ type nodeHeap struct {
 	// other classes are added when no plan is left without them, or when victims are
 	// already evicted for the job.
 	firstOnly bool
-	need      int64 // the least amount of devices that the shape requests, in thousandths
+	from      *narrowed             // the classes that the heap has
+	opened    int                   // how many nodes of classes were added one by one
+	swept     *heap.Heap[sweptNode] // after a sweep: the nodes that are not in the heap yet, the cheapest first
+	need      int64                 // the least amount of devices that the shape requests, in thousandths
 }
 
 // heapNode is an entry of a nodeHeap: a node, or all nodes of a class that have no entry
@@ -31,8 +34,7 @@ type heapNode struct {
 	slot      int
 	cost      cost
 	class     *cluster.Class // of an entry that represents a class; slot is then the first node without an entry; nil: the entry is a node
-	opened    int            // how many nodes of the class have been added
-	rough     bool           // cost is a bound that follows from the classes of the node's tasks alone
+	swept     bool           // the entry represents the nodes of the sweep; slot is then the cheapest of them
 	looked    bool           // plan and cost are those of a plan that was found
 	checkedAt uint64         // the version of the State at which the victims of plan were last allowed
 	plan      []*Victim
@@ -61,6 +63,8 @@ type heapKey struct {
 type nodeHeaps struct {
 	byKey   map[heapKey]*nodeHeap
 	decided int // clerk.decided when the first heap was made
+
+	occupancies *occupancies
 }
 
 // heapFor returns the heap with the key, or makes it. If decided has changed since the last
@@ -98,9 +102,10 @@ func (h *nodeHeap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 		if h.firstOnly = !w.evicted; h.firstOnly {
 			from = w.ways.firsts
 		}
-		h.enter(w, from)
+		h.enter(w, t, from)
 		if w.finder.search == Twin {
 			h.check(w, t, ask)
+			h.checkSummaries(w, t, ask)
 		}
 	}
 	if h.firstOnly && w.evicted {
@@ -114,7 +119,7 @@ func (h *nodeHeap) enterAll(w *nodewise, t *cluster.Task, ask verdict) {
 	if h.firstOnly = false; w.ways.firsts == w.ways.might {
 		return
 	}
-	h.enter(w, w.ways.might)
+	h.enter(w, t, w.ways.might)
 	if w.finder.search == Twin {
 		h.check(w, t, ask)
 	}
@@ -159,11 +164,11 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *heapNode {
 		case e.class != nil:
 			h.entries.Pop()
 			h.open(w, t, e, ask)
+		case e.swept:
+			h.entries.Pop()
+			h.openSwept(w, t, e, ask)
 		case h.current[e.slot] != e:
 			h.entries.Pop()
-		case e.rough:
-			h.entries.Pop()
-			h.refine(w, t, e.slot, ask)
 		case e.looked && h.stillAllowed(w, e):
 			return e
 		default:

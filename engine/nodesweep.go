@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/heap"
+)
+
+// A nodeHeap begins with one entry per class and adds the nodes of a class one by one. That
+// is fast if the first nodes have a plan that costs as little as the bound of the class. It is
+// not if a plan needs several victims, since the bound of a class is that of one victim: then
+// all nodes of all classes would be added. Therefore, once many nodes were added, a sweep
+// replaces the entries of classes. It computes from summaries how many victims each node
+// needs, and gives all nodes a bound. A class lists its nodes by the age of their tasks. If
+// that is not the order of their costs, as with moves, or if the scope is limited, the sweep
+// is made at once.
+
+// maxOpened returns how many nodes are added one by one before a sweep. Adding that number
+// takes about as long as the sweep.
+func maxOpened(slots int) int { return 16 + slots/512 }
+
+// sweptNode is a node with a lower bound of the cost of making room on it. It has some fields
+// of cost, in less memory.
+type sweptNode struct {
+	grade  int64 // tier and priority
+	beyond int64
+	young  int64
+	tasks  int32
+	jobs   int32
+	moved  int32 // cost.moved.tasks
+	slot   int32
+}
+
+// grade returns a number by which tiers and then priorities are compared.
+func grade(tier int8, priority int32) int64 { return int64(tier)<<32 + int64(priority) }
+
+// cost returns the bound as a cost.
+func (n *sweptNode) cost() cost {
+	priority := int32(n.grade)
+	c := cost{tier: int8((n.grade - int64(priority)) >> 32), priority: priority, beyond: n.beyond, tasks: n.tasks, jobs: n.jobs, young: n.young}
+	c.moved.tasks = n.moved
+	return c
+}
+
+// compare compares the bounds as cost.compare does.
+func (n *sweptNode) compare(o *sweptNode) int {
+	return cmp.Or(cmp.Compare(n.grade, o.grade), cmp.Compare(n.beyond, o.beyond), cmp.Compare(n.tasks, o.tasks), cmp.Compare(n.jobs, o.jobs), cmp.Compare(n.young, o.young), cmp.Compare(n.moved, o.moved))
+}
+
+// sweep replaces all entries of classes by one entry that represents all nodes that have
+// possible victims and no entry of their own. Only nodes with a class of from are among them.
+func (h *nodeHeap) sweep(w *nodewise, t *cluster.Task, from *narrowed) {
+	h.entries.Items = slices.DeleteFunc(h.entries.Items, func(e *heapNode) bool { return e.class != nil || e.swept })
+	h.entries.Init()
+	known := w.heaps.occupancies
+	known.refresh(w.view)
+	ranks := w.view.Recent().Ranks()
+	h.swept = &heap.Heap[sweptNode]{Before: func(a, b sweptNode) bool {
+		return cmp.Or(a.compare(&b), cmp.Compare(ranks[a.slot], ranks[b.slot])) < 0
+	}}
+	bound := newSummaryBound(w, t.Shape, h.need, from)
+	add := func(slot int) {
+		if n, ok := bound.of(&known.bySlot[slot]); ok && !h.seen(slot) {
+			n.slot = int32(slot)
+			h.swept.Append(n)
+		}
+	}
+	if h.in == nil {
+		for slot := range known.bySlot {
+			add(slot)
+		}
+	} else {
+		for _, n := range w.finder.members(h.in) {
+			add(n.Slot())
+		}
+	}
+	h.swept.Init()
+	h.representSwept(&heapNode{swept: true})
+}
+
+// openSwept adds the next node of the sweep that has no entry yet.
+func (h *nodeHeap) openSwept(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) {
+	h.swept.Pop()
+	if !h.seen(e.slot) {
+		h.refine(w, t, e.slot, ask)
+	}
+	h.representSwept(e)
+}
+
+// representSwept makes the entry represent the nodes that remain in the sweep, and adds it to
+// the heap if there are any.
+func (h *nodeHeap) representSwept(e *heapNode) {
+	if len(h.swept.Items) > 0 {
+		next := &h.swept.Items[0]
+		e.slot, e.cost = int(next.slot), next.cost()
+		h.entries.Push(e)
+	}
+}
+
+// summaryBound computes lower bounds of the cost of room from summaries of nodes. The bounds
+// are not above those of nodewise.bound.
+type summaryBound struct {
+	w       *nodewise
+	shape   *cluster.Shape
+	need    int64 // as nodeHeap.need
+	classes []cluster.Class
+	verdict []classVerdict // by the number of the class
+	from    *narrowed
+	queues  map[string]bool // the queues of from; nil means all
+	moves   *narrowed       // the classes of tasks that may move; nil means any
+	// grouped is memory that is used again for each node.
+	grouped [3][]group
+}
+
+// classVerdict is what is known of a class in one sweep.
+type classVerdict struct {
+	grade  int64
+	judged bool
+	might  bool // it might have victims
+	enters bool // nodes with running tasks of the class are considered
+	moves  bool // its tasks might move
+}
+
+func newSummaryBound(w *nodewise, s *cluster.Shape, need int64, from *narrowed) *summaryBound {
+	b := &summaryBound{w: w, shape: s, need: need, classes: w.heaps.occupancies.classes, from: from}
+	b.verdict = make([]classVerdict, len(b.classes))
+	if b.moves = w.ways.might; w.ways.way&evicting != 0 {
+		b.moves = w.evictor.mights(moving, false)
+	}
+	if from == nil {
+		return b
+	}
+	if queues, all := from.queues(); !all {
+		b.queues = make(map[string]bool, len(queues))
+		for _, q := range queues {
+			b.queues[q] = true
+		}
+	}
+	return b
+}
+
+// of returns a bound for the node. It returns false if no class on the node enters, or if the
+// shape would not fit even if all possible victims were evicted or moved.
+func (b *summaryBound) of(o *occupancy) (sweptNode, bool) {
+	held, widest, enters, moves := 0, 0, false, false
+	for i := range o.jobs {
+		j := &o.jobs[i]
+		v := &b.verdict[j.class]
+		if !v.judged {
+			b.judge(b.classes[j.class], v)
+		}
+		if v.might {
+			held, widest, enters, moves = held+int(j.devices), max(widest, int(j.widest)), enters || v.enters, moves || v.moves
+		}
+	}
+	if !enters {
+		return sweptNode{}, false
+	}
+	count, possible := b.shape.FewestBySummary(int(o.unfilled), held, widest)
+	if !possible {
+		return sweptNode{}, false
+	}
+	if !moves {
+		return b.leastCost(o, int32(count)), true
+	}
+	out := sweptNode{grade: grade(0, math.MinInt32), moved: 1} // a plan may consist of moves alone
+	if b.w.ways.way == moving {
+		out.moved = int32(count)
+	}
+	return out, true
+}
+
+// judge calls the hooks for the class.
+func (b *summaryBound) judge(c cluster.Class, v *classVerdict) {
+	ways := b.w.ways
+	v.judged, v.grade = true, grade(strength(tierOf(b.w.view, c.Queue)), c.Priority)
+	v.might = ways.might == nil || ways.might.class(c)
+	v.enters = b.from == nil || (b.queues == nil || b.queues[c.Queue]) && b.from.class(c)
+	v.moves = ways.way&moving != 0 && (b.moves == nil || b.moves.class(c))
+}
+
+// checkSummaries fails the session if the bound that follows from the summary of a node is
+// above the bound that follows from its tasks. Twin sessions use it. Nodes with jobs that
+// have lost tasks are left out (see cluster.ClassOnNode).
+func (h *nodeHeap) checkSummaries(w *nodewise, t *cluster.Task, ask verdict) {
+	known := w.heaps.occupancies
+	known.refresh(w.view)
+	bound := newSummaryBound(w, t.Shape, h.need, nil)
+	for slot := range known.bySlot {
+		exact := h.bound(w, t, slot, ask)
+		if exact == nil {
+			continue
+		}
+		summary, possible := bound.of(&known.bySlot[slot])
+		rough, n := summary.cost(), w.view.At(slot)
+		if (!possible || rough.compare(&exact.cost) > 0) && !slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return hasLostTasks(t.Job) }) {
+			w.fault.fail("engine", "node %s: the summary of its tasks gives the bound %+v for task %s (possible: %t), which is above %+v", n.Name, rough, t.ID, possible, exact.cost)
+		}
+	}
+}
+
+// hasLostTasks reports whether only some tasks of the job are running.
+func hasLostTasks(j *cluster.Job) bool {
+	return j.Running() && slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return !t.Runs() })
+}
+
+// leastCost returns a lower bound of the cost of evicting count tasks from the node. The
+// tasks of the plan are at least count, and at least those of the smallest victim. They free
+// at least what the count smallest tasks hold, and at least what the smallest victim frees.
+func (b *summaryBound) leastCost(o *occupancy, count int32) sweptNode {
+	var least jobOnNode // the lowest of each figure but newest, which is the highest
+	whole, grades, each, here := true, b.grouped[0][:0], b.grouped[1][:0], b.grouped[2][:0]
+	for i := range o.jobs {
+		j := &o.jobs[i]
+		if !b.verdict[j.class].might {
+			continue
+		}
+		if len(grades) == 0 {
+			least = *j
+		}
+		least.newest, least.tasks, least.freed, whole = max(least.newest, j.newest), min(least.tasks, j.tasks), min(least.freed, j.freed), whole && j.whole
+		grades, each, here = append(grades, group{b.verdict[j.class].grade, j.count}), append(each, group{int64(j.each), j.count}), append(here, group{int64(-j.count), 1})
+	}
+	b.grouped = [3][]group{grades, each, here}
+	highest, _ := smallest(grades, count)
+	_, held := smallest(each, count)
+	out := sweptNode{grade: highest, beyond: max(0, max(int64(least.freed), held)-b.need), tasks: max(least.tasks, count), young: min(0, -least.newest)}
+	if whole {
+		out.jobs = fewestJobs(here, count)
+	}
+	return out
+}
+
+// group is a figure that count tasks have.
+type group struct {
+	figure int64
+	count  int32
+}
+
+// smallest returns the count-th smallest figure, and the sum of the count smallest figures.
+// If there are fewer, it returns the largest figure and the sum of all.
+func smallest(groups []group, count int32) (last, sum int64) {
+	sortGroups(groups)
+	for _, g := range groups {
+		some := min(g.count, count)
+		if count -= some; some > 0 {
+			last, sum = g.figure, sum+g.figure*int64(some)
+		}
+	}
+	return last, sum
+}
+
+// fewestJobs returns a lower bound of how many jobs have count tasks together. The figure of
+// a group is the negated number of tasks that a job has on the node.
+func fewestJobs(jobs []group, count int32) int32 {
+	sortGroups(jobs)
+	out := int32(0)
+	for _, j := range jobs {
+		if count < int32(-j.figure) {
+			break
+		}
+		count += int32(j.figure)
+		if out++; count == 0 {
+			break
+		}
+	}
+	return max(1, out)
+}
+
+// sortGroups sorts by the figure. The groups are few, and most often all figures are equal.
+func sortGroups(groups []group) {
+	for i := 1; i < len(groups); i++ {
+		for k := i; k > 0 && groups[k].figure < groups[k-1].figure; k-- {
+			groups[k], groups[k-1] = groups[k-1], groups[k]
+		}
+	}
+}
