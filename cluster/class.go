@@ -19,17 +19,13 @@ type Class struct {
 func (j *Job) Class() Class { return Class{j.Queue, j.Priority} }
 
 // ClassOnNode is a summary of the running preemptible tasks of one class on one node. It
-// bounds the cost of evicting one of them from below, except for jobs that have lost tasks.
+// bounds the cost of evicting one of them from below.
 type ClassOnNode struct {
 	Newest int64 // when the newest of the tasks was started, in nanoseconds
 	// Whole is true if no job of the tasks has surplus tasks, so that each of the jobs
 	// can only be evicted as a whole.
 	Whole bool
-	// Tasks is the smallest number of tasks that are evicted together if one of the tasks
-	// is evicted. It is computed from the specs of the jobs. If a job has lost tasks, fewer
-	// tasks are evicted.
-	Tasks int
-	Freed int64 // the least that such an eviction frees, in thousandths of devices, computed in the same way
+	Freed int64 // the least that one of the tasks holds, in thousandths of devices; 0 if a task holds a lost device
 }
 
 // class has the running tasks of one class.
@@ -53,12 +49,10 @@ type classNode struct {
 }
 
 // evictionBound bounds from below what is evicted if a task of the class on a node is
-// evicted. See ClassOnNode for the first three.
+// evicted. See ClassOnNode.
 type evictionBound struct {
 	whole bool
-	tasks int
 	freed int64
-	each  int64 // the least that one of the tasks holds, in thousandths of devices; 0 if a task holds a lost device
 }
 
 // classes has the tasks of preemptible jobs that are on nodes.
@@ -140,13 +134,13 @@ func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least Cla
 	if newest == nil {
 		return 0, ClassOnNode{}, false
 	}
-	return newest.slot, ClassOnNode{newest.newest, in.lowest.whole, in.lowest.tasks, in.lowest.freed}, true
+	return newest.slot, ClassOnNode{newest.newest, in.lowest.whole, in.lowest.freed}, true
 }
 
 // Least is Classes.Least.
 func (k *classes) Least(c Class) int64 {
 	if in := k.find(c); in != nil {
-		return in.lowest.each
+		return in.lowest.freed
 	}
 	return 0
 }
@@ -214,7 +208,7 @@ func lowestOf(bounds map[evictionBound]int) (lowest evictionBound) {
 
 // lower returns the lower of the two bounds, figure by figure.
 func (b evictionBound) lower(o evictionBound) evictionBound {
-	return evictionBound{b.whole && o.whole, min(b.tasks, o.tasks), min(b.freed, o.freed), min(b.each, o.each)}
+	return evictionBound{b.whole && o.whole, min(b.freed, o.freed)}
 }
 
 func (c *class) clone() *class {
@@ -294,12 +288,11 @@ func (k *classes) drop(c Class) {
 
 // add includes one more task in the summary. first is true for the first task.
 func (r *classNode) add(t *Task, first bool) {
-	tasks, freed := t.evictedWith()
 	if first {
-		r.newest, r.tasks, r.freed, r.each = t.Started, tasks, freed, t.milliUnlessLost()
+		r.newest, r.freed = t.Started, t.milliUnlessLost()
 		return
 	}
-	r.newest, r.tasks, r.freed, r.each = max(r.newest, t.Started), min(r.tasks, tasks), min(r.freed, freed), min(r.each, t.milliUnlessLost())
+	r.newest, r.freed = max(r.newest, t.Started), min(r.freed, t.milliUnlessLost())
 }
 
 // recompute summarizes the tasks of the class on the node anew, without the task that
@@ -312,20 +305,6 @@ func (r *classNode) recompute(removed *Task) {
 			first = false
 		}
 	}
-}
-
-// evictedWith returns how many tasks are evicted if this one is evicted, including
-// itself, and how much these tasks hold at least, in thousandths of devices.
-func (t *Task) evictedWith() (tasks int, freed int64) {
-	freed = t.milli()
-	if t.elastic() {
-		return 1, freed
-	}
-	alt := &t.Job.Alternatives[t.Alternative]
-	if _, same := t.Shape.part().cheapest(t.Shape); !t.sameShapes || !same || !t.Shape.Sized() {
-		return len(alt.Tasks), freed // the other tasks may hold less
-	}
-	return len(alt.Tasks), freed * int64(len(alt.Tasks))
 }
 
 // milli returns how much the task holds, in thousandths of devices.

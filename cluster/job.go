@@ -247,7 +247,6 @@ type Task struct {
 	devicesUnknown bool      // which devices it holds is not known, and State has chosen as many as it requests
 	subgroup       int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
 	notRequested   bool      // its job does not request it any more; it is removed when it is on no node
-	sameShapes     bool      // all tasks of its alternative have the same shape
 	revision       uint64
 	// releasing is its index in roster.releasing, while it is Releasing.
 	releasing int

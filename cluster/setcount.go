@@ -38,7 +38,7 @@ func (countSet) fewest(v supply, leaving []*Task) (int, bool) {
 	for _, t := range leaving {
 		widest = max(widest, len(t.Claims))
 	}
-	if s.Need.Devices == 0 || widest == 0 || n.sliced {
+	if s.Need.Devices == 0 || n.sliced {
 		return 1, true
 	}
 	takes, free := 0, 0
@@ -53,6 +53,9 @@ func (countSet) fewest(v supply, leaving []*Task) (int, bool) {
 	}
 	if takes >= s.Need.Devices {
 		return 1, true
+	}
+	if widest == 0 { // evictions free no device
+		return 1, !s.part().needsEmpty()
 	}
 	if s.part().needsEmpty() {
 		emptied := 0 // devices that no task would hold if all the tasks left

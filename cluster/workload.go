@@ -33,10 +33,6 @@ func (w *workload) list(j *Job) {
 		for _, t := range tasks {
 			t.Shape = w.shapes.intern(t.Shape)
 		}
-		alike := !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Shape != tasks[0].Shape })
-		for _, t := range tasks {
-			t.sameShapes = alike
-		}
 	}
 	w.roster.list(j)
 	w.sets.list(j)

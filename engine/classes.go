@@ -6,16 +6,19 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// enter adds the given classes. One entry represents all nodes of a class that are not in the
-// heap themselves, with a lower bound of the cheapest of them.
-func (h *nodeHeap) enter(w *nodewise, t *cluster.Task, from *narrowed) {
-	if w.ways.way&moving != 0 || h.in != nil || h.swept != nil {
-		h.sweep(w, t, from)
+// enter adds the classes that may have victims or, if firstOnly is set, those that may have
+// the first victim. One entry represents all nodes of a class that are not in the heap
+// themselves, with a lower bound of the cheapest of them.
+func (h *nodeHeap) enter(w *nodewise, t *cluster.Task) {
+	if w.evicted {
+		h.enteredFor = w.want
+	}
+	if w.ways.way&moving != 0 || h.in != nil || h.surveyed != nil {
+		h.survey(w, t)
 		return
 	}
-	h.from = from
 	var classes []cluster.Class
-	from.visit(w.view.Classes(), func(c cluster.Class) bool {
+	h.classes(w).visit(w.view.Classes(), func(c cluster.Class) bool {
 		classes = append(classes, c)
 		return true
 	})
@@ -28,12 +31,26 @@ func (h *nodeHeap) enter(w *nodewise, t *cluster.Task, from *narrowed) {
 	h.entries.Init()
 }
 
+// classes returns the classes that are entered; nil means any.
+func (h *nodeHeap) classes(w *nodewise) *narrowed {
+	if h.firstOnly {
+		return w.ways.firsts
+	}
+	return w.ways.might
+}
+
 // open adds the next node of the entry's class to the heap, with a bound that is computed
-// from the tasks on the node. If many nodes were added in this way, it sweeps all nodes
-// instead.
+// from the tasks on the node. If many nodes were added in this way, it surveys all nodes
+// instead. Twin sessions survey sooner, to check the survey.
 func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) {
-	if h.opened++; h.opened > maxOpened(w.view.Recent().Slots()) {
-		h.sweep(w, t, h.from)
+	most := maxOpened(w.view.Recent().Slots())
+	if w.finder.search == Twin {
+		most = 1
+	}
+	if h.opened++; h.opened > most {
+		if h.survey(w, t); w.finder.search == Twin {
+			h.check(w, t, ask)
+		}
 		return
 	}
 	if !h.seen(e.slot) {
@@ -63,7 +80,7 @@ func (h *nodeHeap) seen(slot int) bool {
 // leastCost returns a lower bound of the cost of evicting a task of the class from a node.
 // The answers of VictimCost hooks are not known for classes and count as 0, their minimum.
 func (h *nodeHeap) leastCost(w *nodewise, c cluster.Class, k *cluster.ClassOnNode) cost {
-	out := cost{tier: strength(tierOf(w.view, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
+	out := cost{tier: strength(tierOf(w.view, c.Queue)), priority: c.Priority, tasks: 1, beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
 	if k.Whole {
 		out.jobs = 1
 	}
@@ -77,20 +94,20 @@ func (h *nodeHeap) enough(n *cluster.Node) bool {
 }
 
 // check fails the session if a node has victims and is neither in the heap nor represented
-// by a class or a sweep. While the heap has only the classes that may have a first victim, it does so
+// by a class or a survey. While the heap has only the classes that may have a first victim, it does so
 // only for nodes with a task that may be a first victim. Twin sessions use it to check the
 // NarrowVictims, NarrowQueues and NarrowFirst hooks.
 func (h *nodeHeap) check(w *nodewise, t *cluster.Task, ask verdict) {
 	every, any := *w, *w.ways
 	every.ways, any.might = &any, nil // the hooks are called for every task
-	swept := map[int]bool{}
-	if h.swept != nil {
-		for i := range h.swept.Items {
-			swept[int(h.swept.Items[i].slot)] = true
+	surveyed := map[int]bool{}
+	if h.surveyed != nil {
+		for i := range h.surveyed.Items {
+			surveyed[int(h.surveyed.Items[i].slot)] = true
 		}
 	}
 	w.view.Recent().Nodes(0, func(slot int) {
-		if h.seen(slot) || swept[slot] || slices.ContainsFunc(h.entries.Items, func(e *heapNode) bool {
+		if h.seen(slot) || surveyed[slot] || slices.ContainsFunc(h.entries.Items, func(e *heapNode) bool {
 			return e.slot == slot || e.class != nil && w.view.Classes().RunOn(*e.class, slot)
 		}) || h.bound(&every, t, slot, ask) == nil {
 			return
@@ -101,4 +118,5 @@ func (h *nodeHeap) check(w *nodewise, t *cluster.Task, ask verdict) {
 		}
 		w.fault.fail("engine", "node %s has room for task %s if other tasks are evicted, and NarrowVictims, NarrowQueues or NarrowFirst excluded the classes of all of them", n.Name, t.ID)
 	})
+	h.checkSummaries(w, t, ask)
 }

@@ -37,8 +37,8 @@ func (h *Hooks) NarrowVictims(p Purpose, fn ClassRule) {
 }
 
 // NarrowQueues registers which queues have the classes that the plugin's own VictimRule of
-// the purpose may allow. The search then begins with the classes of these queues only. The
-// ClassRule may still be called for a class of another queue that runs on the same node.
+// the purpose may allow. The search then begins with the classes of these queues only. If it
+// has to compare many nodes, it may call the ClassRule for classes of other queues too.
 //
 // Combining: a queue is considered if at least one hook names it, or if at least one rule
 // has a NarrowVictims hook and no NarrowQueues hook.

@@ -31,8 +31,8 @@ func TestClassRuleMissesAVictim(t *testing.T) {
 	}
 }
 
-// TestNarrowQueues checks that the ClassRule is called only for classes of the queues that the
-// QueueRule returns, and that a twin session reports a QueueRule that leaves out a queue with
+// TestNarrowQueues checks that a search on few nodes calls the ClassRule only for classes of
+// the queues that the QueueRule returns, and that a twin session reports a QueueRule that leaves out a queue with
 // victims.
 func TestNarrowQueues(t *testing.T) {
 	run := func(queue string, search engine.Search) (asked map[string]bool, victims int, err error) {
@@ -185,10 +185,10 @@ func TestPublishedBetweenRefusals(t *testing.T) {
 	}
 }
 
-// TestSweep checks that a search for several victims on one node calls the hooks for few of
+// TestSurvey checks that a search for several victims on one node calls the hooks for few of
 // the tasks: summaries of nodes tell how many victims each needs. All tasks of a node but one
 // are in the queue that may be evicted, and on one node all are.
-func TestSweep(t *testing.T) {
+func TestSurvey(t *testing.T) {
 	const nodes, devices = 2000, 4
 	for want, requests := range map[string]int{"n0000": devices - 1, "n1234": devices} {
 		calls := 0
@@ -227,5 +227,34 @@ func TestSweep(t *testing.T) {
 		if calls > nodes*devices/10 {
 			t.Errorf("%d devices: the hooks were called for %d victims of %d", requests, calls, nodes*devices)
 		}
+	}
+}
+
+// TestSummariesOfProtectedTasks checks that a twin session accepts the bounds that follow from
+// summaries if the tasks with devices are protected and a task without devices is not.
+func TestSummariesOfProtectedTasks(t *testing.T) {
+	protect := &policy{name: "Protect", open: func(s *engine.Session) {
+		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+			return func(v *engine.Victim) engine.Verdict {
+				if len(v.Tasks[0].Claims) > 0 {
+					return engine.Protect("HasDevices")
+				}
+				return engine.Allow
+			}
+		})
+		s.Hooks.NarrowVictims(engine.Preempt, func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
+			return func(cluster.Class) bool { return true }
+		})
+		s.Hooks.AddEvictionPurpose(engine.Preempt, "Protect")
+	}}
+	state := enginetest.State(enginetest.Node("n").CPU(8, "32Gi").GPUs(4, "L4", "24Gi"),
+		enginetest.Job("a").CPU(1000, "1Gi").Preemptible().On("n"),
+		enginetest.Job("b").Devices(1).Preemptible().On("n"),
+		enginetest.Job("c").Devices(1).Preemptible().On("n"),
+		enginetest.Job("new").Devices(4))
+	s := enginetest.Engine(fit(), protect).Open(state, engine.Options{Search: engine.Twin})
+	defer s.Close()
+	if out, err := s.Run(); err != nil || len(out.Decisions) != 0 || len(out.Refusals) != 1 {
+		t.Errorf("decisions %v, refusals %v, %v; want a refusal", out.Decisions, out.Refusals, err)
 	}
 }

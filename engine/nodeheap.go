@@ -12,7 +12,8 @@ import (
 // nodes with running tasks of a class. When that entry is at the top, the next node of the
 // class is added, with a lower bound of its cost. When a node with a bound is at the top, a
 // plan for it is searched for, which gives its cost. A plan is kept until the node changes,
-// and the hooks are called for its victims again before it is used.
+// and the hooks are called for its victims again before it is used. If many nodes would have
+// to be added, a survey replaces the entries of classes (see nodesurvey.go).
 type nodeHeap struct {
 	entries heap.Heap[*heapNode]
 	current map[int]*heapNode // by slot of the node: its valid entry; nil: no room can be made there
@@ -22,19 +23,21 @@ type nodeHeap struct {
 	// other classes are added when no plan is left without them, or when victims are
 	// already evicted for the job.
 	firstOnly bool
-	from      *narrowed             // the classes that the heap has
-	opened    int                   // how many nodes of classes were added one by one
-	swept     *heap.Heap[sweptNode] // after a sweep: the nodes that are not in the heap yet, the cheapest first
-	need      int64                 // the least amount of devices that the shape requests, in thousandths
+	opened    int                      // how many nodes of classes were added one by one
+	surveyed  *heap.Heap[surveyedNode] // after a survey: the nodes that are not in the heap yet, the cheapest first
+	need      int64                    // the least amount of devices that the shape requests, in thousandths
+	// enteredFor is set if victims were evicted when classes were entered or nodes were
+	// surveyed. Fewer classes may have victims then, so other searches must not use the heap.
+	enteredFor *want
 }
 
-// heapNode is an entry of a nodeHeap: a node, or all nodes of a class that have no entry
-// of their own.
+// heapNode is an entry of a nodeHeap: a node, or all nodes of a class or of a survey that
+// have no entry of their own.
 type heapNode struct {
 	slot      int
 	cost      cost
-	class     *cluster.Class // of an entry that represents a class; slot is then the first node without an entry; nil: the entry is a node
-	swept     bool           // the entry represents the nodes of the sweep; slot is then the cheapest of them
+	class     *cluster.Class // of an entry that represents a class; slot is then the first node without an entry
+	surveyed  bool           // the entry represents the nodes of the survey; slot is then the cheapest of them
 	looked    bool           // plan and cost are those of a plan that was found
 	checkedAt uint64         // the version of the State at which the victims of plan were last allowed
 	plan      []*Victim
@@ -61,22 +64,29 @@ type heapKey struct {
 // nodeHeaps holds the heaps of a session. They are dropped after every decision, since the
 // victims that hooks allow may differ then.
 type nodeHeaps struct {
-	byKey   map[heapKey]*nodeHeap
-	decided int // clerk.decided when the first heap was made
+	byKey    map[heapKey]*nodeHeap
+	decided  int // clerk.decided when the first heap was made
+	surveyed int // how many nodes the surveys of these heaps have together
 
 	occupancies *occupancies
 }
 
-// heapFor returns the heap with the key, or makes it. If decided has changed since the last
-// call, all heaps are dropped first.
-func (h *nodeHeaps) heapFor(key heapKey, decided int, make func() *nodeHeap) *nodeHeap {
-	if h.byKey == nil || h.decided != decided {
-		h.byKey, h.decided = map[heapKey]*nodeHeap{}, decided
+// maxSurveyed bounds memory: if surveys have more nodes together, of about 50 bytes each, all
+// heaps are dropped.
+const maxSurveyed = 2_000_000
+
+// heapFor returns the heap with the key for the search, or makes it. If decided has changed
+// since the last call, all heaps are dropped first.
+func (h *nodeHeaps) heapFor(key heapKey, w *nodewise) *nodeHeap {
+	if decided := w.evictor.victims.clerk.decided; h.byKey == nil || h.decided != decided || h.surveyed > maxSurveyed {
+		h.byKey, h.decided, h.surveyed = map[heapKey]*nodeHeap{}, decided, 0
 	}
-	if h.byKey[key] == nil {
-		h.byKey[key] = make()
+	known := h.byKey[key]
+	if known == nil || known.enteredFor != nil && (known.enteredFor != w.want || !w.evicted) {
+		known = newNodeHeap(w.view, key.in)
+		h.byKey[key] = known
 	}
-	return h.byKey[key]
+	return known
 }
 
 func newNodeHeap(view cluster.View, in *scope) *nodeHeap {
@@ -98,14 +108,10 @@ func (h *nodeHeap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 		w.view.Recent().Nodes(h.known, func(slot int) { h.refine(w, t, slot, ask) })
 	} else {
 		h.need = w.accounts.devicesOf(t.Shape).Least
-		from := w.ways.might
-		if h.firstOnly = !w.evicted; h.firstOnly {
-			from = w.ways.firsts
-		}
-		h.enter(w, t, from)
+		h.firstOnly = !w.evicted
+		h.enter(w, t)
 		if w.finder.search == Twin {
 			h.check(w, t, ask)
-			h.checkSummaries(w, t, ask)
 		}
 	}
 	if h.firstOnly && w.evicted {
@@ -119,7 +125,7 @@ func (h *nodeHeap) enterAll(w *nodewise, t *cluster.Task, ask verdict) {
 	if h.firstOnly = false; w.ways.firsts == w.ways.might {
 		return
 	}
-	h.enter(w, t, w.ways.might)
+	h.enter(w, t)
 	if w.finder.search == Twin {
 		h.check(w, t, ask)
 	}
@@ -164,9 +170,9 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *heapNode {
 		case e.class != nil:
 			h.entries.Pop()
 			h.open(w, t, e, ask)
-		case e.swept:
+		case e.surveyed:
 			h.entries.Pop()
-			h.openSwept(w, t, e, ask)
+			h.openSurveyed(w, t, e, ask)
 		case h.current[e.slot] != e:
 			h.entries.Pop()
 		case e.looked && h.stillAllowed(w, e):

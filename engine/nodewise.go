@@ -319,7 +319,7 @@ func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
 		key.job = w.want.job
 	}
-	return w.heaps.heapFor(key, w.evictor.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
+	return w.heaps.heapFor(key, w)
 }
 
 // requested returns how much of the resource all lacking tasks of the job request.

@@ -6,10 +6,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// occupancies keeps a summary of every node that has running preemptible tasks. A search for
-// victims reads all of them in a few milliseconds, even if there are 100,000 nodes. They are
-// computed when they are first used. After that, only nodes that changed are read again. They
-// live as long as the engine.
+// occupancies keeps summaries of nodes. A search for victims reads those of 100,000 nodes in a
+// few milliseconds. A summary is computed when it is first used, and again after the node
+// changed. The engine keeps them from session to session.
 type occupancies struct {
 	view    cluster.View
 	nodes   uint64 // the version of nodes that they reflect
@@ -17,14 +16,16 @@ type occupancies struct {
 	bySlot  []occupancy
 	classes []cluster.Class // by number
 	numbers map[cluster.Class]int32
-	most    int // how many classes may have numbers before all are numbered again
-	scratch cluster.Occupancy
+	most    int               // how many classes may have numbers before it is checked whether most of them are gone
+	summary cluster.Occupancy // of the node that was read last
+	unused  []jobOnNode       // memory for summaries
 }
 
 // occupancy is a cluster.Occupancy in less memory.
 type occupancy struct {
-	unfilled int32
 	jobs     []jobOnNode
+	unfilled int32
+	known    bool // the node has not changed since it was read
 }
 
 // jobOnNode is a cluster.JobOnNode in less memory.
@@ -36,47 +37,72 @@ type jobOnNode struct {
 	whole                  bool
 }
 
-// refresh takes in what changed since the last call.
+// refresh takes note of what changed since the last call. State must not change until the
+// last summary is read.
 func (o *occupancies) refresh(view cluster.View) {
 	recent := view.Recent()
-	if o.view != view || o.numbers == nil || len(o.classes) > o.most {
-		*o = occupancies{view: view, numbers: map[cluster.Class]int32{}}
-		o.bySlot = make([]occupancy, recent.Slots())
-		for slot := range o.bySlot {
-			o.read(slot)
-		}
-		o.most = 2*len(o.classes) + 1000
+	if o.view != view || o.mostAreGone() {
+		*o = occupancies{view: view, numbers: map[cluster.Class]int32{}, most: 1000}
 	} else {
-		for len(o.bySlot) < recent.Slots() {
-			o.bySlot = append(o.bySlot, occupancy{})
-		}
-		recent.Nodes(o.nodes, o.read)
-		recent.Jobs(o.jobs, func(slot int) { // a new spec may change the class of running tasks
-			job := view.JobAt(slot)
-			if job == nil || !job.Preemptible {
-				return
+		forget := func(slot int) {
+			if slot < len(o.bySlot) {
+				o.bySlot[slot].known = false
 			}
-			for _, t := range job.Tasks() {
-				if t.Runs() && t.Node != nil {
-					o.read(t.Node.Slot())
-				}
+		}
+		recent.Nodes(o.nodes, forget)
+		recent.Jobs(o.jobs, func(slot int) {
+			if job := view.JobAt(slot); job != nil {
+				view.Classes().Linked(job, forget)
 			}
 		})
 	}
-	o.nodes, o.jobs = view.Version(), recent.JobsVersion()
+	if more := recent.Slots() - len(o.bySlot); more > 0 {
+		o.bySlot = append(o.bySlot, make([]occupancy, more)...)
+	}
+	o.nodes, o.jobs, o.summary = view.Version(), recent.JobsVersion(), cluster.Occupancy{Jobs: o.summary.Jobs[:0]}
 }
 
-// read reads the node in the slot.
-func (o *occupancies) read(slot int) {
-	o.view.Classes().Occupancy(slot, &o.scratch)
+// mostAreGone reports whether no task runs any more of most classes that have a number.
+func (o *occupancies) mostAreGone() bool {
+	if len(o.classes) <= o.most {
+		return false
+	}
+	running := 0
+	o.view.Classes().Visit(func(cluster.Class) bool { running++; return true })
+	o.most = 2 * len(o.classes)
+	return len(o.classes) > 2*running
+}
+
+// of returns the summary of the node in the slot.
+func (o *occupancies) of(slot int) *occupancy {
 	at := &o.bySlot[slot]
-	at.unfilled, at.jobs = int32(o.scratch.Unfilled), at.jobs[:0]
-	for i := range o.scratch.Jobs {
-		j := &o.scratch.Jobs[i]
+	if at.known {
+		return at
+	}
+	from := &o.summary
+	o.view.Classes().Occupancy(slot, from)
+	at.known, at.unfilled = true, int32(from.Unfilled)
+	if at.jobs = at.jobs[:0]; cap(at.jobs) < len(from.Jobs) {
+		at.jobs = o.memory(len(from.Jobs))
+	}
+	for i := range from.Jobs {
+		j := &from.Jobs[i]
 		at.jobs = append(at.jobs, jobOnNode{newest: j.Newest, class: o.number(j.Job.Class()), whole: j.Whole,
 			tasks: int32(min(j.Tasks, math.MaxInt32)), freed: int32(min(j.Freed, math.MaxInt32)), each: int32(min(j.Each, math.MaxInt32)),
 			count: int32(j.Count), devices: int32(j.Devices), widest: int32(j.Widest)})
 	}
+	return at
+}
+
+// memory returns an empty list with room for so many jobs. Lists are parts of larger ones, so
+// that there are few allocations.
+func (o *occupancies) memory(jobs int) []jobOnNode {
+	if len(o.unused) < jobs {
+		o.unused = make([]jobOnNode, max(jobs, 4096))
+	}
+	out := o.unused[:0:jobs]
+	o.unused = o.unused[jobs:]
+	return out
 }
 
 // number returns the number of the class.

@@ -12,19 +12,19 @@ import (
 // A nodeHeap begins with one entry per class and adds the nodes of a class one by one. That
 // is fast if the first nodes have a plan that costs as little as the bound of the class. It is
 // not if a plan needs several victims, since the bound of a class is that of one victim: then
-// all nodes of all classes would be added. Therefore, once many nodes were added, a sweep
+// all nodes of all classes would be added. Therefore, once many nodes were added, a survey
 // replaces the entries of classes. It computes from summaries how many victims each node
 // needs, and gives all nodes a bound. A class lists its nodes by the age of their tasks. If
-// that is not the order of their costs, as with moves, or if the scope is limited, the sweep
+// that is not the order of their costs, as with moves, or if the scope is limited, the survey
 // is made at once.
 
-// maxOpened returns how many nodes are added one by one before a sweep. Adding that number
-// takes about as long as the sweep.
+// maxOpened returns how many nodes are added one by one before a survey. Adding that number
+// takes about as long as the survey.
 func maxOpened(slots int) int { return 16 + slots/512 }
 
-// sweptNode is a node with a lower bound of the cost of making room on it. It has some fields
+// surveyedNode is a node with a lower bound of the cost of making room on it. It has some fields
 // of cost, in less memory.
-type sweptNode struct {
+type surveyedNode struct {
 	grade  int64 // tier and priority
 	beyond int64
 	young  int64
@@ -38,7 +38,7 @@ type sweptNode struct {
 func grade(tier int8, priority int32) int64 { return int64(tier)<<32 + int64(priority) }
 
 // cost returns the bound as a cost.
-func (n *sweptNode) cost() cost {
+func (n *surveyedNode) cost() cost {
 	priority := int32(n.grade)
 	c := cost{tier: int8((n.grade - int64(priority)) >> 32), priority: priority, beyond: n.beyond, tasks: n.tasks, jobs: n.jobs, young: n.young}
 	c.moved.tasks = n.moved
@@ -46,26 +46,35 @@ func (n *sweptNode) cost() cost {
 }
 
 // compare compares the bounds as cost.compare does.
-func (n *sweptNode) compare(o *sweptNode) int {
+func (n *surveyedNode) compare(o *surveyedNode) int {
 	return cmp.Or(cmp.Compare(n.grade, o.grade), cmp.Compare(n.beyond, o.beyond), cmp.Compare(n.tasks, o.tasks), cmp.Compare(n.jobs, o.jobs), cmp.Compare(n.young, o.young), cmp.Compare(n.moved, o.moved))
 }
 
-// sweep replaces all entries of classes by one entry that represents all nodes that have
-// possible victims and no entry of their own. Only nodes with a class of from are among them.
-func (h *nodeHeap) sweep(w *nodewise, t *cluster.Task, from *narrowed) {
-	h.entries.Items = slices.DeleteFunc(h.entries.Items, func(e *heapNode) bool { return e.class != nil || e.swept })
+// survey replaces all entries of classes by one entry that represents all nodes that have
+// possible victims and no entry of their own. Only nodes with tasks of the classes that are
+// entered are among them.
+func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
+	if w.evicted {
+		h.enteredFor = w.want
+	}
+	h.entries.Items = slices.DeleteFunc(h.entries.Items, func(e *heapNode) bool { return e.class != nil || e.surveyed })
 	h.entries.Init()
 	known := w.heaps.occupancies
 	known.refresh(w.view)
 	ranks := w.view.Recent().Ranks()
-	h.swept = &heap.Heap[sweptNode]{Before: func(a, b sweptNode) bool {
+	h.surveyed = &heap.Heap[surveyedNode]{Before: func(a, b surveyedNode) bool {
 		return cmp.Or(a.compare(&b), cmp.Compare(ranks[a.slot], ranks[b.slot])) < 0
 	}}
-	bound := newSummaryBound(w, t.Shape, h.need, from)
+	bound := newSummaryBound(w, t.Shape, h.need, h.classes(w))
 	add := func(slot int) {
-		if n, ok := bound.of(&known.bySlot[slot]); ok && !h.seen(slot) {
+		if !known.bySlot[slot].known { // reading the node takes longer than this test
+			if n := w.view.At(slot); n == nil || !h.enough(n) {
+				return
+			}
+		}
+		if n, ok := bound.of(known.of(slot)); ok && !h.seen(slot) {
 			n.slot = int32(slot)
-			h.swept.Append(n)
+			h.surveyed.Append(n)
 		}
 	}
 	if h.in == nil {
@@ -77,24 +86,25 @@ func (h *nodeHeap) sweep(w *nodewise, t *cluster.Task, from *narrowed) {
 			add(n.Slot())
 		}
 	}
-	h.swept.Init()
-	h.representSwept(&heapNode{swept: true})
+	h.surveyed.Init()
+	w.heaps.surveyed += len(h.surveyed.Items)
+	h.representSurveyed(&heapNode{surveyed: true})
 }
 
-// openSwept adds the next node of the sweep that has no entry yet.
-func (h *nodeHeap) openSwept(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) {
-	h.swept.Pop()
+// openSurveyed adds the next node of the survey that has no entry yet.
+func (h *nodeHeap) openSurveyed(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) {
+	h.surveyed.Pop()
 	if !h.seen(e.slot) {
 		h.refine(w, t, e.slot, ask)
 	}
-	h.representSwept(e)
+	h.representSurveyed(e)
 }
 
-// representSwept makes the entry represent the nodes that remain in the sweep, and adds it to
+// representSurveyed makes the entry represent the nodes that remain in the survey, and adds it to
 // the heap if there are any.
-func (h *nodeHeap) representSwept(e *heapNode) {
-	if len(h.swept.Items) > 0 {
-		next := &h.swept.Items[0]
+func (h *nodeHeap) representSurveyed(e *heapNode) {
+	if len(h.surveyed.Items) > 0 {
+		next := &h.surveyed.Items[0]
 		e.slot, e.cost = int(next.slot), next.cost()
 		h.entries.Push(e)
 	}
@@ -106,7 +116,7 @@ type summaryBound struct {
 	w       *nodewise
 	shape   *cluster.Shape
 	need    int64 // as nodeHeap.need
-	classes []cluster.Class
+	known   *occupancies
 	verdict []classVerdict // by the number of the class
 	from    *narrowed
 	queues  map[string]bool // the queues of from; nil means all
@@ -115,7 +125,7 @@ type summaryBound struct {
 	grouped [3][]group
 }
 
-// classVerdict is what is known of a class in one sweep.
+// classVerdict is what is known of a class in one survey.
 type classVerdict struct {
 	grade  int64
 	judged bool
@@ -125,8 +135,7 @@ type classVerdict struct {
 }
 
 func newSummaryBound(w *nodewise, s *cluster.Shape, need int64, from *narrowed) *summaryBound {
-	b := &summaryBound{w: w, shape: s, need: need, classes: w.heaps.occupancies.classes, from: from}
-	b.verdict = make([]classVerdict, len(b.classes))
+	b := &summaryBound{w: w, shape: s, need: need, known: w.heaps.occupancies, from: from}
 	if b.moves = w.ways.might; w.ways.way&evicting != 0 {
 		b.moves = w.evictor.mights(moving, false)
 	}
@@ -144,29 +153,32 @@ func newSummaryBound(w *nodewise, s *cluster.Shape, need int64, from *narrowed) 
 
 // of returns a bound for the node. It returns false if no class on the node enters, or if the
 // shape would not fit even if all possible victims were evicted or moved.
-func (b *summaryBound) of(o *occupancy) (sweptNode, bool) {
+func (b *summaryBound) of(o *occupancy) (surveyedNode, bool) {
 	held, widest, enters, moves := 0, 0, false, false
 	for i := range o.jobs {
 		j := &o.jobs[i]
+		if int(j.class) >= len(b.verdict) { // the node was read just now, and is the first with the class
+			b.verdict = append(b.verdict, make([]classVerdict, len(b.known.classes)-len(b.verdict))...)
+		}
 		v := &b.verdict[j.class]
 		if !v.judged {
-			b.judge(b.classes[j.class], v)
+			b.judge(b.known.classes[j.class], v)
 		}
 		if v.might {
 			held, widest, enters, moves = held+int(j.devices), max(widest, int(j.widest)), enters || v.enters, moves || v.moves
 		}
 	}
 	if !enters {
-		return sweptNode{}, false
+		return surveyedNode{}, false
 	}
 	count, possible := b.shape.FewestBySummary(int(o.unfilled), held, widest)
 	if !possible {
-		return sweptNode{}, false
+		return surveyedNode{}, false
 	}
 	if !moves {
 		return b.leastCost(o, int32(count)), true
 	}
-	out := sweptNode{grade: grade(0, math.MinInt32), moved: 1} // a plan may consist of moves alone
+	out := surveyedNode{grade: grade(0, math.MinInt32), moved: 1} // a plan may consist of moves alone
 	if b.w.ways.way == moving {
 		out.moved = int32(count)
 	}
@@ -183,8 +195,7 @@ func (b *summaryBound) judge(c cluster.Class, v *classVerdict) {
 }
 
 // checkSummaries fails the session if the bound that follows from the summary of a node is
-// above the bound that follows from its tasks. Twin sessions use it. Nodes with jobs that
-// have lost tasks are left out (see cluster.ClassOnNode).
+// above the bound that follows from its tasks. Twin sessions use it.
 func (h *nodeHeap) checkSummaries(w *nodewise, t *cluster.Task, ask verdict) {
 	known := w.heaps.occupancies
 	known.refresh(w.view)
@@ -194,23 +205,17 @@ func (h *nodeHeap) checkSummaries(w *nodewise, t *cluster.Task, ask verdict) {
 		if exact == nil {
 			continue
 		}
-		summary, possible := bound.of(&known.bySlot[slot])
-		rough, n := summary.cost(), w.view.At(slot)
-		if (!possible || rough.compare(&exact.cost) > 0) && !slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return hasLostTasks(t.Job) }) {
-			w.fault.fail("engine", "node %s: the summary of its tasks gives the bound %+v for task %s (possible: %t), which is above %+v", n.Name, rough, t.ID, possible, exact.cost)
+		summary, possible := bound.of(known.of(slot))
+		if rough := summary.cost(); !possible || rough.compare(&exact.cost) > 0 {
+			w.fault.fail("engine", "node %s: the summary of its tasks gives the bound %+v for task %s (possible: %t), which is above %+v", w.view.At(slot).Name, rough, t.ID, possible, exact.cost)
 		}
 	}
-}
-
-// hasLostTasks reports whether only some tasks of the job are running.
-func hasLostTasks(j *cluster.Job) bool {
-	return j.Running() && slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return !t.Runs() })
 }
 
 // leastCost returns a lower bound of the cost of evicting count tasks from the node. The
 // tasks of the plan are at least count, and at least those of the smallest victim. They free
 // at least what the count smallest tasks hold, and at least what the smallest victim frees.
-func (b *summaryBound) leastCost(o *occupancy, count int32) sweptNode {
+func (b *summaryBound) leastCost(o *occupancy, count int32) surveyedNode {
 	var least jobOnNode // the lowest of each figure but newest, which is the highest
 	whole, grades, each, here := true, b.grouped[0][:0], b.grouped[1][:0], b.grouped[2][:0]
 	for i := range o.jobs {
@@ -227,7 +232,7 @@ func (b *summaryBound) leastCost(o *occupancy, count int32) sweptNode {
 	b.grouped = [3][]group{grades, each, here}
 	highest, _ := smallest(grades, count)
 	_, held := smallest(each, count)
-	out := sweptNode{grade: highest, beyond: max(0, max(int64(least.freed), held)-b.need), tasks: max(least.tasks, count), young: min(0, -least.newest)}
+	out := surveyedNode{grade: highest, beyond: max(0, max(int64(least.freed), held)-b.need), tasks: max(least.tasks, count), young: min(0, -least.newest)}
 	if whole {
 		out.jobs = fewestJobs(here, count)
 	}
