@@ -78,6 +78,7 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 		}
 	}
 	if h.in == nil {
+		h.surveyed.Items = make([]surveyedNode, 0, len(known.bySlot)/2)
 		for slot := range known.bySlot {
 			add(slot)
 		}
