@@ -13,7 +13,7 @@ func (h *nodeHeap) enter(w *nodewise, t *cluster.Task) {
 	if w.evicted {
 		h.enteredFor = w.want
 	}
-	if w.ways.way&moving != 0 || h.in != nil || h.surveyed != nil {
+	if w.ways.way&moving != 0 || h.in != nil || h.surveyed != nil || w.heaps.wide[t.Shape] {
 		h.survey(w, t)
 		return
 	}
@@ -48,6 +48,10 @@ func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) 
 		most = 1
 	}
 	if h.opened++; h.opened > most {
+		if w.heaps.wide == nil {
+			w.heaps.wide = map[*cluster.Shape]bool{}
+		}
+		w.heaps.wide[t.Shape] = true
 		if h.survey(w, t); w.finder.search == Twin {
 			h.check(w, t, ask)
 		}

@@ -67,6 +67,9 @@ type nodeHeaps struct {
 	byKey    map[heapKey]*nodeHeap
 	decided  int // clerk.decided when the first heap was made
 	surveyed int // how many nodes the surveys of these heaps have together
+	// wide has the shapes for which a search of this session compared many nodes. The next
+	// search for such a shape begins with a survey.
+	wide map[*cluster.Shape]bool
 
 	occupancies *occupancies
 }
