@@ -106,8 +106,9 @@ func (k *classes) Lowest(queue string) (priority int32, found bool) {
 
 // find returns the class, or nil if no task of it runs.
 func (k *classes) find(c Class) *class {
-	if at, found := k.at(c); found {
-		return k.byQueue[c.Queue][at]
+	list := k.byQueue[c.Queue]
+	if at, found := placeIn(list, c); found {
+		return list[at]
 	}
 	return nil
 }
@@ -115,7 +116,12 @@ func (k *classes) find(c Class) *class {
 // at returns the index of the class in the list of its queue, and whether it is there.
 // If it is not, the index is where it is to be inserted.
 func (k *classes) at(c Class) (int, bool) {
-	return slices.BinarySearchFunc(k.byQueue[c.Queue], c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
+	return placeIn(k.byQueue[c.Queue], c)
+}
+
+// placeIn is at for a list.
+func placeIn(list []*class, c Class) (int, bool) {
+	return slices.BinarySearchFunc(list, c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
 }
 
 // RunOn is Classes.RunOn.

@@ -24,12 +24,16 @@ func (v View) DeviceEstimate(shape *Shape) DeviceEstimate {
 	for _, g := range v.state.fleet.groups {
 		n := g.Nodes[0] // it stands for all nodes of the group, although details may differ (see Group)
 		has := supplyOf(shape, n)
-		for i := range n.Devices {
-			d := &n.Devices[i]
+		devices, alike := n.Devices, 1
+		if n.uniform {
+			devices, alike = devices[:1], len(devices) // all devices give the same figures
+		}
+		for i := range devices {
+			d := &devices[i]
 			if !shape.suits(d) { // whether the device is among the selected ones is not relevant here
 				continue
 			}
-			there[d.Resource] += len(g.Nodes)
+			there[d.Resource] += alike * len(g.Nodes)
 			count, each := set.chargedDevices(has, d), set.chargePerDevice(has, d)
 			asks[d.Resource] = max(asks[d.Resource], count*int64(each))
 			if d.Fraction > 0 && d.Resource != DefaultDeviceResource {

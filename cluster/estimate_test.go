@@ -55,7 +55,8 @@ func TestDeviceEstimate(t *testing.T) {
 	}
 }
 
-// TestDeviceEstimateLeast checks that Choose never claims less than DeviceEstimate.Least.
+// TestDeviceEstimateLeast checks that Choose never claims less than DeviceEstimate.Least, and
+// that the estimate is the same if every device is examined.
 func TestDeviceEstimateLeast(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
@@ -79,6 +80,9 @@ func TestDeviceEstimateLeast(t *testing.T) {
 					rt.Fatalf("the claims %v are less than Least of %+v", claims, ask)
 				}
 			}
+		}
+		if state.ForgetUniform(); state.View().DeviceEstimate(shape) != ask {
+			rt.Fatalf("every device examined: %+v, otherwise %+v", state.View().DeviceEstimate(shape), ask)
 		}
 	})
 }
