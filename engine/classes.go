@@ -104,14 +104,20 @@ func (h *nodeHeap) enough(n *cluster.Node) bool {
 func (h *nodeHeap) check(w *nodewise, t *cluster.Task, ask verdict) {
 	every, any := *w, *w.ways
 	every.ways, any.might = &any, nil // the hooks are called for every task
-	surveyed := map[int]bool{}
-	if h.surveyed != nil {
-		for i := range h.surveyed.Items {
-			surveyed[int(h.surveyed.Items[i].slot)] = true
+	surveyed := func(int) bool { return false }
+	if h.surveyed != nil && h.surveyed.more { // another survey would list the node
+		bound := newSummaryBound(w, t.Shape, h.need, h.classes(w))
+		surveyed = func(slot int) bool {
+			_, listed := bound.of(w.heaps.occupancies.of(slot))
+			return listed
+		}
+	} else if h.surveyed != nil {
+		surveyed = func(slot int) bool {
+			return slices.ContainsFunc(h.surveyed.nodes, func(n surveyedNode) bool { return int(n.slot) == slot })
 		}
 	}
 	w.view.Recent().Nodes(0, func(slot int) {
-		if h.seen(slot) || surveyed[slot] || slices.ContainsFunc(h.entries.Items, func(e *heapNode) bool {
+		if h.seen(slot) || surveyed(slot) || slices.ContainsFunc(h.entries.Items, func(e *heapNode) bool {
 			return e.slot == slot || e.class != nil && w.view.Classes().RunOn(*e.class, slot)
 		}) || h.bound(&every, t, slot, ask) == nil {
 			return

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
@@ -228,6 +231,114 @@ func TestSurvey(t *testing.T) {
 			t.Errorf("%d devices: the hooks were called for %d victims of %d", requests, calls, nodes*devices)
 		}
 	}
+}
+
+// TestSurveysBeyondTheFirst checks that the search makes another survey if filters reject all
+// nodes that the first survey listed.
+func TestSurveysBeyondTheFirst(t *testing.T) {
+	const nodes = 1500
+	last := fmt.Sprintf("n%04d", nodes-1)
+	only := &policy{name: "Only", open: func(s *engine.Session) {
+		s.Hooks.AddStaticFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+			if n.Name == last {
+				return nil
+			}
+			return &engine.Rejection{Reason: "NotTheLast"}
+		})
+		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+			return func(*engine.Victim) engine.Verdict { return engine.Allow }
+		})
+		s.Hooks.AddEvictionPurpose(engine.Preempt, "Only")
+	}}
+	parts := []enginetest.Part{enginetest.Job("new").Devices(2)}
+	for i := range nodes {
+		n := fmt.Sprintf("n%04d", i)
+		parts = append(parts, enginetest.Node(n).CPU(80, "320Gi").GPUs(2, "L4", "24Gi"))
+		for k := range 2 {
+			parts = append(parts, enginetest.Job(fmt.Sprintf("x%s-%d", n, k)).Devices(1).Preemptible().On(n))
+		}
+	}
+	s := enginetest.Engine(fit(), only).Open(enginetest.State(parts...), engine.Options{})
+	defer s.Close()
+	if out, err := s.Run(); err != nil || len(evicted(out)) != 2 || out.Decisions[0].Node != last {
+		t.Errorf("decisions %v, %v; want two victims on %s", out.Decisions, err, last)
+	}
+}
+
+// TestKeptSummaries checks that an engine that is kept from session to session decides the same
+// as a new one, while jobs and nodes come and go, specs change, and States alternate. Twin
+// sessions also check every summary of a node against its tasks.
+func TestKeptSummaries(t *testing.T) {
+	plugin := func() *policy {
+		return &policy{name: "Any", open: func(s *engine.Session) {
+			s.Hooks.AddPreemptable(func(job *cluster.Job, _ []*cluster.Task) func(*engine.Victim) engine.Verdict {
+				return func(v *engine.Victim) engine.Verdict {
+					if v.Job.Priority < job.Priority {
+						return engine.Allow
+					}
+					return engine.Protect("NotLower")
+				}
+			})
+			s.Hooks.NarrowVictims(engine.Preempt, func(job *cluster.Job, _ []*cluster.Task) func(cluster.Class) bool {
+				return func(c cluster.Class) bool { return c.Priority < job.Priority }
+			})
+			s.Hooks.AddEvictionPurpose(engine.Preempt, "Any")
+		}}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "roll") }
+		kept := enginetest.Engine(fit(), plugin())
+		states := []*cluster.State{enginetest.State(), enginetest.State()}
+		for step := range 1 + roll(25) {
+			state := states[roll(len(states))]
+			apply := func(c cluster.Change) {
+				if err := state.Apply(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 1 + roll(3) {
+				apply(cluster.NodePut{Node: *enginetest.Node(fmt.Sprintf("n%d", roll(5))).CPU(8, "32Gi").GPUs(1+roll(4), "L4", "24Gi").Build()})
+			}
+			if roll(4) == 0 {
+				apply(cluster.NodeGone{Name: fmt.Sprintf("n%d", roll(5))})
+			}
+			for range roll(4) {
+				j := enginetest.Job(fmt.Sprintf("j%d", roll(12))).Devices(1 + roll(3)).Priority(int32(roll(4))).Preemptible()
+				if roll(4) == 0 {
+					j.Gang(2).Min(1 + roll(2))
+				}
+				apply(cluster.JobPut{Job: *j.Build()})
+			}
+			for _, j := range state.Jobs() {
+				if roll(6) == 0 {
+					apply(cluster.JobGone{Job: j.ID})
+				}
+			}
+			fresh := enginetest.Engine(fit(), plugin())
+			now := int64(step+1) * second
+			decide := func(e *engine.Engine, state *cluster.State, search engine.Search) (told []string) {
+				s := e.Open(state, engine.Options{Now: now, Search: search})
+				defer s.Close()
+				out, err := s.Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, d := range out.Decisions {
+					told = append(told, fmt.Sprintf("%v %s on %s", d.Action, d.Task.ID(), d.Node))
+				}
+				return told
+			}
+			want := decide(fresh, state.Clone(), engine.Indexed)
+			if d := cmp.Diff(want, decide(kept, state, engine.Twin)); d != "" {
+				t.Fatalf("step %d (-new engine +kept engine):\n%s", step, d)
+			}
+			for _, task := range state.View().Releasing() {
+				if roll(2) == 0 {
+					apply(cluster.JobGone{Job: task.Job.ID})
+				}
+			}
+		}
+	})
 }
 
 // TestSummariesOfProtectedTasks checks that a twin session accepts the bounds that follow from

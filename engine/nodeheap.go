@@ -23,9 +23,9 @@ type nodeHeap struct {
 	// other classes are added when no plan is left without them, or when victims are
 	// already evicted for the job.
 	firstOnly bool
-	opened    int                      // how many nodes of classes were added one by one
-	surveyed  *heap.Heap[surveyedNode] // after a survey: the nodes that are not in the heap yet, the cheapest first
-	need      int64                    // the least amount of devices that the shape requests, in thousandths
+	opened    int     // how many nodes of classes were added one by one
+	surveyed  *survey // nil before the first survey
+	need      int64   // the least amount of devices that the shape requests, in thousandths
 	// enteredFor is set if victims were evicted when classes were entered or nodes were
 	// surveyed. Fewer classes may have victims then, so other searches must not use the heap.
 	enteredFor *want
@@ -66,7 +66,7 @@ type heapKey struct {
 type nodeHeaps struct {
 	byKey    map[heapKey]*nodeHeap
 	decided  int // clerk.decided when the first heap was made
-	surveyed int // how many nodes the surveys of these heaps have together
+	surveyed int // how many nodes the surveys of these heaps listed together
 	// wide has the shapes for which a search of this session compared many nodes. The next
 	// search for such a shape begins with a survey.
 	wide map[*cluster.Shape]bool
@@ -74,7 +74,7 @@ type nodeHeaps struct {
 	occupancies *occupancies
 }
 
-// maxSurveyed bounds memory: if surveys have more nodes together, of about 50 bytes each, all
+// maxSurveyed bounds memory: if surveys listed more nodes together, of about 50 bytes each, all
 // heaps are dropped.
 const maxSurveyed = 2_000_000
 

@@ -45,10 +45,39 @@ func (n *surveyedNode) cost() cost {
 	return c
 }
 
-// compare compares the bounds as cost.compare does.
-func (n *surveyedNode) compare(o *surveyedNode) int {
-	return cmp.Or(cmp.Compare(n.grade, o.grade), cmp.Compare(n.beyond, o.beyond), cmp.Compare(n.tasks, o.tasks), cmp.Compare(n.jobs, o.jobs), cmp.Compare(n.young, o.young), cmp.Compare(n.moved, o.moved))
+// compare compares the bounds as cost.compare does, and then the ranks of the nodes. Most
+// nodes differ in one of the first figures.
+func (n *surveyedNode) compare(o *surveyedNode, ranks []int64) int {
+	switch {
+	case n.grade != o.grade:
+		return cmp.Compare(n.grade, o.grade)
+	case n.beyond != o.beyond:
+		return cmp.Compare(n.beyond, o.beyond)
+	case n.tasks != o.tasks:
+		return cmp.Compare(n.tasks, o.tasks)
+	case n.jobs != o.jobs:
+		return cmp.Compare(n.jobs, o.jobs)
+	case n.young != o.young:
+		return cmp.Compare(n.young, o.young)
+	case n.moved != o.moved:
+		return cmp.Compare(n.moved, o.moved)
+	}
+	return cmp.Compare(ranks[n.slot], ranks[o.slot])
 }
+
+// survey is a list of the nodes on which room costs least, by their bounds.
+type survey struct {
+	nodes []surveyedNode // that are not in the nodeHeap yet, the cheapest first
+	most  int            // how many nodes are listed at most
+	more  bool           // nodes that cost more were left out; they may be in the nodeHeap already
+}
+
+// firstSurvey is how many nodes the first survey of a nodeHeap lists. If the search examines
+// all of them, the next survey lists furtherSurvey times as many.
+const (
+	firstSurvey   = 512
+	furtherSurvey = 8
+)
 
 // survey replaces all entries of classes by one entry that represents all nodes that have
 // possible victims and no entry of their own. Only nodes with tasks of the classes that are
@@ -59,12 +88,16 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 	}
 	h.entries.Items = slices.DeleteFunc(h.entries.Items, func(e *heapNode) bool { return e.class != nil || e.surveyed })
 	h.entries.Init()
-	known := w.heaps.occupancies
+	known, ranks := w.heaps.occupancies, w.view.Recent().Ranks()
 	known.refresh(w.view)
-	ranks := w.view.Recent().Ranks()
-	h.surveyed = &heap.Heap[surveyedNode]{Before: func(a, b surveyedNode) bool {
-		return cmp.Or(a.compare(&b), cmp.Compare(ranks[a.slot], ranks[b.slot])) < 0
-	}}
+	out := &survey{most: firstSurvey}
+	if w.finder.search == Twin {
+		out.most = 2 // so that further surveys are checked too
+	}
+	if h.surveyed != nil && h.surveyed.more {
+		out.most = furtherSurvey * h.surveyed.most
+	}
+	costliest := heap.Heap[surveyedNode]{Before: func(a, b surveyedNode) bool { return a.compare(&b, ranks) > 0 }}
 	bound := newSummaryBound(w, t.Shape, h.need, h.classes(w))
 	add := func(slot int) {
 		if !known.bySlot[slot].known { // reading the node takes longer than this test
@@ -72,13 +105,22 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 				return
 			}
 		}
-		if n, ok := bound.of(known.of(slot)); ok && !h.seen(slot) {
-			n.slot = int32(slot)
-			h.surveyed.Append(n)
+		n, possible := bound.of(known.of(slot))
+		if n.slot = int32(slot); !possible {
+			return
+		}
+		switch full := len(costliest.Items) == out.most; {
+		case full && n.compare(&costliest.Items[0], ranks) > 0:
+			out.more = true
+		case h.seen(slot):
+		case full:
+			out.more, costliest.Items[0] = true, n
+			costliest.Fix(0)
+		default:
+			costliest.Push(n)
 		}
 	}
 	if h.in == nil {
-		h.surveyed.Items = make([]surveyedNode, 0, len(known.bySlot)/2)
 		for slot := range known.bySlot {
 			add(slot)
 		}
@@ -87,27 +129,33 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 			add(n.Slot())
 		}
 	}
-	h.surveyed.Init()
-	w.heaps.surveyed += len(h.surveyed.Items)
-	h.representSurveyed(&heapNode{surveyed: true})
+	out.nodes = costliest.Items
+	slices.SortFunc(out.nodes, func(a, b surveyedNode) int { return a.compare(&b, ranks) })
+	h.surveyed = out
+	w.heaps.surveyed += len(out.nodes)
+	h.representSurveyed(w, t, &heapNode{surveyed: true})
 }
 
 // openSurveyed adds the next node of the survey that has no entry yet.
 func (h *nodeHeap) openSurveyed(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) {
-	h.surveyed.Pop()
+	h.surveyed.nodes = h.surveyed.nodes[1:]
 	if !h.seen(e.slot) {
 		h.refine(w, t, e.slot, ask)
 	}
-	h.representSurveyed(e)
+	h.representSurveyed(w, t, e)
 }
 
-// representSurveyed makes the entry represent the nodes that remain in the survey, and adds it to
-// the heap if there are any.
-func (h *nodeHeap) representSurveyed(e *heapNode) {
-	if len(h.surveyed.Items) > 0 {
-		next := &h.surveyed.Items[0]
+// representSurveyed makes the entry represent the nodes that remain in the survey, and adds it
+// to the heap if there are any. If only nodes remain that the survey left out, it makes another
+// survey.
+func (h *nodeHeap) representSurveyed(w *nodewise, t *cluster.Task, e *heapNode) {
+	switch {
+	case len(h.surveyed.nodes) > 0:
+		next := &h.surveyed.nodes[0]
 		e.slot, e.cost = int(next.slot), next.cost()
 		h.entries.Push(e)
+	case h.surveyed.more:
+		h.survey(w, t)
 	}
 }
 
@@ -156,6 +204,7 @@ func newSummaryBound(w *nodewise, s *cluster.Shape, need int64, from *narrowed) 
 // shape would not fit even if all possible victims were evicted or moved.
 func (b *summaryBound) of(o *occupancy) (surveyedNode, bool) {
 	held, widest, enters, moves := 0, 0, false, false
+	all := alikeJobs{alike: len(o.parts) == 0}
 	for i := range o.jobs {
 		j := &o.jobs[i]
 		if int(j.class) >= len(b.verdict) { // the node was read just now, and is the first with the class
@@ -167,6 +216,7 @@ func (b *summaryBound) of(o *occupancy) (surveyedNode, bool) {
 		}
 		if v.might {
 			held, widest, enters, moves = held+int(j.devices), max(widest, int(j.widest)), enters || v.enters, moves || v.moves
+			all.add(j, v.grade)
 		}
 	}
 	if !enters {
@@ -177,7 +227,14 @@ func (b *summaryBound) of(o *occupancy) (surveyedNode, bool) {
 		return surveyedNode{}, false
 	}
 	if !moves {
-		return b.leastCost(o, int32(count)), true
+		if count < 1 || count > all.count || !all.alike {
+			return b.leastCost(o, int32(count)), true
+		}
+		fast := all.leastCost(int32(count), b.need)
+		if b.w.finder.search == Twin && fast != b.leastCost(o, int32(count)) {
+			b.w.fault.fail("engine", "a survey gives the bound %+v if jobs are alike, and %+v otherwise", fast, b.leastCost(o, int32(count)))
+		}
+		return fast, true
 	}
 	out := surveyedNode{grade: grade(0, math.MinInt32), moved: 1} // a plan may consist of moves alone
 	if b.w.ways.way == moving {
@@ -213,28 +270,52 @@ func (h *nodeHeap) checkSummaries(w *nodewise, t *cluster.Task, ask verdict) {
 	}
 }
 
+// alikeJobs sums up the jobs on a node that might be victims. As long as they are alike, the
+// bound follows from a few figures. That is so on most nodes.
+type alikeJobs struct {
+	alike  bool // each has one task and no surplus, and all are of one grade and hold the same amount
+	count  int
+	grade  int64
+	each   int32
+	newest int64
+}
+
+// add adds a job of the grade.
+func (a *alikeJobs) add(j *jobOnNode, grade int64) {
+	if a.count == 0 {
+		a.grade, a.each, a.newest = grade, j.each, j.newest
+	}
+	a.count++
+	a.alike, a.newest = a.alike && grade == a.grade && j.each == a.each, max(a.newest, j.newest)
+}
+
+// leastCost returns what summaryBound.leastCost returns, if the jobs are alike.
+func (a *alikeJobs) leastCost(count int32, need int64) surveyedNode {
+	return surveyedNode{grade: a.grade, beyond: max(0, int64(count)*int64(a.each)-need), tasks: count, jobs: count, young: min(0, -a.newest)}
+}
+
 // leastCost returns a lower bound of the cost of evicting count tasks from the node. The
 // tasks of the plan are at least count, and at least those of the smallest victim. They free
 // at least what the count smallest tasks hold, and at least what the smallest victim frees.
 func (b *summaryBound) leastCost(o *occupancy, count int32) surveyedNode {
-	var least jobOnNode // the lowest of each figure but newest, which is the highest
-	whole, grades, each, here := true, b.grouped[0][:0], b.grouped[1][:0], b.grouped[2][:0]
+	least, newest := partOnNode{whole: true}, int64(0) // the lowest of each figure, and the highest newest
+	grades, each, here := b.grouped[0][:0], b.grouped[1][:0], b.grouped[2][:0]
 	for i := range o.jobs {
-		j := &o.jobs[i]
+		j, part := &o.jobs[i], o.part(i)
 		if !b.verdict[j.class].might {
 			continue
 		}
 		if len(grades) == 0 {
-			least = *j
+			least.tasks, least.freed, newest = part.tasks, part.freed, j.newest
 		}
-		least.newest, least.tasks, least.freed, whole = max(least.newest, j.newest), min(least.tasks, j.tasks), min(least.freed, j.freed), whole && j.whole
-		grades, each, here = append(grades, group{b.verdict[j.class].grade, j.count}), append(each, group{int64(j.each), j.count}), append(here, group{int64(-j.count), 1})
+		least.tasks, least.freed, least.whole, newest = min(least.tasks, part.tasks), min(least.freed, part.freed), least.whole && part.whole, max(newest, j.newest)
+		grades, each, here = append(grades, group{b.verdict[j.class].grade, part.count}), append(each, group{int64(j.each), part.count}), append(here, group{int64(-part.count), 1})
 	}
 	b.grouped = [3][]group{grades, each, here}
 	highest, _ := smallest(grades, count)
 	_, held := smallest(each, count)
-	out := surveyedNode{grade: highest, beyond: max(0, max(int64(least.freed), held)-b.need), tasks: max(least.tasks, count), young: min(0, -least.newest)}
-	if whole {
+	out := surveyedNode{grade: highest, beyond: max(0, max(int64(least.freed), held)-b.need), tasks: max(least.tasks, count), young: min(0, -newest)}
+	if least.whole {
 		out.jobs = fewestJobs(here, count)
 	}
 	return out

@@ -18,23 +18,38 @@ type occupancies struct {
 	numbers map[cluster.Class]int32
 	most    int               // how many classes may have numbers before it is checked whether most of them are gone
 	summary cluster.Occupancy // of the node that was read last
-	unused  []jobOnNode       // memory for summaries
+	singles memory[jobOnNode]
+	parts   memory[partOnNode]
 }
 
 // occupancy is a cluster.Occupancy in less memory.
 type occupancy struct {
-	jobs     []jobOnNode
+	jobs []jobOnNode
+	// parts has the other figures of the same jobs. It is empty if every job has one task
+	// on the node and no other task.
+	parts    []partOnNode
 	unfilled int32
 	known    bool // the node has not changed since it was read
 }
 
-// jobOnNode is a cluster.JobOnNode in less memory.
+// jobOnNode and partOnNode are a cluster.JobOnNode in less memory. Numbers that are too large
+// are lowered, so that costs remain lower bounds. A survey reads jobOnNode of all nodes.
 type jobOnNode struct {
-	newest                 int64
-	class                  int32 // the number of the class
-	tasks, freed, each     int32 // numbers that are too large are lowered, so that costs remain lower bounds
-	count, devices, widest int32
-	whole                  bool
+	newest                       int64
+	class, each, devices, widest int32 // class is the number of the class
+}
+
+type partOnNode struct {
+	tasks, freed, count int32
+	whole               bool
+}
+
+// part returns the other figures of the job with the index.
+func (o *occupancy) part(job int) partOnNode {
+	if len(o.parts) == 0 {
+		return partOnNode{tasks: 1, freed: o.jobs[job].each, count: 1, whole: true}
+	}
+	return o.parts[job]
 }
 
 // refresh takes note of what changed since the last call. State must not change until the
@@ -81,27 +96,42 @@ func (o *occupancies) of(slot int) *occupancy {
 	}
 	from := &o.summary
 	o.view.Classes().Occupancy(slot, from)
-	at.known, at.unfilled = true, int32(from.Unfilled)
-	if at.jobs = at.jobs[:0]; cap(at.jobs) < len(from.Jobs) {
-		at.jobs = o.memory(len(from.Jobs))
+	*at = occupancy{jobs: at.jobs[:0], parts: at.parts[:0], unfilled: int32(from.Unfilled), known: true}
+	if cap(at.jobs) < len(from.Jobs) {
+		at.jobs = o.singles.list(len(from.Jobs))
+	}
+	single := true
+	for i := range from.Jobs {
+		j := &from.Jobs[i]
+		at.jobs = append(at.jobs, jobOnNode{newest: j.Newest, class: o.number(j.Job.Class()), each: lowered(j.Each), devices: int32(j.Devices), widest: int32(j.Widest)})
+		single = single && j.Whole && j.Tasks == 1 && j.Count == 1 && j.Freed == j.Each
+	}
+	if single {
+		return at
+	}
+	if cap(at.parts) < len(from.Jobs) {
+		at.parts = o.parts.list(len(from.Jobs))
 	}
 	for i := range from.Jobs {
 		j := &from.Jobs[i]
-		at.jobs = append(at.jobs, jobOnNode{newest: j.Newest, class: o.number(j.Job.Class()), whole: j.Whole,
-			tasks: int32(min(j.Tasks, math.MaxInt32)), freed: int32(min(j.Freed, math.MaxInt32)), each: int32(min(j.Each, math.MaxInt32)),
-			count: int32(j.Count), devices: int32(j.Devices), widest: int32(j.Widest)})
+		at.parts = append(at.parts, partOnNode{tasks: lowered(int64(j.Tasks)), freed: lowered(j.Freed), count: int32(j.Count), whole: j.Whole})
 	}
 	return at
 }
 
-// memory returns an empty list with room for so many jobs. Lists are parts of larger ones, so
-// that there are few allocations.
-func (o *occupancies) memory(jobs int) []jobOnNode {
-	if len(o.unused) < jobs {
-		o.unused = make([]jobOnNode, max(jobs, 4096))
+// lowered returns the number, or the largest int32 if it is larger.
+func lowered(n int64) int32 { return int32(min(n, math.MaxInt32)) }
+
+// memory has lists that are parts of larger ones, so that there are few allocations.
+type memory[T any] struct{ unused []T }
+
+// list returns an empty list with room for so many items.
+func (m *memory[T]) list(items int) []T {
+	if len(m.unused) < items {
+		m.unused = make([]T, max(items, 4096))
 	}
-	out := o.unused[:0:jobs]
-	o.unused = o.unused[jobs:]
+	out := m.unused[:0:items]
+	m.unused = m.unused[items:]
 	return out
 }
 
