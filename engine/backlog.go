@@ -54,6 +54,8 @@ type backlog struct {
 	stillFreshCount int          // how many IDs are in stillFreshIDs
 	evicts          bool         // tasks may be evicted in this session
 	searching       *cluster.Job // the job for which room was last searched for; nil after markPassed
+	passedRanked    []*lane      // lanes that are passed and not marked as such yet, except those in unranked
+	unranked        []*lane      // the lanes that had been in line when passedRanked was set
 	seen            uint64       // the version of State as of which freshShapes was last updated
 }
 
@@ -273,7 +275,7 @@ func (b *backlog) close() {
 		a.freshNodes = a.freshNodes[:0]
 	}
 	b.freshShapes, b.stillFreshCount = b.freshShapes[:0], 0
-	b.searching = nil
+	b.searching, b.passedRanked, b.unranked = nil, b.passedRanked[:0], b.unranked[:0]
 	clear(b.stillFreshIDs)
 	clear(b.freshIDs)
 	b.turns.clear()

@@ -89,6 +89,12 @@ func (l *lane) head() *cluster.Job {
 	return e.job
 }
 
+// hasJobToTry reports whether the lane has a job that is to be tried.
+func (l *lane) hasJobToTry() bool {
+	l.putFreshInLine()
+	return len(l.arrivals)+len(l.inLine.Items) > 0
+}
+
 // firstToTry returns the first job that is to be tried, or nil.
 func (l *lane) firstToTry() *waiter {
 	var goal *waiter
@@ -145,8 +151,7 @@ func (l *lane) firstParked() *waiter {
 // parked, or a change may have helped it. If alone is set, no other queue is in line, and
 // jobs that are not to be tried are skipped.
 func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
-	l.putFreshInLine()
-	if len(l.arrivals)+len(l.inLine.Items) == 0 {
+	if !l.hasJobToTry() {
 		if l.endTurn(); alone || l.backlog.turns.contender(l.queue).depth == 0 {
 			return nil, false
 		}

@@ -99,6 +99,17 @@ func (r *laneOrder) insert(b *backlog, l *lane, place int) {
 	r.lanes = slices.Insert(r.lanes, place, l)
 }
 
+// before returns the lanes with a bid that comes before the one that the function compares with.
+func (r *laneOrder) before(compare func(Bid) int) []*lane {
+	end, _ := slices.BinarySearchFunc(r.lanes, 0, func(l *lane, _ int) int {
+		if compare(Bid{l.queue, l.parkedFirstJob}) > 0 {
+			return -1
+		}
+		return 1
+	})
+	return r.lanes[:end]
+}
+
 // compareFirstParked compares the bids of two lanes with their first parked jobs.
 func (o *order) compareFirstParked(a, b *lane) int {
 	return o.siblings(Bid{a.queue, a.parkedFirstJob}, Bid{b.queue, b.parkedFirstJob})

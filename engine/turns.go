@@ -250,6 +250,15 @@ func (t *turns) alone() bool {
 	return len(c.below.Items) == 0
 }
 
+// onlyLine returns the line of the only queue that is in line; nil if there are several queues
+// or none.
+func (t *turns) onlyLine() line {
+	if len(t.leaves) != 1 || t.inHeaps || t.ranked.lanes != nil {
+		return nil
+	}
+	return t.leaves[0].line
+}
+
 // front returns the queue that has the next turn; nil if no queue in line has a job.
 func (t *turns) front() *contender {
 	if c := t.last; c != nil {

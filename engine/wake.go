@@ -234,6 +234,9 @@ func (b *backlog) next() *cluster.Job {
 	if b.stillFreshCount == 0 && b.waiting == 0 {
 		return nil
 	}
+	if l, alone := b.turns.onlyLine().(*lane); alone && !l.hasJobToTry() {
+		return nil
+	}
 	return b.turns.next()
 }
 
@@ -256,35 +259,47 @@ func (b *backlog) afterCommit(evicted bool) {
 	queues := b.turns.known
 	b.findNewRoom(func(*cluster.Node) {})
 	b.wakeForQueues(queues)
+	for _, l := range b.inLine {
+		l.freshExamined = 0
+	}
+	lanes := b.joined
+	if b.stillFreshCount > 0 {
+		lanes = b.lanes
+	}
 	var late []*lane
-	for _, l := range b.lanes {
-		if l == nil {
+	for _, l := range lanes {
+		if l == nil || b.turns.contender(l.queue).place >= 0 || !l.joined && !l.shapes.meets(b.stillFreshIDs) {
 			continue
 		}
-		c := b.turns.contender(l.queue)
-		if c.place < 0 && !l.passed && (l.joined || l.shapes.meets(b.stillFreshIDs)) {
+		if b.markRanked(); !l.passed {
 			late = append(late, l)
 		}
-		l.freshExamined = 0
 	}
 	b.putInLine(late)
 }
 
 // markPassed marks the lanes that come before the job of the last search for room and are not
 // in line as passed. Changes from now on wake their buckets in the next session, not in this
-// one. It compares all lanes, and its result matters only if tasks are evicted later in the
-// session. So it is called before a plan is carried out and before another job has its turn,
-// and not at all for the last job of a session that finds no plan. Until it is called, no
-// decision may be committed.
+// one. Its result matters only if tasks are evicted later in the session. So it is called
+// before a plan is carried out and before another job has its turn, and not at all for the
+// last job of a session that finds no plan. Until it is called, no decision may be committed.
 func (b *backlog) markPassed() {
 	job := b.searching
 	if job == nil {
 		return
 	}
 	b.searching = nil
+	b.markRanked()
 	b.turns.advance()
-	compare := b.order.compareWith(Bid{b.view.Queue(job.Queue), job})
-	for _, l := range b.lanes {
+	bid := Bid{b.view.Queue(job.Queue), job}
+	lanes := b.lanes
+	if b.turns.ranked.lanes == nil && len(b.inLine) <= maxUnranked && b.byBid.update(b) {
+		lanes = b.inLine // in all other lanes, the first parked job is the head
+		b.passedRanked = append(b.passedRanked[:0], b.byBid.before(b.order.freeze(bid))...)
+		b.unranked = append(b.unranked[:0], b.inLine...)
+	}
+	compare := b.order.compareWith(bid)
+	for _, l := range slices.Clone(lanes) {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
 			continue
 		}
@@ -293,4 +308,19 @@ func (b *backlog) markPassed() {
 			b.inLine = append(b.inLine, l)
 		}
 	}
+}
+
+// maxUnranked is how many lanes may have been in line before markPassed compares all lanes.
+const maxUnranked = 64
+
+// markRanked marks the lanes that markPassed found by the order of their bids. In most
+// sessions no lane has to be examined after an eviction, and this is not necessary.
+func (b *backlog) markRanked() {
+	for _, l := range b.passedRanked {
+		if !l.passed && !slices.Contains(b.unranked, l) {
+			l.passed = true
+			b.inLine = append(b.inLine, l)
+		}
+	}
+	b.passedRanked = b.passedRanked[:0]
 }
