@@ -299,7 +299,7 @@ func (b *backlog) markPassed() {
 		b.unranked = append(b.unranked[:0], b.inLine...)
 	}
 	compare := b.order.compareWith(bid)
-	for _, l := range slices.Clone(lanes) {
+	for _, l := range lanes {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
 			continue
 		}
