@@ -37,7 +37,8 @@ func (p *reservations) canKeep(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
 		return false
 	}
-	for _, h := range p.clerk.hooks.shapeFilters {
+	for i := range p.clerk.hooks.shapeFilters {
+		h := &p.clerk.hooks.shapeFilters[i]
 		if h.static && (h.shapes == nil || h.shapes(t.Shape)) && h.fn(t.Shape, t.Node) != nil {
 			return false
 		}
