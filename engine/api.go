@@ -21,7 +21,10 @@ func (s *Session) Begin() *Statement { return s.clerk.begin() }
 // minimum is placed and some surplus is not. In a turn of the session itself, Place is
 // asked for less: for the minimum alone or, if the job has its minimum, for one more task.
 // A nil refusal then means that this much is placed.
-func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal { return s.placer(stmt).place(job) }
+func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
+	stmt.placer = s.placer(stmt)
+	return stmt.placer.place(job)
+}
 
 // Devices returns what a task of the shape would hold of the node's devices, if it were
 // placed there now. A score that depends on the choice of devices calls it. It returns

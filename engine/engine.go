@@ -14,7 +14,8 @@ type Engine struct {
 	idle     idleDevices
 	occupied occupancies
 	swept    swept
-	events   int // how many events the last session with any had
+	events   int        // how many events the last session with any had
+	hooks    hookCounts // how many hooks the last session had
 	// observers holds the hooks that the last session registered.
 	observers     []hook[Observer]
 	uncalledHooks []UncalledHook
@@ -81,6 +82,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	view := state.View()
 	s := &Session{View: view, Now: o.Now, engine: e, options: o, fault: &fault{}}
 	s.Hooks = &Hooks{fault: s.fault, publish: e.index.publish, makeRoom: s.MakeRoom}
+	e.hooks.allocate(s.Hooks)
 	s.finder = &finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
 	s.accounts = &accounts{view: view, idle: &e.idle}
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
@@ -96,7 +98,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 		o.Timings.measure(s.Hooks)
 	}
 	e.index.open(view, s.Hooks, s.fault, o.Search == Twin)
-	e.observers, e.uncalledHooks = s.Hooks.observers, s.Hooks.UncalledHooks()
+	e.hooks, e.observers, e.uncalledHooks = countHooks(s.Hooks), s.Hooks.observers, s.Hooks.UncalledHooks()
 	return s
 }
 

@@ -18,7 +18,8 @@ type finder struct {
 
 // before calls the PreFilter hooks. It returns nil if all of them let the task pass.
 func (f *finder) before(t *cluster.Task) *Attempt {
-	for _, h := range f.hooks.preFilters {
+	for i := range f.hooks.preFilters {
+		h := &f.hooks.preFilters[i]
 		if r := h.fn(t, t.Job); r != nil {
 			return &Attempt{Task: unplaced(t), Nodes: len(f.view.Nodes()), Before: f.fault.sign(h.plugin, r)}
 		}
@@ -107,8 +108,9 @@ func (f *finder) bestOfNodes(r *ranking, t *cluster.Task, nodes []*cluster.Node)
 
 // taskHooks returns the task-form hooks that are called for the task, and the most points
 // that the scores can add to the key by which nodes are ranked.
-func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers []hook[TaskScore], most int64) {
-	for _, h := range f.hooks.taskFilters {
+func (f *finder) taskHooks(t *cluster.Task) (filters []*hook[TaskFilter], scorers []*hook[TaskScore], most int64) {
+	for i := range f.hooks.taskFilters {
+		h := &f.hooks.taskFilters[i]
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			filters = append(filters, h)
 		}
@@ -116,7 +118,8 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers
 	if f.barred.any() {
 		filters = append(filters, f.bars(t)...)
 	}
-	for _, h := range f.hooks.taskScores {
+	for i := range f.hooks.taskScores {
+		h := &f.hooks.taskScores[i]
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			scorers = append(scorers, h)
 			if h.upperBound == nil {
@@ -127,7 +130,7 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers
 	return filters, scorers, most
 }
 
-func (f *finder) rejectTask(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
+func (f *finder) rejectTask(filters []*hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
 	for _, h := range filters {
 		if r := h.fn(t, t.Job, n); r != nil {
 			return f.fault.sign(h.plugin, r)
@@ -138,7 +141,7 @@ func (f *finder) rejectTask(filters []hook[TaskFilter], t *cluster.Task, n *clus
 
 // scoreTask returns what task-form scores add to the key by which nodes are ranked. The key
 // includes the upper bounds of scores that have one, so these are subtracted.
-func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluster.Node) int64 {
+func (f *finder) scoreTask(scorers []*hook[TaskScore], t *cluster.Task, n *cluster.Node) int64 {
 	total := int64(0)
 	for _, h := range scorers {
 		points := f.fault.points(h.plugin, h.weight, h.fn(t, t.Job, n))
@@ -157,12 +160,14 @@ func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluste
 // score computes the score of the node again with all its parts, for the decision.
 func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
 	out := Score{Parts: make([]ScorePart, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
-	for _, h := range f.hooks.shapeScores {
+	for i := range f.hooks.shapeScores {
+		h := &f.hooks.shapeScores[i]
 		if !h.isBound && (h.shapes == nil || h.shapes(t.Shape)) {
 			out.add(f.fault, h.plugin, h.weight, h.fn(t.Shape, n))
 		}
 	}
-	for _, h := range f.hooks.taskScores {
+	for i := range f.hooks.taskScores {
+		h := &f.hooks.taskScores[i]
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			out.add(f.fault, h.plugin, h.weight, h.fn(t, t.Job, n))
 		}
@@ -182,7 +187,8 @@ func (f *finder) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluste
 	}
 	return func(d *cluster.Device) int64 {
 		total := int64(0)
-		for _, h := range f.hooks.deviceScores {
+		for i := range f.hooks.deviceScores {
+			h := &f.hooks.deviceScores[i]
 			total += f.fault.points(h.plugin, h.weight, h.fn(shape, n, d))
 		}
 		return total
@@ -210,7 +216,8 @@ func (f *finder) verdicts(t *cluster.Task) verdict {
 // onlyHeld reports whether waiting or evicting may cure all rejections of the node by
 // shape-form filters.
 func (f *finder) onlyHeld(t *cluster.Task, n *cluster.Node) bool {
-	for _, h := range f.hooks.shapeFilters {
+	for i := range f.hooks.shapeFilters {
+		h := &f.hooks.shapeFilters[i]
 		if h.shapes == nil || h.shapes(t.Shape) {
 			if r := h.fn(t.Shape, n); r != nil && !r.Cure.Transient() {
 				return false

@@ -66,12 +66,12 @@ type ranking struct {
 
 	// The hooks that are called for the shape.
 	filters, staticFilters []compiledFilter
-	scorers, staticScorers []hook[ShapeScore]
+	scorers, staticScorers []*hook[ShapeScore]
 }
 
 // compiledFilter is a filter that is called for the shape of a ranking.
 type compiledFilter struct {
-	hook[ShapeFilter]
+	*hook[ShapeFilter]
 	codes     []uint16 // the codes of its rejections so far, which are few
 	remaining int64    // how many shape-form filters there are from this one on
 }
@@ -180,7 +180,8 @@ func (x *index) compile(r *ranking) {
 	r.session = x.sessions
 	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
-	for _, p := range h.shapeFilters {
+	for i := range h.shapeFilters {
+		p := &h.shapeFilters[i]
 		if p.shapes != nil && !p.shapes(r.shape) {
 			continue
 		}
@@ -190,7 +191,8 @@ func (x *index) compile(r *ranking) {
 		}
 		*list = append(*list, compiledFilter{hook: p, remaining: int64(len(h.shapeFilters) - p.order)})
 	}
-	for _, o := range h.shapeScores {
+	for i := range h.shapeScores {
+		o := &h.shapeScores[i]
 		if o.shapes != nil && !o.shapes(r.shape) {
 			continue
 		}
@@ -337,10 +339,9 @@ func (x *index) filter(r *ranking, filters []compiledFilter, n *cluster.Node) (i
 
 // points adds up weighted scores. It returns false if a score is out of range, which fails
 // the session.
-func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) (int64, bool) {
+func (x *index) points(r *ranking, scorers []*hook[ShapeScore], n *cluster.Node) (int64, bool) {
 	total := int64(0)
-	for i := range scorers {
-		o := &scorers[i]
+	for _, o := range scorers {
 		score := o.fn(r.shape, n)
 		if !(score >= 0 && score <= 100) {
 			x.fault.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)

@@ -108,7 +108,8 @@ func needed(pending []*cluster.Task, short int, subShort []int) []*cluster.Task 
 
 // compare implements Session.CompareTasks.
 func (l shortage) compare(a, b *cluster.Task) int {
-	for _, h := range l.hooks.taskOrders {
+	for i := range l.hooks.taskOrders {
+		h := &l.hooks.taskOrders[i]
 		if c := h.fn(a, b); c != 0 {
 			return c
 		}

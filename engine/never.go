@@ -118,7 +118,7 @@ func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 
 // mayTakeLater reports whether the node may take the task later although no task has to end for
 // that: foreign processes use its devices, or waiting alone cures the rejection.
-func (e *explainer) mayTakeLater(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) bool {
+func (e *explainer) mayTakeLater(filters []*hook[TaskFilter], t *cluster.Task, n *cluster.Node) bool {
 	if slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return d.Foreign > 0 }) {
 		return true
 	}

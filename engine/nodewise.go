@@ -234,7 +234,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 
 // rejection returns why the filters or, if the task passes them, the Reservers reject the
 // node for the task. It returns nil if none does.
-func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
+func (w *nodewise) rejection(filters []*hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
 	r, _ := w.finder.rejectAt(filters, t, n)
 	if r != nil || len(w.finder.hooks.reservers) == 0 {
 		return r

@@ -34,7 +34,8 @@ func turnOf(j *cluster.Job) turn {
 // their minimum come first, then jobs with fewer surplus tasks, so that surplus is dealt
 // to jobs in turn.
 func (o *order) compareTurns(a, b turn) int {
-	for _, h := range o.hooks.jobPriorities {
+	for i := range o.hooks.jobPriorities {
+		h := &o.hooks.jobPriorities[i]
 		if c := h.fn(a.job, b.job); c != 0 {
 			return c
 		}
@@ -42,7 +43,8 @@ func (o *order) compareTurns(a, b turn) int {
 	if a.surplus != b.surplus {
 		return cmp.Compare(a.surplus, b.surplus)
 	}
-	for _, h := range o.hooks.jobOrders {
+	for i := range o.hooks.jobOrders {
+		h := &o.hooks.jobOrders[i]
 		if c := h.fn(a.job, b.job); c != 0 {
 			return c
 		}

@@ -11,15 +11,19 @@ type reservations struct {
 
 // withdrawLost is withdrawLostIn in a statement of its own.
 func (p *reservations) withdrawLost() {
+	nominated := p.clerk.view.Nominated()
+	if len(nominated) == 0 && len(p.clerk.view.Moving()) == 0 {
+		return
+	}
 	stmt := p.clerk.begin()
-	p.withdrawLostIn(stmt)
+	p.withdrawLostIn(stmt, nominated)
 	stmt.Commit()
 }
 
 // withdrawLostIn withdraws reservations that their node cannot keep any more, and all
-// reservations of gangs that have lost some.
-func (p *reservations) withdrawLostIn(stmt *Statement) {
-	for _, t := range p.clerk.view.Nominated() {
+// reservations of gangs that have lost some. nominated holds all nominated tasks of the State.
+func (p *reservations) withdrawLostIn(stmt *Statement, nominated []*cluster.Task) {
+	for _, t := range nominated {
 		if t.Status == cluster.Nominated && (!p.canKeep(t) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
 		}
@@ -37,7 +41,8 @@ func (p *reservations) canKeep(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
 		return false
 	}
-	for _, h := range p.clerk.hooks.shapeFilters {
+	for i := range p.clerk.hooks.shapeFilters {
+		h := &p.clerk.hooks.shapeFilters[i]
 		if h.static && (h.shapes == nil || h.shapes(t.Shape)) && h.fn(t.Shape, t.Node) != nil {
 			return false
 		}
@@ -74,7 +79,7 @@ func (p *reservations) withdrawExpired() {
 		}
 	}
 	if late {
-		p.withdrawLostIn(stmt)
+		p.withdrawLostIn(stmt, p.clerk.view.Nominated())
 	}
 	stmt.Commit()
 }
@@ -82,8 +87,12 @@ func (p *reservations) withdrawExpired() {
 // bindReady binds each nominated task if its reserved room is free now. The minimum of a gang is
 // bound together or not at all.
 func (p *reservations) bindReady() []Decision {
+	nominated := p.clerk.view.Nominated()
+	if len(nominated) == 0 {
+		return nil
+	}
 	stmt := p.clerk.begin()
-	for _, tasks := range byJob(p.clerk.view.Nominated()) {
+	for _, tasks := range byJob(nominated) {
 		job, mark := tasks[0].Job, stmt.Checkpoint()
 		for _, t := range tasks {
 			stmt.Bind(t)

@@ -118,13 +118,13 @@ func (b *barred) bar(st *Statement, t *cluster.Task, n *cluster.Node, why *unres
 
 // bars returns filters that reject the barred nodes for the task, in profile order of the
 // Reservers.
-func (f *finder) bars(t *cluster.Task) (out []hook[TaskFilter]) {
+func (f *finder) bars(t *cluster.Task) (out []*hook[TaskFilter]) {
 	for i := range f.hooks.reservers {
 		plugin := f.hooks.reservers[i].plugin
 		by := func(why *unreserved) bool { return why != nil && why.plugin == plugin }
 		for pair, why := range f.barred.nodes {
 			if pair.task == t && by(why) {
-				out = append(out, hook[TaskFilter]{plugin: plugin, fn: func(t *cluster.Task, _ *cluster.Job, n *cluster.Node) *Rejection {
+				out = append(out, &hook[TaskFilter]{plugin: plugin, fn: func(t *cluster.Task, _ *cluster.Job, n *cluster.Node) *Rejection {
 					if why := f.barred.nodes[barredPair{t, n}]; f.barred.any() && by(why) {
 						return why.rejection
 					}

@@ -76,8 +76,12 @@ func (r *retirement) shrink(stmt *Statement, name string) RetirementOrder {
 // evictRetired evicts tasks that still run of jobs that earlier sessions retired. The earlier
 // eviction may not have been carried out.
 func (r *retirement) evictRetired(out *Outcome) {
+	retired := r.clerk.view.Retired()
+	if len(retired) == 0 {
+		return
+	}
 	stmt := r.clerk.begin()
-	for _, j := range r.clerk.view.Retired() {
+	for _, j := range retired {
 		if j.Placed() > 0 {
 			stmt.withdraw(j, true)
 			stmt.evictAll(j, r.rank([]*cluster.Job{j})[0].Score)

@@ -39,7 +39,7 @@ func (f *finder) reject(t *cluster.Task, n *cluster.Node) *Rejection {
 // rejectAt returns the rejection of the shape-form filters or, if the task passes them, that
 // of the task-form filters. It also returns how many shape-form filters had not been passed,
 // including the one that rejected the node.
-func (f *finder) rejectAt(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) (*Rejection, int) {
+func (f *finder) rejectAt(filters []*hook[TaskFilter], t *cluster.Task, n *cluster.Node) (*Rejection, int) {
 	if r, left := f.rejectShape(t.Shape, n); r != nil {
 		return r, left
 	}

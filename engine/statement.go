@@ -19,7 +19,8 @@ type Statement struct {
 	// decisions are those that place or bind tasks, in the order of the log. Decisions to
 	// evict are made by Commit.
 	decisions []Decision
-	aim       aim // what Place tries to place
+	aim       aim    // what Place tries to place
+	placer    placer // the placer of Place, kept here because a separate one would be allocated in every call
 	// planSearch is added to evictions. It describes how their plan was found.
 	planSearch *PlanSearch
 	stamp      uint64 // grows with every change and every undo
