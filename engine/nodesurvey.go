@@ -72,12 +72,11 @@ type survey struct {
 	more  bool           // nodes that cost more were left out; they may be in the nodeHeap already
 }
 
-// firstSurvey is how many nodes the first survey of a nodeHeap lists. If the search examines
-// all of them, the next survey lists furtherSurvey times as many.
-const (
-	firstSurvey   = 512
-	furtherSurvey = 8
-)
+// maxListed returns how many nodes the first survey of a nodeHeap lists. If the search examines
+// all of them, the next survey lists listedFactor times as many.
+func maxListed(slots int) int { return 32 + slots/256 }
+
+const listedFactor = 8
 
 // survey replaces all entries of classes by one entry that represents all nodes that have
 // possible victims and no entry of their own. Only nodes with tasks of the classes that are
@@ -90,12 +89,12 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 	h.entries.Init()
 	known, ranks := w.heaps.occupancies, w.view.Recent().Ranks()
 	known.refresh(w.view)
-	out := &survey{most: firstSurvey}
+	out := &survey{most: maxListed(len(known.bySlot))}
 	if w.finder.search == Twin {
 		out.most = 2 // so that further surveys are checked too
 	}
 	if h.surveyed != nil && h.surveyed.more {
-		out.most = furtherSurvey * h.surveyed.most
+		out.most = listedFactor * h.surveyed.most
 	}
 	costliest := heap.Heap[surveyedNode]{Before: func(a, b surveyedNode) bool { return a.compare(&b, ranks) > 0 }}
 	bound := newSummaryBound(w, t.Shape, h.need, h.classes(w))
