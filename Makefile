@@ -30,6 +30,14 @@ outoftree: ## Build and test the plugins that live in modules of their own, the 
 	cd examples/plugin && $(GO) vet ./... && $(GO) test -count=1 ./...
 	cd examples/tutorial && $(GO) vet ./... && $(GO) test -count=1 ./...
 
+.PHONY: kube-tools
+kube-tools: ## Build a Kubernetes control plane for tests into bin/kube, once
+	GO="$(GO)" hack/kube/build.sh
+
+.PHONY: kube-test
+kube-test: kube-tools ## Test the module kube/ on a real control plane
+	cd kube && $(GO) vet ./... && $(GO) test ./...
+
 .PHONY: scenarios
 scenarios: build ## Run every scenario file
 	./$(BIN)/berth verify scenarios
