@@ -14,8 +14,8 @@ type finder struct {
 	fault  *fault
 	levels map[string][]*scope // the domains of the cluster, by label
 	barred barred
-	// scorers are not in use. A DeviceScore hook may call Session.Devices, which then needs
-	// another one.
+	// scorers has the deviceScorers that no call of devices is using at the moment. A DeviceScore
+	// hook may call Session.Devices, which then needs another one.
 	scorers []*deviceScorer
 }
 
