@@ -153,9 +153,12 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 	}
 	var buffer [16]candidate
 	takers := buffer[:0]
+	if c.n.uniform && !c.s.Need.Kind(&c.n.Devices[0]) {
+		return nil, false
+	}
 	for i := range c.n.Devices {
 		d := &c.n.Devices[i]
-		if !c.s.Takes(d) || (group != nil && c.s.group(d) != *group) {
+		if !c.n.uniform && !c.s.Need.Kind(d) || !c.s.takesOfKind(d) || (group != nil && c.s.group(d) != *group) {
 			continue
 		}
 		t := candidate{device: i}

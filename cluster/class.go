@@ -119,7 +119,8 @@ func (k *classes) at(c Class) (int, bool) {
 	return placeIn(k.byQueue[c.Queue], c)
 }
 
-// placeIn is at for a list.
+// placeIn returns the index of the class in the list, which is sorted by priority, and whether
+// it is there.
 func placeIn(list []*class, c Class) (int, bool) {
 	return slices.BinarySearchFunc(list, c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
 }

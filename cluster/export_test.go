@@ -102,8 +102,8 @@ func (s *State) RemoveNode(name string) error {
 	return nil
 }
 
-// ForgetUniform makes estimates examine every device of every node, as if the devices of
-// no node were alike.
+// ForgetUniform makes estimates and choices examine every device of every node, as if the
+// devices of no node were alike.
 func (s *State) ForgetUniform() {
 	for _, n := range s.fleet.byName {
 		n.uniform = false

@@ -92,8 +92,11 @@ func (s *Shape) suits(d *Device) bool { return s.Need.Kind(d) && s.part().suits(
 
 // Takes reports whether a task of the shape can use the device as it is now, together
 // with the tasks that hold parts of it.
-func (s *Shape) Takes(d *Device) bool {
-	if !s.Need.Kind(d) || !s.Need.Selects(d) || !d.Permits(s.Isolation) {
+func (s *Shape) Takes(d *Device) bool { return s.Need.Kind(d) && s.takesOfKind(d) }
+
+// takesOfKind is Takes for a device of a kind that the shape may use.
+func (s *Shape) takesOfKind(d *Device) bool {
+	if !s.Need.Selects(d) || !d.Permits(s.Isolation) {
 		return false
 	}
 	if s.Need.WholeNode && d.Use.Nodes > 0 {

@@ -14,6 +14,9 @@ type finder struct {
 	fault  *fault
 	levels map[string][]*scope // the domains of the cluster, by label
 	barred barred
+	// scorers has the deviceScorers that no call of devices is using at the moment. A DeviceScore
+	// hook may call Session.Devices, which then needs another one.
+	scorers []*deviceScorer
 }
 
 // before calls the PreFilter hooks. It returns nil if all of them let the task pass.
@@ -177,7 +180,20 @@ func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
 
 // devices implements Session.Devices.
 func (f *finder) devices(shape *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
-	return n.Choose(shape, f.deviceScore(shape, n))
+	if len(f.hooks.deviceScores) == 0 {
+		return n.Choose(shape, nil)
+	}
+	var s *deviceScorer
+	if last := len(f.scorers) - 1; last >= 0 {
+		s, f.scorers = f.scorers[last], f.scorers[:last]
+	} else {
+		s = &deviceScorer{finder: f}
+		s.fn = s.score
+	}
+	s.shape, s.node = shape, n
+	claims, ok := n.Choose(shape, s.fn)
+	f.scorers = append(f.scorers, s)
+	return claims, ok
 }
 
 // deviceScore returns a function that adds up the DeviceScore hooks, or nil if there are none.
@@ -185,14 +201,25 @@ func (f *finder) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluste
 	if len(f.hooks.deviceScores) == 0 {
 		return nil
 	}
-	return func(d *cluster.Device) int64 {
-		total := int64(0)
-		for i := range f.hooks.deviceScores {
-			h := &f.hooks.deviceScores[i]
-			total += f.fault.points(h.plugin, h.weight, h.fn(shape, n, d))
-		}
-		return total
+	return (&deviceScorer{finder: f, shape: shape, node: n}).score
+}
+
+// deviceScorer computes the scores of the devices of one node for a shape.
+type deviceScorer struct {
+	finder *finder
+	shape  *cluster.Shape
+	node   *cluster.Node
+	fn     func(*cluster.Device) int64 // score, kept to save an allocation for each node
+}
+
+// score adds up the DeviceScore hooks.
+func (s *deviceScorer) score(d *cluster.Device) int64 {
+	total := int64(0)
+	for i := range s.finder.hooks.deviceScores {
+		h := &s.finder.hooks.deviceScores[i]
+		total += s.finder.fault.points(h.plugin, h.weight, h.fn(s.shape, s.node, d))
 	}
+	return total
 }
 
 // verdicts returns a function that reports whether shape-form filters reject a node for the

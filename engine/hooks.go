@@ -265,9 +265,9 @@ func (h *Hooks) AddFrozenOrder(fn FrozenOrder) {
 	}
 }
 
-// AddBidChanges registers which bids have changed since an earlier session, for the comparison
+// AddBidChanges registers which bids have changed since the previous call, for the comparison
 // that the plugin registered last with AddSiblingOrder. Patient sessions call it before they
-// compare bids, but not every session does. It is optional: if every comparison of queues has
+// compare bids, once, several times or not at all. It is optional: if every comparison of queues has
 // it and a FrozenOrder, the order of queues is kept from session to session, and a session
 // compares few of them.
 //

@@ -232,17 +232,20 @@ func (x *index) refresh(r *ranking) {
 		r.build(x.view.Recent().Ranks())
 	}
 	ranks := x.view.Recent().Ranks()
+	// Slots that have a node with another name are emptied before any node is judged. Their old
+	// keys must not be compared by the ranks of their new nodes.
+	x.view.Recent().Nodes(r.version, func(slot int) {
+		if x.view.Recent().AddedVersion(slot) > r.version {
+			r.count(r.keys[slot], r.codes[slot], -1)
+			r.set(slot, absent, ranks)
+			r.codes[slot] = 0
+		}
+	})
 	x.view.Recent().Nodes(r.version, func(slot int) {
 		n := x.view.At(slot)
 		anew := n == nil || n.SpecVersion() > r.version
 		if !anew && r.staticKeys[slot] < 0 {
 			return // a static filter rejects the node, whatever tasks hold of it
-		}
-		if anew && x.view.Recent().AddedVersion(slot) > r.version {
-			// The slot has a node with another name, so its old place in the order is invalid.
-			r.count(r.keys[slot], r.codes[slot], -1)
-			r.set(slot, absent, ranks)
-			r.codes[slot] = 0
 		}
 		key, c := x.judge(r, slot, anew)
 		if key == r.keys[slot] && c == r.codes[slot] {

@@ -158,3 +158,35 @@ func TestCureString(t *testing.T) {
 		t.Error("AmountOf returns a wrong unit")
 	}
 }
+
+// TestReusedSlots checks that a ranking is right after two slots got nodes with other names since
+// it was last used. Neither of them may be compared with the key of its former node.
+func TestReusedSlots(t *testing.T) {
+	for _, search := range []engine.Search{engine.Indexed, engine.Twin} {
+		e, s := enginetest.Engine(fit()), enginetest.State()
+		node := func(name string, gpus int) cluster.Change {
+			return cluster.NodePut{Node: *enginetest.Node(name).CPU(8, "32Gi").GPUs(gpus, "L4", "24Gi").Build()}
+		}
+		run := func() engine.Outcome {
+			ssn := e.Open(s, engine.Options{Now: second, Search: search})
+			defer ssn.Close()
+			out, err := ssn.Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		apply(t, s, node("n3", 1), node("n1", 1), node("n0", 1)) // slots 0, 1, 2
+		apply(t, s, jobPut(enginetest.Job("a").Devices(1)))
+		run() // a is on n0
+		apply(t, s, jobGone("job/a"))
+		apply(t, s, cluster.NodeGone{Name: "n3"}, node("n2", 1)) // slot 0
+		apply(t, s, cluster.NodeGone{Name: "n0"}, node("n3", 1)) // slot 2
+		apply(t, s, node("n2", 2))                               // slot 0 is the slot that changed last
+		apply(t, s, jobPut(enginetest.Job("b").Devices(1)))
+		out := run()
+		if out.Decisions[0].Node != "n1" {
+			t.Errorf("search %d: b is on %s, want n1", search, out.Decisions[0].Node)
+		}
+	}
+}

@@ -32,7 +32,7 @@ type lane struct {
 	parked        parkedHeap         // the buckets with jobs that have not had their turn; made when the lane has its first turn
 	freshExamined int                // how many entries of backlog.freshShapes were examined
 	joined        bool               // joinLine put it in line; see backlog.joined
-	passed        bool               // its turn is over
+	passed        bool               // its turn is over; see backlog.markPassed
 }
 
 // putInLine puts the bucket in line, with its first job that has not had its turn.

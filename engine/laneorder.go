@@ -100,6 +100,7 @@ func (r *laneOrder) insert(b *backlog, l *lane, place int) {
 }
 
 // before returns the lanes with a bid that comes before the one that the function compares with.
+// The order must be up to date (see update).
 func (r *laneOrder) before(compare func(Bid) int) []*lane {
 	end, _ := slices.BinarySearchFunc(r.lanes, 0, func(l *lane, _ int) int {
 		if compare(Bid{l.queue, l.parkedFirstJob}) > 0 {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -262,6 +263,56 @@ func TestSurveysBeyondTheFirst(t *testing.T) {
 	defer s.Close()
 	if out, err := s.Run(); err != nil || len(evicted(out)) != 2 || out.Decisions[0].Node != last {
 		t.Errorf("decisions %v, %v; want two victims on %s", out.Decisions, err, last)
+	}
+}
+
+// TestFurtherSurveyKeepsTheHeap checks that two gangs with equal requests share what is known of
+// nodes, although the first gang made a further survey while its victims were evicted. The first
+// gang examines as many nodes without a plan as it may, and is refused. The second gang does not
+// examine them again, and finds the two nodes that have room.
+func TestFurtherSurveyKeepsTheHeap(t *testing.T) {
+	p := &policy{name: "P", open: func(s *engine.Session) {
+		s.Hooks.AddShapeFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+			if strings.HasPrefix(n.Name, "bad") {
+				return &engine.Rejection{Reason: "Bad", Cure: engine.Evict}
+			}
+			return nil
+		})
+		s.Hooks.AddStaticFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+			if strings.HasPrefix(n.Name, "dead") {
+				return &engine.Rejection{Reason: "Dead"}
+			}
+			return nil
+		})
+		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+			return func(*engine.Victim) engine.Verdict { return engine.Allow }
+		})
+		s.Hooks.AddEvictionPurpose(engine.Preempt, "P")
+	}}
+	var parts []enginetest.Part
+	for _, name := range []string{"a", "b"} {
+		parts = append(parts, enginetest.Job(name).Devices(1).Gang(2).Min(2).Priority(10))
+	}
+	add := func(count int, kind string, priority int32) {
+		for i := range count {
+			n := fmt.Sprintf("%s-%d-%03d", kind, priority, i)
+			parts = append(parts, enginetest.Node(n).CPU(80, "320Gi").GPUs(1, "L4", "24Gi"))
+			parts = append(parts, enginetest.Job("x"+n).Devices(1).Priority(priority).Preemptible().On(n))
+		}
+	}
+	add(200, "bad", 0)
+	add(1, "good", 1)
+	add(400, "dead", 2)
+	add(100, "bad", 3)
+	add(1, "good", 4)
+	s := enginetest.Engine(fit(), p).Open(enginetest.State(parts...), engine.Options{})
+	defer s.Close()
+	out, err := s.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(evicted(out)) != 2 {
+		t.Errorf("%d victims, decisions %v; want 2 victims", len(evicted(out)), out.Decisions)
 	}
 }
 

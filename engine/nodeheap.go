@@ -26,8 +26,9 @@ type nodeHeap struct {
 	opened    int     // how many nodes of classes were added one by one
 	surveyed  *survey // nil before the first survey
 	need      int64   // the least amount of devices that the shape requests, in thousandths
-	// enteredFor is set if victims were evicted when classes were entered or nodes were
-	// surveyed. Fewer classes may have victims then, so other searches must not use the heap.
+	// enteredFor is set if victims were evicted when classes were entered or when the first
+	// survey was made. Fewer classes may have victims then, so other searches must not use the
+	// heap.
 	enteredFor *want
 }
 
@@ -119,6 +120,9 @@ func (h *nodeHeap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 	}
 	if h.firstOnly && w.evicted {
 		h.enterAll(w, t, ask)
+	}
+	if s := h.surveyed; s != nil && s.evictedFor != nil && (s.evictedFor != w.want || !w.evicted) {
+		h.survey(w, t)
 	}
 	h.known = w.view.Version()
 }

@@ -14,7 +14,8 @@ import (
 // not if a plan needs several victims, since the bound of a class is that of one victim: then
 // all nodes of all classes would be added. Therefore, once many nodes were added, a survey
 // replaces the entries of classes. It computes from summaries how many victims each node
-// needs, and gives all nodes a bound. A class lists its nodes by the age of their tasks. If
+// needs, and lists the nodes with the lowest bounds. If the search examines all of these, a
+// further survey lists more. A class lists its nodes by the age of their tasks. If
 // that is not the order of their costs, as with moves, or if the scope is limited, the survey
 // is made at once.
 
@@ -69,7 +70,10 @@ func (n *surveyedNode) compare(o *surveyedNode, ranks []int64) int {
 type survey struct {
 	nodes []surveyedNode // that are not in the nodeHeap yet, the cheapest first
 	most  int            // how many nodes are listed at most
-	more  bool           // nodes that cost more were left out; they may be in the nodeHeap already
+	more  bool           // nodes that cost more were left out; perhaps all of these are in the nodeHeap by now
+	// evictedFor is set if it is a further survey, and victims were evicted when it was made.
+	// Fewer classes may have victims then, so that other searches need another survey.
+	evictedFor *want
 }
 
 // maxListed returns how many nodes the first survey of a nodeHeap lists. If the search examines
@@ -78,11 +82,12 @@ func maxListed(slots int) int { return 32 + slots/256 }
 
 const listedFactor = 8
 
-// survey replaces all entries of classes by one entry that represents all nodes that have
-// possible victims and no entry of their own. Only nodes with tasks of the classes that are
-// entered are among them.
+// survey replaces all entries of classes by one entry. It represents all nodes that have
+// possible victims and no entry of their own: those that the survey lists, and those that it
+// leaves out. Only nodes with tasks of the classes that are entered are among them. The bounds
+// are those of the State at this time.
 func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
-	if w.evicted {
+	if w.evicted && h.surveyed == nil {
 		h.enteredFor = w.want
 	}
 	h.entries.Items = slices.DeleteFunc(h.entries.Items, func(e *heapNode) bool { return e.class != nil || e.surveyed })
@@ -93,8 +98,14 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 	if w.finder.search == Twin {
 		out.most = 2 // so that further surveys are checked too
 	}
-	if h.surveyed != nil && h.surveyed.more {
-		out.most = listedFactor * h.surveyed.most
+	if h.surveyed != nil {
+		out.most = max(out.most, h.surveyed.most)
+		if w.evicted {
+			out.evictedFor = w.want
+		}
+		if len(h.surveyed.nodes) == 0 && h.surveyed.more {
+			out.most *= listedFactor
+		}
 	}
 	costliest := heap.Heap[surveyedNode]{Before: func(a, b surveyedNode) bool { return a.compare(&b, ranks) > 0 }}
 	bound := newSummaryBound(w, t.Shape, h.need, h.classes(w))

@@ -239,7 +239,7 @@ func (w *nodewise) rejection(filters []*hook[TaskFilter], t *cluster.Task, n *cl
 	if r != nil || len(w.finder.hooks.reservers) == 0 {
 		return r
 	}
-	claims, ok := n.Choose(t.Shape, w.finder.deviceScore(t.Shape, n))
+	claims, ok := w.finder.devices(t.Shape, n)
 	if !ok {
 		return nil // the profile has no filter for devices: Place fails the session
 	}
@@ -279,7 +279,7 @@ func leavingFrom(n *cluster.Node, plan []*Victim) int {
 
 // placeOn allocates the task on the node, so that tasks that move cannot use its room.
 func (w *nodewise) placeOn(t *cluster.Task, n *cluster.Node) bool {
-	claims, ok := n.Choose(t.Shape, w.finder.deviceScore(t.Shape, n))
+	claims, ok := w.finder.devices(t.Shape, n)
 	return ok && w.stmt.Allocate(t, n, claims) == nil
 }
 

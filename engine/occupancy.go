@@ -18,15 +18,15 @@ type occupancies struct {
 	numbers map[cluster.Class]int32
 	most    int               // how many classes may have numbers before it is checked whether most of them are gone
 	summary cluster.Occupancy // of the node that was read last
-	singles memory[jobOnNode]
-	parts   memory[partOnNode]
+	jobsOf  memory[jobOnNode]
+	partsOf memory[partOnNode]
 }
 
 // occupancy is a cluster.Occupancy in less memory.
 type occupancy struct {
 	jobs []jobOnNode
-	// parts has the other figures of the same jobs. It is empty if every job has one task
-	// on the node and no other task.
+	// parts has the other figures of the same jobs. It is empty if every job runs one task,
+	// which is on the node, and has no surplus tasks.
 	parts    []partOnNode
 	unfilled int32
 	known    bool // the node has not changed since it was read
@@ -98,7 +98,7 @@ func (o *occupancies) of(slot int) *occupancy {
 	o.view.Classes().Occupancy(slot, from)
 	*at = occupancy{jobs: at.jobs[:0], parts: at.parts[:0], unfilled: int32(from.Unfilled), known: true}
 	if cap(at.jobs) < len(from.Jobs) {
-		at.jobs = o.singles.list(len(from.Jobs))
+		at.jobs = o.jobsOf.list(len(from.Jobs))
 	}
 	single := true
 	for i := range from.Jobs {
@@ -110,7 +110,7 @@ func (o *occupancies) of(slot int) *occupancy {
 		return at
 	}
 	if cap(at.parts) < len(from.Jobs) {
-		at.parts = o.parts.list(len(from.Jobs))
+		at.parts = o.partsOf.list(len(from.Jobs))
 	}
 	for i := range from.Jobs {
 		j := &from.Jobs[i]
@@ -119,7 +119,7 @@ func (o *occupancies) of(slot int) *occupancy {
 	return at
 }
 
-// lowered returns the number, or the largest int32 if it is larger.
+// lowered returns the lower of n and the largest int32.
 func lowered(n int64) int32 { return int32(min(n, math.MaxInt32)) }
 
 // memory has lists that are parts of larger ones, so that there are few allocations.

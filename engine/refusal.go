@@ -162,14 +162,14 @@ type cause struct {
 }
 
 // tallies returns all rejections of the attempt, including those of node groups, of domains
-// and before any node was considered.
+// and before any node was considered. The caller must not change the result.
 func (a *Attempt) tallies() []Tally {
-	out := slices.Clone(a.Counts)
+	out := slices.Clip(a.Counts) // what is appended is not written into Counts
 	if b := a.Before; b != nil {
 		out = append(out, Tally{b.Plugin, b.Reason, b.Cure, a.Nodes, b.Precedence})
 	}
 	if a.Whole {
-		out = out[:0]
+		out = nil
 		for _, g := range a.Groups {
 			x := g.Rejection
 			if x == nil && a.Unheld() != nil {

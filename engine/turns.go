@@ -250,8 +250,8 @@ func (t *turns) alone() bool {
 	return len(c.below.Items) == 0
 }
 
-// onlyLine returns the line of the only queue that is in line; nil if there are several queues
-// or none.
+// onlyLine returns the line of the only queue that is in line. It returns nil if there are
+// several queues or none, and also while heaps or ranked lanes are in use.
 func (t *turns) onlyLine() line {
 	if len(t.leaves) != 1 || t.inHeaps || t.ranked.lanes != nil {
 		return nil

@@ -283,6 +283,9 @@ func (b *backlog) afterCommit(evicted bool) {
 // one. Its result matters only if tasks are evicted later in the session. So it is called
 // before a plan is carried out and before another job has its turn, and not at all for the
 // last job of a session that finds no plan. Until it is called, no decision may be committed.
+//
+// It may leave lanes in passedRanked instead of marking them. So lane.passed must not be read
+// for lanes that are not in line before markRanked was called.
 func (b *backlog) markPassed() {
 	job := b.searching
 	if job == nil {
@@ -293,8 +296,8 @@ func (b *backlog) markPassed() {
 	b.turns.advance()
 	bid := Bid{b.view.Queue(job.Queue), job}
 	lanes := b.lanes
-	if b.turns.ranked.lanes == nil && len(b.inLine) <= maxUnranked && b.byBid.update(b) {
-		lanes = b.inLine // in all other lanes, the first parked job is the head
+	if len(b.inLine) <= maxUnranked && b.byBid.update(b) {
+		lanes = b.inLine // all other lanes have no arrivals and no cursor, so that their first parked job is the head
 		b.passedRanked = append(b.passedRanked[:0], b.byBid.before(b.order.freeze(bid))...)
 		b.unranked = append(b.unranked[:0], b.inLine...)
 	}
