@@ -1,0 +1,74 @@
+package bind
+
+import (
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// maxEvictionTries is how often an eviction is sent that the API server answers with an
+	// error of its own, for example because two disruption budgets select the pod.
+	maxEvictionTries = 5
+	// sparedFor is how long a task is not evicted again after a refusal, if the API server
+	// does not say when to try again.
+	sparedFor = time.Minute
+)
+
+// evict sends the eviction until the API server gives a definite answer.
+func (s *Sender) evict(e *Eviction) Result {
+	out := Result{Pod: e.Pod}
+	refused := func(o Outcome, reason string, spared time.Duration) Result {
+		out.Outcome, out.Reason = o, reason
+		out.Fact = cluster.EvictionRefused{Task: e.Task, UID: e.UID, Attempt: e.Attempt, ProtectedUntil: s.clock.Now().Add(spared).UnixNano()}
+		return out
+	}
+	for try := 0; ; try++ {
+		if !s.maySend() {
+			if out.Sent == 0 {
+				return refused(NotSent, notLeader, 0)
+			}
+			out.Outcome, out.Reason = Unknown, notLeader
+			return out
+		}
+		err := s.sendEviction(e)
+		out.Sent++
+		if err == nil || apierrors.IsNotFound(err) {
+			return out
+		}
+		definite, pause := answerOf(err)
+		if apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
+			return refused(Failed, err.Error(), max(pause, firstPause))
+		}
+		if !apierrors.IsTooManyRequests(err) {
+			pod, gone, known := s.read(e.Pod)
+			switch {
+			case !known:
+				out.Outcome, out.Reason = Unknown, notLeader
+				return out
+			case gone || pod.DeletionTimestamp != nil:
+				return out
+			case definite && !apierrors.IsConflict(err), try+1 >= maxEvictionTries:
+				return refused(Failed, err.Error(), sparedFor)
+			}
+		}
+		if out.Reason = err.Error(); !s.pause(try, pause) {
+			out.Outcome = Unknown
+			return out
+		}
+	}
+}
+
+func (s *Sender) sendEviction(e *Eviction) error {
+	ctx, cancel := s.request()
+	defer cancel()
+	uid := types.UID(e.UID)
+	return s.client.PolicyV1().Evictions(e.Namespace).Evict(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: e.GraceSeconds},
+	})
+}
