@@ -1,0 +1,82 @@
+package intree
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// pod is the pod of a task.
+type pod struct {
+	info *framework.PodInfo
+	// kind is equal for pods that every in-tree filter answers alike for.
+	kind string
+	// malformed is why terms of the pod about other pods cannot be parsed; "" if they can.
+	malformed string
+}
+
+func newPod(o *v1.Pod) (*pod, error) {
+	if o.UID == "" {
+		return nil, errors.New("the pod has no UID")
+	}
+	p := &pod{}
+	var err error
+	if p.info, err = framework.NewPodInfo(o); err != nil {
+		p.malformed = err.Error()
+	}
+	p.kind, err = kindOf(o)
+	return p, err
+}
+
+// kindOf returns an encoding of everything in a pod that in-tree filters read. It contains
+// more than they read: only parts of the spec that differ between the pods of one
+// controller, and that no filter reads, are left out.
+func kindOf(o *v1.Pod) (string, error) {
+	spec := o.Spec
+	spec.Hostname, spec.Subdomain = "", ""
+	spec.Containers = stripped(spec.Containers)
+	spec.InitContainers = stripped(spec.InitContainers)
+	spec.Volumes = nil
+	named := false // the answer depends on the name of the pod
+	for _, v := range o.Spec.Volumes {
+		if v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.EmptyDir != nil || v.HostPath != nil {
+			continue
+		}
+		named = named || v.Ephemeral != nil // the claim of such a volume has the name of the pod
+		v.Name = ""
+		spec.Volumes = append(spec.Volumes, v)
+	}
+	named = named || len(spec.ResourceClaims) > 0 // claims from templates belong to one pod
+	text, err := spec.Marshal()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(o.Namespace)
+	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
+		b.WriteString("\x00" + key + "=" + o.Labels[key])
+	}
+	for i := range o.OwnerReferences { // default constraints of topology spread are about the owner
+		b.WriteString("\x00" + string(o.OwnerReferences[i].UID))
+	}
+	if named {
+		b.WriteString("\x00" + string(o.UID))
+	}
+	b.WriteByte(0)
+	b.Write(text)
+	return b.String(), nil
+}
+
+// stripped returns copies of the containers without the fields that no filter reads.
+func stripped(list []v1.Container) []v1.Container {
+	out := slices.Clone(list)
+	for i := range out {
+		c := &out[i]
+		c.Image, c.Command, c.Args, c.Env, c.EnvFrom, c.VolumeMounts = "", nil, nil, nil, nil, nil
+	}
+	return out
+}
