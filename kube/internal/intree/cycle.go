@@ -5,17 +5,20 @@ import (
 
 	"github.com/berth-project/berth/engine"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 )
 
 // cycle is what the PreFilters of the in-tree plugins found out about pods of one kind. It
 // is kept as long as nodes and the objects of the Store do not change, and follows the
 // movement of pods.
 type cycle struct {
-	pod     *v1.Pod // the first pod of the kind
-	state   *framework.CycleState
-	results []result // by plugin
+	pod       *v1.Pod    // the first pod of the kind
+	namespace labels.Set // the labels of its namespace
+	state     *framework.CycleState
+	results   []result // by plugin
 	// mirrorEpoch and storeEpoch are the epochs for which the cycle is valid; moves is how
 	// many movements of the mirror it has followed.
 	mirrorEpoch, storeEpoch uint64
@@ -55,6 +58,7 @@ func (p *plugin) cycleOf(of *pod) *cycle {
 	switch {
 	case c.state == nil || c.mirrorEpoch != p.mirror.epoch || c.storeEpoch != p.store.epoch:
 		c.state = framework.NewCycleState()
+		c.namespace = interpodaffinity.GetNamespaceLabelsSnapshot(quiet, c.pod.Namespace, p.namespaces)
 		c.mirrorEpoch, c.storeEpoch = p.mirror.epoch, p.store.epoch
 		for i := range p.wrapped {
 			p.preFilter(c, i)

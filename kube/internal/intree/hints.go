@@ -43,7 +43,7 @@ func newHints(list []*wrapped) (*hints, error) {
 // consider counts a change of the Store if it may cure a rejection of one of the cycles,
 // and State does not know it. Since all refused jobs are then tried again, all rejections
 // are forgotten.
-func (h *hints) consider(c change, cycles map[string]*cycle) {
+func (h *hints) consider(c change, cycles map[kind]*cycle) {
 	events := h.unknownToState(c)
 	for _, cycle := range cycles { // the order has no effect on the result
 		if len(events) > 0 && cycle.rejected != 0 && h.mayCure(c, events, cycle) {

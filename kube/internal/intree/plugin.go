@@ -4,6 +4,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -13,12 +14,13 @@ const Name = "KubernetesFilters"
 // plugin is the engine plugin. What it keeps from session to session is derived from State
 // and from the Store: the mirror, and the cycles.
 type plugin struct {
-	store   *Store
-	mirror  *mirror
-	wrapped []*wrapped
-	cycles  map[string]*cycle // by kind of pod
-	unknown map[string]bool   // the names of nodes of State that the Store does not have
-	hints   *hints
+	store      *Store
+	mirror     *mirror
+	wrapped    []*wrapped
+	cycles     map[kind]*cycle // by kind of pod
+	unknown    map[string]bool // the names of nodes of State that the Store does not have
+	hints      *hints
+	namespaces corelisters.NamespaceLister
 
 	nodes    cluster.Since // up to where State was read
 	slots    []string      // the names of the nodes of State, by slot; "": none
@@ -33,7 +35,7 @@ func Builder(store *Store) engine.PluginBuilder {
 }
 
 func build(store *Store) (*plugin, error) {
-	p := &plugin{store: store, mirror: newMirror(), cycles: map[string]*cycle{}, unknown: map[string]bool{}}
+	p := &plugin{store: store, namespaces: store.factory.Core().V1().Namespaces().Lister(), mirror: newMirror(), cycles: map[kind]*cycle{}, unknown: map[string]bool{}}
 	var err error
 	if p.wrapped, err = wrapAll(newHandle(p.mirror, store)); err != nil {
 		return nil, err

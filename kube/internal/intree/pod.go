@@ -1,6 +1,7 @@
 package intree
 
 import (
+	"crypto/sha256"
 	"errors"
 	"maps"
 	"slices"
@@ -10,11 +11,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
+// kind is equal for pods that every in-tree filter answers alike for. It is a hash of
+// everything in a pod that in-tree filters read.
+type kind [sha256.Size]byte
+
 // pod is the pod of a task.
 type pod struct {
 	info *framework.PodInfo
-	// kind is equal for pods that every in-tree filter answers alike for.
-	kind string
+	kind kind
 	// malformed is why terms of the pod about other pods cannot be parsed; "" if they can.
 	malformed string
 }
@@ -32,10 +36,10 @@ func newPod(o *v1.Pod) (*pod, error) {
 	return p, err
 }
 
-// kindOf returns an encoding of everything in a pod that in-tree filters read. It contains
-// more than they read: only parts of the spec that differ between the pods of one
-// controller, and that no filter reads, are left out.
-func kindOf(o *v1.Pod) (string, error) {
+// kindOf returns the kind of a pod. More than what filters read is hashed: only parts of the
+// spec that differ between the pods of one controller, and that no filter reads, are left
+// out.
+func kindOf(o *v1.Pod) (kind, error) {
 	spec := o.Spec
 	spec.Hostname, spec.Subdomain = "", ""
 	spec.Containers = stripped(spec.Containers)
@@ -53,7 +57,7 @@ func kindOf(o *v1.Pod) (string, error) {
 	named = named || len(spec.ResourceClaims) > 0 // claims from templates belong to one pod
 	text, err := spec.Marshal()
 	if err != nil {
-		return "", err
+		return kind{}, err
 	}
 	var b strings.Builder
 	b.WriteString(o.Namespace)
@@ -68,7 +72,7 @@ func kindOf(o *v1.Pod) (string, error) {
 	}
 	b.WriteByte(0)
 	b.Write(text)
-	return b.String(), nil
+	return sha256.Sum256([]byte(b.String())), nil
 }
 
 // stripped returns copies of the containers without the fields that no filter reads.

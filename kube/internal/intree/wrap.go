@@ -7,6 +7,7 @@ package intree
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/engine"
 	v1 "k8s.io/api/core/v1"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
@@ -121,10 +121,14 @@ func spreads(c *cycle, r *result, v movement) bool {
 	return !r.skip && c.pod.Namespace == v.pod.Pod.Namespace
 }
 
-// excludes reports whether InterPodAffinity, which had nothing to check for the pod, may
-// have now: a pod was added that has required anti-affinity.
-func excludes(_ *cycle, r *result, v movement) bool {
-	return r.skip && v.added && len(v.pod.GetRequiredAntiAffinityTerms()) > 0
+// excludes reports whether InterPodAffinity, which had nothing to check for the pod, has
+// now: a pod was added whose required anti-affinity matches the pod.
+func excludes(c *cycle, r *result, v movement) bool {
+	if !r.skip || !v.added {
+		return false
+	}
+	terms := v.pod.GetRequiredAntiAffinityTerms()
+	return slices.ContainsFunc(terms, func(t fwk.AffinityTerm) bool { return t.Matches(c.pod, c.namespace) })
 }
 
 // update lets the state of PreFilter follow the movement.
@@ -134,5 +138,3 @@ func (w *wrapped) update(state fwk.CycleState, pod *v1.Pod, v movement) *fwk.Sta
 	}
 	return w.pre.PreFilterExtensions().RemovePod(background, state, pod, fwk.PodInfo(v.pod), v.node.info)
 }
-
-var _ fwk.CycleState = (*framework.CycleState)(nil)
