@@ -18,6 +18,7 @@ type cycle struct {
 	pod       *v1.Pod    // the first pod of the kind
 	namespace labels.Set // the labels of its namespace
 	state     *framework.CycleState
+	lens      *lens    // of the plugin that is narrow; nil if it is not needed
 	results   []result // by plugin
 	// mirrorEpoch and storeEpoch are the epochs for which the cycle is valid; moves is how
 	// many movements of the mirror it has followed.
@@ -57,7 +58,7 @@ func (p *plugin) cycleOf(of *pod) *cycle {
 	}
 	switch {
 	case c.state == nil || c.mirrorEpoch != p.mirror.epoch || c.storeEpoch != p.store.epoch:
-		c.state = framework.NewCycleState()
+		c.state, c.lens = framework.NewCycleState(), nil
 		c.namespace = interpodaffinity.GetNamespaceLabelsSnapshot(quiet, c.pod.Namespace, p.namespaces)
 		c.mirrorEpoch, c.storeEpoch = p.mirror.epoch, p.store.epoch
 		for i := range p.wrapped {
@@ -95,7 +96,14 @@ func (p *plugin) preFilter(c *cycle, i int) {
 		r.skip = !w.matters(c.pod, p.mirror)
 		return
 	}
-	found, status := w.pre.PreFilter(background, c.state, c.pod, p.mirror.list)
+	nodes := p.mirror.list
+	if w.narrow && len(c.pod.Spec.TopologySpreadConstraints) > 0 {
+		if c.lens == nil {
+			c.lens = newLens(p.mirror, c.pod)
+		}
+		nodes = c.lens.nodes
+	}
+	found, status := w.pre.PreFilter(background, c.state, c.pod, nodes)
 	r.skip, r.reject = status.IsSkip(), w.rejectionOf(status)
 	if status.IsSuccess() && !found.AllNodes() {
 		r.nodes = found.NodeNames
@@ -105,6 +113,11 @@ func (p *plugin) preFilter(c *cycle, i int) {
 // follow brings the cycle up to date after movements of pods.
 func (p *plugin) follow(c *cycle) {
 	moves := p.mirror.moves[c.moves:]
+	if c.lens != nil {
+		for _, v := range moves {
+			c.lens.follow(v)
+		}
+	}
 	for i, w := range p.wrapped {
 		r := &c.results[i]
 		switch {

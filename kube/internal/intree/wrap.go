@@ -42,6 +42,8 @@ type spec struct {
 	// updates is set if the state of PreFilter follows the movement of pods exactly with
 	// AddPod and RemovePod.
 	updates bool
+	// narrow is set if PreFilter reads only pods that a lens shows.
+	narrow bool
 }
 
 // specs are the wrapped plugins. NodeResourcesFit is not among them: State books requests,
@@ -57,7 +59,7 @@ var specs = map[string]spec{
 	names.NodeVolumeLimits:     {reason: VolumeLimitReached},
 	names.VolumeBinding:        {reason: VolumeNotBindable, args: &config.VolumeBindingArgs{BindTimeoutSeconds: 600}},
 	names.VolumeZone:           {reason: VolumeInOtherZone},
-	names.PodTopologySpread:    {reason: TopologySpreadUnmet, args: &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, stale: spreads},
+	names.PodTopologySpread:    {reason: TopologySpreadUnmet, args: &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, stale: spreads, narrow: true},
 	names.InterPodAffinity:     {reason: PodAffinityUnmet, args: &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, stale: excludes, updates: true},
 }
 
@@ -116,9 +118,9 @@ func usesClaims(p *v1.Pod) bool {
 }
 
 // spreads reports whether the pod that moved may count for the topology spread constraints
-// of the pod. Only pods of its namespace count.
+// of the pod.
 func spreads(c *cycle, r *result, v movement) bool {
-	return !r.skip && c.pod.Namespace == v.pod.Pod.Namespace
+	return !r.skip && c.lens != nil && c.lens.counts(v.pod.Pod)
 }
 
 // excludes reports whether InterPodAffinity, which had nothing to check for the pod, has
