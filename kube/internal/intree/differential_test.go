@@ -70,13 +70,15 @@ func compareCluster(t *rapid.T, seen *tally) {
 	}
 	drawObjects(t, w, count)
 	var running []string
+	var templates []*v1.Pod
 	for i := 0; i < podsPerCluster; {
-		pods := []*v1.Pod{drawPod(t, fmt.Sprintf("p%d", i))}
+		name := fmt.Sprintf("p%d", i)
+		if len(templates) == 0 || chance(t, "new kind", 2) {
+			templates = append(templates, drawPod(t, name))
+		}
+		pods := []*v1.Pod{again(rapid.SampledFrom(templates).Draw(t, "template"), name)}
 		for chance(t, "gang", 4) && len(pods) < 3 {
-			another := pods[0].DeepCopy()
-			another.Name = fmt.Sprintf("%s-%d", pods[0].Name, len(pods))
-			another.UID = types.UID("uid-" + another.Name)
-			pods = append(pods, another)
+			pods = append(pods, again(pods[0], fmt.Sprintf("%s-%d", name, len(pods))))
 		}
 		i += len(pods)
 		job := w.job(t, pods...)
@@ -95,6 +97,13 @@ func compareCluster(t *rapid.T, seen *tally) {
 			w.putNode(t, drawNode(t, fmt.Sprintf("n%d", rapid.IntRange(0, count-1).Draw(t, "node"))))
 		}
 	}
+}
+
+// again returns a pod of the same kind with another name.
+func again(template *v1.Pod, name string) *v1.Pod {
+	out := template.DeepCopy()
+	out.Name, out.UID = name, types.UID("uid-"+name)
+	return out
 }
 
 // compareJob compares the outcome of a session for the pods of one job. It reports whether

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -209,5 +210,28 @@ func TestNodeNotKnown(t *testing.T) {
 	w.store.PutNode(node("a", nil))
 	if out := w.run(t); len(out.Decisions) != 1 {
 		t.Errorf("the node is known: %+v", out)
+	}
+}
+
+// TestAntiAffinityArrives places a pod for which InterPodAffinity has nothing to check, then
+// one whose anti-affinity excludes pods of that kind, and then another pod of the kind.
+func TestAntiAffinityArrives(t *testing.T) {
+	w := newWorld(t)
+	w.putNode(t, node("a", map[string]string{zoneLabel: "z1"}))
+	web := plain("web")
+	web.Labels = map[string]string{"app": "web"}
+	w.job(t, web)
+	w.run(t)
+	loner := plain("loner")
+	loner.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		TopologyKey: zoneLabel, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}}}
+	w.remove(t, "pod/default/web")
+	w.job(t, loner)
+	if out := w.run(t); len(out.Decisions) != 1 {
+		t.Fatalf("%+v", out)
+	}
+	w.job(t, again(web, "web-2"))
+	if out := w.run(t); len(out.Refusals) != 1 || out.Refusals[0].Reason != PodAffinityUnmet {
+		t.Errorf("%+v", out)
 	}
 }
