@@ -1,0 +1,189 @@
+package intree
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// TaskKey identifies a task of State and, by its UID, one of several tasks that have the
+// same name at different times.
+type TaskKey struct{ Job, Task, UID string }
+
+// KeyOf returns the key of a task. For the shadow of a task that moves, it is that of the
+// task.
+func KeyOf(t *cluster.Task) TaskKey {
+	ref := t.Ref()
+	return TaskKey{ref.Job, ref.Name, t.UID}
+}
+
+// Store holds the objects of Kubernetes that the in-tree plugins read beside State: the pod
+// of each task, nodes, volumes, claims and others. It is filled between sessions and must
+// not be changed while a session runs, so that the answers of a session are constant. It
+// is not safe for concurrent use. The Store keeps the objects, which must not be changed.
+type Store struct {
+	pods      map[TaskKey]*pod
+	nodes     map[string]*v1.Node
+	factory   informers.SharedInformerFactory
+	informers map[reflect.Type]*frozenInformer
+	epoch     uint64   // grows when an object other than a pod or a node changes
+	changes   []change // what changed, in order
+	dropped   int      // how many changes are not in changes any more
+}
+
+// maxChanges is how many changes a Store keeps for plugins that have not seen them.
+const maxChanges = 1 << 16
+
+// change is one change of a Store. A plugin follows it, and decides whether it may cure
+// rejections.
+type change struct {
+	task         TaskKey           // the task of a pod
+	node         string            // the name of a node
+	resource     fwk.EventResource // the kind of the object
+	earlier, now any               // the object before and after; nil if there is none
+}
+
+// unregistered is the resource of kinds for which no plugin registers events. Any change of
+// such an object may cure a rejection.
+const unregistered fwk.EventResource = ""
+
+// kinds are the kinds of object that Put accepts, with the names that plugins register
+// events for.
+var kinds = []struct {
+	object   runtime.Object
+	resource fwk.EventResource
+}{
+	{&v1.PersistentVolume{}, fwk.PersistentVolume},
+	{&v1.PersistentVolumeClaim{}, fwk.PersistentVolumeClaim},
+	{&storagev1.StorageClass{}, fwk.StorageClass},
+	{&storagev1.CSINode{}, fwk.CSINode},
+	{&storagev1.CSIDriver{}, fwk.CSIDriver},
+	{&storagev1.CSIStorageCapacity{}, fwk.CSIStorageCapacity},
+	{&storagev1.VolumeAttachment{}, fwk.VolumeAttachment},
+	{&v1.Namespace{}, unregistered},
+}
+
+// NewStore returns an empty Store.
+func NewStore() *Store {
+	s := &Store{
+		pods: map[TaskKey]*pod{}, nodes: map[string]*v1.Node{}, informers: map[reflect.Type]*frozenInformer{},
+		factory: informers.NewSharedInformerFactory(nil, 0), // never started
+	}
+	for _, k := range kinds {
+		informer := newFrozenInformer()
+		s.informers[reflect.TypeOf(k.object)] = informer
+		// The factory keeps the first informer of each kind.
+		s.factory.InformerFor(k.object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return informer })
+	}
+	return s
+}
+
+// PutPod adds or replaces the pod of a task. The pod must have a UID.
+func (s *Store) PutPod(key TaskKey, o *v1.Pod) error {
+	p, err := newPod(o)
+	if err != nil {
+		return fmt.Errorf("pod of task %s/%s: %w", key.Job, key.Task, err)
+	}
+	c := change{task: key, resource: fwk.Pod, now: o}
+	if known := s.pods[key]; known != nil {
+		c.earlier = known.info.Pod
+	}
+	s.pods[key] = p
+	s.log(c)
+	return nil
+}
+
+// DeletePod removes the pod of a task. It does nothing if there is none.
+func (s *Store) DeletePod(key TaskKey) {
+	if known := s.pods[key]; known != nil {
+		delete(s.pods, key)
+		s.log(change{task: key, resource: fwk.Pod, earlier: known.info.Pod})
+	}
+}
+
+// PutNode adds or replaces a node.
+func (s *Store) PutNode(o *v1.Node) {
+	c := change{node: o.Name, resource: fwk.Node, now: o}
+	if known := s.nodes[o.Name]; known != nil {
+		c.earlier = known
+	}
+	s.nodes[o.Name] = o
+	s.log(c)
+}
+
+// DeleteNode removes a node. It does nothing if there is none.
+func (s *Store) DeleteNode(name string) {
+	if known := s.nodes[name]; known != nil {
+		delete(s.nodes, name)
+		s.log(change{node: name, resource: fwk.Node, earlier: known})
+	}
+}
+
+// Put adds or replaces an object that is neither a pod nor a node. It returns an error if
+// no in-tree plugin reads objects of this kind.
+func (s *Store) Put(o runtime.Object) error {
+	informer, resource, err := s.informer(o)
+	if err != nil {
+		return err
+	}
+	earlier, err := informer.put(o)
+	if err != nil {
+		return err
+	}
+	s.epoch++
+	s.log(change{resource: resource, earlier: earlier, now: o})
+	return nil
+}
+
+// Delete removes the object with the kind, the namespace and the name of o. It does
+// nothing if there is none.
+func (s *Store) Delete(o runtime.Object) error {
+	informer, resource, err := s.informer(o)
+	if err != nil {
+		return err
+	}
+	earlier, err := informer.remove(o)
+	if err != nil || earlier == nil {
+		return err
+	}
+	s.epoch++
+	s.log(change{resource: resource, earlier: earlier})
+	return nil
+}
+
+func (s *Store) informer(o runtime.Object) (*frozenInformer, fwk.EventResource, error) {
+	for _, k := range kinds {
+		if reflect.TypeOf(k.object) == reflect.TypeOf(o) {
+			return s.informers[reflect.TypeOf(o)], k.resource, nil
+		}
+	}
+	return nil, "", fmt.Errorf("objects of type %T are not read by in-tree plugins", o)
+}
+
+func (s *Store) log(c change) {
+	if len(s.changes) == maxChanges {
+		n := copy(s.changes, s.changes[maxChanges/2:])
+		clear(s.changes[n:])
+		s.changes, s.dropped = s.changes[:n], s.dropped+maxChanges/2
+	}
+	s.changes = append(s.changes, c)
+}
+
+// since returns the changes after the position, and the position after them. It returns
+// false if some of them were dropped.
+func (s *Store) since(position int) (list []change, now int, complete bool) {
+	now = s.dropped + len(s.changes)
+	if position < s.dropped {
+		return nil, now, false
+	}
+	return s.changes[position-s.dropped:], now, true
+}
