@@ -111,14 +111,14 @@ func (g *generator) queue(name string) history {
 
 // pod draws a pod that is created, is bound or not, is resized or not, and ends or not.
 func (g *generator) pod(name string) history {
-	lifeOf, steps, grouped := -1, 0, ""
+	lifeOf, steps, most, grouped := -1, 0, 0, ""
 	node := g.pick("node", "", "n0", "n1")
 	scheduler := g.pick("scheduler", "berth", "berth", "berth", "other")
 	return g.history(func(life, version int) metav1.Object {
 		if life != lifeOf {
-			lifeOf, steps, grouped = life, 0, g.pick("grouped", "", "", "berth", "kai", "lws", "job", "jobset", "upstream")
+			lifeOf, steps, most, grouped = life, 0, g.number("most", 0, 3), g.pick("grouped", "", "", "berth", "kai", "lws", "job", "jobset", "upstream")
 		}
-		steps += g.number("steps", 0, 1)
+		steps = min(most, steps+g.number("steps", 0, 1))
 		o := &corev1.Pod{ObjectMeta: g.meta("ns", name, "pod", life)}
 		o.Spec.SchedulerName = scheduler
 		cpu := "1"
@@ -126,8 +126,13 @@ func (g *generator) pod(name string) history {
 			cpu = "2"
 		}
 		o.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			"cpu": resource.MustParse(cpu), "nvidia.com/gpu": resource.MustParse("1"),
+			"cpu": resource.MustParse(cpu),
 		}}}}
+		// If it is not known which devices a task holds, State chooses some, and does not choose
+		// others when the task begins to leave. These would differ from those of a list.
+		if most < 2 {
+			o.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
+		}
 		g.group(o, grouped)
 		if g.chance("queue", 50) {
 			o.Labels["berth.dev/queue"] = g.pick("queue", "q0", "q1")

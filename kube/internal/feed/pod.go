@@ -119,8 +119,10 @@ func (f *Feed) readPod(o *corev1.Pod) (*pod, convert.Notes) {
 	bare := *o
 	bare.Status.Phase, bare.DeletionTimestamp, bare.Spec.SchedulingGates = corev1.PodPending, nil, nil
 	j, list := convert.Pod(&bare, &f.env)
-	if convert.Ended(o) || o.Spec.NodeName != "" || convert.Gated(o) {
-		list = slices.DeleteFunc(list, func(n convert.Note) bool { return n.Severity != convert.Invalid })
+	// What convert ignores of a pod, such as volumes and host ports, the plugins of Kubernetes
+	// read.
+	list = slices.DeleteFunc(list, func(n convert.Note) bool { return n.Severity == convert.Ignored })
+	if convert.Gated(o) {
 		list = append(list, convert.PodNotes(o)...)
 	}
 	p.labels, p.queue, p.priority, p.delay, p.created = j.Labels, queueOf(o, j.Queue), j.Priority, j.PreemptionDelay, j.Created
