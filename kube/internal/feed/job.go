@@ -222,7 +222,7 @@ func (p *pod) report(t *terms) []cluster.Change {
 func (p *pod) reportPlace(task *cluster.Task) []cluster.Change {
 	was, now := p.said, report{task, p.place, p.devices, p.ended}
 	p.said = now
-	ref := cluster.TaskRef{Job: p.job.id, Name: task.Name}
+	ref := p.ref()
 	if p.ended != cluster.Pending {
 		if was.ended == now.ended {
 			return nil

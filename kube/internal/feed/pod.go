@@ -57,6 +57,9 @@ func (p *pod) task() string {
 	return p.name.Name
 }
 
+// ref returns the task that the pod is, which must be a member of a job.
+func (p *pod) ref() cluster.TaskRef { return cluster.TaskRef{Job: p.job.id, Name: p.task()} }
+
 // PutPod reports a pod as it is now.
 //
 // A pod becomes a task when no scheduling gate holds it back. It is pending until it has a
