@@ -7,9 +7,9 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/field"
 	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // The annotations by which KAI requests parts of devices.
@@ -28,10 +28,11 @@ func (f *Feed) readDevices(o *corev1.Pod, p *pod) convert.Notes {
 	var notes convert.Notes
 	r := reader{o, &notes}
 	r.part(&p.shape.Need, f.options.DevicesEnforced)
-	requests := resourcehelper.PodRequests(o, resourcehelper.PodResourcesOptions{})
-	for _, name := range partResources {
-		if _, found := requests[name]; found {
-			r.invalid([]any{"spec", "containers"}, "%s is a part of a device that cannot be enforced here; request whole devices, or MIG slices", name)
+	for i := range o.Spec.Containers {
+		for _, name := range partResources {
+			if _, found := o.Spec.Containers[i].Resources.Requests[name]; found {
+				r.invalid(field.Path{"spec", "containers", i, "resources", "requests", string(name)}, "a part of a device cannot be enforced here by this resource; request whole devices, or MIG slices")
+			}
 		}
 	}
 	p.devices = r.holdings(&p.shape)

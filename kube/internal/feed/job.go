@@ -19,7 +19,7 @@ type job struct {
 	group         groupKey // the object that describes it, if there is one
 	part          string   // the part of the group that it is, if parts are jobs of their own
 	members       map[string]*pod
-	tally         tally
+	tally         tally        // of a group only
 	put           *cluster.Job // the spec that was reported; nil if it is not known in State
 	said          terms
 }
@@ -61,13 +61,17 @@ func add[K comparable](m map[K]int, key K, n int) {
 
 func (j *job) add(p *pod) {
 	j.members[p.name.Name] = p
-	j.tally.count(p, 1)
 	p.job = j
+	if !j.single {
+		j.tally.count(p, 1)
+	}
 }
 
 func (j *job) drop(p *pod) {
 	delete(j.members, p.name.Name)
-	j.tally.count(p, -1)
+	if !j.single {
+		j.tally.count(p, -1)
+	}
 }
 
 // anyMember returns a member, and nil if there is none. It is used where all members have
@@ -98,7 +102,9 @@ func (f *Feed) jobOf(p *pod) *job {
 	if known := f.jobs[j.id]; known != nil {
 		return known
 	}
-	j.members, j.tally = map[string]*pod{}, newTally()
+	if j.members = make(map[string]*pod, 1); !j.single {
+		j.tally = newTally()
+	}
 	f.jobs[j.id] = &j
 	return &j
 }

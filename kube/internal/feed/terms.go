@@ -29,16 +29,19 @@ type terms struct {
 // terms works out the terms of a job that has members. Where members differ, a value is
 // chosen that does not depend on their order.
 func (f *Feed) terms(j *job) terms {
-	g := f.groups[j.group]
+	if j.single {
+		p := j.anyMember()
+		return f.complete(j, p.preemptible, terms{labels: p.labels, priority: p.priority, delay: p.delay, created: p.created, min: 1, queue: p.queue})
+	}
 	t := terms{
-		group: g, labels: j.commonLabels(),
+		group: f.groups[j.group], labels: j.commonLabels(),
 		priority: slices.Max(slices.Collect(maps.Keys(j.tally.priorities))),
 		delay:    slices.Max(slices.Collect(maps.Keys(j.tally.delays))),
 		created:  slices.Min(slices.Collect(maps.Keys(j.tally.created))),
 		min:      slices.Max(slices.Collect(maps.Keys(j.tally.minima))),
 		queue:    firstNamed(j.tally.queues),
 	}
-	if g != nil {
+	if g := t.group; g != nil {
 		t.uid, t.created, t.min = g.uid, g.created, g.min
 		if g.apart {
 			t.min = g.minOf[j.part]
@@ -52,22 +55,28 @@ func (f *Feed) terms(j *job) terms {
 			t.queue = g.queue
 		}
 	}
+	// If the pods differ in whether they are preemptible, "false" is first.
+	return f.complete(j, firstNamed(j.tally.preemptible), t)
+}
+
+// complete sets what depends on the namespace and on the queue. said is whether the pods say
+// that they are preemptible: "true", "false" or "".
+func (f *Feed) complete(j *job, said string, t terms) terms {
 	if t.queue == "" {
 		t.queue = f.defaults[j.namespace]
 	}
-	f.setPreemptible(&t, j)
+	f.setPreemptible(&t, j, said)
 	return t
 }
 
 // setPreemptible sets whether the job is preemptible: as its pods say; as its group says; by
 // its priority, if it is a group of KAI; and otherwise if its queue is of the Scavenger
 // tier.
-func (f *Feed) setPreemptible(t *terms, j *job) {
+func (f *Feed) setPreemptible(t *terms, j *job, said string) {
 	queue := t.queue
 	if queue == "" {
 		queue = cluster.DefaultQueue
 	}
-	said := firstNamed(j.tally.preemptible) // if the pods differ, "false" is first: the job is not preemptible
 	switch {
 	case said != "":
 		t.preemptible = said == "true"
