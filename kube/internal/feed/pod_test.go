@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -175,6 +176,19 @@ func TestForeignPodsTakeRoomAndNoQuota(t *testing.T) {
 	if held != 1 {
 		t.Errorf("%d devices are held, want 1", held)
 	}
+	data, err := json.Marshal(x.state.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snapshot cluster.Snapshot
+	if err := json.Unmarshal(data, &snapshot); err != nil {
+		t.Fatal(err)
+	}
+	restored, err := snapshot.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, restored, x.state)
 }
 
 func TestUpstreamPodGroup(t *testing.T) {
