@@ -1,0 +1,39 @@
+package feed
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const kindNode = "Node"
+
+// PutNode reports a node as it is now. A node that comes back under its name with another
+// UID is another node: its status is not that of the earlier one.
+func (f *Feed) PutNode(o *corev1.Node) ([]cluster.Change, []Note) {
+	isNew, replaced := f.versions.admit(kindNode, &o.ObjectMeta)
+	if !isNew {
+		return nil, nil
+	}
+	n, list := convert.CoreNode(o)
+	notes := namedNotes(kindNode, &o.ObjectMeta, list)
+	var out []cluster.Change
+	if replaced || list.Invalid() {
+		out = append(out, cluster.NodeGone{Name: o.Name})
+	}
+	if list.Invalid() {
+		return out, notes
+	}
+	phase := n.Phase
+	// NodePut reports the status only of a node that is new, and NodeSeen that of a known one.
+	return append(out, cluster.NodePut{Node: *n, Revision: Revision(&o.ObjectMeta)}, cluster.NodeSeen{Name: o.Name, Phase: &phase}), notes
+}
+
+// DeleteNode reports that the node was removed. An empty UID means any node of this name.
+func (f *Feed) DeleteNode(name string, uid types.UID) []cluster.Change {
+	if !f.versions.remove(kindNode, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: name}, uid) {
+		return nil
+	}
+	return []cluster.Change{cluster.NodeGone{Name: name}}
+}

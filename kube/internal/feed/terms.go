@@ -1,0 +1,135 @@
+package feed
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// kaiPreemptibleBelow is the priority below which KAI takes a group for preemptible, if the
+// group does not say.
+const kaiPreemptibleBelow = 100
+
+// terms are what follows for a job from its members, its group and its queue.
+type terms struct {
+	uid         string // of the object that describes the group
+	queue       string
+	priority    int32
+	preemptible bool
+	remarks     []string
+	delay       int64
+	created     int64
+	labels      map[string]string
+	min         int      // 0: not known yet
+	parts       []string // the names of the subgroups
+	group       *group   // nil if no object describes it
+}
+
+// terms works out the terms of a job that has members. Where members differ, a value is
+// chosen that does not depend on their order.
+func (f *Feed) terms(j *job) terms {
+	if j.single {
+		p := j.anyMember()
+		return f.complete(j, p.preemptible, terms{labels: p.labels, priority: p.priority, delay: p.delay, created: p.created, min: 1, queue: p.queue})
+	}
+	t := terms{
+		group: f.groups[j.group], labels: j.commonLabels(),
+		priority: slices.Max(slices.Collect(maps.Keys(j.tally.priorities))),
+		delay:    slices.Max(slices.Collect(maps.Keys(j.tally.delays))),
+		created:  slices.Min(slices.Collect(maps.Keys(j.tally.created))),
+		min:      slices.Max(slices.Collect(maps.Keys(j.tally.minima))),
+		queue:    firstNamed(j.tally.queues),
+	}
+	if g := t.group; g != nil {
+		t.uid, t.created, t.min = g.uid, g.created, g.min
+		if g.apart {
+			t.min = g.minOf[j.part]
+		} else {
+			t.parts = g.parts()
+		}
+		if value, known := g.priorityIn(f.classes); known {
+			t.priority = value
+		}
+		if t.queue == "" {
+			t.queue = g.queue
+		}
+	}
+	// If the pods differ in whether they are preemptible, "false" is first.
+	return f.complete(j, firstNamed(j.tally.preemptible), t)
+}
+
+// complete sets what depends on the namespace and on the queue. said is whether the pods say
+// that they are preemptible: "true", "false" or "".
+func (f *Feed) complete(j *job, said string, t terms) terms {
+	if t.queue == "" {
+		t.queue = f.defaults[j.namespace]
+	}
+	f.setPreemptible(&t, j, said)
+	return t
+}
+
+// setPreemptible sets whether the job is preemptible: as its pods say; as its group says; by
+// its priority, if it is a group of KAI; and otherwise if its queue is of the Scavenger
+// tier.
+func (f *Feed) setPreemptible(t *terms, j *job, said string) {
+	queue := t.queue
+	if queue == "" {
+		queue = cluster.DefaultQueue
+	}
+	switch {
+	case said != "":
+		t.preemptible = said == "true"
+	case t.group != nil && t.group.preemptible != nil:
+		t.preemptible = *t.group.preemptible
+	case j.source == byKAI:
+		t.preemptible = t.priority < kaiPreemptibleBelow
+	case f.low[queue] != "":
+		t.preemptible, t.remarks = true, []string{lowTierRemark(f.low[queue])}
+	}
+}
+
+// firstNamed returns the first key in alphabetical order that is not "", and "" if there is
+// none.
+func firstNamed(counts map[string]int) string {
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		if key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// commonLabels returns the labels that all members have with the same value.
+func (j *job) commonLabels() map[string]string {
+	var out map[string]string
+	for k, v := range j.anyMember().labels {
+		if j.tally.labels[[2]string{k, v}] == len(j.members) {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// spec returns the spec of the job, without tasks. It returns nil if the minimum is not
+// known: State then keeps the tasks, and the job is not pending.
+func (j *job) spec(t *terms) *cluster.Job {
+	if t.min == 0 {
+		return nil
+	}
+	form := cluster.Alternative{Min: t.min}
+	if g := t.group; g != nil {
+		form.Topology = g.topology
+		if !g.apart {
+			form.Subgroups, form.MinSubgroups = g.subgroups, g.minSubgroups
+		}
+	}
+	return &cluster.Job{
+		ID: j.id, Namespace: j.namespace, Queue: t.queue, Priority: t.priority, Created: t.created,
+		Preemptible: t.preemptible, PreemptionDelay: t.delay, Labels: t.labels, Open: true, Remarks: t.remarks,
+		Alternatives: []cluster.Alternative{form}, Chosen: -1,
+	}
+}
