@@ -134,7 +134,7 @@ func (f *Feed) readPod(o *corev1.Pod) (*pod, convert.Notes) {
 	list = append(list, f.readDevices(o, p)...)
 	p.place, _ = convert.PodPlacement(o)
 	p.isTask = f.isTask(o, p, list.Invalid())
-	p.rejected = f.rejectedUntil(o)
+	p.rejected = rejectedUntil(o, f.options.RejectionPause)
 	if p.foreign {
 		p.queue, p.preemptible, p.delay = ForeignQueue, "false", 0
 		list = nil
@@ -202,13 +202,14 @@ func preemptibility(o *corev1.Pod, own bool) string {
 }
 
 // rejectedUntil returns until when the node of the pod is avoided, because the kubelet
-// rejected the pod. The kubelet sets the start time of the pod then.
-func (f *Feed) rejectedUntil(o *corev1.Pod) int64 {
+// rejected the pod. The kubelet sets the start time of the pod then. If pause is 0, no node is
+// avoided.
+func rejectedUntil(o *corev1.Pod, pause int64) int64 {
 	at := convert.Nanoseconds(o.Status.StartTime)
-	if f.options.RejectionPause == 0 || o.Status.Phase != corev1.PodFailed || at == 0 || !isRejection(o.Status.Reason) {
+	if pause == 0 || o.Status.Phase != corev1.PodFailed || at == 0 || !isRejection(o.Status.Reason) {
 		return 0
 	}
-	return at + f.options.RejectionPause
+	return at + pause
 }
 
 // isRejection reports whether the reason of a failed pod means that the kubelet did not
