@@ -65,12 +65,12 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *heapNode {
 	}
 	e.cost = w.cheapestOf(leaving, count)
 	if w.evictor.victims.priced() {
-		e.cost.victims = leastTotal(prices, count, func(p *price) int64 { return p.cost })
+		e.cost.victims = leastTotal(prices, count, func(p price) int64 { return p.cost })
 	}
-	e.cost.tasks = int32(leastTotal(prices, count, func(p *price) int64 { return int64(p.all) }))
-	e.cost.beyond = max(0, leastTotal(prices, count, func(p *price) int64 { return p.freed })-w.accounts.devicesOf(s).Least)
+	e.cost.tasks = int32(leastTotal(prices, count, func(p price) int64 { return int64(p.all) }))
+	e.cost.beyond = max(0, leastTotal(prices, count, func(p price) int64 { return p.freed })-w.accounts.devicesOf(s).Least)
 	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
-		e.cost.jobs = int32(max(1, leastTotal(prices, count, func(*price) int64 { return 1 }))) // each victim is a whole job
+		e.cost.jobs = int32(max(1, leastTotal(prices, count, func(price) int64 { return 1 }))) // each victim is a whole job
 	}
 	return e
 }
@@ -87,16 +87,16 @@ type price struct {
 // leastTotal returns a lower bound of what is paid if count tasks of the node have to be
 // evicted. It takes the victims with the lowest price per task on the node first, and the
 // last one in part. The result is not below the price of the cheapest victim.
-func leastTotal(prices []price, count int, pays func(*price) int64) int64 {
+func leastTotal(prices []price, count int, pays func(price) int64) int64 {
 	slices.SortStableFunc(prices, func(a, b price) int {
-		return cmp.Compare(pays(&a)*int64(b.here), pays(&b)*int64(a.here))
+		return cmp.Compare(pays(a)*int64(b.here), pays(b)*int64(a.here))
 	})
-	sum, one := int64(0), pays(&prices[0])
+	sum, one := int64(0), pays(prices[0])
 	for i := range prices {
-		one = min(one, pays(&prices[i]))
+		one = min(one, pays(prices[i]))
 	}
 	for i := range prices {
-		p := &prices[i]
+		p := prices[i]
 		if count <= p.here {
 			return max(one, sum+pays(p)*int64(count)/int64(p.here))
 		}

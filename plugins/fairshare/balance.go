@@ -46,7 +46,7 @@ func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*
 
 // lastReclaimer returns the reclaimer for the job, and nil if no rule can allow any victim.
 func (p *plugin) lastReclaimer(job *cluster.Job, lacks []*cluster.Task) *reclaimer {
-	c := p.reclaimer(job, lacks)
+	c := p.newReclaimer(job, lacks)
 	if c == nil || len(c.asks[len(c.branch)-1]) == 0 {
 		return nil
 	}
@@ -246,7 +246,7 @@ func (c *reclaimer) haveHighestRatio(branch []*fairshare.Queue, resource string)
 // balance measures the levels at which the plan is allowed only if the siblings are more even
 // with it. It returns nil if there is no such level.
 func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine.Victim) func() engine.Balance {
-	c := p.reclaimer(job, lacks)
+	c := p.newReclaimer(job, lacks)
 	if c == nil {
 		return nil
 	}

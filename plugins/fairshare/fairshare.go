@@ -42,6 +42,7 @@ type plugin struct {
 	tree     *fairshare.Tree // nil until a session needs it
 	cache    []queueCache    // by slot of the queue
 	highest  highestRatios
+	shared   *reclaimer // the last one of the session that reclaimer returned
 
 	changed     []*cluster.Queue // queues whose bids have changed since the last call of bidChanges
 	changedTree *fairshare.Tree  // the tree as of that call
@@ -61,7 +62,7 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session, p.view, p.tree, p.settings.Decay.Now = s, s.View, nil, s.Now
+	p.session, p.view, p.tree, p.shared, p.settings.Decay.Now = s, s.View, nil, nil, s.Now
 	p.keeper.Changed, p.keeper.JobChanged = p.dropKeys, p.dropRequests
 	s.Hooks.AddSiblingOrder(p.compare)
 	s.Hooks.AddFrozenOrder(p.freeze)

@@ -57,8 +57,18 @@ func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 	return c.judge
 }
 
-// reclaimer returns the reclaimer for the job, and nil if its queue is not known.
+// reclaimer returns the reclaimer for the job, and nil if its queue is not known. The hooks for
+// one job share it as long as no queue changes.
 func (p *plugin) reclaimer(job *cluster.Job, lacks []*cluster.Task) *reclaimer {
+	c, t := p.shared, p.shares()
+	if c == nil || c.job != job || c.tree != t || c.opened != p.view.Recent().QueuesVersion() || !slices.Equal(c.lacks, lacks) {
+		c = p.newReclaimer(job, lacks)
+		p.shared = c
+	}
+	return c
+}
+
+func (p *plugin) newReclaimer(job *cluster.Job, lacks []*cluster.Task) *reclaimer {
 	t := p.shares()
 	leaf := t.ByName[job.Queue]
 	if leaf == nil {
