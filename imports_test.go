@@ -66,9 +66,16 @@ var rules = []struct {
 	{"command", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml"}, "the berth binary must not contain a Kubernetes client"},
 	{"cmd/berth", []string{"command", "plugins/standard"}, nil, "the berth binary is the command with the standard plugins"},
 	{"hack/...", []string{"..."}, nil, "generators import the packages that they document"},
+	{"kube/cmd/berth-scheduler", []string{"kube/command", "plugins/standard"}, nil, "it only calls Main"},
+	{"kube/command", []string{"engine", "internal/manifest", "internal/sim/scenario", "kube/internal/...", "plugins/..."}, []string{"k8s.io/", "github.com/spf13/"}, "it is the command line of berth-scheduler"},
+	{"kube/e2e", nil, nil, "it has tests only"},
 	{"kube/internal/bind", []string{"cluster"}, []string{"k8s.io/"}, "it carries out decisions and makes none"},
 	{"kube/internal/controlplane", nil, []string{"k8s.io/"}, "it starts processes for tests and knows nothing of Berth"},
 	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
+	{"kube/internal/lease", nil, []string{"k8s.io/"}, "it knows only leases"},
+	{"kube/internal/report", nil, []string{"k8s.io/"}, "it writes what it is told into the status of pods"},
+	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "kube/internal/..."}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
+	{"kube/internal/watch", nil, []string{"k8s.io/"}, "it delivers objects and interprets none"},
 	{"kube/internal/intree", []string{"cluster", "engine"}, []string{"k8s.io/"}, "it is a plugin of the engine, made of the filters of kube-scheduler"},
 }
 

@@ -126,6 +126,11 @@ func (cp *ControlPlane) start(ctx context.Context, selected []Component, bin str
 			log:       filepath.Join(cp.logs, string(c)+".log"),
 			ready:     command.ready,
 		}
+		if c == APIServer && !slices.Contains(selected, ControllerManager) {
+			// The API server gives a new node the taint not-ready, which only the controller
+			// manager removes.
+			p.args = append(p.args, "--disable-admission-plugins=TaintNodesByCondition")
+		}
 		if c == Kwok {
 			p.args = append(p.args, "--config="+filepath.Join(bin, stages))
 		}

@@ -1,0 +1,221 @@
+// Package command is the program berth-scheduler, for schedulers with plugins of their own:
+//
+//	func main() {
+//		registry := standard.Registry() // the plugins that are included in Berth
+//		if err := registry.RegisterPluginBuilder(mine.Name, mine.New); err != nil {
+//			log.Fatal(err)
+//		}
+//		os.Exit(command.Main(registry, os.Args[1:], os.Stderr))
+//	}
+//
+// A plugin that is registered takes part when a SchedulerConfiguration names it.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/kube/internal/lease"
+	"github.com/berth-project/berth/kube/internal/scheduler"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
+)
+
+// The exit codes of Main.
+const (
+	exitOK    = 0
+	exitError = 1 // the scheduler could not start, could not go on, or lost its lease
+	exitUsage = 2 // a flag or the configuration is wrong
+)
+
+// DefaultName is the value of spec.schedulerName of the pods that berth-scheduler places.
+const DefaultName = "berth-scheduler"
+
+// flags are the command-line flags.
+type flags struct {
+	kubeconfig, configuration string
+	names                     []string
+	dryRun, evictions         bool
+	devicesEnforced           bool
+	leaderElect               bool
+	leaseNamespace, leaseName string
+	leaseDuration             time.Duration
+	renewDeadline             time.Duration
+	retryPeriod               time.Duration
+	parallel                  int
+	evictionRate              float32
+	hold                      time.Duration
+	rejectionPause            time.Duration
+	address                   string
+	qps                       float32
+	burst                     int
+	verbose                   bool
+}
+
+func (f *flags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file of the cluster; without it, the service account of the pod is used")
+	set.StringVar(&f.configuration, "config", "", "a file with a SchedulerConfiguration; without it, the default profile is used")
+	set.StringSliceVar(&f.names, "scheduler-name", []string{DefaultName}, "the values of spec.schedulerName of the pods to place")
+	set.BoolVar(&f.dryRun, "dry-run", false, "decide and log, and change nothing in the cluster")
+	set.BoolVar(&f.evictions, "evictions", true, "evict pods to make room for others, as queues and priorities say")
+	set.Float32Var(&f.evictionRate, "eviction-rate", 10, "how many pods are evicted per second")
+	set.BoolVar(&f.devicesEnforced, "devices-enforced", false, "containers get the devices that the annotation "+feed.AnnotationDevices+" lists, so that pods may request parts of devices")
+	set.BoolVar(&f.leaderElect, "leader-elect", true, "schedule only while this process holds the lease")
+	set.StringVar(&f.leaseNamespace, "leader-elect-namespace", "kube-system", "the namespace of the lease")
+	set.StringVar(&f.leaseName, "leader-elect-name", DefaultName, "the name of the lease")
+	set.DurationVar(&f.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long other processes wait before they take a lease that is not renewed")
+	set.DurationVar(&f.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long the leader may act after its last renewal")
+	set.DurationVar(&f.retryPeriod, "leader-elect-retry-period", 2*time.Second, "the time between two renewals")
+	set.IntVar(&f.parallel, "parallel", 32, "how many bindings and evictions may be under way at the same time")
+	set.DurationVar(&f.hold, "hold", 5*time.Minute, "how long room is reserved for a pod for which others are evicted")
+	set.DurationVar(&f.rejectionPause, "rejection-pause", time.Minute, "how long a node is avoided by pods like one that its kubelet rejected")
+	set.StringVar(&f.address, "address", ":10271", "where /livez, /readyz and /metrics are served; \"\" for nowhere")
+	set.Float32Var(&f.qps, "kube-api-qps", 500, "how many requests per second are sent to the API server")
+	set.IntVar(&f.burst, "kube-api-burst", 1000, "how many requests may be sent at once")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every decision")
+}
+
+// Main runs berth-scheduler until it is told to stop, and returns the exit code. Logs and
+// errors are written to stderr.
+func Main(registry *engine.Registry, args []string, stderr io.Writer) int {
+	var f flags
+	set := pflag.NewFlagSet(DefaultName, pflag.ContinueOnError)
+	set.SetOutput(stderr)
+	f.add(set)
+	switch err := set.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return exitOK
+	case err == nil && set.NArg() > 0:
+		err = fmt.Errorf("%q is not a flag; see --help", set.Arg(0))
+		fallthrough
+	case err != nil:
+		fmt.Fprintln(stderr, "berth-scheduler:", err)
+		return exitUsage
+	}
+	profile, err := f.profile()
+	if err != nil {
+		fmt.Fprintln(stderr, "berth-scheduler:", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := f.run(ctx, registry, profile, stderr); err != nil {
+		fmt.Fprintln(stderr, "berth-scheduler:", err)
+		return exitError
+	}
+	return exitOK
+}
+
+// run runs the scheduler until the context ends.
+func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engine.Profile, stderr io.Writer) error {
+	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("%w; name a kubeconfig file with --kubeconfig", err)
+	}
+	level := slog.LevelInfo
+	if f.verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
+	clients, err := newClients(config, f.qps, f.burst)
+	if err != nil {
+		return err
+	}
+	identity, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	held := func() bool { return true }
+	election := lease.New(lease.Options{
+		Client: clients.lease, Namespace: f.leaseNamespace, Name: f.leaseName, Identity: fmt.Sprintf("%s_%d_%d", identity, os.Getpid(), time.Now().UnixNano()),
+		Duration: f.leaseDuration, RenewDeadline: f.renewDeadline, RetryPeriod: f.retryPeriod,
+	})
+	if f.leaderElect {
+		held = election.Held
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.events.EventsV1()})
+	defer broadcaster.Shutdown()
+	if !f.dryRun {
+		if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+			return err
+		}
+	}
+	s, err := scheduler.New(scheduler.Options{
+		Client: clients.typed, Dynamic: clients.dynamic, Mapper: clients.mapper, Registry: registry, Profile: profile,
+		Feed: feed.Options{SchedulerNames: f.names, DevicesEnforced: f.devicesEnforced, RejectionPause: int64(f.rejectionPause)},
+		Held: held, DryRun: f.dryRun, Parallel: f.parallel, Hold: f.hold, EvictionRate: f.evictionRate,
+		Events: broadcaster.NewRecorder(scheme.Scheme, f.names[0]), Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	server, err := serve(f.address, s.Health(), f.leaderElect, log)
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended := make(chan error, 1)
+	go func() {
+		err := s.Run(ctx)
+		stop(err)
+		ended <- err
+	}()
+	if f.leaderElect {
+		if err := election.Run(ctx, func(ctx context.Context) { <-ctx.Done() }); err != nil {
+			stop(err)
+			return errors.Join(err, <-ended)
+		}
+	}
+	return <-ended
+}
+
+// clients are the clients of a scheduler. The lease and events have clients of their own, so
+// that many bindings do not delay a renewal.
+type clients struct {
+	typed, lease, events kubernetes.Interface
+	dynamic              dynamic.Interface
+	mapper               *restmapper.DeferredDiscoveryRESTMapper
+}
+
+func newClients(config *rest.Config, qps float32, burst int) (*clients, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = rest.DefaultKubernetesUserAgent()
+	other := rest.CopyConfig(config)
+	config.QPS, config.Burst = qps, burst
+	binary := rest.CopyConfig(config)
+	binary.AcceptContentTypes, binary.ContentType = "application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"
+	c := &clients{}
+	var errs [4]error
+	c.typed, errs[0] = kubernetes.NewForConfig(binary)
+	c.lease, errs[1] = kubernetes.NewForConfig(other)
+	c.events, errs[2] = kubernetes.NewForConfig(other)
+	c.dynamic, errs[3] = dynamic.NewForConfig(config)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(other)
+	if err != nil {
+		return nil, err
+	}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d))
+	return c, nil
+}

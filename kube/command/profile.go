@@ -1,0 +1,38 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/manifest"
+	"github.com/berth-project/berth/internal/sim/scenario"
+	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/plugins/consolidate"
+	"github.com/berth-project/berth/plugins/preempt"
+	"github.com/berth-project/berth/plugins/reclaim"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// profile returns the profile that the configuration file describes, with the filters of
+// Kubernetes. Running pods are not moved: the pod that replaces an evicted one has another name
+// and another UID, so that the room that is reserved for a move would not be found again.
+func (f *flags) profile() (engine.Profile, error) {
+	profile := standard.Profile()
+	if f.configuration != "" {
+		b, err := manifest.Load([]string{f.configuration})
+		if err != nil {
+			return nil, err
+		}
+		if b.Configuration() == nil {
+			return nil, fmt.Errorf("%s has no SchedulerConfiguration", f.configuration)
+		}
+		if profile, err = scenario.Profile(b); err != nil {
+			return nil, err
+		}
+	}
+	overrides := []standard.Override{{Name: intree.Name}, {Name: consolidate.Name, Disabled: true}}
+	if !f.evictions {
+		overrides = append(overrides, standard.Override{Name: preempt.Name, Disabled: true}, standard.Override{Name: reclaim.Name, Disabled: true})
+	}
+	return standard.Merge(profile, overrides, false)
+}

@@ -1,0 +1,178 @@
+// Package report tells users what became of their pods: it writes the condition
+// PodScheduled and the nominated node into the status of pods.
+//
+// Only the latest report of each pod is sent. A report that cannot be sent is tried again
+// until a later one replaces it or the pod is gone.
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Report is what the status of a pod is to say. A field that is nil does not change.
+type Report struct {
+	Pod       types.NamespacedName
+	UID       types.UID
+	Condition *Condition
+	// NominatedNode is the node on which room is being freed for the pod; "" for none. A pod
+	// with a nominated node does not make autoscalers add nodes.
+	NominatedNode *string
+}
+
+// Condition is the condition PodScheduled of a pod that is not placed.
+type Condition struct {
+	Reason  string // Unschedulable, or another reason of Kubernetes
+	Message string
+}
+
+// merge returns the report with what a later one changes.
+func (r Report) merge(later Report) Report {
+	if later.Condition != nil {
+		r.Condition = later.Condition
+	}
+	if later.NominatedNode != nil {
+		r.NominatedNode = later.NominatedNode
+	}
+	return r
+}
+
+// Options of a Reporter.
+type Options struct {
+	Client kubernetes.Interface
+	// Held reports whether this process still is the leader. Nothing is sent if not.
+	Held    func() bool
+	Workers int           // how many requests may be under way at the same time; 0 means 4
+	Timeout time.Duration // how long one request may take; 0 means 10 s
+}
+
+// Reporter sends reports. Its methods are safe for concurrent use.
+type Reporter struct {
+	options Options
+	queue   workqueue.TypedRateLimitingInterface[types.UID]
+	working sync.WaitGroup
+	mu      sync.Mutex
+	waiting map[types.UID]Report
+}
+
+// New returns a Reporter, which runs until Stop is called.
+func New(o Options) *Reporter {
+	if o.Workers == 0 {
+		o.Workers = 4
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	r := &Reporter{
+		options: o, waiting: map[types.UID]Report{},
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](50*time.Millisecond, 10*time.Second)),
+	}
+	for range o.Workers {
+		r.working.Go(r.work)
+	}
+	return r
+}
+
+// Put sends the report soon. What an earlier report says that was not sent yet is replaced.
+func (r *Reporter) Put(n Report) {
+	r.mu.Lock()
+	r.waiting[n.UID] = r.waiting[n.UID].merge(n).named(n)
+	r.mu.Unlock()
+	r.queue.Add(n.UID)
+}
+
+// named returns the report with the pod of another one.
+func (r Report) named(of Report) Report {
+	r.Pod, r.UID = of.Pod, of.UID
+	return r
+}
+
+// Waiting returns how many pods have a report that was not sent yet.
+func (r *Reporter) Waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting)
+}
+
+// Stop drops all reports that were not sent, and returns when no request is under way.
+func (r *Reporter) Stop() {
+	r.queue.ShutDown()
+	r.working.Wait()
+}
+
+func (r *Reporter) work() {
+	for {
+		uid, stopped := r.queue.Get()
+		if stopped {
+			return
+		}
+		r.mu.Lock()
+		n, waits := r.waiting[uid]
+		delete(r.waiting, uid)
+		r.mu.Unlock()
+		if waits && r.options.Held() && !r.send(n) {
+			r.again(n)
+		} else {
+			r.queue.Forget(uid)
+		}
+		r.queue.Done(uid)
+	}
+}
+
+// again sends the report later, unless a later report replaces it.
+func (r *Reporter) again(n Report) {
+	r.mu.Lock()
+	later, replaced := r.waiting[n.UID]
+	if replaced {
+		n = n.merge(later)
+	}
+	r.waiting[n.UID] = n
+	r.mu.Unlock()
+	r.queue.AddRateLimited(n.UID)
+}
+
+// send reports false if the request is to be sent again.
+func (r *Reporter) send(n Report) bool {
+	patch, err := n.patch(time.Now())
+	if err != nil {
+		return true // the report consists of texts, which can always be encoded
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), r.options.Timeout)
+	defer cancel()
+	_, err = r.options.Client.CoreV1().Pods(n.Pod.Namespace).Patch(ctx, n.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	// A conflict means that another pod has the name now. Other answers with 4xx, such as
+	// a webhook that forbids the change, would be the same again.
+	var status apierrors.APIStatus
+	if as, is := err.(apierrors.APIStatus); is {
+		status = as
+	}
+	return err == nil || status != nil && status.Status().Code >= 400 && status.Status().Code < 500 && !apierrors.IsTooManyRequests(err) && !apierrors.IsUnauthorized(err)
+}
+
+// patch returns the report as a strategic merge patch. The UID makes the API server refuse
+// the patch for another pod of the same name.
+func (n Report) patch(now time.Time) ([]byte, error) {
+	status := map[string]any{}
+	if c := n.Condition; c != nil {
+		status["conditions"] = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: c.Reason, Message: c.Message,
+			LastTransitionTime: metav1.NewTime(now),
+		}}
+	}
+	if n.NominatedNode != nil {
+		status["nominatedNodeName"] = nil
+		if *n.NominatedNode != "" {
+			status["nominatedNodeName"] = *n.NominatedNode
+		}
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": n.UID}, "status": status})
+}

@@ -1,0 +1,172 @@
+package scheduler
+
+import (
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/watch"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	groupScheduling = "scheduling.k8s.io"
+	kindPodGroup    = "PodGroup"
+)
+
+// objects gives each object to the feed, which returns facts for the State, and to the Store,
+// from which the filters of Kubernetes read.
+type objects struct {
+	feed  *feed.Feed
+	store *intree.Store
+	pods  map[types.UID]*corev1.Pod
+	names map[types.NamespacedName]types.UID
+	tasks map[types.UID]intree.TaskKey // the task that each pod is in State
+}
+
+func newObjects(o feed.Options, store *intree.Store) *objects {
+	return &objects{feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}}
+}
+
+// read returns the facts that the event makes true.
+func (x *objects) read(e watch.Event) (facts []cluster.Change, notes []feed.Note) {
+	if e.Deleted {
+		return x.readDeleted(e.Object), nil
+	}
+	switch o := e.Object.(type) {
+	case *corev1.Pod:
+		x.pods[o.UID], x.names[nameOf(o)] = o, o.UID
+		return x.feed.PutPod(o)
+	case *corev1.Node:
+		return x.feed.PutNode(o)
+	case *corev1.Namespace:
+		return x.feed.PutNamespace(o), nil
+	case *schedulingv1.PriorityClass:
+		return x.feed.PutPriorityClass(o), nil
+	case *policyv1.PodDisruptionBudget:
+		return x.feed.PutPodDisruptionBudget(o)
+	case *batchv1.Job:
+		return x.feed.PutJob(o)
+	case *unstructured.Unstructured:
+		switch o.GroupVersionKind().Group {
+		case v1alpha1.Group:
+			return typed(o, x.feed.PutQueue)
+		case groupScheduling:
+			return typed(o, x.feed.PutPodGroup)
+		}
+		return x.feed.PutGroup(o)
+	}
+	return nil, nil
+}
+
+// typed decodes the object and puts it.
+func typed[T any](o *unstructured.Unstructured, put func(*T) ([]cluster.Change, []feed.Note)) ([]cluster.Change, []feed.Note) {
+	out := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, out); err != nil {
+		return nil, []feed.Note{undecodable(o, err)}
+	}
+	return put(out)
+}
+
+// readDeleted returns the facts that a deletion makes true.
+func (x *objects) readDeleted(o any) []cluster.Change {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		return x.feed.DeletePod(nameOf(o), o.UID)
+	case *corev1.Node:
+		return x.feed.DeleteNode(o.Name, o.UID)
+	case *corev1.Namespace:
+		return x.feed.DeleteNamespace(o.Name, o.UID)
+	case *schedulingv1.PriorityClass:
+		return x.feed.DeletePriorityClass(o.Name, o.UID)
+	case *policyv1.PodDisruptionBudget:
+		return x.feed.DeletePodDisruptionBudget(nameOf(o), o.UID)
+	case *batchv1.Job:
+		return x.feed.DeleteJob(nameOf(o), o.UID)
+	case *unstructured.Unstructured:
+		switch kind := o.GroupVersionKind().GroupKind(); kind.Group {
+		case v1alpha1.Group:
+			return x.feed.DeleteQueue(o.GetName(), o.GetUID())
+		case groupScheduling:
+			return x.feed.DeletePodGroup(nameOf(o), o.GetUID())
+		default:
+			return x.feed.DeleteGroup(kind, nameOf(o), o.GetUID())
+		}
+	}
+	return nil
+}
+
+// follow notes which pods are which tasks, as a fact says.
+func (x *objects) follow(fact cluster.Change) {
+	switch f := fact.(type) {
+	case cluster.TaskPut:
+		x.setTask(types.UID(f.Task.UID), intree.TaskKey{Job: f.Job, Task: f.Task.Name, UID: f.Task.UID})
+	case cluster.JobPut:
+		for i := range f.Job.Alternatives {
+			for _, t := range f.Job.Alternatives[i].Tasks {
+				x.setTask(types.UID(t.UID), intree.TaskKey{Job: f.Job.ID, Task: t.Name, UID: t.UID})
+			}
+		}
+	}
+}
+
+func (x *objects) setTask(uid types.UID, key intree.TaskKey) {
+	if was, known := x.tasks[uid]; known && was != key {
+		x.store.DeletePod(was)
+	}
+	x.tasks[uid] = key
+}
+
+// keep gives the object to the Store, after the facts about it are in State.
+func (x *objects) keep(e watch.Event) {
+	switch o := e.Object.(type) {
+	case *corev1.Pod:
+		key, isTask := x.tasks[o.UID]
+		switch {
+		case e.Deleted:
+			delete(x.pods, o.UID)
+			if x.names[nameOf(o)] == o.UID {
+				delete(x.names, nameOf(o))
+			}
+			delete(x.tasks, o.UID)
+			x.store.DeletePod(key)
+		case isTask:
+			// The only error is a pod without a UID, which an API server does not have.
+			_ = x.store.PutPod(key, o)
+		}
+	case *corev1.Node:
+		if e.Deleted {
+			x.store.DeleteNode(o.Name)
+		} else {
+			x.store.PutNode(o)
+		}
+	case *schedulingv1.PriorityClass, *policyv1.PodDisruptionBudget, *batchv1.Job, *unstructured.Unstructured:
+	case runtime.Object:
+		// Objects that no filter reads are no error: they are in the feed.
+		if e.Deleted {
+			_ = x.store.Delete(o)
+		} else {
+			_ = x.store.Put(o)
+		}
+	}
+}
+
+// pod returns the pod of a task; nil if there is none.
+func (x *objects) pod(ref cluster.TaskRef) *corev1.Pod {
+	_, uid, found := x.feed.Pod(ref)
+	if !found {
+		return nil
+	}
+	return x.pods[uid]
+}
+
+func nameOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}

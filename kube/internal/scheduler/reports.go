@@ -1,0 +1,116 @@
+package scheduler
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/field"
+	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/kube/internal/report"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ReasonWaitingForGang is the reason of the condition PodScheduled of a pod whose group has
+// fewer pods than its minimum. Autoscalers do not react to it: more nodes would not help.
+const ReasonWaitingForGang = "WaitingForGang"
+
+// report tells the pods of the jobs that the session refused why.
+func (s *Scheduler) report(out *engine.Outcome) {
+	if s.options.DryRun {
+		for _, r := range out.Refusals {
+			s.options.Log.Info("A job would stay pending.", "job", r.Job, "message", s.phrases.Message(r))
+		}
+		return
+	}
+	for _, r := range out.Refusals {
+		job := s.leader.State().Job(r.Job)
+		if job == nil {
+			continue
+		}
+		message := s.phrases.Message(r)
+		for _, t := range job.Tasks() {
+			if t.Status == cluster.Pending {
+				s.tell(t.Ref(), corev1.PodReasonUnschedulable, message)
+			}
+		}
+	}
+}
+
+// tell sets the condition PodScheduled of the pod to false, unless it says that already.
+func (s *Scheduler) tell(ref cluster.TaskRef, reason, message string) {
+	pod := s.objects.pod(ref)
+	if pod == nil || pod.DeletionTimestamp != nil {
+		return
+	}
+	message = clip(message)
+	s.options.Events.Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", message)
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message {
+			return
+		}
+	}
+	s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, Condition: &report.Condition{Reason: reason, Message: message}})
+}
+
+// nominate notes on the pod of the task that room is being freed for it on the node, or with
+// "" that it is not any more.
+func (s *Scheduler) nominate(ref cluster.TaskRef, node string) {
+	pod := s.objects.pod(ref)
+	if pod == nil || s.options.DryRun || node == pod.Status.NominatedNodeName {
+		return
+	}
+	s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, NominatedNode: &node})
+}
+
+// note tells the users of an object how it was read.
+func (s *Scheduler) note(n *feed.Note) {
+	text := fmt.Sprintf("%s: %s", n.Path, n.Message)
+	if n.Detail != "" {
+		text += " (" + n.Detail + ")"
+	}
+	s.options.Log.Info("An object was not read as it is written.", "kind", n.Kind, "namespace", n.Namespace, "name", n.Name, "note", text)
+	if n.Kind != "Pod" || s.options.DryRun || !s.options.Held() {
+		return
+	}
+	reason := corev1.PodReasonUnschedulable
+	switch n.Severity {
+	case convert.Inactive:
+		reason = ReasonWaitingForGang
+	case convert.Invalid:
+	default:
+		return
+	}
+	name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+	if uid, found := s.objects.names[name]; found {
+		s.reporter.Put(report.Report{Pod: name, UID: uid, Condition: &report.Condition{Reason: reason, Message: clip(text)}})
+	}
+}
+
+// maxNote is how long the text of an event may be.
+const maxNote = 1024
+
+// clip returns the text, cut to the length that an event may have.
+func clip(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	const more = " …"
+	cut := maxNote - len(more)
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + more
+}
+
+// undecodable returns a note about an object that has another form than its kind.
+func undecodable(o *unstructured.Unstructured, err error) feed.Note {
+	return feed.Note{
+		Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(),
+		Note: convert.Note{Severity: convert.Invalid, Path: field.Path{"spec"}, Message: err.Error()},
+	}
+}

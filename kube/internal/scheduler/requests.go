@@ -1,0 +1,148 @@
+package scheduler
+
+import (
+	"encoding/json"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/kube/internal/bind"
+	"github.com/berth-project/berth/kube/internal/feed"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// eviction is an eviction that was decided, and why.
+type eviction struct {
+	bind.Eviction
+	cause string
+}
+
+// accept notes the bindings and evictions that the session decided. They are sent by dispatch.
+func (s *Scheduler) accept(out *engine.Outcome) {
+	causes := map[cluster.TaskRef]string{}
+	for i := range out.Decisions {
+		if d := &out.Decisions[i]; d.Action == engine.EvictTask {
+			causes[d.Task] = explain.CauseText(d.For, string(d.Reason), d.Landing)
+		}
+	}
+	for _, c := range out.Changes {
+		list := []cluster.Change{c}
+		if together, several := c.(cluster.Decided); several {
+			list = together.Changes
+		}
+		for _, c := range list {
+			switch c := c.(type) {
+			case cluster.Assign:
+				s.acceptBinding(&c)
+			case cluster.Evict:
+				s.acceptEviction(&c, causes[c.Task])
+			case cluster.Nominate:
+				s.nominate(c.Task, c.Node)
+			case cluster.Withdraw:
+				s.nominate(c.Task, "")
+			}
+		}
+	}
+}
+
+func (s *Scheduler) acceptBinding(c *cluster.Assign) {
+	b := bind.Binding{Pod: s.podOf(c.Task, c.UID), Attempt: c.Attempt, Node: c.Node}
+	if len(c.Devices) > 0 {
+		if text, err := json.Marshal(c.Devices); err == nil {
+			b.Annotations = map[string]string{feed.AnnotationDevices: string(text)}
+		}
+	}
+	if s.options.DryRun {
+		s.options.Log.Info("A pod would be bound.", "pod", b.Namespace+"/"+b.Name, "node", b.Node)
+		return
+	}
+	s.toBind = append(s.toBind, b)
+}
+
+func (s *Scheduler) acceptEviction(c *cluster.Evict, cause string) {
+	e := eviction{bind.Eviction{Pod: s.podOf(c.Task, c.UID), Attempt: c.Attempt}, cause}
+	if s.options.DryRun {
+		s.options.Log.Info("A pod would be evicted.", "pod", e.Namespace+"/"+e.Name, "cause", cause)
+		return
+	}
+	s.toEvict = append(s.toEvict, e)
+}
+
+func (s *Scheduler) podOf(ref cluster.TaskRef, uid string) bind.Pod {
+	name, _, _ := s.objects.feed.Pod(ref)
+	return bind.Pod{Namespace: name.Namespace, Name: name.Name, UID: uid, Task: ref}
+}
+
+// dispatch sends the bindings and evictions that are still what the State says, as far as
+// requests may be under way. Facts that arrived since they were decided may have overtaken
+// them.
+func (s *Scheduler) dispatch() {
+	sent := 0
+	for ; sent < len(s.toBind); sent++ {
+		b := &s.toBind[sent]
+		if t := s.taskOf(b.Pod, b.Attempt); t == nil || t.Status != cluster.Assumed || t.Node == nil || t.Node.Name != b.Node {
+			continue
+		}
+		if !s.sender.Bind(*b) {
+			break
+		}
+		// The State rejects it only if the task is not Assumed, which was checked.
+		_ = s.leader.Apply(cluster.BindSent{Task: b.Task, UID: b.UID, Attempt: b.Attempt})
+	}
+	s.toBind = remaining(s.toBind, sent)
+	sent = 0
+	for ; sent < len(s.toEvict); sent++ {
+		e := &s.toEvict[sent]
+		if t := s.taskOf(e.Pod, e.Attempt); t == nil || t.Status != cluster.Releasing {
+			continue
+		}
+		if !s.limiter.TryAccept() || !s.sender.Evict(e.Eviction) {
+			break
+		}
+		if pod := s.objects.pod(e.Task); pod != nil {
+			s.options.Events.Eventf(pod, nil, corev1.EventTypeNormal, "Preempted", "Evicting", "%s", clip("Evicted: "+e.cause))
+		}
+	}
+	s.toEvict = remaining(s.toEvict, sent)
+}
+
+// remaining returns the list without its first n entries. A list that is empty is released.
+func remaining[T any](list []T, n int) []T {
+	if n == len(list) {
+		return nil
+	}
+	return list[n:]
+}
+
+// taskOf returns the task if it still is the pod with the UID, and the decision with the
+// attempt is its latest.
+func (s *Scheduler) taskOf(p bind.Pod, attempt uint64) *cluster.Task {
+	t := s.leader.State().Task(p.Task)
+	if t == nil || t.UID != p.UID || t.Attempt != attempt {
+		return nil
+	}
+	return t
+}
+
+// deliver takes a result from the Sender.
+func (s *Scheduler) deliver(r bind.Result) {
+	s.mu.Lock()
+	s.results = append(s.results, r)
+	s.mu.Unlock()
+	select {
+	case s.returned <- struct{}{}:
+	default:
+	}
+}
+
+// finish applies the result of a request.
+func (s *Scheduler) finish(r *bind.Result) error {
+	s.health.sent(r)
+	if r.Outcome != bind.Done {
+		s.options.Log.Warn("A request was not carried out.", "pod", r.Pod.Namespace+"/"+r.Pod.Name, "outcome", r.Outcome.String(), "reason", r.Reason)
+	}
+	if r.Fact == nil {
+		return nil
+	}
+	return s.apply([]cluster.Change{r.Fact})
+}

@@ -1,0 +1,244 @@
+// Package scheduler is the loop of berth-scheduler: it turns what informers deliver into facts
+// about a State, runs sessions of the engine, and carries out their decisions.
+//
+//	informers ──▶ facts ──▶ live.Leader ──▶ decisions ──▶ bind.Sender ──▶ API server
+//	    ▲                                                                    │
+//	    └────────────────────────────── watch ◀──────────────────────────────┘
+//
+// One goroutine owns the State. It runs a session when facts have arrived or a time has come
+// that the engine named, and never waits for the API server: requests are sent by others, and
+// their results come back as facts.
+package scheduler
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/live"
+	"github.com/berth-project/berth/kube/internal/bind"
+	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/report"
+	"github.com/berth-project/berth/kube/internal/watch"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Options of a Scheduler.
+type Options struct {
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	Mapper  meta.ResettableRESTMapper
+	// Registry has the plugins of the profile. The filters of Kubernetes are added to it.
+	Registry *engine.Registry
+	Profile  engine.Profile
+	Feed     feed.Options
+	// Held reports whether this process is the leader. Sessions run, and requests are sent,
+	// only while it is.
+	Held func() bool
+	// DryRun makes the scheduler decide and log, and send nothing.
+	DryRun   bool
+	Parallel int           // how many bindings and evictions may be under way at once; 0 means 32
+	Hold     time.Duration // how long room is reserved for a pod for which others are evicted; 0 means 5 minutes
+	// EvictionRate is how many evictions are sent per second; 0 means 10. EvictionBurst is how
+	// many may be sent at once; 0 means 20.
+	EvictionRate  float32
+	EvictionBurst int
+	Events        events.EventRecorder
+	Log           *slog.Logger
+}
+
+// Scheduler is the loop and what it owns. Use New.
+type Scheduler struct {
+	options  Options
+	watch    *watch.Watch
+	objects  *objects
+	engine   *engine.Engine
+	phrases  explain.Phrases
+	leader   *live.Leader
+	sender   *bind.Sender
+	reporter *report.Reporter
+	limiter  flowcontrol.RateLimiter
+	health   Health
+
+	toBind   []bind.Binding
+	toEvict  []eviction
+	changed  bool  // facts have arrived since the last session
+	nextWake int64 // when the engine asked for a session; 0: never
+
+	mu       sync.Mutex
+	results  []bind.Result
+	returned chan struct{} // has a value after results have arrived
+}
+
+// optionalKinds are the kinds that are watched if the API server has them.
+func optionalKinds() []schema.GroupKind {
+	return append(feed.GroupKinds(),
+		schema.GroupKind{Group: v1alpha1.Group, Kind: v1alpha1.KindQueue},
+		schema.GroupKind{Group: groupScheduling, Kind: kindPodGroup})
+}
+
+// New returns a Scheduler and starts its informers. Run must be called.
+func New(o Options) (*Scheduler, error) {
+	if o.Hold == 0 {
+		o.Hold = 5 * time.Minute
+	}
+	if o.EvictionRate == 0 {
+		o.EvictionRate = 10
+	}
+	if o.EvictionBurst == 0 {
+		o.EvictionBurst = 20
+	}
+	s := &Scheduler{options: o, returned: make(chan struct{}, 1), limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst)}
+	store := intree.NewStore()
+	if err := o.Registry.RegisterPluginBuilder(intree.Name, intree.Builder(store)); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.engine, err = engine.New(o.Registry, o.Profile); err != nil {
+		return nil, err
+	}
+	s.phrases = explain.PhrasesOf(s.engine)
+	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine})
+	s.objects = newObjects(o.Feed, store)
+	if s.watch, err = watch.Start(watch.Options{
+		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Optional: optionalKinds(), Transform: feed.Strip,
+	}); err != nil {
+		return nil, err
+	}
+	s.sender = bind.New(bind.Options{Client: o.Client, Held: o.Held, Deliver: s.deliver, Parallel: o.Parallel})
+	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
+	return s, nil
+}
+
+// Health returns what probes and metrics read.
+func (s *Scheduler) Health() *Health { return &s.health }
+
+// Run runs the loop until the context ends. It returns an error if the loop cannot go on.
+func (s *Scheduler) Run(ctx context.Context) error {
+	defer func() {
+		s.watch.Stop()
+		s.sender.Stop()
+		s.reporter.Stop()
+	}()
+	for ctx.Err() == nil {
+		// 1. Facts.
+		ready := s.watch.Synced() // before Take, which then returns the last of the initial objects
+		if err := s.observe(); err != nil {
+			return err
+		}
+		// 2. Decisions.
+		if ready && s.options.Held() {
+			if err := s.decide(); err != nil {
+				return err
+			}
+		}
+		s.health.update(s, ready)
+		// 3. Requests.
+		s.dispatch()
+		// 4. Whatever comes next.
+		s.wait(ctx, ready)
+	}
+	return nil
+}
+
+// observe applies what has arrived since the last call.
+func (s *Scheduler) observe() error {
+	s.mu.Lock()
+	results := s.results
+	s.results = nil
+	s.mu.Unlock()
+	for i := range results {
+		if err := s.finish(&results[i]); err != nil {
+			return err
+		}
+	}
+	for _, e := range s.watch.Take() {
+		facts, notes := s.objects.read(e)
+		for _, n := range notes {
+			s.note(&n)
+		}
+		if err := s.apply(facts); err != nil {
+			return err
+		}
+		s.objects.keep(e)
+	}
+	return nil
+}
+
+// apply reports the facts to the State. A fact that the State rejects is malformed, and is
+// logged: the other facts count nevertheless.
+func (s *Scheduler) apply(facts []cluster.Change) error {
+	for _, f := range facts {
+		s.changed = true
+		s.objects.follow(f)
+		if err := s.leader.Apply(f); err != nil {
+			s.health.rejectedFacts.Add(1)
+			s.options.Log.Error("A fact was rejected.", "kind", f.Kind(), "error", err)
+		}
+	}
+	return nil
+}
+
+// decide runs a session if there is something to decide.
+func (s *Scheduler) decide() error {
+	now := time.Now()
+	if !s.changed && (s.nextWake == 0 || s.nextWake > now.UnixNano()) {
+		return nil
+	}
+	s.changed = false
+	out, err := s.leader.Run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold)})
+	s.health.ended(time.Since(now), len(out.Tried))
+	s.nextWake = out.NextWake
+	if err != nil {
+		// The decisions before the error are valid. A plugin that fails again and again makes
+		// the scheduler unhealthy, but does not keep it from deciding what it can.
+		s.health.failed.Add(1)
+		s.options.Log.Error("A session ended with an error.", "error", err)
+	}
+	s.accept(&out)
+	s.report(&out)
+	return nil
+}
+
+// wait waits until there is something to do.
+func (s *Scheduler) wait(ctx context.Context, ready bool) {
+	var timer <-chan time.Time
+	pause := time.Duration(-1)
+	switch {
+	case !ready || !s.options.Held():
+		pause = 100 * time.Millisecond // neither is signalled
+	case len(s.toEvict) > 0:
+		pause = 50 * time.Millisecond // until the limit of the rate allows the next
+	case s.nextWake > 0:
+		pause = max(0, time.Until(time.Unix(0, s.nextWake)))
+	}
+	if pause >= 0 {
+		t := time.NewTimer(min(pause, idle))
+		defer t.Stop()
+		timer = t.C
+	} else {
+		t := time.NewTimer(idle)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.watch.Arrived():
+	case <-s.returned:
+	case <-timer:
+	}
+}
+
+// idle is the longest time that the loop waits, so that probes see that it is alive.
+const idle = time.Second

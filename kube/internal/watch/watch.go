@@ -1,0 +1,230 @@
+// Package watch runs the informers of a scheduler, and collects what they deliver until it is
+// taken. It interprets no object.
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Event is the newest version of one object, or the last one if the object was deleted.
+type Event struct {
+	Object  any
+	Deleted bool
+}
+
+// Options of a Watch.
+type Options struct {
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	// Mapper finds out which of the optional kinds the API server has.
+	Mapper meta.ResettableRESTMapper
+	// Optional are kinds that are watched as soon as the API server has them. Their objects
+	// are delivered as *unstructured.Unstructured.
+	Optional []schema.GroupKind
+	// Transform is applied to each object before it is kept.
+	Transform cache.TransformFunc
+	// Discovery is the time between two searches for optional kinds; 0 means 30 s.
+	Discovery time.Duration
+}
+
+// required are the kinds that every API server has.
+var required = []schema.GroupVersionResource{
+	corev1.SchemeGroupVersion.WithResource("nodes"),
+	corev1.SchemeGroupVersion.WithResource("pods"),
+	corev1.SchemeGroupVersion.WithResource("namespaces"),
+	corev1.SchemeGroupVersion.WithResource("persistentvolumes"),
+	corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"),
+	storagev1.SchemeGroupVersion.WithResource("storageclasses"),
+	storagev1.SchemeGroupVersion.WithResource("csinodes"),
+	storagev1.SchemeGroupVersion.WithResource("csidrivers"),
+	storagev1.SchemeGroupVersion.WithResource("csistoragecapacities"),
+	storagev1.SchemeGroupVersion.WithResource("volumeattachments"),
+	schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"),
+	policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
+	batchv1.SchemeGroupVersion.WithResource("jobs"),
+}
+
+// Watch collects events. Its methods are safe for concurrent use.
+type Watch struct {
+	options  Options
+	typed    informers.SharedInformerFactory
+	untyped  dynamicinformer.DynamicSharedInformerFactory
+	signal   chan struct{}
+	stop     context.CancelFunc
+	stopped  <-chan struct{}
+	finding  sync.WaitGroup
+	mu       sync.Mutex
+	events   []Event
+	synced   []func() bool
+	found    map[schema.GroupKind]bool
+	searched bool // the first search for optional kinds has ended
+}
+
+// Start starts the informers. They run until Stop is called.
+func Start(o Options) (*Watch, error) {
+	if o.Discovery == 0 {
+		o.Discovery = 30 * time.Second
+	}
+	w := &Watch{
+		options: o, signal: make(chan struct{}, 1), found: map[schema.GroupKind]bool{},
+		typed:   informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTransform(o.Transform)),
+		untyped: dynamicinformer.NewDynamicSharedInformerFactory(o.Dynamic, 0),
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop, w.stopped = stop, ctx.Done()
+	for _, r := range required {
+		generic, err := w.typed.ForResource(r)
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		if err := w.add(generic.Informer()); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	w.typed.Start(w.stopped)
+	w.finding.Go(w.findOptional)
+	return w, nil
+}
+
+// add lets the informer deliver to the Watch.
+func (w *Watch) add(informer cache.SharedIndexInformer) error {
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { w.put(Event{Object: o}) },
+		UpdateFunc: func(_, o any) { w.put(Event{Object: o}) },
+		DeleteFunc: func(o any) {
+			if last, isLast := o.(cache.DeletedFinalStateUnknown); isLast {
+				o = last.Obj
+			}
+			w.put(Event{Object: o, Deleted: true})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.synced = append(w.synced, registration.HasSynced)
+	return nil
+}
+
+func (w *Watch) put(e Event) {
+	w.mu.Lock()
+	w.events = append(w.events, e)
+	w.mu.Unlock()
+	w.wake()
+}
+
+func (w *Watch) wake() {
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Arrived returns a channel that has a value after events have arrived.
+func (w *Watch) Arrived() <-chan struct{} { return w.signal }
+
+// Take returns the events that have arrived since the last call. Events of one object are in
+// order.
+func (w *Watch) Take() []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.events
+	w.events = nil
+	return out
+}
+
+// Synced reports whether all objects that existed at the start have been delivered: a Take
+// that follows returns the last of them.
+func (w *Watch) Synced() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.searched {
+		return false
+	}
+	for _, synced := range w.synced {
+		if !synced() {
+			return false
+		}
+	}
+	return true
+}
+
+// findOptional watches optional kinds as soon as the API server has them.
+func (w *Watch) findOptional() {
+	for {
+		complete := w.search()
+		w.mu.Lock()
+		w.searched = w.searched || complete
+		done := len(w.found) == len(w.options.Optional)
+		w.mu.Unlock()
+		w.wake()
+		if done {
+			return
+		}
+		pause := w.options.Discovery
+		if !complete {
+			pause = min(pause, time.Second)
+		}
+		select {
+		case <-w.stopped:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// search looks for each optional kind that was not found yet. It reports false if the API
+// server did not answer.
+func (w *Watch) search() bool {
+	w.options.Mapper.Reset()
+	complete := true
+	for _, kind := range w.options.Optional {
+		if w.found[kind] {
+			continue
+		}
+		mapping, err := w.options.Mapper.RESTMapping(kind)
+		switch {
+		case meta.IsNoMatchError(err):
+			continue
+		case err != nil:
+			complete = false
+			continue
+		}
+		informer := w.untyped.ForResource(mapping.Resource).Informer()
+		if informer.SetTransform(w.options.Transform) != nil || w.add(informer) != nil {
+			complete = false
+			continue
+		}
+		w.mu.Lock()
+		w.found[kind] = true
+		w.mu.Unlock()
+	}
+	w.untyped.Start(w.stopped)
+	return complete
+}
+
+// Stop stops the informers, and returns when they have ended.
+func (w *Watch) Stop() {
+	w.stop()
+	w.finding.Wait()
+	w.typed.Shutdown()
+	w.untyped.Shutdown()
+}
