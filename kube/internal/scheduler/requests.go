@@ -100,7 +100,7 @@ func (s *Scheduler) dispatch() {
 			break
 		}
 		if pod := s.objects.pod(e.Task); pod != nil {
-			s.options.Events.Eventf(pod, nil, corev1.EventTypeNormal, "Preempted", "Evicting", "%s", clip("Evicted: "+e.cause))
+			s.options.Events.Eventf(pod, nil, corev1.EventTypeNormal, "Preempted", "Evicting", "%s", clip("Evicted for "+e.cause))
 		}
 	}
 	s.toEvict = remaining(s.toEvict, sent)
