@@ -125,6 +125,12 @@ func TestGangs(t *testing.T) {
 			t.Errorf("pod %s is on %s", name, p.Spec.NodeName)
 		}
 	}
+	w.eventually(func() string {
+		if text := conditionText(w.pods()["c-0"]); !strings.HasPrefix(text, "False WaitingForGang: ") || !strings.Contains(text, "has 4 pods") {
+			return "pod c-0: " + text
+		}
+		return ""
+	})
 	w.create(pod("c-3", 0, inGang("c", 4)))
 	w.eventually(func() string { return w.allBound("c-") })
 	for i := range 4 {

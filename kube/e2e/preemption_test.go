@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -19,12 +18,7 @@ import (
 func TestPreemption(t *testing.T) {
 	w := newWorld(t, controlplane.ControllerManager)
 	w.addNodes(2)
-	for name, value := range map[string]int32{"low": 10, "high": 1000} {
-		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-		if _, err := w.client.SchedulingV1().PriorityClasses().Create(w.ctx, class, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.addClasses()
 	all := intstr.FromInt32(8)
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: namespace},

@@ -8,6 +8,7 @@ package report
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ type Report struct {
 	// NominatedNode is the node on which room is being freed for the pod; "" for none. A pod
 	// with a nominated node does not make autoscalers add nodes.
 	NominatedNode *string
+	// Annotations are set, or removed if the value is nil. The API server accepts them with
+	// the status.
+	Annotations map[string]*string
 }
 
 // Condition is the condition PodScheduled of a pod that is not placed.
@@ -42,6 +46,14 @@ func (r Report) merge(later Report) Report {
 	}
 	if later.NominatedNode != nil {
 		r.NominatedNode = later.NominatedNode
+	}
+	if len(later.Annotations) > 0 {
+		all := maps.Clone(r.Annotations)
+		if all == nil {
+			all = map[string]*string{}
+		}
+		maps.Copy(all, later.Annotations)
+		r.Annotations = all
 	}
 	return r
 }
@@ -174,5 +186,9 @@ func (n Report) patch(now time.Time) ([]byte, error) {
 			status["nominatedNodeName"] = *n.NominatedNode
 		}
 	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": n.UID}, "status": status})
+	metadata := map[string]any{"uid": n.UID}
+	if len(n.Annotations) > 0 {
+		metadata["annotations"] = n.Annotations
+	}
+	return json.Marshal(map[string]any{"metadata": metadata, "status": status})
 }

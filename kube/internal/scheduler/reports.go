@@ -41,7 +41,7 @@ func (s *Scheduler) report(out *engine.Outcome) {
 	}
 }
 
-// tell sets the condition PodScheduled of the pod to false, unless it says that already.
+// tell reports to the pod of the task why it is not placed, as a condition and as an event.
 func (s *Scheduler) tell(ref cluster.TaskRef, reason, message string) {
 	pod := s.objects.pod(ref)
 	if pod == nil || pod.DeletionTimestamp != nil {
@@ -49,22 +49,17 @@ func (s *Scheduler) tell(ref cluster.TaskRef, reason, message string) {
 	}
 	message = clip(message)
 	s.options.Events.Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", message)
+	s.setCondition(pod, reason, message)
+}
+
+// setCondition sets the condition PodScheduled of the pod to false, unless it says that already.
+func (s *Scheduler) setCondition(pod *corev1.Pod, reason, message string) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message {
 			return
 		}
 	}
 	s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, Condition: &report.Condition{Reason: reason, Message: message}})
-}
-
-// nominate notes on the pod of the task that room is being freed for it on the node, or with
-// "" that it is not any more.
-func (s *Scheduler) nominate(ref cluster.TaskRef, node string) {
-	pod := s.objects.pod(ref)
-	if pod == nil || s.options.DryRun || node == pod.Status.NominatedNodeName {
-		return
-	}
-	s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, NominatedNode: &node})
 }
 
 // note tells the users of an object how it was read.
@@ -86,8 +81,25 @@ func (s *Scheduler) note(n *feed.Note) {
 		return
 	}
 	name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
-	if uid, found := s.objects.names[name]; found {
+	uid, found := s.objects.names[name]
+	if found && len(s.objects.pods[uid].Spec.SchedulingGates) == 0 { // the API server sets the condition of a gated pod
 		s.reporter.Put(report.Report{Pod: name, UID: uid, Condition: &report.Condition{Reason: reason, Message: clip(text)}})
+	}
+}
+
+// tellWaiting tells a pending pod that its group has too few pods to be considered. The message
+// has no count, so that it does not change with every pod that is created.
+func (s *Scheduler) tellWaiting(pod *corev1.Pod) {
+	key, isTask := s.objects.tasks[pod.UID]
+	if !isTask || pod.Spec.NodeName != "" || s.options.DryRun || !s.options.Held() {
+		return
+	}
+	job := s.leader.State().Job(key.Job)
+	if job == nil || !job.Open {
+		return
+	}
+	if alt := &job.Alternatives[0]; len(alt.Tasks) < alt.Min {
+		s.setCondition(pod, ReasonWaitingForGang, fmt.Sprintf("waiting until %s has %d pods", job.ID, alt.Min))
 	}
 }
 

@@ -37,9 +37,11 @@ func (s *Scheduler) accept(out *engine.Outcome) {
 			case cluster.Evict:
 				s.acceptEviction(&c, causes[c.Task])
 			case cluster.Nominate:
-				s.nominate(c.Task, c.Node)
+				s.keepPromise(&c)
 			case cluster.Withdraw:
-				s.nominate(c.Task, "")
+				s.dropPromise(c.Task)
+			case cluster.Tear:
+				s.keepTorn(&c)
 			}
 		}
 	}

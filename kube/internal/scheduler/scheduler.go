@@ -26,6 +26,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/report"
 	"github.com/berth-project/berth/kube/internal/watch"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -71,10 +72,11 @@ type Scheduler struct {
 	limiter  flowcontrol.RateLimiter
 	health   Health
 
-	toBind   []bind.Binding
-	toEvict  []eviction
-	changed  bool  // facts have arrived since the last session
-	nextWake int64 // when the engine asked for a session; 0: never
+	toBind    []bind.Binding
+	toEvict   []eviction
+	recovered bool  // what an earlier leader left was read
+	changed   bool  // facts have arrived since the last session
+	nextWake  int64 // when the engine asked for a session; 0: never
 
 	mu       sync.Mutex
 	results  []bind.Result
@@ -139,6 +141,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		}
 		// 2. Decisions.
 		if ready && s.options.Held() {
+			s.recover()
 			if err := s.decide(); err != nil {
 				return err
 			}
@@ -172,6 +175,9 @@ func (s *Scheduler) observe() error {
 			return err
 		}
 		s.objects.keep(e)
+		if pod, isPod := e.Object.(*corev1.Pod); isPod && !e.Deleted {
+			s.tellWaiting(pod)
+		}
 	}
 	return nil
 }
