@@ -28,11 +28,12 @@ type objects struct {
 	store *intree.Store
 	pods  map[types.UID]*corev1.Pod
 	names map[types.NamespacedName]types.UID
+	notes map[types.UID][]feed.Note    // how each pod was read, if its user should know
 	tasks map[types.UID]intree.TaskKey // the task that each pod is in State
 }
 
 func newObjects(o feed.Options, store *intree.Store) *objects {
-	return &objects{feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}}
+	return &objects{feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}}
 }
 
 // read returns the facts that the event makes true.
@@ -43,7 +44,12 @@ func (x *objects) read(e watch.Event) (facts []cluster.Change, notes []feed.Note
 	switch o := e.Object.(type) {
 	case *corev1.Pod:
 		x.pods[o.UID], x.names[nameOf(o)] = o, o.UID
-		return x.feed.PutPod(o)
+		if facts, notes = x.feed.PutPod(o); len(notes) > 0 {
+			x.notes[o.UID] = notes
+		} else if len(facts) > 0 {
+			delete(x.notes, o.UID)
+		}
+		return facts, notes
 	case *corev1.Node:
 		return x.feed.PutNode(o)
 	case *corev1.Namespace:
@@ -132,6 +138,7 @@ func (x *objects) keep(e watch.Event) {
 		switch {
 		case e.Deleted:
 			delete(x.pods, o.UID)
+			delete(x.notes, o.UID)
 			if x.names[nameOf(o)] == o.UID {
 				delete(x.names, nameOf(o))
 			}

@@ -88,6 +88,12 @@ func (s *Scheduler) recover() {
 		return
 	}
 	s.recovered = true
+	for uid, pod := range s.objects.pods { // the order of reports has no effect
+		for i := range s.objects.notes[uid] {
+			s.tellNote(&s.objects.notes[uid][i])
+		}
+		s.tellWaiting(pod)
+	}
 	jobs := map[string]*left{}
 	for uid, pod := range s.objects.pods {
 		key, isTask := s.objects.tasks[uid]

@@ -62,13 +62,22 @@ func (s *Scheduler) setCondition(pod *corev1.Pod, reason, message string) {
 	s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, Condition: &report.Condition{Reason: reason, Message: message}})
 }
 
-// note tells the users of an object how it was read.
+// note logs how an object was read, and tells the users of a pod.
 func (s *Scheduler) note(n *feed.Note) {
+	s.options.Log.Info("An object was not read as it is written.", "kind", n.Kind, "namespace", n.Namespace, "name", n.Name, "note", noteText(n))
+	s.tellNote(n)
+}
+
+func noteText(n *feed.Note) string {
 	text := fmt.Sprintf("%s: %s", n.Path, n.Message)
 	if n.Detail != "" {
 		text += " (" + n.Detail + ")"
 	}
-	s.options.Log.Info("An object was not read as it is written.", "kind", n.Kind, "namespace", n.Namespace, "name", n.Name, "note", text)
+	return text
+}
+
+// tellNote sets the condition of a pod that is not considered because of how it was read.
+func (s *Scheduler) tellNote(n *feed.Note) {
 	if n.Kind != "Pod" || s.options.DryRun || !s.options.Held() {
 		return
 	}
@@ -83,7 +92,7 @@ func (s *Scheduler) note(n *feed.Note) {
 	name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
 	uid, found := s.objects.names[name]
 	if found && len(s.objects.pods[uid].Spec.SchedulingGates) == 0 { // the API server sets the condition of a gated pod
-		s.reporter.Put(report.Report{Pod: name, UID: uid, Condition: &report.Condition{Reason: reason, Message: clip(text)}})
+		s.setCondition(s.objects.pods[uid], reason, clip(noteText(n)))
 	}
 }
 
