@@ -73,6 +73,7 @@ var rules = []struct {
 	{"kube/internal/controlplane", nil, []string{"k8s.io/"}, "it starts processes for tests and knows nothing of Berth"},
 	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
 	{"kube/internal/lease", nil, []string{"k8s.io/"}, "it knows only leases"},
+	{"kube/internal/metrics", nil, []string{"github.com/prometheus/client_golang/"}, "it knows only figures"},
 	{"kube/internal/report", nil, []string{"k8s.io/"}, "it writes what it is told into the status of pods"},
 	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "kube/internal/..."}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
 	{"kube/internal/watch", nil, []string{"k8s.io/"}, "it delivers objects and interprets none"},

@@ -166,7 +166,7 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 	if err != nil {
 		return err
 	}
-	server, err := serve(f.address, s.Health(), f.leaderElect, log)
+	server, err := serve(f.address, s, log)
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,7 @@ func (o Outcome) String() string {
 // Result is the outcome of one binding or eviction.
 type Result struct {
 	Pod     Pod
+	Evicts  bool // it is the result of an eviction
 	Outcome Outcome
 	Fact    cluster.Change // what the State has to be told; nil if nothing
 	Reason  string         // why it was not carried out, in the words of the API server

@@ -21,7 +21,7 @@ const (
 
 // evict sends the eviction until the API server gives a definite answer.
 func (s *Sender) evict(e *Eviction) Result {
-	out := Result{Pod: e.Pod}
+	out := Result{Pod: e.Pod, Evicts: true}
 	refused := func(o Outcome, reason string, spared time.Duration) Result {
 		out.Outcome, out.Reason = o, reason
 		out.Fact = cluster.EvictionRefused{Task: e.Task, UID: e.UID, Attempt: e.Attempt, ProtectedUntil: s.clock.Now().Add(spared).UnixNano()}

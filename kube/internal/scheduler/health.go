@@ -4,62 +4,98 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/kube/internal/bind"
+	"github.com/berth-project/berth/kube/internal/metrics"
 )
 
-// Health has counts and times for probes and metrics. Its methods are safe for concurrent use.
+// Health is what probes ask for. Its methods are safe for concurrent use.
 type Health struct {
-	synced, leading, due    atomic.Bool
-	turned                  atomic.Int64 // when the loop was last seen, in nanoseconds since 1970
-	rejectedFacts           atomic.Int64
-	sessions, failed, tried atomic.Int64
-	sessionTime             atomic.Int64 // in nanoseconds, of all sessions
-	done, refused, notSent  atomic.Int64 // bindings and evictions
+	synced atomic.Bool
+	turned atomic.Int64 // when the loop ended its last turn, in nanoseconds since 1970
 }
 
-// Stats are the figures of a Health at one time.
-type Stats struct {
-	Synced, Leading                   bool
-	Due                               bool // there is something to decide
-	Turned                            time.Time
-	RejectedFacts                     int64
-	Sessions, Failed, Tried           int64
-	SessionTime                       time.Duration
-	Requests, RequestsFailed, NotSent int64
+// Synced reports whether all objects that existed at the start are known.
+func (h *Health) Synced() bool { return h.synced.Load() }
+
+// Turned returns when the loop ended its last turn, which includes a session if something was
+// to be decided. It is the time of the start before the first turn.
+func (h *Health) Turned() time.Time { return time.Unix(0, h.turned.Load()) }
+
+// endTurn notes that a turn of the loop has ended.
+func (s *Scheduler) endTurn(synced bool) {
+	s.health.synced.Store(synced)
+	s.health.turned.Store(time.Now().UnixNano())
+	s.metrics.Turn(s.options.Held(), len(s.toBind), len(s.toEvict))
 }
 
-// Stats returns the figures.
-func (h *Health) Stats() Stats {
-	return Stats{
-		Synced: h.synced.Load(), Leading: h.leading.Load(), Due: h.due.Load(), Turned: time.Unix(0, h.turned.Load()),
-		RejectedFacts: h.rejectedFacts.Load(), Sessions: h.sessions.Load(), Failed: h.failed.Load(), Tried: h.tried.Load(),
-		SessionTime: time.Duration(h.sessionTime.Load()),
-		Requests:    h.done.Load(), RequestsFailed: h.refused.Load(), NotSent: h.notSent.Load(),
+// measure counts what a session decided.
+func (s *Scheduler) measure(out *engine.Outcome, took time.Duration, err error) {
+	s.metrics.Session(took, err)
+	each := took / time.Duration(max(1, len(out.Tried)))
+	bound, victims := 0, map[string]int{}
+	for i := range out.Decisions {
+		switch d := &out.Decisions[i]; d.Action {
+		case engine.Bind:
+			bound++
+		case engine.EvictTask:
+			victims[d.For]++
+		}
+	}
+	if bound > 0 {
+		s.metrics.Attempts(metrics.Scheduled, s.options.Feed.SchedulerNames[0], bound, each)
+	}
+	for _, n := range victims {
+		s.metrics.Preempted(n)
+	}
+	for _, r := range out.Refusals {
+		pods := 0
+		if job := s.leader.State().Job(r.Job); job != nil {
+			for _, t := range job.Tasks() {
+				if t.Status == cluster.Pending {
+					pods++
+				}
+			}
+		}
+		s.metrics.Attempts(metrics.Unschedulable, s.options.Feed.SchedulerNames[0], pods, each)
+	}
+	if err != nil {
+		s.metrics.Attempts(metrics.Error, s.options.Feed.SchedulerNames[0], 1, each)
 	}
 }
 
-func (h *Health) update(s *Scheduler, synced bool) {
-	h.synced.Store(synced)
-	h.leading.Store(s.options.Held())
-	h.due.Store(s.changed)
-	h.turned.Store(time.Now().UnixNano())
-}
-
-// ended counts a session.
-func (h *Health) ended(took time.Duration, tried int) {
-	h.sessions.Add(1)
-	h.tried.Add(int64(tried))
-	h.sessionTime.Add(int64(took))
-}
-
-// sent counts a request.
-func (h *Health) sent(r *bind.Result) {
-	switch r.Outcome {
-	case bind.Done:
-		h.done.Add(1)
-	case bind.Failed:
-		h.refused.Add(1)
-	default:
-		h.notSent.Add(1)
+// measureRequest counts a binding or an eviction.
+func (s *Scheduler) measureRequest(r *bind.Result) {
+	kind := metrics.Binding
+	if r.Evicts {
+		kind = metrics.Eviction
 	}
+	s.metrics.Request(kind, r.Outcome.String(), r.Took)
+	if pod := s.objects.pod(r.Pod.Task); pod != nil && !r.Evicts && r.Outcome == bind.Done {
+		s.metrics.Bound(time.Since(pod.CreationTimestamp.Time))
+	}
+}
+
+// pending counts pending pods. It may be called from any goroutine.
+func (s *Scheduler) pending() metrics.Pending {
+	var out metrics.Pending
+	view, err := s.leader.Follower().View()
+	if err != nil {
+		return out
+	}
+	for _, j := range view.Jobs() {
+		pods := 0
+		for _, t := range j.Tasks {
+			if t.Status == cluster.Pending {
+				pods++
+			}
+		}
+		if j.Refusal != nil {
+			out.Unschedulable += pods
+		} else {
+			out.Active += pods
+		}
+	}
+	return out
 }

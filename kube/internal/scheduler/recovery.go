@@ -12,7 +12,7 @@ import (
 )
 
 // What a leader decided and the API server does not know is written into annotations of pods,
-// so that the next leader goes on with it: the room that is reserved for a pod, which jobs were
+// so that the next leader continues with it: the room that is reserved for a pod, which jobs were
 // displaced for it, and since when a gang runs with fewer pods than its minimum.
 const (
 	// AnnotationReservation of a pod has the room that is being freed for it, as JSON.

@@ -139,7 +139,7 @@ func (s *Scheduler) deliver(r bind.Result) {
 
 // finish applies the result of a request.
 func (s *Scheduler) finish(r *bind.Result) error {
-	s.health.sent(r)
+	s.measureRequest(r)
 	if r.Outcome != bind.Done {
 		s.options.Log.Warn("A request was not carried out.", "pod", r.Pod.Namespace+"/"+r.Pod.Name, "outcome", r.Outcome.String(), "reason", r.Reason)
 	}

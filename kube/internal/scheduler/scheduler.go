@@ -24,6 +24,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/metrics"
 	"github.com/berth-project/berth/kube/internal/report"
 	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"
@@ -71,6 +72,7 @@ type Scheduler struct {
 	reporter *report.Reporter
 	limiter  flowcontrol.RateLimiter
 	health   Health
+	metrics  *metrics.Metrics
 
 	toBind    []bind.Binding
 	toEvict   []eviction
@@ -120,11 +122,16 @@ func New(o Options) (*Scheduler, error) {
 	}
 	s.sender = bind.New(bind.Options{Client: o.Client, Held: o.Held, Deliver: s.deliver, Parallel: o.Parallel})
 	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
+	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: s.reporter.Waiting})
+	s.health.turned.Store(time.Now().UnixNano())
 	return s, nil
 }
 
-// Health returns what probes and metrics read.
+// Health returns what probes read.
 func (s *Scheduler) Health() *Health { return &s.health }
+
+// Metrics returns the metrics.
+func (s *Scheduler) Metrics() *metrics.Metrics { return s.metrics }
 
 // Run runs the loop until the context ends. It returns an error if the loop cannot go on.
 func (s *Scheduler) Run(ctx context.Context) error {
@@ -146,9 +153,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		s.health.update(s, ready)
 		// 3. Requests.
 		s.dispatch()
+		s.endTurn(ready)
 		// 4. Whatever comes next.
 		s.wait(ctx, ready)
 	}
@@ -189,7 +196,7 @@ func (s *Scheduler) apply(facts []cluster.Change) error {
 		s.changed = true
 		s.objects.follow(f)
 		if err := s.leader.Apply(f); err != nil {
-			s.health.rejectedFacts.Add(1)
+			s.metrics.RejectedFact()
 			s.options.Log.Error("A fact was rejected.", "kind", f.Kind(), "error", err)
 		}
 	}
@@ -204,12 +211,11 @@ func (s *Scheduler) decide() error {
 	}
 	s.changed = false
 	out, err := s.leader.Run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold)})
-	s.health.ended(time.Since(now), len(out.Tried))
+	s.measure(&out, time.Since(now), err)
 	s.nextWake = out.NextWake
 	if err != nil {
 		// The decisions before the error are valid. A plugin that fails again and again makes
 		// the scheduler unhealthy, but does not keep it from deciding what it can.
-		s.health.failed.Add(1)
 		s.options.Log.Error("A session ended with an error.", "error", err)
 	}
 	s.accept(&out)
