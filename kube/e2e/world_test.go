@@ -63,11 +63,7 @@ func (w *world) addNodes(count int) {
 	w.Helper()
 	var nodes []controlplane.Node
 	for i := range count {
-		nodes = append(nodes, controlplane.Node{
-			Name:        fmt.Sprintf("node-%04d", i),
-			Labels:      map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8", "nvidia.com/gpu.memory": "81559"},
-			Allocatable: corev1.ResourceList{gpu: resource.MustParse("8")},
-		})
+		nodes = append(nodes, gpuNode(fmt.Sprintf("node-%04d", i)))
 	}
 	if err := w.cp.AddNodes(w.ctx, nodes...); err != nil {
 		w.Fatal(err)
