@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // asScheduler is set in the environment of processes that are berth-scheduler.
@@ -42,6 +43,7 @@ type world struct {
 	cp     *controlplane.ControlPlane
 	client kubernetes.Interface
 	logs   string // the folder of the logs of schedulers
+	access string // the kubeconfig of schedulers, which has their permissions only
 	starts int
 }
 
@@ -55,7 +57,38 @@ func newWorld(t testing.TB, components ...controlplane.Component) *world {
 	if w.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
+	w.install("../config/rbac.yaml")
+	w.access = w.actAs("system:serviceaccount:kube-system:berth-scheduler")
 	return w
+}
+
+// install applies a file of manifests with kubectl.
+func (w *world) install(file string) {
+	w.Helper()
+	bin, err := controlplane.Binaries()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if out, err := exec.Command(filepath.Join(bin, "kubectl"), "--kubeconfig", w.cp.Kubeconfig(), "apply", "-f", file).CombinedOutput(); err != nil {
+		w.Fatalf("%v: %s", err, out)
+	}
+}
+
+// actAs returns the path of a kubeconfig with the permissions of the user.
+func (w *world) actAs(user string) string {
+	w.Helper()
+	config, err := clientcmd.LoadFromFile(w.cp.Kubeconfig())
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, info := range config.AuthInfos {
+		info.Impersonate = user
+	}
+	path := filepath.Join(w.logs, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		w.Fatal(err)
+	}
+	return path
 }
 
 // addNodes adds nodes with 8 GPUs.
@@ -86,7 +119,7 @@ func (w *world) scheduler(flags ...string) *process {
 	if err != nil {
 		w.Fatal(err)
 	}
-	p.Cmd = exec.Command(os.Args[0], append([]string{"--kubeconfig", w.cp.Kubeconfig(), "--address", ""}, flags...)...)
+	p.Cmd = exec.Command(os.Args[0], append([]string{"--kubeconfig", w.access, "--address", ""}, flags...)...)
 	p.Env, p.Stderr, p.Stdout = append(os.Environ(), asScheduler+"=1"), file, file
 	if err := p.Start(); err != nil {
 		w.Fatal(err)
