@@ -68,8 +68,9 @@ var rules = []struct {
 	{"hack/...", []string{"..."}, nil, "generators import the packages that they document"},
 	{"kube/internal/bind", []string{"cluster"}, []string{"k8s.io/"}, "it carries out decisions and makes none"},
 	{"kube/internal/controlplane", nil, []string{"k8s.io/"}, "it starts processes for tests and knows nothing of Berth"},
-	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
-	{"kube/internal/intree", []string{"cluster", "engine"}, []string{"k8s.io/"}, "it is a plugin of the engine, made of the filters of kube-scheduler"},
+	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase", "kube/internal/podkind"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
+	{"kube/internal/podkind", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it reads single pods and knows nothing of Berth"},
+	{"kube/internal/intree", []string{"cluster", "engine", "kube/internal/podkind"}, []string{"k8s.io/"}, "it is a plugin of the engine, made of the filters of kube-scheduler"},
 }
 
 // TestImports checks the imports of all packages against the rules.
