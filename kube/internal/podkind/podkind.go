@@ -145,18 +145,24 @@ func reduceContainers(list []v1.Container) []v1.Container {
 	return out
 }
 
-// reduceVolumes returns the volumes without those that every node has, and without their
-// names.
+// reduceVolumes returns the volumes that restrict where a pod can run, without their names.
 func reduceVolumes(list []v1.Volume) []v1.Volume {
 	var out []v1.Volume
 	for _, v := range list {
-		if v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.EmptyDir != nil || v.HostPath != nil {
+		s := &v.VolumeSource
+		kept := v1.VolumeSource{
+			PersistentVolumeClaim: s.PersistentVolumeClaim, Ephemeral: s.Ephemeral, CSI: s.CSI,
+			GCEPersistentDisk: s.GCEPersistentDisk, AWSElasticBlockStore: s.AWSElasticBlockStore, AzureDisk: s.AzureDisk,
+			Cinder: s.Cinder, RBD: s.RBD, ISCSI: s.ISCSI, VsphereVolume: s.VsphereVolume, PortworxVolume: s.PortworxVolume,
+		}
+		if kept == (v1.VolumeSource{}) {
 			continue
 		}
-		if v.Ephemeral == nil { // the name of the claim of an ephemeral volume has the name of the volume
-			v.Name = ""
+		reduced := v1.Volume{VolumeSource: kept}
+		if v.Ephemeral != nil { // the name of its claim has the name of the volume
+			reduced.Name = v.Name
 		}
-		out = append(out, v)
+		out = append(out, reduced)
 	}
 	return out
 }

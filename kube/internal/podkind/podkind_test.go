@@ -34,6 +34,12 @@ func TestEveryFieldIsClassified(t *testing.T) {
 			SecurityContext Stdin StdinOnce TTY`,
 		},
 		{v1.Volume{}, "Name VolumeSource", ""},
+		{
+			v1.VolumeSource{},
+			"PersistentVolumeClaim Ephemeral CSI GCEPersistentDisk AWSElasticBlockStore AzureDisk Cinder RBD ISCSI VsphereVolume PortworxVolume",
+			`HostPath EmptyDir GitRepo Secret NFS Glusterfs FlexVolume CephFS Flocker DownwardAPI FC AzureFile ConfigMap
+			Quobyte PhotonPersistentDisk Projected ScaleIO StorageOS Image`,
+		},
 		{v1.ContainerPort{}, "HostPort HostIP Protocol", "Name ContainerPort"},
 		{v1.Toleration{}, "Key Operator Value Effect", "TolerationSeconds"},
 		{v1.Affinity{}, "NodeAffinity PodAffinity PodAntiAffinity", ""},
