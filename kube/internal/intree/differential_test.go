@@ -211,7 +211,12 @@ func newFramework(t *rapid.T, w *world, lister fwk.SharedLister) frameworkOfUpst
 	}
 	profile := &defaults.Profiles[0] // with the default arguments of all plugins
 	profile.Plugins = &config.Plugins{QueueSort: enabled(names.PrioritySort), Bind: enabled(names.DefaultBinder)}
-	filters := append([]string{names.NodeResourcesFit}, order...)
+	filters := []string{names.NodeResourcesFit}
+	for _, s := range specs {
+		if !slices.Contains(filters, s.name) { // some have two forms
+			filters = append(filters, s.name)
+		}
+	}
 	registry := plugins.NewInTreeRegistry()
 	profile.Plugins.Filter = enabled(filters...)
 	profile.Plugins.PreFilter = enabled(slices.DeleteFunc(slices.Clone(filters), func(name string) bool {

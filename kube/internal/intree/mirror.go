@@ -32,17 +32,14 @@ type mirror struct {
 	affinity, antiAffinity []fwk.NodeInfo
 	tainted, cordoned      int // how many nodes of list have a taint that filters read, and are unschedulable
 
-	versions uint64     // the version that was given to a node last
-	epoch    uint64     // grows when list or the spec of a node in it changes
-	moves    []movement // the pods that were added and removed since forget was called last
+	epoch uint64     // grows when list or the spec of a node in it changes
+	moves []movement // the pods that were added and removed since forget was called last
 }
 
 // mirrorNode is one node of a mirror.
 type mirrorNode struct {
 	info *framework.NodeInfo
 	pods map[types.UID]*framework.PodInfo
-	// version changes when something changes in the node object that filters read.
-	version uint64
 }
 
 // movement is a pod that was added to a node or removed from it.
@@ -103,8 +100,6 @@ func (m *mirror) setNode(name string, object *v1.Node) (earlier *v1.Node) {
 		}
 	}
 	if changed(earlier, object) {
-		m.versions++
-		n.version = m.versions
 		m.epoch++
 		m.affinity, m.antiAffinity = nil, nil
 	}

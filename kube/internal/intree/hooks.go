@@ -1,0 +1,96 @@
+package intree
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// podOf returns the pod of the task, or a rejection if it is not known. It is not known
+// either while State has an earlier or later version of the task, with another key: answers
+// for its shape would be about another pod.
+func (p *plugin) podOf(t *cluster.Task) (*pod, *engine.Rejection) {
+	known := p.store.pods[KeyOf(t)]
+	switch {
+	case known == nil:
+		p.missed[KeyOf(t)] = true
+		return nil, rejection(PodNotKnown, "")
+	case known.key != t.Shape.Key:
+		p.missed[KeyOf(t)] = true
+		return nil, rejection(PodNotKnown, "its task is that of another version of the pod")
+	}
+	return known, nil
+}
+
+// before rejects tasks whose pods no node can take.
+func (p *plugin) before(t *cluster.Task, _ *cluster.Job) *engine.Rejection {
+	if p.failure != nil {
+		return rejection(FilterFailed, p.failure.Error())
+	}
+	known, unknown := p.podOf(t)
+	if unknown != nil {
+		return unknown
+	}
+	if known.malformed != "" {
+		return rejection(FilterFailed, known.malformed)
+	}
+	if c := p.cycleOfShape(t.Shape.Key); c != nil && c.before != nil {
+		return c.before
+	}
+	return p.cycleOf(t, known).before
+}
+
+// mattersStatic reports whether rejectStatic may reject a node for the shape.
+func (p *plugin) mattersStatic(s *cluster.Shape) bool {
+	c := p.cycleOfShape(s.Key)
+	return c == nil || c.before != nil || len(p.unknown) > 0 || p.asks(c, staticForm)
+}
+
+// rejectStatic asks the plugins in the static form about the shape and the node.
+func (p *plugin) rejectStatic(s *cluster.Shape, on *cluster.Node) *engine.Rejection {
+	c := p.cycleOfShape(s.Key)
+	if c == nil {
+		return rejection(PodNotKnown, "")
+	}
+	if c.before != nil {
+		return c.before
+	}
+	n := p.mirror.nodes[on.Name]
+	if n == nil || n.info.Node() == nil {
+		return rejection(NodeNotKnown, on.Name)
+	}
+	return p.ask(c, n, staticForm)
+}
+
+// mattersShape reports whether rejectShape may reject a node for the shape.
+func (p *plugin) mattersShape(s *cluster.Shape) bool {
+	c := p.cycleOfShape(s.Key)
+	return c != nil && p.asks(c, shapeForm)
+}
+
+// rejectShape asks the plugins in the shape form about the shape and the node.
+func (p *plugin) rejectShape(s *cluster.Shape, on *cluster.Node) *engine.Rejection {
+	c, n := p.cycleOfShape(s.Key), p.mirror.nodes[on.Name]
+	if c == nil || n == nil || n.info.Node() == nil {
+		return nil // rejectStatic rejects the node
+	}
+	return p.ask(c, n, shapeForm)
+}
+
+// mattersTask reports whether rejectTask may reject a node for the task.
+func (p *plugin) mattersTask(t *cluster.Task, _ *cluster.Job) bool {
+	known, unknown := p.podOf(t)
+	return unknown != nil || p.cycleOf(t, known).filtered
+}
+
+// rejectTask asks the plugins in the task form about the task and the node.
+func (p *plugin) rejectTask(t *cluster.Task, _ *cluster.Job, on *cluster.Node) *engine.Rejection {
+	known, unknown := p.podOf(t)
+	if unknown != nil {
+		return unknown
+	}
+	c, n := p.cycleOf(t, known), p.mirror.nodes[on.Name]
+	if c.before != nil || n == nil || n.info.Node() == nil {
+		return c.before // rejectStatic rejects a node that is not known
+	}
+	return p.ask(c, n, taskForm)
+}
