@@ -96,6 +96,15 @@ func compareCluster(t *rapid.T, seen *tally) {
 		if chance(t, "changes", 6) {
 			w.putNode(t, drawNode(t, fmt.Sprintf("n%d", rapid.IntRange(0, count-1).Draw(t, "node"))))
 		}
+		if chance(t, "changes unknown to State", 6) {
+			at := rapid.IntRange(0, count-1).Draw(t, "node")
+			o := drawNode(t, w.nodes[at].Name)
+			o.Status.Allocatable = w.nodes[at].Status.Allocatable
+			w.putObject(o)
+		}
+		if chance(t, "volume changes", 6) {
+			drawBound(t, w, "default", "bound-z1", pick(t, "zone of the volume", "z1", "z2"), v1.ReadWriteOnce)
+		}
 	}
 }
 

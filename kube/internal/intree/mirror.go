@@ -107,12 +107,13 @@ func (m *mirror) setNode(name string, object *v1.Node) (earlier *v1.Node) {
 	return earlier
 }
 
-// changed reports whether something changed in a node that filters read.
+// changed reports whether something changed in a node that filters read. That the node became
+// unschedulable is not among the changes that upstream lists, because it cures nothing.
 func changed(earlier, now *v1.Node) bool {
 	if earlier == nil || now == nil {
 		return earlier != now
 	}
-	return slices.ContainsFunc(framework.NodeSchedulingPropertiesChange(now, earlier), func(e fwk.ClusterEvent) bool {
+	return earlier.Spec.Unschedulable != now.Spec.Unschedulable || slices.ContainsFunc(framework.NodeSchedulingPropertiesChange(now, earlier), func(e fwk.ClusterEvent) bool {
 		return e.ActionType != fwk.UpdateNodeCondition && e.ActionType != fwk.UpdateNodeAnnotation
 	})
 }

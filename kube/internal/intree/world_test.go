@@ -57,6 +57,11 @@ func (w *world) apply(t failer, c cluster.Change) {
 func (w *world) putNode(t failer, o *v1.Node) {
 	t.Helper()
 	w.apply(t, cluster.NodePut{Node: stateNode(o)})
+	w.putObject(o)
+}
+
+// putObject adds or replaces the object of a node, and changes nothing in State.
+func (w *world) putObject(o *v1.Node) {
 	w.store.PutNode(o)
 	w.nodes = slices.DeleteFunc(w.nodes, func(known *v1.Node) bool { return known.Name == o.Name })
 	w.nodes = append(w.nodes, o)
