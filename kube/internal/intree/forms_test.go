@@ -171,66 +171,43 @@ func TestVolumeChanges(t *testing.T) {
 // not change. A session has accepted the node for a pod with a host port, and refused the pod
 // for another reason.
 func TestPortsUnknownToState(t *testing.T) {
+	holder := func(w *world) *cluster.Task { return w.state.Job("pod/default/holder").Tasks()[0] }
 	tests := map[string]struct {
-		before func(*testing.T, *world) // before the first session
-		during func(*testing.T, *world, *engine.Session)
-		after  func(*testing.T, *world)
+		before func(*world)
+		during func(*world, *engine.Session) error
+		after  func(*world) error
 	}{
 		"an evicted pod": {
-			before: func(t *testing.T, w *world) {
-				w.job(t, withPort(plain("holder")))
-				w.run(t)
-			},
-			during: func(t *testing.T, w *world, s *engine.Session) {
+			before: func(*world) {},
+			during: func(w *world, s *engine.Session) error {
 				stmt := s.Begin()
-				if err := stmt.Evict(w.state.Job("pod/default/holder").Tasks()[0], "job", "Test"); err != nil {
-					t.Fatal(err)
-				}
+				err := stmt.Evict(holder(w), "job", "Test")
 				stmt.Commit()
+				return err
 			},
-			after: func(*testing.T, *world) {},
+			after: func(*world) error { return nil },
 		},
 		"a pod that becomes known": {
-			before: func(t *testing.T, w *world) {
-				w.job(t, withPort(plain("holder")))
-				w.run(t)
-				w.store.DeletePod(KeyOf(w.state.Job("pod/default/holder").Tasks()[0]))
-			},
-			during: func(*testing.T, *world, *engine.Session) {},
-			after: func(t *testing.T, w *world) {
-				if err := w.store.PutPod(KeyOf(w.state.Job("pod/default/holder").Tasks()[0]), withPort(plain("holder"))); err != nil {
-					t.Fatal(err)
-				}
-			},
+			before: func(w *world) { w.store.DeletePod(KeyOf(holder(w))) },
+			during: func(*world, *engine.Session) error { return nil },
+			after:  func(w *world) error { return w.store.PutPod(KeyOf(holder(w)), withPort(plain("holder"))) },
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.putNode(t, node("a", map[string]string{zoneLabel: "z1"}))
-			tt.before(t, w)
-			if got := w.placedOn("pod/default/holder"); got != "a" {
-				t.Fatalf("the first pod is on %q", got)
-			}
-			w.putNode(t, node("b", map[string]string{zoneLabel: "z1"}))
-			x := plain("x")
-			x.Labels = map[string]string{"app": "x"}
-			x.Spec.NodeSelector = map[string]string{v1.LabelHostname: "b"}
-			w.job(t, x)
-			w.run(t)
-			pod := withPort(plain("p"))
-			affinityOf(pod).PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
-				TopologyKey: zoneLabel, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}}
-			job := w.job(t, pod)
-
+			job := w.excluded(t)
+			tt.before(w)
 			w.now++
 			s := w.engine.Open(w.state, engine.Options{Now: w.now, Search: engine.Twin})
-			tt.during(t, w, s)
+			failed := tt.during(w, s)
 			out, err := s.Run()
-			if err = errors.Join(err, s.Close()); err != nil || len(out.Refusals) != 1 || out.Refusals[0].Reason != PodAffinityUnmet {
+			if err = errors.Join(failed, err, s.Close()); err != nil || len(out.Refusals) != 1 || out.Refusals[0].Reason != PodAffinityUnmet {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			tt.after(t, w)
+			if err := tt.after(w); err != nil {
+				t.Fatal(err)
+			}
 			w.remove(t, "pod/default/x")
 			w.run(t) // it compares the answers that the engine remembers with new ones
 			if got := w.placedOn(job); got != "b" {
@@ -240,106 +217,24 @@ func TestPortsUnknownToState(t *testing.T) {
 	}
 }
 
-// TestMovingTask checks that the shadow of a task has the pod of the task, and that the node
-// which the task leaves does not bind it.
-func TestMovingTask(t *testing.T) {
-	w := newWorld(t)
-	w.putNode(t, node("a", nil))
-	id := w.job(t, withPort(plain("p")))
+// excluded adds two nodes of one zone, a pod "holder" with a host port on node a, a pod "x" on
+// node b, and the job of a pod with the same host port, which anti-affinity to "x" keeps out
+// of the zone.
+func (w *world) excluded(t *testing.T) (job string) {
+	w.putNode(t, node("a", map[string]string{zoneLabel: "z1"}))
+	w.job(t, withPort(plain("holder")))
 	w.run(t)
-	w.putNode(t, node("b", nil))
-	job := w.state.Job(id)
-	task := job.Tasks()[0]
-	bound := withPort(plain("p"))
-	bound.Spec.NodeName = "a"
-	if err := w.store.PutPod(KeyOf(task), bound); err != nil {
-		t.Fatal(err)
-	}
+	w.putNode(t, node("b", map[string]string{zoneLabel: "z1"}))
+	x := plain("x")
+	x.Labels = map[string]string{"app": "x"}
+	x.Spec.NodeSelector = map[string]string{v1.LabelHostname: "b"}
+	w.job(t, x)
 	w.run(t)
-	shadow := job.Shadow([]*cluster.Task{task}).Tasks()[0]
-	if KeyOf(shadow) != KeyOf(task) {
-		t.Errorf("the keys are %v and %v", KeyOf(shadow), KeyOf(task))
+	if a, b := w.placedOn("pod/default/holder"), w.placedOn("pod/default/x"); a != "a" || b != "b" {
+		t.Fatalf("the pods are on %q and %q", a, b)
 	}
-	b := w.state.Node("b")
-	if r := w.plugin.before(shadow, shadow.Job); r != nil {
-		t.Errorf("the shadow: %+v", r)
-	}
-	if w.plugin.mattersTask(shadow, shadow.Job) || w.plugin.rejectStatic(shadow.Shape, b) != nil || w.plugin.rejectShape(shadow.Shape, b) != nil {
-		t.Error("a node is rejected for the shadow")
-	}
-	if r := w.plugin.rejectTask(task, job, b); r == nil || r.Reason != NodeNameMismatch {
-		t.Errorf("the task: %+v", r)
-	}
-}
-
-// TestPodArrivesLate checks that a refused job is tried again when its pod is known, or when
-// State and the Store have the same version of it.
-func TestPodArrivesLate(t *testing.T) {
-	w := newWorld(t)
-	w.putNode(t, node("a", nil))
-	id := w.job(t, withPort(plain("p")))
-	key := KeyOf(w.state.Job(id).Tasks()[0])
-	s := enginetest.Scheduler{Engine: w.engine, State: w.state}
-	for _, other := range []func(){
-		func() { w.store.DeletePod(key) },
-		func() {
-			if err := w.store.PutPod(key, plain("p")); err != nil { // of another kind
-				t.Fatal(err)
-			}
-		},
-	} {
-		other()
-		w.now++
-		if out, err := s.Run(w.now); err != nil || len(out.Refusals) != 1 || out.Refusals[0].Reason != PodNotKnown {
-			t.Fatalf("%+v, %v", out, err)
-		}
-	}
-	if err := w.store.PutPod(key, withPort(plain("p"))); err != nil {
-		t.Fatal(err)
-	}
-	w.now++
-	if out, err := s.Run(w.now); err != nil || len(out.Decisions) != 1 {
-		t.Errorf("the pod is known: %+v, %v", out, err)
-	}
-}
-
-// TestSamples checks that the Store has a sample for each key of its pods, and for no other.
-func TestSamples(t *testing.T) {
-	s := NewStore()
-	keys := []TaskKey{{Task: "a"}, {Task: "b"}}
-	for _, key := range keys {
-		if err := s.PutPod(key, withPort(plain(key.Task))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	port := s.pods[keys[0]].key
-	if err := s.PutPod(keys[0], inZone(plain("a"), "z1")); err != nil {
-		t.Fatal(err)
-	}
-	zone := s.pods[keys[0]].key
-	if s.sample(port) == nil || s.sample(zone) == nil || len(s.samples) != 2 {
-		t.Errorf("%d samples", len(s.samples))
-	}
-	s.DeletePod(keys[1])
-	if s.sample(port) != nil || len(s.samples) != 1 {
-		t.Error("the sample of a key without pods is kept")
-	}
-	if s.sample("") == nil {
-		t.Error("no pod stands for pods of which filters read nothing")
-	}
-}
-
-// TestFailure checks that the mirror is built anew after a session in which it failed.
-func TestFailure(t *testing.T) {
-	w := newWorld(t)
-	w.putNode(t, node("a", nil))
-	w.job(t, plain("p"))
-	w.run(t)
-	w.plugin.note(w.plugin.mirror.remove("a", "uid-p"))
-	w.plugin.note(w.plugin.mirror.remove("a", "uid-p"))
-	if w.plugin.failure == nil {
-		t.Fatal("no failure")
-	}
-	w.run(t)
-	w.checkMirror(t)
+	pod := withPort(plain("p"))
+	affinityOf(pod).PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		TopologyKey: zoneLabel, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}}
+	return w.job(t, pod)
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// podOf returns the pod of the task, or a rejection if it is not known. It is not known
-// either while State has an earlier or later version of the task, with another key: answers
-// for its shape would be about another pod.
+// podOf returns the pod of the task, or a rejection if it is not known. If the pod has another
+// key than the shape of the task, State and the Store have different versions of the pod. Such
+// a pod is not known either: answers about the shape would be about the other version.
 func (p *plugin) podOf(t *cluster.Task) (*pod, *engine.Rejection) {
 	known := p.store.pods[KeyOf(t)]
 	switch {
@@ -16,7 +16,7 @@ func (p *plugin) podOf(t *cluster.Task) (*pod, *engine.Rejection) {
 		return nil, rejection(PodNotKnown, "")
 	case known.key != t.Shape.Key:
 		p.missed[KeyOf(t)] = true
-		return nil, rejection(PodNotKnown, "its task is that of another version of the pod")
+		return nil, rejection(PodNotKnown, "only another version of it")
 	}
 	return known, nil
 }

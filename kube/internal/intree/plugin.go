@@ -112,10 +112,21 @@ func (p *plugin) readStore(v cluster.View) {
 			}
 		case c.task != TaskKey{}:
 			p.stale = p.stale || p.missed[c.task]
-			if t := taskOf(v, c.task); t != nil && t.Node != nil {
-				p.fill(t.Node)
-			}
+			p.refill(taskOf(v, c.task))
 		}
+	}
+}
+
+// refill fills the node of the task, and that to which it moves. The task may be nil.
+func (p *plugin) refill(t *cluster.Task) {
+	if t == nil {
+		return
+	}
+	if t.Node != nil {
+		p.fill(t.Node)
+	}
+	if l := t.Landing(); l != nil && l.Node != nil {
+		p.fill(l.Node)
 	}
 }
 
@@ -257,6 +268,9 @@ func (p *plugin) fill(n *cluster.Node) {
 
 // limit drops what was kept if it has become too much.
 func (p *plugin) limit() {
+	if len(p.missed) > maxCycles || len(p.missedKeys) > maxCycles {
+		p.stale = true
+	}
 	if len(p.mirror.moves) > maxMoves || len(p.cycles) > maxCycles || len(p.shapes) > maxCycles {
 		p.mirror.forget()
 		clear(p.shapes)

@@ -25,22 +25,7 @@ func BenchmarkSessions(b *testing.B) {
 		{"20 refused, own labels", 20, true, true},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
-			w := newWorld(b)
-			for i := range 5000 {
-				o := node(fmt.Sprintf("n%04d", i), map[string]string{zoneLabel: fmt.Sprint("z", i%10)})
-				o.Spec.Taints = []v1.Taint{{Key: "nvidia.com/gpu", Effect: v1.TaintEffectNoSchedule}}
-				n := stateNode(o)
-				if i < 500 {
-					o.Spec.Taints[0].Key = "team"
-				}
-				if i < 500 || !tt.refused {
-					for k := range 8 {
-						n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", o.Name, k), Product: "L4", Type: "cuda", Resource: "nvidia.com/gpu", Memory: 24 << 30})
-					}
-				}
-				w.apply(b, cluster.NodePut{Node: n})
-				w.store.PutNode(o)
-			}
+			w := benchmarkWorld(b, tt.refused)
 			count := 0
 			put := func() (jobs []string) {
 				for range tt.pods {
@@ -82,4 +67,26 @@ func BenchmarkSessions(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "sessions/s")
 		})
 	}
+}
+
+// benchmarkWorld returns a world with 5,000 nodes. If only the first 500 have devices, no pod
+// of the benchmark is placed.
+func benchmarkWorld(b *testing.B, onlyFirst bool) *world {
+	w := newWorld(b)
+	for i := range 5000 {
+		o := node(fmt.Sprintf("n%04d", i), map[string]string{zoneLabel: fmt.Sprint("z", i%10)})
+		o.Spec.Taints = []v1.Taint{{Key: "nvidia.com/gpu", Effect: v1.TaintEffectNoSchedule}}
+		if i < 500 {
+			o.Spec.Taints[0].Key = "team"
+		}
+		n := stateNode(o)
+		for k := range 8 {
+			if i < 500 || !onlyFirst {
+				n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", o.Name, k), Product: "L4", Type: "cuda", Resource: "nvidia.com/gpu", Memory: 24 << 30})
+			}
+		}
+		w.apply(b, cluster.NodePut{Node: n})
+		w.store.PutNode(o)
+	}
+	return w
 }

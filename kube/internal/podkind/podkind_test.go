@@ -61,70 +61,74 @@ func TestEveryFieldIsClassified(t *testing.T) {
 	}
 }
 
+var selectWeb = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+
+// keyPod returns a pod of which filters read much.
+func keyPod() *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "uid-p", Labels: map[string]string{"app": "web", "index": "0"}},
+		Spec: v1.PodSpec{
+			Containers:   []v1.Container{{Name: "c", Ports: []v1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: v1.ProtocolTCP}}}},
+			NodeSelector: map[string]string{"disk": "ssd"},
+			Tolerations:  []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}},
+			TopologySpreadConstraints: []v1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: selectWeb}},
+			Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "a"}}}},
+		},
+	}
+}
+
+// keyTests are changes of keyPod, and whether its key stays the same.
+var keyTests = map[string]struct {
+	change func(*v1.Pod)
+	same   bool
+}{
+	"nothing":              {func(*v1.Pod) {}, true},
+	"the name":             {func(o *v1.Pod) { o.Name, o.UID = "q", "uid-q" }, true},
+	"the namespace":        {func(o *v1.Pod) { o.Namespace = "other" }, true},
+	"the node":             {func(o *v1.Pod) { o.Spec.NodeName = "n" }, true},
+	"the image":            {func(o *v1.Pod) { o.Spec.Containers[0].Image = "i" }, true},
+	"a container":          {func(o *v1.Pod) { o.Spec.Containers = append(o.Spec.Containers, v1.Container{Name: "d"}) }, true},
+	"the name of a volume": {func(o *v1.Pod) { o.Spec.Volumes[0].Name = "x" }, true},
+	"a volume that every node has": {func(o *v1.Pod) {
+		o.Spec.Volumes = append(o.Spec.Volumes, v1.Volume{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+	}, true},
+	"a label that no term selects": {func(o *v1.Pod) { o.Labels["index"] = "1" }, true},
+	"a label that a term selects":  {func(o *v1.Pod) { o.Labels["app"] = "db" }, false},
+	"how long a toleration holds":  {func(o *v1.Pod) { o.Spec.Tolerations[0].TolerationSeconds = new(int64) }, true},
+	"a toleration":                 {func(o *v1.Pod) { o.Spec.Tolerations[0].Key = "team" }, false},
+	"the node selector":            {func(o *v1.Pod) { o.Spec.NodeSelector = map[string]string{"disk": "hdd"} }, false},
+	"a host port":                  {func(o *v1.Pod) { o.Spec.Containers[0].Ports[0].HostPort = 81 }, false},
+	"the protocol of a host port":  {func(o *v1.Pod) { o.Spec.Containers[0].Ports[0].Protocol = v1.ProtocolUDP }, false},
+	"a port of the container":      {func(o *v1.Pod) { o.Spec.Containers[0].Ports[0].ContainerPort = 81 }, true},
+	"the claim of a volume":        {func(o *v1.Pod) { o.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "b" }, false},
+	"a spread constraint":          {func(o *v1.Pod) { o.Spec.TopologySpreadConstraints[0].MaxSkew = 2 }, false},
+	"a preferred spread constraint": {func(o *v1.Pod) {
+		o.Spec.TopologySpreadConstraints = append(o.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{WhenUnsatisfiable: v1.ScheduleAnyway})
+	}, true},
+	"the user namespace": {func(o *v1.Pod) { o.Spec.HostUsers = new(bool) }, false},
+	"a rule for restarts": {func(o *v1.Pod) {
+		o.Spec.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
+	}, false},
+	"node affinity": {func(o *v1.Pod) {
+		o.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{}}}
+	}, false},
+	"preferred affinity": {func(o *v1.Pod) {
+		o.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{{Weight: 1}}}}
+	}, true},
+	"anti-affinity": {func(o *v1.Pod) {
+		o.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{TopologyKey: "zone", LabelSelector: selectWeb}}}}
+	}, false},
+}
+
 func TestKey(t *testing.T) {
-	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
-	base := func() *v1.Pod {
-		return &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "uid-p", Labels: map[string]string{"app": "web", "index": "0"}},
-			Spec: v1.PodSpec{
-				Containers:   []v1.Container{{Name: "c", Ports: []v1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: v1.ProtocolTCP}}}},
-				NodeSelector: map[string]string{"disk": "ssd"},
-				Tolerations:  []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}},
-				TopologySpreadConstraints: []v1.TopologySpreadConstraint{{
-					MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: web}},
-				Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "a"}}}},
-			},
-		}
-	}
-	no, seconds := false, int64(300)
-	tests := map[string]struct {
-		change func(*v1.Pod)
-		same   bool
-	}{
-		"nothing":              {func(*v1.Pod) {}, true},
-		"the name":             {func(o *v1.Pod) { o.Name, o.UID = "q", "uid-q" }, true},
-		"the namespace":        {func(o *v1.Pod) { o.Namespace = "other" }, true},
-		"the node":             {func(o *v1.Pod) { o.Spec.NodeName = "n" }, true},
-		"the image":            {func(o *v1.Pod) { o.Spec.Containers[0].Image = "i" }, true},
-		"a container":          {func(o *v1.Pod) { o.Spec.Containers = append(o.Spec.Containers, v1.Container{Name: "d"}) }, true},
-		"the name of a volume": {func(o *v1.Pod) { o.Spec.Volumes[0].Name = "x" }, true},
-		"a volume that every node has": {func(o *v1.Pod) {
-			o.Spec.Volumes = append(o.Spec.Volumes, v1.Volume{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
-		}, true},
-		"a label that no term selects": {func(o *v1.Pod) { o.Labels["index"] = "1" }, true},
-		"a label that a term selects":  {func(o *v1.Pod) { o.Labels["app"] = "db" }, false},
-		"how long a toleration holds":  {func(o *v1.Pod) { o.Spec.Tolerations[0].TolerationSeconds = &seconds }, true},
-		"a toleration":                 {func(o *v1.Pod) { o.Spec.Tolerations[0].Key = "team" }, false},
-		"the node selector":            {func(o *v1.Pod) { o.Spec.NodeSelector = map[string]string{"disk": "hdd"} }, false},
-		"a host port":                  {func(o *v1.Pod) { o.Spec.Containers[0].Ports[0].HostPort = 81 }, false},
-		"the protocol of a host port":  {func(o *v1.Pod) { o.Spec.Containers[0].Ports[0].Protocol = v1.ProtocolUDP }, false},
-		"a port of the container":      {func(o *v1.Pod) { o.Spec.Containers[0].Ports[0].ContainerPort = 81 }, true},
-		"the claim of a volume":        {func(o *v1.Pod) { o.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "b" }, false},
-		"a spread constraint":          {func(o *v1.Pod) { o.Spec.TopologySpreadConstraints[0].MaxSkew = 2 }, false},
-		"a preferred spread constraint": {func(o *v1.Pod) {
-			o.Spec.TopologySpreadConstraints = append(o.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{WhenUnsatisfiable: v1.ScheduleAnyway})
-		}, true},
-		"the user namespace": {func(o *v1.Pod) { o.Spec.HostUsers = &no }, false},
-		"a rule for restarts": {func(o *v1.Pod) {
-			o.Spec.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
-		}, false},
-		"node affinity": {func(o *v1.Pod) {
-			o.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{}}}
-		}, false},
-		"preferred affinity": {func(o *v1.Pod) {
-			o.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{{Weight: 1}}}}
-		}, true},
-		"anti-affinity": {func(o *v1.Pod) {
-			o.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{TopologyKey: "zone", LabelSelector: web}}}}
-		}, false},
-	}
-	want := keyOf(t, base())
+	want := keyOf(t, keyPod())
 	if len(want) != 16 {
 		t.Errorf("key %q", want)
 	}
-	for name, tt := range tests {
+	for name, tt := range keyTests {
 		t.Run(name, func(t *testing.T) {
-			o := base()
+			o := keyPod()
 			tt.change(o)
 			if got := keyOf(t, o); (got == want) != tt.same {
 				t.Errorf("the keys are %q and %q", want, got)
