@@ -3,6 +3,7 @@ package intree
 import (
 	"testing"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
 )
 
@@ -34,6 +35,33 @@ func TestPodArrivesLate(t *testing.T) {
 	w.now++
 	if out, err := s.Run(w.now); err != nil || len(out.Decisions) != 1 {
 		t.Errorf("the pod is known: %+v, %v", out, err)
+	}
+}
+
+// TestKindArrivesLate lets the engine remember answers for a shape of which no pod is known:
+// it compares zones by the shapes of all tasks of a gang.
+func TestKindArrivesLate(t *testing.T) {
+	w := newWorld(t)
+	w.putNode(t, node("a", map[string]string{zoneLabel: "z1"}))
+	id := w.job(t, plain("p"), withPort(plain("q")))
+	job := w.state.Job(id).Spec()
+	job.Alternatives[0].Topology.Required = zoneLabel
+	w.apply(t, cluster.JobPut{Job: job})
+	key := KeyOf(w.state.Job(id).Tasks()[1])
+	w.store.DeletePod(key)
+	s := enginetest.Scheduler{Engine: w.engine, State: w.state} // unlike w.run, it compares zones by remembered answers
+	if out, err := s.Run(0); err != nil || len(out.Refusals) != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if len(w.plugin.missedKeys) != 1 {
+		t.Errorf("the engine did not ask for the shape: %v", w.plugin.missedKeys)
+	}
+	clear(w.plugin.missed)
+	if err := w.store.PutPod(key, withPort(plain("q"))); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.run(t); len(out.Decisions) != 2 {
+		t.Errorf("%+v", out)
 	}
 }
 
