@@ -14,7 +14,7 @@ import (
 // from the events that the in-tree plugins register. State knows most changes: a pod that is
 // placed or removed, and a change of the spec of a node, change a node of State, for which the
 // engine has a kind of wake-up. For other changes, such as that of a claim, the plugin
-// publishes a new number.
+// publishes a new number. Plugins in other forms read nothing else of the Store.
 type hints struct {
 	events    [][]fwk.ClusterEventWithHint // by plugin
 	wake      engine.Wake                  // the changes of State that may cure rejections

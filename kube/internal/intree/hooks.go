@@ -42,21 +42,21 @@ func (p *plugin) before(t *cluster.Task, _ *cluster.Job) *engine.Rejection {
 // mattersStatic reports whether rejectStatic may reject a node for the shape.
 func (p *plugin) mattersStatic(s *cluster.Shape) bool {
 	c := p.cycleOfShape(s.Key)
-	return c == nil || c.before != nil || len(p.unknown) > 0 || p.asks(c, staticForm)
+	return c != nil && (c.before != nil || p.asks(c, staticForm))
 }
 
-// rejectStatic asks the plugins in the static form about the shape and the node.
+// rejectStatic asks the plugins in the static form about the shape and the node. If the pod or
+// the node is not known, rejectShape rejects the node: a static rejection would withdraw what
+// is reserved on it.
 func (p *plugin) rejectStatic(s *cluster.Shape, on *cluster.Node) *engine.Rejection {
-	c := p.cycleOfShape(s.Key)
-	if c == nil {
-		return rejection(PodNotKnown, "")
-	}
-	if c.before != nil {
+	c, n := p.cycleOfShape(s.Key), p.mirror.nodes[on.Name]
+	switch {
+	case c == nil:
+		return nil
+	case c.before != nil:
 		return c.before
-	}
-	n := p.mirror.nodes[on.Name]
-	if n == nil || n.info.Node() == nil {
-		return rejection(NodeNotKnown, on.Name)
+	case n == nil || n.info.Node() == nil:
+		return nil
 	}
 	return p.ask(c, n, staticForm)
 }
@@ -64,14 +64,17 @@ func (p *plugin) rejectStatic(s *cluster.Shape, on *cluster.Node) *engine.Reject
 // mattersShape reports whether rejectShape may reject a node for the shape.
 func (p *plugin) mattersShape(s *cluster.Shape) bool {
 	c := p.cycleOfShape(s.Key)
-	return c != nil && p.asks(c, shapeForm)
+	return c == nil || len(p.unknown) > 0 || p.asks(c, shapeForm)
 }
 
 // rejectShape asks the plugins in the shape form about the shape and the node.
 func (p *plugin) rejectShape(s *cluster.Shape, on *cluster.Node) *engine.Rejection {
 	c, n := p.cycleOfShape(s.Key), p.mirror.nodes[on.Name]
-	if c == nil || n == nil || n.info.Node() == nil {
-		return nil // rejectStatic rejects the node
+	switch {
+	case c == nil:
+		return rejection(PodNotKnown, "")
+	case n == nil || n.info.Node() == nil:
+		return rejection(NodeNotKnown, on.Name)
 	}
 	return p.ask(c, n, shapeForm)
 }
@@ -90,7 +93,7 @@ func (p *plugin) rejectTask(t *cluster.Task, _ *cluster.Job, on *cluster.Node) *
 	}
 	c, n := p.cycleOf(t, known), p.mirror.nodes[on.Name]
 	if c.before != nil || n == nil || n.info.Node() == nil {
-		return c.before // rejectStatic rejects a node that is not known
+		return c.before // rejectShape rejects a node that is not known
 	}
 	return p.ask(c, n, taskForm)
 }

@@ -1,6 +1,7 @@
 package intree
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -92,4 +93,32 @@ func (w *world) running(t *testing.T, o *v1.Pod, node string) (job string) {
 	}
 	w.apply(t, cluster.TaskSeen{Task: cluster.TaskRef{Job: job, Name: key.Task}, UID: key.UID, Node: node})
 	return job
+}
+
+// TestReservation checks that a reservation is kept while the object of its node is not known,
+// and is withdrawn when the node becomes unschedulable.
+func TestReservation(t *testing.T) {
+	w := newWorld(t)
+	w.putNode(t, node("a", nil))
+	holder := w.running(t, requesting(plain("holder"), "4"), "a")
+	task := w.state.Job(w.job(t, requesting(plain("p"), "4"))).Tasks()[0]
+	w.now++
+	s := w.engine.Open(w.state, engine.Options{Now: w.now, Search: engine.Twin})
+	stmt := s.Begin()
+	failed := stmt.Evict(w.state.Job(holder).Tasks()[0], "job", "Test")
+	stmt.Commit()
+	_, err := s.Run()
+	if err = errors.Join(failed, err, s.Close()); err != nil || task.Status != cluster.Nominated {
+		t.Fatalf("the task is %v: %v", task.Status, err)
+	}
+	w.store.DeleteNode("a")
+	if w.run(t); task.Status != cluster.Nominated {
+		t.Errorf("the node is not known: the task is %v", task.Status)
+	}
+	cordoned := node("a", nil)
+	cordoned.Spec.Unschedulable = true
+	w.putObject(cordoned)
+	if w.run(t); task.Status != cluster.Pending {
+		t.Errorf("the node is unschedulable: the task is %v", task.Status)
+	}
 }

@@ -101,7 +101,7 @@ func (p *plugin) readStore(v cluster.View) {
 	}
 	p.position = now
 	for _, c := range changes {
-		p.hints.consider(c, p.allCycles)
+		p.hints.consider(c, maps.Values(p.cycles))
 		switch {
 		case c.node != "":
 			epoch := p.mirror.epoch
@@ -141,20 +141,6 @@ func (p *plugin) readAll() {
 		p.mirror.setNode(name, p.store.nodes[name])
 	}
 	p.stale = true
-}
-
-// allCycles visits the cycles, in no particular order.
-func (p *plugin) allCycles(visit func(*cycle) bool) {
-	for _, c := range p.shapes {
-		if !visit(c) {
-			return
-		}
-	}
-	for _, c := range p.cycles {
-		if !visit(c) {
-			return
-		}
-	}
 }
 
 // findMissed finds out whether pods are known now that were not known when they were

@@ -60,8 +60,8 @@ type spec struct {
 // The first rejection is reported. NodeResourcesFit is not among them: State books requests,
 // devices and the number of pods, and two ledgers would have to agree.
 //
-// NodeName has the task form: all pods of a kind have one shape, and the node of a pod is not
-// part of its kind. VolumeZone has the task form, since it reads claims and volumes, of which
+// NodeName has the task form: the node of a pod is not part of its key, so that a task keeps its
+// shape when its pod gets a node. VolumeZone has the task form, since it reads claims and volumes, of which
 // State knows nothing: a change of any of them would invalidate all static answers.
 // VolumeRestrictions has two forms: disks that are part of the spec of a pod conflict on one
 // node, and claims in the whole cluster.

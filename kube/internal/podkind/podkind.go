@@ -20,10 +20,11 @@ const keyBytes = 8
 // Key returns the key of the kind of the pod: 16 hexadecimal digits, or "" if filters read
 // nothing of the pod except its requests, its namespace and its labels.
 //
-// The namespace is not part of the kind, and of the labels only those are that terms of the
-// pod itself select by. What else depends on them is left to filters in the task form, and
-// jobs with different namespaces or labels never share refusals. A running pod keeps its key
-// unless its tolerations change or one of these labels does: fields that are set when a pod
+// The namespace is not part of the kind. Of the labels, only those are part of it by which
+// terms of the pod itself select pods. So pods of different controllers, and the members of a
+// gang, can be of one kind. Filters that read the namespace or other labels must have the task
+// form; jobs with different namespaces or labels never share refusals. A running pod keeps its
+// key unless its tolerations or one of these labels change: fields that are set when a pod
 // starts, such as its node, are not read.
 func Key(o *v1.Pod) (string, error) {
 	reduced := Reduce(o)
