@@ -71,13 +71,14 @@ var rules = []struct {
 	{"kube/e2e", nil, nil, "it has tests only"},
 	{"kube/internal/bind", []string{"cluster"}, []string{"k8s.io/"}, "it carries out decisions and makes none"},
 	{"kube/internal/controlplane", nil, []string{"k8s.io/"}, "it starts processes for tests and knows nothing of Berth"},
-	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
+	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase", "kube/internal/podkind"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
+	{"kube/internal/intree", []string{"cluster", "engine", "kube/internal/podkind"}, []string{"k8s.io/"}, "it is a plugin of the engine, made of the filters of kube-scheduler"},
 	{"kube/internal/lease", nil, []string{"k8s.io/"}, "it knows only leases"},
 	{"kube/internal/metrics", nil, []string{"github.com/prometheus/client_golang/"}, "it knows only figures"},
+	{"kube/internal/podkind", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it reads single pods and knows nothing of Berth"},
 	{"kube/internal/report", nil, []string{"k8s.io/"}, "it writes what it is told into the status of pods"},
 	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "kube/internal/..."}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
 	{"kube/internal/watch", nil, []string{"k8s.io/"}, "it delivers objects and interprets none"},
-	{"kube/internal/intree", []string{"cluster", "engine"}, []string{"k8s.io/"}, "it is a plugin of the engine, made of the filters of kube-scheduler"},
 }
 
 // TestImports checks the imports of all packages against the rules.

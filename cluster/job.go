@@ -218,7 +218,7 @@ type Task struct {
 	Role  string `json:"role,omitempty"`  // such as "worker"
 	Index int    `json:"index,omitempty"` // its number among the tasks of its role, from 0
 	Job   *Job   `json:"-"`               // the job that it belongs to
-	Shape *Shape `json:"shape,omitempty"` // what it requests; tasks with equal requests share one Shape
+	Shape *Shape `json:"shape,omitempty"` // what it requests; tasks with equal requests and equal Keys share one Shape
 	// Alternative is the index of its alternative in the job; State sets it.
 	Alternative int `json:"-"`
 	// Subgroup is the number of its subgroup in the alternative, from 1; 0: it is in none.

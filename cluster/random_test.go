@@ -113,6 +113,7 @@ func (w *world) shape() *cluster.Shape {
 	case 4:
 		s.Isolation.CPU = cluster.CPUStrictIsolated
 	}
+	s.Key = of(w, "", "", "k1", "k2")
 	return s
 }
 

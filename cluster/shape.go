@@ -6,9 +6,9 @@ import (
 )
 
 // Shape is what a task requests, and all that shape-form hooks may read of a task. It
-// has no name, job or label. Tasks with equal requests share one Shape (State.Intern),
-// and the engine remembers the results of hooks for each shape. An interned Shape must
-// not be changed.
+// has no name, job or label. Tasks with equal requests and equal Keys share one Shape
+// (State.Intern), and the engine remembers the results of hooks for each shape. An interned
+// Shape must not be changed.
 type Shape struct {
 	Resources   Resources    `json:"resources,omitempty"`   // requests of the node's resources; cpu and memory are always present
 	LeftOut     Resources    `json:"leftOut,omitempty"`     // what scores count in addition to Resources; see LeftOut
@@ -20,6 +20,7 @@ type Shape struct {
 	Isolation   Isolation    `json:"isolation,omitzero"`    // the classes of isolation that it requests
 	Cell        string       `json:"cell,omitempty"`        // the cell that the node must be in; "" means any
 	Preemptible bool         `json:"preemptible,omitempty"` // whether the job is preemptible
+	Key         string       `json:"key,omitempty"`         // what only a plugin reads of the task, as an opaque text; shapes with different Keys are different shapes
 	// The following fields are only set for models; see ServesModel.
 	Strategy Strategy `json:"strategy,omitempty"` // how replicas are distributed over nodes; "" if the task does not serve a model
 	Backend  string   `json:"backend,omitempty"`  // the name of the program that serves the model; Need.Types says which devices it supports
@@ -180,5 +181,6 @@ func (s *Shape) appendKey(key []byte) []byte {
 	w.str(s.Files.Main)
 	w.str(s.Files.Draft)
 	w.str(s.Files.Path)
+	w.str(s.Key)
 	return w
 }

@@ -1,8 +1,10 @@
 package cluster_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +68,41 @@ func TestInternSeesEveryField(t *testing.T) {
 	change("Shape", func(s *cluster.Shape) reflect.Value { return reflect.ValueOf(s).Elem() })
 	if count < 35 {
 		t.Errorf("only %d fields were changed", count)
+	}
+}
+
+// TestKeyInSnapshot checks that the Key of a shape is part of the digest, and that JSON has it
+// only if it is set.
+func TestKeyInSnapshot(t *testing.T) {
+	digests := map[string]string{}
+	for _, key := range []string{"", "k1", "k2"} {
+		s := cluster.NewState()
+		task := &cluster.Task{Name: "0", Shape: &cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: 1}}, Key: key}}
+		if err := s.Apply(cluster.JobPut{Job: cluster.Job{ID: "job/a", Chosen: -1, Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{task}}}}}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(s.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(string(text), `"key"`); has != (key != "") {
+			t.Errorf("key %q: the snapshot has a key: %t", key, has)
+		}
+		var snapshot cluster.Snapshot
+		if err := json.Unmarshal(text, &snapshot); err != nil {
+			t.Fatal(err)
+		}
+		restored, err := snapshot.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := restored.Job("job/a").Tasks()[0].Shape.Key; got != key || restored.Digest() != s.Digest() {
+			t.Errorf("key %q: %q was restored, and the digests are equal: %t", key, got, restored.Digest() == s.Digest())
+		}
+		digests[s.Digest()] = key
+	}
+	if len(digests) != 3 {
+		t.Errorf("three keys, and %d digests", len(digests))
 	}
 }
 

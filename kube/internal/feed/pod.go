@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/field"
+	"github.com/berth-project/berth/kube/internal/podkind"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -130,6 +131,10 @@ func (f *Feed) readPod(o *corev1.Pod) (*pod, convert.Notes) {
 	}
 	p.labels, p.queue, p.priority, p.delay, p.created = j.Labels, queueOf(o, j.Queue), j.Priority, j.PreemptionDelay, j.Created
 	p.shape = *j.Alternatives[0].Tasks[0].Shape
+	var err error
+	if p.shape.Key, err = podkind.Key(o); err != nil {
+		list = append(list, convert.Note{Severity: convert.Invalid, Path: field.Path{"spec"}, Message: err.Error()})
+	}
 	p.preemptible = preemptibility(o, j.Preemptible)
 	list = append(list, f.readDevices(o, p)...)
 	p.place, _ = convert.PodPlacement(o)

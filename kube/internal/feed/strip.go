@@ -64,8 +64,8 @@ func stripPod(o *corev1.Pod) *corev1.Pod {
 	return &out
 }
 
-// stripContainers keeps what containers request, their host ports and their images, which
-// plugins score.
+// stripContainers keeps what containers request, their host ports, their rules for restarts
+// and their images, which plugins score.
 func stripContainers(list []corev1.Container) []corev1.Container {
 	if list == nil {
 		return nil
@@ -73,7 +73,7 @@ func stripContainers(list []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, len(list))
 	for i := range list {
 		c := &list[i]
-		out[i] = corev1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		out[i] = corev1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules}
 		for _, p := range c.Ports {
 			if p.HostPort != 0 {
 				out[i].Ports = append(out[i].Ports, p)

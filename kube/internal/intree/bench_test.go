@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/berth-project/berth/cluster"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,45 +65,47 @@ func add(b *testing.B, m *mirror, name string, o *v1.Pod) {
 }
 
 // Benchmark measures at 5,000 nodes with 30 pods each. PreFilter: all PreFilters for a pod.
-// Follow: the same after one more pod was placed. Filter: all filters for one node.
+// Follow: the same after one more pod was placed. Filter: all filters for one node, by form.
 func Benchmark(b *testing.B) {
 	p := benchmarkPlugin(b)
 	pods := benchmarkPods()
 	for _, name := range []string{"plain", "selector", "ports", "spread", "anti-affinity"} {
-		known, err := newPod(pods[name])
-		if err != nil {
+		key, task := TaskKey{Task: name}, &cluster.Task{}
+		if err := p.store.PutPod(key, pods[name]); err != nil {
 			b.Fatal(err)
 		}
+		known := p.store.pods[key]
 		b.Run("PreFilter/"+name, func(b *testing.B) {
 			for b.Loop() {
 				clear(p.cycles)
-				p.cycleOf(known)
+				p.cycleOf(task, known)
 			}
 		})
 		b.Run("Follow/"+name, func(b *testing.B) {
-			p.cycleOf(known)
+			p.cycleOf(task, known)
 			i := 0
 			for b.Loop() {
 				o := *pods[name]
 				o.UID = types.UID(fmt.Sprint("follow-", i))
 				on := fmt.Sprintf("n%04d", i%5000)
 				add(b, p.mirror, on, &o)
-				p.cycleOf(known)
+				p.cycleOf(task, known)
 				if err := p.mirror.remove(on, o.UID); err != nil {
 					b.Fatal(err)
 				}
-				p.cycleOf(known)
+				p.cycleOf(task, known)
 				i++
 			}
 			p.mirror.forget()
 		})
-		b.Run("Filter/"+name, func(b *testing.B) {
-			c := p.cycleOf(known)
-			i := 0
-			for b.Loop() {
-				p.filter(c, known, p.mirror.nodes[p.mirror.list[i%5000].Node().Name], i%5000)
-				i++
-			}
-		})
+		for i, c := range []*cycle{p.cycleOfShape(known.key), p.cycleOfShape(known.key), p.cycleOf(task, known)} {
+			b.Run("Filter/"+name+"/"+[]string{"static", "shape", "task"}[i], func(b *testing.B) {
+				k := 0
+				for b.Loop() {
+					p.ask(c, p.mirror.nodes[p.mirror.list[k%5000].Node().Name], form(i))
+					k++
+				}
+			})
+		}
 	}
 }

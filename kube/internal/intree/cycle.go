@@ -3,31 +3,36 @@ package intree
 import (
 	"slices"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 )
 
-// cycle is what the PreFilters of the in-tree plugins found out about pods of one kind. It
-// is kept as long as nodes and the objects of the Store do not change, and follows the
-// movement of pods.
+// cycle is what the PreFilters of the in-tree plugins found out about a pod. There are two
+// sorts of it. One is kept for each Key of shapes, and is about the plugins that do not have
+// the task form: nothing but the spec of the pod has an effect on it. The other is kept for
+// each kind of pod, and is about the plugins in the task form. It is valid as long as nodes
+// and the objects of the Store do not change, and follows the movement of pods.
 type cycle struct {
-	pod       *v1.Pod    // the first pod of the kind
-	namespace labels.Set // the labels of its namespace
-	state     *framework.CycleState
-	lens      *lens    // of the plugin that is narrow; nil if it is not needed
-	results   []result // by plugin
+	pod      *v1.Pod
+	state    *framework.CycleState
+	results  []result          // by plugin; those that the cycle is not about are skipped
+	filtered bool              // at least one plugin may reject a node
+	rejected uint64            // a bit for each plugin that rejected a node; see hints
+	before   *engine.Rejection // why no node can take the pod; nil if a node may
+
+	// The following fields are only set for plugins in the task form.
+	namespace labels.Set // the labels of the namespace of the pod
+	lens      *lens      // of the plugin that is narrow; nil if it is not needed
 	// mirrorEpoch and storeEpoch are the epochs for which the cycle is valid; moves is how
 	// many movements of the mirror it has followed.
 	mirrorEpoch, storeEpoch uint64
 	moves                   int
-	filtered                bool              // at least one plugin may reject a node
-	answers                 []answer          // of the static plugins, by slot of the node
-	rejected                uint64            // a bit for each plugin that rejected a node; see hints
-	before                  *engine.Rejection // why no node can take the pod; nil if a node may
 }
 
 // result is the result of one PreFilter.
@@ -37,32 +42,63 @@ type result struct {
 	nodes  sets.Set[string]  // the plugin rejects all other nodes; nil: it rejects none without its filter
 }
 
-// answer is what the static plugins said about a node.
-type answer struct {
-	version   uint64 // mirrorNode.version at that time; 0: they were not asked
-	rejection *engine.Rejection
-}
-
 // maxCycles and maxMoves limit what is kept from session to session.
 const (
 	maxCycles = 4096
 	maxMoves  = 1 << 14
 )
 
-// cycleOf returns the cycle for the pod, which is up to date.
-func (p *plugin) cycleOf(of *pod) *cycle {
-	c := p.cycles[of.kind]
+// cycleOfShape returns the cycle for shapes with the key. It returns nil if no pod with this
+// key is known.
+//
+// The cycle is kept when the last pod with the key is removed from the Store, so that the
+// answers for a shape do not change while the engine remembers them.
+func (p *plugin) cycleOfShape(key string) *cycle {
+	c := p.shapes[key]
+	if c != nil {
+		return c
+	}
+	pod := p.store.sample(key)
+	if pod == nil {
+		p.missedKeys[key] = true
+		return nil
+	}
+	c = &cycle{pod: pod, state: framework.NewCycleState(), results: make([]result, len(p.wrapped))}
+	for i, w := range p.wrapped {
+		if c.results[i].skip = w.form == taskForm; w.form != taskForm {
+			p.preFilter(c, i)
+		}
+	}
+	c.conclude()
+	p.shapes[key] = c
+	return c
+}
+
+// cycleOf returns the cycle for the pod of the task, which is up to date.
+func (p *plugin) cycleOf(t *cluster.Task, of *pod) *cycle {
+	k := of.kind
+	if t.ShadowOf() != nil {
+		k.node = "" // the pod that replaces the one that moves has no node yet
+	}
+	c := p.cycles[k]
 	if c == nil {
 		c = &cycle{pod: of.info.Pod, results: make([]result, len(p.wrapped))}
-		p.cycles[of.kind] = c
+		if c.pod.Spec.NodeName != k.node {
+			copied := *c.pod
+			copied.Spec.NodeName = k.node
+			c.pod = &copied
+		}
+		p.cycles[k] = c
 	}
 	switch {
 	case c.state == nil || c.mirrorEpoch != p.mirror.epoch || c.storeEpoch != p.store.epoch:
 		c.state, c.lens = framework.NewCycleState(), nil
 		c.namespace = interpodaffinity.GetNamespaceLabelsSnapshot(quiet, c.pod.Namespace, p.namespaces)
 		c.mirrorEpoch, c.storeEpoch = p.mirror.epoch, p.store.epoch
-		for i := range p.wrapped {
-			p.preFilter(c, i)
+		for i, w := range p.wrapped {
+			if c.results[i].skip = w.form != taskForm; w.form == taskForm {
+				p.preFilter(c, i)
+			}
 		}
 		c.conclude()
 	case c.moves < len(p.mirror.moves):
@@ -91,23 +127,26 @@ func (c *cycle) conclude() {
 // preFilter calls the PreFilter of a plugin.
 func (p *plugin) preFilter(c *cycle, i int) {
 	w, r := p.wrapped[i], &c.results[i]
-	*r = result{}
-	if w.pre == nil {
-		r.skip = !w.matters(c.pod, p.mirror)
+	*r = result{skip: w.applies != nil && !w.applies(c.pod)}
+	if w.pre == nil || r.skip {
 		return
 	}
-	nodes := p.mirror.list
-	if w.narrow && len(c.pod.Spec.TopologySpreadConstraints) > 0 {
-		if c.lens == nil {
-			c.lens = newLens(p.mirror, c.pod)
-		}
-		nodes = c.lens.nodes
-	}
-	found, status := w.pre.PreFilter(background, c.state, c.pod, nodes)
+	found, status := w.pre.PreFilter(background, c.state, c.pod, p.nodesFor(c, w))
 	r.skip, r.reject = status.IsSkip(), w.rejectionOf(status)
 	if status.IsSuccess() && !found.AllNodes() {
 		r.nodes = found.NodeNames
 	}
+}
+
+// nodesFor returns the nodes that the PreFilter of the plugin reads.
+func (p *plugin) nodesFor(c *cycle, w *wrapped) []fwk.NodeInfo {
+	if !w.narrow || len(c.pod.Spec.TopologySpreadConstraints) == 0 {
+		return p.mirror.list
+	}
+	if c.lens == nil {
+		c.lens = newLens(p.mirror, c.pod)
+	}
+	return c.lens.nodes
 }
 
 // follow brings the cycle up to date after movements of pods.
@@ -137,36 +176,29 @@ func (p *plugin) follow(c *cycle) {
 	}
 }
 
-// filter returns the first rejection of the node; nil if all plugins accept it.
-func (p *plugin) filter(c *cycle, of *pod, n *mirrorNode, slot int) *engine.Rejection {
-	if c.before != nil {
-		return c.before
+// asks reports whether a plugin of the form may reject a node.
+func (p *plugin) asks(c *cycle, f form) bool {
+	for i, w := range p.wrapped {
+		if w.form == f && !c.results[i].skip && (w.idle == nil || !w.idle(p.mirror)) {
+			return true
+		}
 	}
-	if slot >= len(c.answers) {
-		c.answers = append(c.answers, make([]answer, slot+1-len(c.answers))...)
-	}
-	known := &c.answers[slot]
-	if known.version != n.version {
-		*known = answer{n.version, p.ask(c, of, n, true)}
-	}
-	if known.rejection != nil {
-		return known.rejection
-	}
-	return p.ask(c, of, n, false)
+	return false
 }
 
-// ask calls the filters of the plugins that are static, or of those that are not.
-func (p *plugin) ask(c *cycle, of *pod, n *mirrorNode, static bool) *engine.Rejection {
+// ask calls the filters of the plugins of the form, and returns the first rejection of the
+// node; nil if all of them accept it.
+func (p *plugin) ask(c *cycle, n *mirrorNode, f form) *engine.Rejection {
 	for i, w := range p.wrapped {
 		r := &c.results[i]
-		if w.static != static || r.skip {
+		if w.form != f || r.skip || w.idle != nil && w.idle(p.mirror) {
 			continue
 		}
 		if r.nodes != nil && !r.nodes.Has(n.info.Node().Name) {
 			c.rejected |= 1 << i
 			return rejection(w.reason, "")
 		}
-		if found := w.rejectionOf(w.filter.Filter(background, c.state, of.info.Pod, n.info)); found != nil {
+		if found := w.rejectionOf(w.filter.Filter(background, c.state, c.pod, n.info)); found != nil {
 			c.rejected |= 1 << i
 			return found
 		}

@@ -96,6 +96,15 @@ func compareCluster(t *rapid.T, seen *tally) {
 		if chance(t, "changes", 6) {
 			w.putNode(t, drawNode(t, fmt.Sprintf("n%d", rapid.IntRange(0, count-1).Draw(t, "node"))))
 		}
+		if chance(t, "changes unknown to State", 6) {
+			at := rapid.IntRange(0, count-1).Draw(t, "node")
+			o := drawNode(t, w.nodes[at].Name)
+			o.Status.Allocatable = w.nodes[at].Status.Allocatable
+			w.putObject(o)
+		}
+		if chance(t, "volume changes", 6) {
+			drawBound(t, w, "default", "bound-z1", pick(t, "zone of the volume", "z1", "z2"), v1.ReadWriteOnce)
+		}
 	}
 }
 
@@ -211,7 +220,12 @@ func newFramework(t *rapid.T, w *world, lister fwk.SharedLister) frameworkOfUpst
 	}
 	profile := &defaults.Profiles[0] // with the default arguments of all plugins
 	profile.Plugins = &config.Plugins{QueueSort: enabled(names.PrioritySort), Bind: enabled(names.DefaultBinder)}
-	filters := append([]string{names.NodeResourcesFit}, order...)
+	filters := []string{names.NodeResourcesFit}
+	for _, s := range specs {
+		if !slices.Contains(filters, s.name) { // some have two forms
+			filters = append(filters, s.name)
+		}
+	}
 	registry := plugins.NewInTreeRegistry()
 	profile.Plugins.Filter = enabled(filters...)
 	profile.Plugins.PreFilter = enabled(slices.DeleteFunc(slices.Clone(filters), func(name string) bool {

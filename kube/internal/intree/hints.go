@@ -2,6 +2,7 @@ package intree
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/berth-project/berth/engine"
 	v1 "k8s.io/api/core/v1"
@@ -9,14 +10,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// hints decides which changes may cure rejections, from the events that the in-tree plugins
-// register. State knows most changes: a pod that is placed or removed, and a change of the
-// spec of a node, change a node of State, for which the engine has a kind of wake-up. For
-// other changes, such as that of a claim, the plugin publishes a new number.
+// hints decides which changes of the Store may cure rejections of plugins in the task form,
+// from the events that the in-tree plugins register. State knows most changes: a pod that is
+// placed or removed, and a change of the spec of a node, change a node of State, for which the
+// engine has a kind of wake-up. For other changes, such as that of a claim, the plugin
+// publishes a new number. Plugins in other forms read nothing else of the Store.
 type hints struct {
-	events [][]fwk.ClusterEventWithHint // by plugin
-	wake   engine.Wake                  // the changes of State that may cure rejections
-	woken  uint64                       // the number to publish; it grows when refused jobs must be tried again
+	events    [][]fwk.ClusterEventWithHint // by plugin
+	wake      engine.Wake                  // the changes of State that may cure rejections
+	published uint64                       // the number to publish; it grows when remembered answers are invalid, or refused jobs must be tried again
 }
 
 func newHints(list []*wrapped) (*hints, error) {
@@ -43,12 +45,15 @@ func newHints(list []*wrapped) (*hints, error) {
 // consider counts a change of the Store if it may cure a rejection of one of the cycles,
 // and State does not know it. Since all refused jobs are then tried again, all rejections
 // are forgotten.
-func (h *hints) consider(c change, cycles map[kind]*cycle) {
-	events := h.unknownToState(c)
-	for _, cycle := range cycles { // the order has no effect on the result
-		if len(events) > 0 && cycle.rejected != 0 && h.mayCure(c, events, cycle) {
-			h.woken++
-			for _, other := range cycles {
+func (h *hints) consider(c change, cycles iter.Seq[*cycle]) {
+	events := unknownToState(c)
+	if len(events) == 0 {
+		return
+	}
+	for of := range cycles { // the order has no effect on the result
+		if of.rejected != 0 && h.mayCure(c, events, of) {
+			h.published++
+			for other := range cycles {
 				other.rejected = 0
 			}
 			return
@@ -56,25 +61,17 @@ func (h *hints) consider(c change, cycles map[kind]*cycle) {
 	}
 }
 
-// unknownToState returns the events of the change that change nothing in State.
-func (h *hints) unknownToState(c change) []fwk.ClusterEvent {
+// unknownToState returns the events of the change that change nothing in State. A change of
+// a node that State does not have makes remembered answers invalid: see plugin.readStore.
+func unknownToState(c change) []fwk.ClusterEvent {
 	switch {
+	case c.resource == fwk.Node:
+		return nil
 	case c.resource == fwk.Pod:
 		if c.earlier == nil || c.now == nil {
 			return nil // State knows pods by their tasks
 		}
 		return framework.PodSchedulingPropertiesChange(c.now.(*v1.Pod), c.earlier.(*v1.Pod))
-	case c.resource == fwk.Node:
-		if c.earlier == nil || c.now == nil {
-			return nil
-		}
-		var out []fwk.ClusterEvent
-		for _, e := range framework.NodeSchedulingPropertiesChange(c.now.(*v1.Node), c.earlier.(*v1.Node)) {
-			if e.ActionType == fwk.UpdateNodeDeclaredFeature { // State has labels, taints and capacities
-				out = append(out, e)
-			}
-		}
-		return out
 	case c.earlier == nil:
 		return []fwk.ClusterEvent{{Resource: c.resource, ActionType: fwk.Add}}
 	case c.now == nil:

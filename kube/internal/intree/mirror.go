@@ -32,17 +32,14 @@ type mirror struct {
 	affinity, antiAffinity []fwk.NodeInfo
 	tainted, cordoned      int // how many nodes of list have a taint that filters read, and are unschedulable
 
-	versions uint64     // the version that was given to a node last
-	epoch    uint64     // grows when list or the spec of a node in it changes
-	moves    []movement // the pods that were added and removed since forget was called last
+	epoch uint64     // grows when list or the spec of a node in it changes
+	moves []movement // the pods that were added and removed since forget was called last
 }
 
 // mirrorNode is one node of a mirror.
 type mirrorNode struct {
 	info *framework.NodeInfo
 	pods map[types.UID]*framework.PodInfo
-	// version changes when something changes in the node object that filters read.
-	version uint64
 }
 
 // movement is a pod that was added to a node or removed from it.
@@ -103,8 +100,6 @@ func (m *mirror) setNode(name string, object *v1.Node) (earlier *v1.Node) {
 		}
 	}
 	if changed(earlier, object) {
-		m.versions++
-		n.version = m.versions
 		m.epoch++
 		m.affinity, m.antiAffinity = nil, nil
 	}
@@ -112,12 +107,13 @@ func (m *mirror) setNode(name string, object *v1.Node) (earlier *v1.Node) {
 	return earlier
 }
 
-// changed reports whether something changed in a node that filters read.
+// changed reports whether something changed in a node that filters read. That the node became
+// unschedulable is not among the changes that upstream lists, because it cures nothing.
 func changed(earlier, now *v1.Node) bool {
 	if earlier == nil || now == nil {
 		return earlier != now
 	}
-	return slices.ContainsFunc(framework.NodeSchedulingPropertiesChange(now, earlier), func(e fwk.ClusterEvent) bool {
+	return earlier.Spec.Unschedulable != now.Spec.Unschedulable || slices.ContainsFunc(framework.NodeSchedulingPropertiesChange(now, earlier), func(e fwk.ClusterEvent) bool {
 		return e.ActionType != fwk.UpdateNodeCondition && e.ActionType != fwk.UpdateNodeAnnotation
 	})
 }

@@ -1,8 +1,13 @@
 package intree
 
 import (
+	"maps"
+	"math"
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -17,15 +22,24 @@ type plugin struct {
 	store      *Store
 	mirror     *mirror
 	wrapped    []*wrapped
-	cycles     map[kind]*cycle // by kind of pod
-	unknown    map[string]bool // the names of nodes of State that the Store does not have
+	shapes     map[string]*cycle // by Shape.Key
+	cycles     map[kind]*cycle   // by kind of pod
+	unknown    map[string]bool   // the names of nodes of State that the Store does not have
 	hints      *hints
 	namespaces corelisters.NamespaceLister
 
 	nodes    cluster.Since // up to where State was read
 	slots    []string      // the names of the nodes of State, by slot; "": none
-	position int           // up to where the changes of the Store were read
+	position int           // up to where the changes of the Store were read; -1 if it must be read anew
 	failure  error         // why the mirror could not follow an event
+
+	// closed is the version of State when the last session closed. A node that State changed
+	// since is judged anew by the engine; answers about any other node may be remembered.
+	closed uint64
+	stale  bool // remembered answers are not valid any more
+	// missed are the tasks, and missedKeys the keys of shapes, of which the pods were not known.
+	missed     map[TaskKey]bool
+	missedKeys map[string]bool
 }
 
 // Builder returns the builder of the plugin. Each plugin that it builds has a mirror of its
@@ -35,13 +49,17 @@ func Builder(store *Store) engine.PluginBuilder {
 }
 
 func build(store *Store) (*plugin, error) {
-	p := &plugin{store: store, namespaces: store.factory.Core().V1().Namespaces().Lister(), mirror: newMirror(), cycles: map[kind]*cycle{}, unknown: map[string]bool{}}
+	p := &plugin{
+		store: store, namespaces: store.factory.Core().V1().Namespaces().Lister(), mirror: newMirror(),
+		shapes: map[string]*cycle{}, cycles: map[kind]*cycle{}, unknown: map[string]bool{},
+		missed: map[TaskKey]bool{}, missedKeys: map[string]bool{},
+		position: -1, closed: math.MaxUint64,
+	}
 	var err error
 	if p.wrapped, err = wrapAll(newHandle(p.mirror, store)); err != nil {
 		return nil, err
 	}
 	p.hints, err = newHints(p.wrapped)
-	p.position = -1 // the Store was never read
 	return p, err
 }
 
@@ -50,16 +68,29 @@ func (p *plugin) Name() string { return Name }
 
 // OnSessionOpen brings the mirror up to date and registers the hooks.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.failure = nil
+	if p.failure != nil {
+		p.failure, p.position = nil, -1
+	}
+	p.stale = false
 	p.readStore(s.View)
 	p.readState(s.View)
-	p.bound()
+	p.limit()
+	p.findMissed()
+	if p.stale {
+		p.hints.published++
+	}
+	p.closed = math.MaxUint64 // until the session is closed, answers about any node may be remembered
 	s.Hooks.AddPreFilter(p.before)
-	s.Hooks.AddTaskFilter(p.matters, p.reject)
+	s.Hooks.AddStaticFilter(p.mattersStatic, p.rejectStatic)
+	s.Hooks.AddShapeFilter(p.mattersShape, p.rejectShape)
+	s.Hooks.AddTaskFilter(p.mattersTask, p.rejectTask)
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.allocated, DeallocateFunc: p.deallocated})
 	s.Hooks.AddWake(p.hints.wake)
-	s.Hooks.Publish(Name, p.hints.woken)
+	s.Hooks.Publish(Name, p.hints.published)
 }
+
+// OnSessionClose notes up to which version of State the engine remembers answers.
+func (p *plugin) OnSessionClose(s *engine.Session) { p.closed = s.View.Version() }
 
 // readStore reads what changed in the Store.
 func (p *plugin) readStore(v cluster.View) {
@@ -70,16 +101,32 @@ func (p *plugin) readStore(v cluster.View) {
 	}
 	p.position = now
 	for _, c := range changes {
-		p.hints.consider(c, p.cycles)
+		p.hints.consider(c, maps.Values(p.cycles))
 		switch {
 		case c.node != "":
+			epoch := p.mirror.epoch
 			p.mirror.setNode(c.node, p.store.nodes[c.node])
 			p.know(c.node, v)
-		case c.task != TaskKey{}:
-			if t := taskOf(v, c.task); t != nil && t.Node != nil {
-				p.fill(t.Node)
+			if n := v.Node(c.node); n != nil && p.mirror.epoch != epoch && n.SpecVersion() <= p.closed {
+				p.stale = true // State did not change with the object
 			}
+		case c.task != TaskKey{}:
+			p.stale = p.stale || p.missed[c.task]
+			p.refill(taskOf(v, c.task))
 		}
+	}
+}
+
+// refill fills the node of the task, and that to which it moves. The task may be nil.
+func (p *plugin) refill(t *cluster.Task) {
+	if t == nil {
+		return
+	}
+	if t.Node != nil {
+		p.fill(t.Node)
+	}
+	if l := t.Landing(); l != nil && l.Node != nil {
+		p.fill(l.Node)
 	}
 }
 
@@ -87,12 +134,25 @@ func (p *plugin) readStore(v cluster.View) {
 // read all of State.
 func (p *plugin) readAll() {
 	*p.mirror = *newMirror()
+	clear(p.shapes)
 	clear(p.cycles)
 	p.nodes = cluster.Since{}
-	for name, object := range p.store.nodes { // the order has no effect on the result
-		p.mirror.setNode(name, object)
+	for _, name := range slices.Sorted(maps.Keys(p.store.nodes)) {
+		p.mirror.setNode(name, p.store.nodes[name])
 	}
-	p.hints.woken++
+	p.stale = true
+}
+
+// findMissed finds out whether pods are known now that were not known when they were
+// needed.
+func (p *plugin) findMissed() {
+	for key := range p.missedKeys { // the order has no effect on the result
+		p.stale = p.stale || p.store.sample(key) != nil
+	}
+	if p.stale {
+		clear(p.missedKeys)
+		clear(p.missed)
+	}
 }
 
 // taskOf returns the task with the key; nil if State has none.
@@ -114,7 +174,7 @@ func (p *plugin) readState(v cluster.View) {
 	begin := func() {
 		clear(p.unknown)
 		clear(p.slots)
-		for name := range p.mirror.nodes { // the order has no effect on the result
+		for _, name := range slices.Sorted(maps.Keys(p.mirror.nodes)) {
 			p.empty(name)
 		}
 	}
@@ -138,7 +198,7 @@ func (p *plugin) readState(v cluster.View) {
 // empty removes all pods from a node of the mirror.
 func (p *plugin) empty(name string) {
 	if n := p.mirror.nodes[name]; n != nil {
-		for uid := range n.pods {
+		for _, uid := range slices.Sorted(maps.Keys(n.pods)) {
 			p.note(p.mirror.remove(name, uid))
 		}
 	}
@@ -154,7 +214,9 @@ func (p *plugin) know(name string, v cluster.View) {
 }
 
 // fill makes the pods of the node in the mirror equal to those of its tasks in State. Tasks
-// that are releasing their room are included, as terminating pods are in kube-scheduler.
+// that are releasing their room are included, as terminating pods are in kube-scheduler. They
+// are removed from the mirror when a session evicts them, and return here: State does not
+// change then, so that remembered answers may become invalid.
 func (p *plugin) fill(n *cluster.Node) {
 	want := map[types.UID]*framework.PodInfo{}
 	for _, t := range n.Tasks {
@@ -162,31 +224,49 @@ func (p *plugin) fill(n *cluster.Node) {
 			want[known.info.Pod.UID] = known.info
 		}
 	}
+	removed := map[types.UID]*v1.Pod{}
 	if has := p.mirror.nodes[n.Name]; has != nil {
-		for uid, info := range has.pods {
-			if want[uid] != info {
+		for _, uid := range slices.Sorted(maps.Keys(has.pods)) {
+			if info := has.pods[uid]; want[uid] != info {
+				removed[uid] = info.Pod
 				p.note(p.mirror.remove(n.Name, uid))
 			}
 		}
 	}
+	same := true                // filters in the shape form give the same answers as before
 	for _, t := range n.Tasks { // in their order, so that equal States give equal mirrors
-		if known := p.store.pods[KeyOf(t)]; known != nil && !p.mirror.has(n.Name, known.info.Pod.UID) {
-			p.note(p.mirror.add(n.Name, known.info))
+		known := p.store.pods[KeyOf(t)]
+		if known == nil || p.mirror.has(n.Name, known.info.Pod.UID) {
+			continue
 		}
+		o := known.info.Pod
+		p.note(p.mirror.add(n.Name, known.info))
+		same = same && sameOccupation(removed[o.UID], o)
+		delete(removed, o.UID)
+	}
+	for _, o := range removed { // the order has no effect on the result
+		same = same && !occupies(o)
+	}
+	if !same && n.Version() <= p.closed {
+		p.stale = true
 	}
 }
 
-// bound drops what was kept if it has become too much.
-func (p *plugin) bound() {
-	if len(p.mirror.moves) > maxMoves || len(p.cycles) > maxCycles {
+// limit drops what was kept if it has become too much.
+func (p *plugin) limit() {
+	if len(p.missed) > maxCycles || len(p.missedKeys) > maxCycles {
+		p.stale = true
+	}
+	if len(p.mirror.moves) > maxMoves || len(p.cycles) > maxCycles || len(p.shapes) > maxCycles {
 		p.mirror.forget()
+		clear(p.shapes)
 		clear(p.cycles)
-		p.hints.woken++ // the rejections are forgotten
+		p.stale = true // the rejections are forgotten
 	}
 }
 
 // note keeps the first error of the mirror. All tasks are then rejected until the next
-// session.
+// session, which builds the mirror anew.
 func (p *plugin) note(err error) {
 	if p.failure == nil {
 		p.failure = err
@@ -208,38 +288,4 @@ func (p *plugin) deallocated(e *engine.Event) {
 	if known != nil && p.mirror.has(e.Node.Name, known.info.Pod.UID) {
 		p.note(p.mirror.remove(e.Node.Name, known.info.Pod.UID))
 	}
-}
-
-// before rejects tasks whose pods no node can take.
-func (p *plugin) before(t *cluster.Task, _ *cluster.Job) *engine.Rejection {
-	if p.failure != nil {
-		return rejection(FilterFailed, p.failure.Error())
-	}
-	known := p.store.pods[KeyOf(t)]
-	if known == nil {
-		return rejection(PodNotKnown, "")
-	}
-	if known.malformed != "" {
-		return rejection(FilterFailed, known.malformed)
-	}
-	return p.cycleOf(known).before
-}
-
-// matters reports whether a node may be rejected for the task.
-func (p *plugin) matters(t *cluster.Task, _ *cluster.Job) bool {
-	known := p.store.pods[KeyOf(t)]
-	return known == nil || len(p.unknown) > 0 || p.cycleOf(known).filtered
-}
-
-// reject asks the in-tree plugins about the task and the node.
-func (p *plugin) reject(t *cluster.Task, _ *cluster.Job, on *cluster.Node) *engine.Rejection {
-	known := p.store.pods[KeyOf(t)]
-	if known == nil {
-		return rejection(PodNotKnown, "")
-	}
-	n := p.mirror.nodes[on.Name]
-	if n == nil || n.info.Node() == nil {
-		return rejection(NodeNotKnown, on.Name)
-	}
-	return p.filter(p.cycleOf(known), known, n, on.Slot())
 }

@@ -3,21 +3,27 @@ package intree
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
-	"strings"
 
+	"github.com/berth-project/berth/kube/internal/podkind"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// kind is equal for pods that every in-tree filter answers alike for. It is a hash of
-// everything in a pod that in-tree filters read.
-type kind [sha256.Size]byte
+// kind is equal for pods that every in-tree filter answers alike for.
+type kind struct {
+	hash [sha256.Size]byte
+	node string // the node that the pod names
+}
 
 // pod is the pod of a task.
 type pod struct {
 	info *framework.PodInfo
+	key  string // see podkind.Key
 	kind kind
 	// malformed is why terms of the pod about other pods cannot be parsed; "" if they can.
 	malformed string
@@ -32,55 +38,54 @@ func newPod(o *v1.Pod) (*pod, error) {
 	if p.info, err = framework.NewPodInfo(o); err != nil {
 		p.malformed = err.Error()
 	}
-	p.kind, err = kindOf(o)
-	return p, err
+	if p.key, err = podkind.Key(o); err != nil {
+		return nil, err
+	}
+	p.kind = kindOf(o, p.key)
+	return p, nil
 }
 
-// kindOf returns the kind of a pod. More than what filters read is hashed: only parts of the
-// spec that differ between the pods of one controller, and that no filter reads, are left
-// out.
-func kindOf(o *v1.Pod) (kind, error) {
-	spec := o.Spec
-	spec.Hostname, spec.Subdomain = "", ""
-	spec.Containers = stripped(spec.Containers)
-	spec.InitContainers = stripped(spec.InitContainers)
-	spec.Volumes = nil
-	named := false // the answer depends on the name of the pod
-	for _, v := range o.Spec.Volumes {
-		if v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.EmptyDir != nil || v.HostPath != nil {
-			continue
-		}
-		named = named || v.Ephemeral != nil // the claim of such a volume has the name of the pod
-		v.Name = ""
-		spec.Volumes = append(spec.Volumes, v)
+// kindOf returns the kind of a pod with the key. Filters in the task form read more of a pod
+// than its key stands for: its namespace, all its labels, and its node. The owners are
+// included, because default constraints of topology spread are about them.
+func kindOf(o *v1.Pod, key string) kind {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q", key, o.Namespace)
+	for _, label := range slices.Sorted(maps.Keys(o.Labels)) {
+		fmt.Fprintf(h, " %q=%q", label, o.Labels[label])
 	}
-	named = named || len(spec.ResourceClaims) > 0 // claims from templates belong to one pod
-	text, err := spec.Marshal()
-	if err != nil {
-		return kind{}, err
+	for i := range o.OwnerReferences {
+		fmt.Fprintf(h, " %q", o.OwnerReferences[i].UID)
 	}
-	var b strings.Builder
-	b.WriteString(o.Namespace)
-	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
-		b.WriteString("\x00" + key + "=" + o.Labels[key])
-	}
-	for i := range o.OwnerReferences { // default constraints of topology spread are about the owner
-		b.WriteString("\x00" + string(o.OwnerReferences[i].UID))
-	}
-	if named {
-		b.WriteString("\x00" + string(o.UID))
-	}
-	b.WriteByte(0)
-	b.Write(text)
-	return sha256.Sum256([]byte(b.String())), nil
+	k := kind{node: o.Spec.NodeName}
+	h.Sum(k.hash[:0])
+	return k
 }
 
-// stripped returns copies of the containers without the fields that no filter reads.
-func stripped(list []v1.Container) []v1.Container {
-	out := slices.Clone(list)
-	for i := range out {
-		c := &out[i]
-		c.Image, c.Command, c.Args, c.Env, c.EnvFrom, c.VolumeMounts = "", nil, nil, nil, nil, nil
-	}
+// sampleOf returns a pod that stands for all pods with the key of o, for filters that do not
+// have the task form. Claims are left to filters in the task form.
+func sampleOf(o *v1.Pod) *v1.Pod {
+	out := podkind.Reduce(o)
+	out.Spec.Volumes = slices.DeleteFunc(out.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 	return out
+}
+
+// occupies reports whether filters in the shape form may reject a node because the pod is on
+// it.
+func occupies(o *v1.Pod) bool {
+	return len(schedutil.GetHostPorts(o)) > 0 || slices.ContainsFunc(o.Spec.Volumes, isDisk)
+}
+
+// isDisk reports whether VolumeRestrictions compares the volume with those of other pods.
+func isDisk(v v1.Volume) bool {
+	return v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.RBD != nil || v.ISCSI != nil
+}
+
+// sameOccupation reports whether filters in the shape form give the same answers with either
+// of the two pods on a node. The first may be nil.
+func sameOccupation(a, b *v1.Pod) bool {
+	if a == nil {
+		return !occupies(b)
+	}
+	return slices.Equal(schedutil.GetHostPorts(a), schedutil.GetHostPorts(b)) && reflect.DeepEqual(a.Spec.Volumes, b.Spec.Volumes)
 }

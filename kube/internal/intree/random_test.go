@@ -51,6 +51,9 @@ func drawNode(t *rapid.T, name string) *v1.Node {
 	}
 	n := sized(name, labels, pick(t, "cpu", "1", "2", "4"), pick(t, "memory", "2Gi", "4Gi"), pick(t, "pods", "2", "5", "20"))
 	n.Spec.Unschedulable = chance(t, "cordoned", 8)
+	if !chance(t, "no features", 3) {
+		n.Status.DeclaredFeatures = []string{restartFeature}
+	}
 	if chance(t, "tainted", 4) {
 		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: pick(t, "key", "team", "gpu"), Value: pick(t, "value", "a", "b"),
 			Effect: pick(t, "effect", v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute, v1.TaintEffectPreferNoSchedule)})
@@ -69,7 +72,7 @@ func drawPod(t *rapid.T, name string) *v1.Pod {
 		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(pick(t, "cpu", "100m", "500m", "1500m")),
 			v1.ResourceMemory: resource.MustParse(pick(t, "memory", "100Mi", "1Gi"))}
 	}
-	for _, draw := range []func(*rapid.T, *v1.Pod){drawTolerations, drawSelector, drawNodeAffinity, drawPorts, drawSpread, drawPodAffinity, drawVolumes} {
+	for _, draw := range []func(*rapid.T, *v1.Pod){drawTolerations, drawSelector, drawNodeAffinity, drawPorts, drawSpread, drawPodAffinity, drawVolumes, drawFeatures} {
 		if chance(t, "constraint", 3) {
 			draw(t, p)
 		}
@@ -149,13 +152,26 @@ func drawPodAffinity(t *rapid.T, p *v1.Pod) {
 var claimNames = []string{"bound-z1", "bound-z2", "once", "waiting", "unbound", "missing"}
 
 func drawVolumes(t *rapid.T, p *v1.Pod) {
-	source := v1.VolumeSource{}
-	if chance(t, "inline", 4) {
-		source.ISCSI = &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.9", IQN: "iqn.2026-01.example:disk", Lun: 0, ReadOnly: chance(t, "read-only", 2)}
-	} else {
-		source.PersistentVolumeClaim = &v1.PersistentVolumeClaimVolumeSource{ClaimName: pick(t, "claim", claimNames...)}
+	if chance(t, "inline", 3) {
+		p.Spec.Volumes = append(p.Spec.Volumes, disk(chance(t, "read-only", 2)))
 	}
-	p.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: source}}
+	if len(p.Spec.Volumes) == 0 || chance(t, "both", 3) {
+		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{
+			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: pick(t, "claim", claimNames...)}}})
+	}
+}
+
+// disk returns a volume that only pods that read it can share.
+func disk(readOnly bool) v1.Volume {
+	return v1.Volume{Name: "disk", VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.9", IQN: "iqn.2026-01.example:disk", ReadOnly: readOnly}}}
+}
+
+// restartFeature is a feature that nodes declare and pods with certain rules for restarts
+// need.
+const restartFeature = "RestartAllContainersOnContainerExits"
+
+func drawFeatures(_ *rapid.T, p *v1.Pod) {
+	p.Spec.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
 }
 
 // drawObjects adds namespaces, storage classes, volumes, claims and limits of drivers.

@@ -46,7 +46,7 @@ var reasons = []engine.ReasonDoc{
 	doc(VolumeNotBindable, engine.Wait|engine.Grow|engine.Relax, "a claim of the pod cannot be bound for the node", "A claim of the pod is not bound, or its volume cannot be used on the node (VolumeBinding)."),
 	doc(TopologySpreadUnmet, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "the pod would violate a topology spread constraint", "The pod would violate a topology spread constraint with whenUnsatisfiable DoNotSchedule (PodTopologySpread)."),
 	doc(PodAffinityUnmet, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "affinity or anti-affinity between pods excludes the node", "A required affinity or anti-affinity term of the pod, or the anti-affinity of a pod in the domain, excludes the node (InterPodAffinity)."),
-	doc(PodNotKnown, engine.Wait, "the pod of the task is not known", "The pod of the task is not known yet, so it cannot be checked."),
+	doc(PodNotKnown, engine.Wait, "the pod of the task is not known", "The pod of the task is not known yet, or only another version of it is, so it cannot be checked."),
 	doc(NodeNotKnown, engine.Wait|engine.Grow, "the node object is not known", "The node object of Kubernetes is not known yet, so the node cannot be checked."),
 	doc(FilterFailed, engine.Wait|engine.Relax, "an in-tree plugin failed", "An in-tree plugin returned an error instead of an answer."),
 }

@@ -22,8 +22,10 @@ type TaskKey struct{ Job, Task, UID string }
 // KeyOf returns the key of a task. For the shadow of a task that moves, it is that of the
 // task.
 func KeyOf(t *cluster.Task) TaskKey {
-	ref := t.Ref()
-	return TaskKey{ref.Job, ref.Name, t.UID}
+	if moving := t.ShadowOf(); moving != nil {
+		t = moving
+	}
+	return TaskKey{t.Job.ID, t.Name, t.UID}
 }
 
 // Store holds the objects of Kubernetes that the in-tree plugins read beside State: the pod
@@ -32,12 +34,19 @@ func KeyOf(t *cluster.Task) TaskKey {
 // is not safe for concurrent use. The Store keeps the objects, which must not be changed.
 type Store struct {
 	pods      map[TaskKey]*pod
+	samples   map[string]*sample // by podkind.Key; without ""
 	nodes     map[string]*v1.Node
 	factory   informers.SharedInformerFactory
 	informers map[reflect.Type]*frozenInformer
 	epoch     uint64   // grows when an object other than a pod or a node changes
 	changes   []change // what changed, in order
 	dropped   int      // how many changes are not in changes any more
+}
+
+// sample stands for the pods of the Store that have one key.
+type sample struct {
+	pod  *v1.Pod // see sampleOf
+	pods int     // how many pods have the key
 }
 
 // maxChanges is how many changes a Store keeps for plugins that have not seen them.
@@ -75,7 +84,7 @@ var kinds = []struct {
 // NewStore returns an empty Store.
 func NewStore() *Store {
 	s := &Store{
-		pods: map[TaskKey]*pod{}, nodes: map[string]*v1.Node{}, informers: map[reflect.Type]*frozenInformer{},
+		pods: map[TaskKey]*pod{}, samples: map[string]*sample{}, nodes: map[string]*v1.Node{}, informers: map[reflect.Type]*frozenInformer{},
 		factory: informers.NewSharedInformerFactory(nil, 0), // never started
 	}
 	for _, k := range kinds {
@@ -94,8 +103,10 @@ func (s *Store) PutPod(key TaskKey, o *v1.Pod) error {
 		return fmt.Errorf("pod of task %s/%s: %w", key.Job, key.Task, err)
 	}
 	c := change{task: key, resource: fwk.Pod, now: o}
+	s.count(p, +1)
 	if known := s.pods[key]; known != nil {
 		c.earlier = known.info.Pod
+		s.count(known, -1)
 	}
 	s.pods[key] = p
 	s.log(c)
@@ -106,8 +117,35 @@ func (s *Store) PutPod(key TaskKey, o *v1.Pod) error {
 func (s *Store) DeletePod(key TaskKey) {
 	if known := s.pods[key]; known != nil {
 		delete(s.pods, key)
+		s.count(known, -1)
 		s.log(change{task: key, resource: fwk.Pod, earlier: known.info.Pod})
 	}
+}
+
+// count adds a pod to the pods that have its key, or removes it.
+func (s *Store) count(p *pod, by int) {
+	if p.key == "" {
+		return
+	}
+	k := s.samples[p.key]
+	if k == nil {
+		k = &sample{pod: sampleOf(p.info.Pod)}
+		s.samples[p.key] = k
+	}
+	if k.pods += by; k.pods == 0 {
+		delete(s.samples, p.key)
+	}
+}
+
+// sample returns a pod that stands for all pods with the key; nil if there is none.
+func (s *Store) sample(key string) *v1.Pod {
+	if key == "" {
+		return &v1.Pod{}
+	}
+	if k := s.samples[key]; k != nil {
+		return k.pod
+	}
+	return nil
 }
 
 // PutNode adds or replaces a node.

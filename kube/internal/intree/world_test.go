@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/kube/internal/podkind"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,6 +57,11 @@ func (w *world) apply(t failer, c cluster.Change) {
 func (w *world) putNode(t failer, o *v1.Node) {
 	t.Helper()
 	w.apply(t, cluster.NodePut{Node: stateNode(o)})
+	w.putObject(o)
+}
+
+// putObject adds or replaces the object of a node, and changes nothing in State.
+func (w *world) putObject(o *v1.Node) {
 	w.store.PutNode(o)
 	w.nodes = slices.DeleteFunc(w.nodes, func(known *v1.Node) bool { return known.Name == o.Name })
 	w.nodes = append(w.nodes, o)
@@ -73,10 +79,21 @@ func (w *world) put(t failer, o runtime.Object) {
 // job adds a pending job with one task for each pod. All must be placed together.
 func (w *world) job(t failer, pods ...*v1.Pod) string {
 	t.Helper()
+	return w.jobOf(t, cluster.Need{}, pods...)
+}
+
+// jobOf adds a job of which each task requests devices.
+func (w *world) jobOf(t failer, need cluster.Need, pods ...*v1.Pod) string {
+	t.Helper()
 	job := cluster.Job{ID: "pod/" + pods[0].Namespace + "/" + pods[0].Name, Namespace: pods[0].Namespace, Labels: pods[0].Labels, Chosen: -1,
 		Alternatives: []cluster.Alternative{{Min: len(pods)}}}
 	for i, o := range pods {
-		task := &cluster.Task{Name: fmt.Sprint(i), UID: string(o.UID), Shape: &cluster.Shape{Resources: amounts(resourcehelper.PodRequests(o, resourcehelper.PodResourcesOptions{})).With("pods", 1)}}
+		shape := &cluster.Shape{Need: need, Resources: amounts(resourcehelper.PodRequests(o, resourcehelper.PodResourcesOptions{})).With("pods", 1)}
+		var err error
+		if shape.Key, err = podkind.Key(o); err != nil {
+			t.Fatalf("%v", err)
+		}
+		task := &cluster.Task{Name: fmt.Sprint(i), UID: string(o.UID), Shape: shape}
 		job.Alternatives[0].Tasks = append(job.Alternatives[0].Tasks, task)
 		if err := w.store.PutPod(TaskKey{job.ID, task.Name, task.UID}, o); err != nil {
 			t.Fatalf("%v", err)

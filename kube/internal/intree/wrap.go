@@ -19,9 +19,17 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// wrapped is one in-tree plugin.
+// form is the form in which an in-tree plugin is registered with the engine.
+type form int
+
+const (
+	staticForm form = iota // the answer depends on the spec of the pod and on the node object
+	shapeForm              // it also depends on the pods of the node
+	taskForm               // it depends on more
+)
+
+// wrapped is one in-tree plugin, in one of its forms.
 type wrapped struct {
-	name   string
 	filter fwk.FilterPlugin
 	pre    fwk.PreFilterPlugin // nil if it has no PreFilter
 	spec
@@ -29,13 +37,15 @@ type wrapped struct {
 
 // spec says what the answers of an in-tree plugin depend on.
 type spec struct {
+	name   string
+	form   form
 	reason engine.Reason
 	args   runtime.Object
-	// static is set if the answer depends only on the pod and the node object.
-	static bool
-	// matters reports whether the plugin may reject a node for the pod. It is nil for
-	// plugins with a PreFilter, which returns Skip if the plugin does not matter.
-	matters func(*v1.Pod, *mirror) bool
+	// applies reports whether the plugin may reject a node for the pod in this form. It is nil
+	// if only PreFilter decides that, by returning Skip.
+	applies func(*v1.Pod) bool
+	// idle reports whether the plugin accepts all nodes for all pods. It may be nil.
+	idle func(*mirror) bool
 	// stale reports whether PreFilter must be called again for a pod because another pod was
 	// added to a node or removed from one. It is nil if that is never needed.
 	stale func(*cycle, *result, movement) bool
@@ -46,52 +56,52 @@ type spec struct {
 	narrow bool
 }
 
-// specs are the wrapped plugins. NodeResourcesFit is not among them: State books requests,
+// specs are the wrapped plugins, in the order in which they are asked: the cheap ones first.
+// The first rejection is reported. NodeResourcesFit is not among them: State books requests,
 // devices and the number of pods, and two ledgers would have to agree.
-var specs = map[string]spec{
-	names.NodeUnschedulable:    {reason: NodeCordoned, static: true, matters: func(_ *v1.Pod, m *mirror) bool { return m.cordoned > 0 }},
-	names.NodeName:             {reason: NodeNameMismatch, static: true, matters: func(p *v1.Pod, _ *mirror) bool { return p.Spec.NodeName != "" }},
-	names.TaintToleration:      {reason: NodeTainted, static: true, matters: func(_ *v1.Pod, m *mirror) bool { return m.tainted > 0 }},
-	names.NodeAffinity:         {reason: NodeAffinityMismatch, static: true, args: &config.NodeAffinityArgs{}},
-	names.NodeDeclaredFeatures: {reason: NodeFeatureMissing, static: true},
-	names.NodePorts:            {reason: HostPortInUse},
-	names.VolumeRestrictions:   {reason: VolumeInUse, stale: sharesClaims},
-	names.NodeVolumeLimits:     {reason: VolumeLimitReached},
-	names.VolumeBinding:        {reason: VolumeNotBindable, args: &config.VolumeBindingArgs{BindTimeoutSeconds: 600}},
-	names.VolumeZone:           {reason: VolumeInOtherZone},
-	names.PodTopologySpread:    {reason: TopologySpreadUnmet, args: &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, stale: spreads, narrow: true},
-	names.InterPodAffinity:     {reason: PodAffinityUnmet, args: &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, stale: excludes, updates: true},
-}
-
-// order is the order in which the plugins are asked: the cheap ones first. The first
-// rejection is reported.
-var order = []string{
-	names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodeDeclaredFeatures,
-	names.NodePorts, names.VolumeRestrictions, names.NodeVolumeLimits, names.VolumeBinding, names.VolumeZone,
-	names.PodTopologySpread, names.InterPodAffinity,
+//
+// NodeName has the task form: the node of a pod is not part of its key, so that a task keeps its
+// shape when its pod gets a node. VolumeZone has the task form, since it reads claims and volumes, of which
+// State knows nothing: a change of any of them would invalidate all static answers.
+// VolumeRestrictions has two forms: disks that are part of the spec of a pod conflict on one
+// node, and claims in the whole cluster.
+var specs = []spec{
+	{name: names.NodeUnschedulable, form: staticForm, reason: NodeCordoned, idle: func(m *mirror) bool { return m.cordoned == 0 }},
+	{name: names.TaintToleration, form: staticForm, reason: NodeTainted, idle: func(m *mirror) bool { return m.tainted == 0 }},
+	{name: names.NodeAffinity, form: staticForm, reason: NodeAffinityMismatch, args: &config.NodeAffinityArgs{}},
+	{name: names.NodeDeclaredFeatures, form: staticForm, reason: NodeFeatureMissing},
+	{name: names.NodePorts, form: shapeForm, reason: HostPortInUse},
+	{name: names.VolumeRestrictions, form: shapeForm, reason: VolumeInUse},
+	{name: names.NodeName, form: taskForm, reason: NodeNameMismatch, applies: namesNode},
+	{name: names.VolumeRestrictions, form: taskForm, reason: VolumeInUse, applies: usesClaims, stale: sharesClaims},
+	{name: names.NodeVolumeLimits, form: taskForm, reason: VolumeLimitReached},
+	{name: names.VolumeBinding, form: taskForm, reason: VolumeNotBindable, args: &config.VolumeBindingArgs{BindTimeoutSeconds: 600}},
+	{name: names.VolumeZone, form: taskForm, reason: VolumeInOtherZone},
+	{name: names.PodTopologySpread, form: taskForm, reason: TopologySpreadUnmet, args: &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, stale: spreads, narrow: true},
+	{name: names.InterPodAffinity, form: taskForm, reason: PodAffinityUnmet, args: &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, stale: excludes, updates: true},
 }
 
 // wrapAll builds the wrapped plugins.
 func wrapAll(h fwk.Handle) ([]*wrapped, error) {
 	registry := plugins.NewInTreeRegistry()
 	var out []*wrapped
-	for _, name := range order {
-		build := registry[name]
+	for _, s := range specs {
+		build := registry[s.name]
 		if build == nil {
-			return nil, fmt.Errorf("Kubernetes has no plugin %s", name)
+			return nil, fmt.Errorf("Kubernetes has no plugin %s", s.name)
 		}
-		built, err := build(background, specs[name].args, h)
+		built, err := build(background, s.args, h)
 		if err != nil {
-			return nil, fmt.Errorf("building %s: %w", name, err)
+			return nil, fmt.Errorf("building %s: %w", s.name, err)
 		}
-		w := &wrapped{name: name, spec: specs[name]}
+		w := &wrapped{spec: s}
 		w.pre, _ = built.(fwk.PreFilterPlugin)
 		filter, ok := built.(fwk.FilterPlugin)
 		if !ok {
-			return nil, fmt.Errorf("plugin %s has no filter", name)
+			return nil, fmt.Errorf("plugin %s has no filter", s.name)
 		}
-		if w.filter = filter; w.pre == nil && w.matters == nil {
-			return nil, fmt.Errorf("plugin %s has no PreFilter, and no rule when it matters", name)
+		if w.filter = filter; w.pre == nil && w.applies == nil && w.idle == nil {
+			return nil, fmt.Errorf("plugin %s has no PreFilter, and no rule when it matters", s.name)
 		}
 		out = append(out, w)
 	}
@@ -101,6 +111,8 @@ func wrapAll(h fwk.Handle) ([]*wrapped, error) {
 // background is the context of all calls of in-tree plugins: it never ends, and its logger
 // drops all messages.
 var background = klog.NewContext(context.Background(), quiet)
+
+func namesNode(p *v1.Pod) bool { return p.Spec.NodeName != "" }
 
 // sharesClaims reports whether the pod that moved may use a claim of the pod. Whether a
 // claim is used elsewhere is part of the state of VolumeRestrictions.
