@@ -68,6 +68,9 @@ var rules = []struct {
 	{"hack/...", []string{"..."}, nil, "generators import the packages that they document"},
 	{"kube/internal/bind", []string{"cluster"}, []string{"k8s.io/"}, "it carries out decisions and makes none"},
 	{"kube/internal/controlplane", nil, []string{"k8s.io/"}, "it starts processes for tests and knows nothing of Berth"},
+	{"kube/config/crd", nil, nil, "it is a file, for programs that install it"},
+	{"kube/hack/crd", []string{"api/...", "cluster"}, []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "sigs.k8s.io/yaml"}, "it derives a file from the types of manifests"},
+	{"kube/internal/crdtest", []string{"api/...", "kube/config/crd"}, []string{"k8s.io/", "sigs.k8s.io/yaml"}, "it prepares an API server for tests"},
 	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
 	{"kube/internal/intree", []string{"cluster", "engine"}, []string{"k8s.io/"}, "it is a plugin of the engine, made of the filters of kube-scheduler"},
 }
