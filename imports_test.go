@@ -72,6 +72,7 @@ var rules = []struct {
 	{"kube/hack/crd", []string{"api/...", "cluster"}, []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "sigs.k8s.io/yaml"}, "it derives a file from the types of manifests"},
 	{"kube/internal/crdtest", []string{"api/...", "kube/config/crd"}, []string{"k8s.io/", "sigs.k8s.io/yaml"}, "it prepares an API server for tests"},
 	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
+	{"kube/internal/queuestatus", []string{"api/...", "cluster", "internal/convert", "internal/live", "kube/internal/feed"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/dynamic", "k8s.io/utils/clock"}, "it writes what State says about queues, and nothing depends on it"},
 	{"kube/internal/intree", []string{"cluster", "engine"}, []string{"k8s.io/"}, "it is a plugin of the engine, made of the filters of kube-scheduler"},
 }
 
