@@ -81,6 +81,10 @@ fuzz: ## Fuzz every decoder for a while (FUZZTIME=30s each)
 docs: build ## Generate docs/reference
 	$(GO) run ./hack/reference
 
+.PHONY: crd
+crd: ## Generate kube/config/crd from the Go types
+	cd kube && $(GO) run ./hack/crd
+
 .PHONY: dist
 dist: ## Build the archives of a release into dist/, with checksums and bills of materials
 	GO=$(GO) hack/dist/dist.sh

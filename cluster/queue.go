@@ -84,6 +84,10 @@ func (q *Queue) Leaf() bool { return len(q.children) == 0 }
 // QueuePut changes the spec of the queue.
 func (q *Queue) Slot() int { return q.slot }
 
+// Revision returns the revision of the last QueuePut that reported the queue, as its source
+// numbers them; 0: the source has no revisions.
+func (q *Queue) Revision() uint64 { return q.revision }
+
 // WeightOf returns the weight with which the queue gets a part of the resource beyond its
 // quota. With weight 0 it gets nothing beyond its quota.
 func (q *Queue) WeightOf(resource string) int64 {

@@ -15,7 +15,8 @@ type Queue struct {
 
 	// Spec is what the queue is entitled to, and what bounds it.
 	Spec QueueSpec `json:"spec,omitempty"`
-	// Status is what the queue used in the past.
+	// Status is what the queue used in the past and, on Kubernetes, what it uses now and what
+	// its fair share is.
 	Status QueueStatus `json:"status,omitempty"`
 }
 
@@ -98,10 +99,48 @@ type MinRunTime struct {
 	BeforeReclaim *metav1.Duration `json:"beforeReclaim,omitempty"`
 }
 
-// QueueStatus is what the queue used in the past.
+// ConditionActive is the type of the condition of a Queue that is True if jobs of the queue
+// can be placed.
+const ConditionActive = "Active"
+
+// The reasons of ConditionActive.
+const (
+	// ReasonQueueActive: the queue is part of the tree of queues. The condition is True.
+	ReasonQueueActive = "QueueActive"
+	// ReasonQueueInvalid: the spec has an error, which the message states.
+	ReasonQueueInvalid = "QueueInvalid"
+	// ReasonParentMissing: a queue above this one does not exist, or is invalid.
+	ReasonParentMissing = "ParentMissing"
+	// ReasonParentCycle: the queue is above itself, or below a queue that is above itself.
+	ReasonParentCycle = "ParentCycle"
+)
+
+// QueueStatus is what the queue used in the past, and what the scheduler reports about it.
+// Only usage is input. On Kubernetes, the scheduler writes the other fields from time to
+// time, and does not read them; files may contain them, and they are not read there either.
+// All amounts are those of the queue and of all queues below it.
 type QueueStatus struct {
 	// Usage is used only by a profile in which past use counts: FairShare with halfLife.
 	Usage []QueueUsage `json:"usage,omitempty"`
+	// ObservedGeneration is the metadata.generation of the spec that the scheduler used last.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Quota is what the queue is entitled to by quotas: its own and, for each resource that
+	// these do not name, the sum of those of the queues below it.
+	Quota map[corev1.ResourceName]QuotaAmount `json:"quota,omitempty"`
+	// Share is the fair share of the queue, for each resource that queues divide and that
+	// the queue requests or has a quota of.
+	Share corev1.ResourceList `json:"share,omitempty"`
+	// Allocated is what placed tasks hold.
+	Allocated corev1.ResourceList `json:"allocated,omitempty"`
+	// Pending is what pending tasks request. Devices are counted by what the nodes of the
+	// cluster would charge for them.
+	Pending corev1.ResourceList `json:"pending,omitempty"`
+	// PendingJobs is the number of jobs with pending tasks. It is missing until the scheduler
+	// has reported it.
+	PendingJobs *int32 `json:"pendingJobs,omitempty"`
+	// Conditions has the condition Active, which is False if no job of the queue can be
+	// placed, with the reason QueueInvalid, ParentMissing or ParentCycle.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // QueueUsage is what the tasks of a queue and of all queues below it held on average
@@ -112,5 +151,5 @@ type QueueUsage struct {
 	// To is when the interval ends. It must be after from.
 	To metav1.Time `json:"to"`
 	// Resources have the same names as in quotas.
-	Resources corev1.ResourceList `json:"resources"`
+	Resources corev1.ResourceList `json:"resources,omitempty"`
 }

@@ -273,3 +273,21 @@ func TestChecks(t *testing.T) {
 		{Path: field.Path{"expect", "pending", 0}, Message: "say which workload, such as job/train"},
 	}, convert.Scenario(o))
 }
+
+// Quantity is the inverse of the conversion of a limit.
+func TestQuantity(t *testing.T) {
+	env := convert.Environment{DeviceResources: map[string]bool{"example.com/npu": true}}
+	for name, text := range map[string]string{
+		"cpu": "1500m", "memory": "80Gi", "hugepages-2Mi": "64Mi", "pods": "110", "example.com/license": "3", "example.com/npu": "2500m",
+		"nvidia.com/gpu": "4", "nvidia.com/gpu:H100": "500m", "nvidia.com/mig-1g.10gb": "7", "habana.ai/gaudi": "8",
+	} {
+		q, notes := convert.Queue(&v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.QueueSpec{Limits: corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(text)}}}, &env)
+		if len(notes) > 0 {
+			t.Errorf("%s: %v", name, notes)
+			continue
+		}
+		if got := env.Quantity(name, q.Limits.Of(name)); got.String() != text {
+			t.Errorf("%s: want %s, have %s", name, text, got.String())
+		}
+	}
+}

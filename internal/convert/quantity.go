@@ -63,10 +63,15 @@ func amountOf(name string, q resource.Quantity, at path, r reporter) int64 {
 	switch {
 	case name == cluster.CPU:
 		return milliOf(q, at, r)
-	case name == cluster.Memory, name == string(corev1.ResourceEphemeralStorage), strings.HasPrefix(name, corev1.ResourceHugePagesPrefix):
+	case isInBytes(name):
 		return bytesOf(q, at, r)
 	}
 	return unitsOf(q, at, r)
+}
+
+// isInBytes reports whether the resource is counted in bytes.
+func isInBytes(name string) bool {
+	return name == cluster.Memory || name == string(corev1.ResourceEphemeralStorage) || strings.HasPrefix(name, corev1.ResourceHugePagesPrefix)
 }
 
 // amounts converts a list, sorted by name.

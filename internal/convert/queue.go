@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -175,4 +176,17 @@ func (env *Environment) queueAmounts(list corev1.ResourceList, at path, r report
 		out = append(out, cluster.Amount{Name: string(name), Value: v})
 	}
 	return out
+}
+
+// Quantity returns an amount of a queue in State as it is written in manifests. It is the
+// inverse of the conversion of quotas and limits, and needs env.DeviceResources as that does.
+// The amount must not be cluster.Unlimited.
+func (env *Environment) Quantity(name string, v int64) resource.Quantity {
+	switch {
+	case strings.Contains(name, ":"), isDevice(name), env.DeviceResources[name], name == cluster.CPU:
+		return *resource.NewMilliQuantity(v, resource.DecimalSI)
+	case isInBytes(name):
+		return *resource.NewQuantity(v, resource.BinarySI)
+	}
+	return *resource.NewQuantity(v, resource.DecimalSI)
 }

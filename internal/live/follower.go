@@ -26,7 +26,8 @@ type Follower struct {
 	state    *cluster.State
 	position uint64
 	tables   tables
-	err      error // why a change could not be applied; permanent
+	engine   *engine.Engine // for QueueShares; nil: not made yet
+	err      error          // why a change could not be applied; permanent
 }
 
 // Ring returns the ring with the latest changes.

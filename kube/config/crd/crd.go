@@ -1,0 +1,10 @@
+// Package crd has the CustomResourceDefinitions of Berth as YAML, as `kubectl apply` reads
+// them.
+package crd
+
+import _ "embed" // for the file
+
+// Queues is the definition of the objects of kind Queue.
+//
+//go:embed queues.berth.dev.yaml
+var Queues []byte
