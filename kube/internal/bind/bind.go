@@ -53,8 +53,8 @@ type Outcome uint8
 const (
 	Done    Outcome = iota // it was carried out
 	Failed                 // it was certainly not carried out
-	Unknown                // the lease was lost or the process stopped after it was sent: the next leader reads the pod
-	NotSent                // the lease was lost or the process stopped before it was sent
+	Unknown                // the Sender was stopped after it was sent: the next leader reads the pod
+	NotSent                // the lease was lost or the Sender was stopped before it was sent
 )
 
 func (o Outcome) String() string {
@@ -68,7 +68,12 @@ type Result struct {
 	Outcome Outcome
 	Fact    cluster.Change // what the State has to be told; nil if nothing
 	Reason  string         // why it was not carried out, in the words of the API server
-	Sent    int            // how many requests were sent
+	// Current is the pod as it was read after the last answer; nil if it was not read. Gone is
+	// set if there was no pod with the UID any more. Both may be newer than what the watch has
+	// delivered.
+	Current *corev1.Pod
+	Gone    bool
+	Sent    int // how many requests were sent
 	Took    time.Duration
 }
 

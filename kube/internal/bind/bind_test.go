@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -141,6 +142,8 @@ func TestBind(t *testing.T) {
 		"another pod of the name":          {[]any{conflict, pod("u2", "n")}, bind.Failed, failed, []string{binding, read}},
 		"being deleted":                    {[]any{conflict, deleting(pod("u1", ""))}, bind.Failed, failed, []string{binding, read}},
 		"forbidden":                        {[]any{apierrors.NewForbidden(pods, "p", errors.New("a webhook says no")), pod("u1", "")}, bind.Failed, failed, []string{binding, read}},
+		"a conflict that ends":             {[]any{conflict, pod("u1", ""), success}, bind.Done, nil, []string{binding, read, binding}},
+		"a conflict that does not end":     {[]any{conflict, pod("u1", ""), conflict, pod("u1", ""), conflict, pod("u1", ""), conflict, pod("u1", ""), conflict, pod("u1", "")}, bind.Failed, failed, []string{binding, read, binding, read, binding, read, binding, read, binding, read}},
 		"the read has an error":            {[]any{conflict, lost, internal, pod("u1", "n")}, bind.Done, nil, []string{binding, read, read, read}},
 	}
 	for name, tc := range tests {
@@ -153,6 +156,9 @@ func TestBind(t *testing.T) {
 			}
 			if d := cmp.Diff(tc.asked, asked); d != "" {
 				t.Errorf("requests (-want +got):\n%s", d)
+			}
+			if wasRead := slices.Contains(asked, read); wasRead != (r.Gone || r.Current != nil) || r.Gone && r.Current != nil {
+				t.Errorf("gone %t, current %v", r.Gone, r.Current)
 			}
 			if (r.Outcome == bind.Failed) != (r.Reason != "" && r.Fact != nil) {
 				t.Errorf("reason %q with outcome %v", r.Reason, r.Outcome)
@@ -198,36 +204,40 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// TestLease checks that nothing is sent without the lease. A request that was sent before the
-// lease was lost has an unknown outcome, unless the answer is definite.
+// TestLease checks that nothing is sent without the lease. The outcome of a request that was
+// sent before is found out when the lease is held again.
 func TestLease(t *testing.T) {
-	var checks atomic.Int32
-	until := func(n int32) func() bool {
-		checks.Store(0)
-		return func() bool { return checks.Add(1) <= n }
-	}
-	start := func(s *bind.Sender) bool { return s.Bind(bind.Binding{Pod: thePod, Attempt: 3, Node: "n"}) }
-	evict := func(s *bind.Sender) bool { return s.Evict(bind.Eviction{Pod: thePod, Attempt: 3}) }
+	bindIt := func(s *bind.Sender) bool { return s.Bind(bind.Binding{Pod: thePod, Attempt: 3, Node: "n"}) }
+	evictIt := func(s *bind.Sender) bool { return s.Evict(bind.Eviction{Pod: thePod, Attempt: 3}) }
 	for name, tc := range map[string]struct {
-		held    int32
+		held    string // one letter for each check: y or n; y after the last
 		answers []any
 		start   func(*bind.Sender) bool
 		want    bind.Outcome
 		fact    bool
 	}{
-		"a binding is not sent":                {0, nil, start, bind.NotSent, true},
-		"a binding is not sent again":          {1, []any{lost}, start, bind.Unknown, false},
-		"a binding cannot be read":             {1, []any{conflict}, start, bind.Unknown, false},
-		"a binding with a definite answer":     {1, []any{success}, start, bind.Done, false},
-		"an eviction is not sent":              {0, nil, evict, bind.NotSent, true},
-		"an eviction cannot be read":           {1, []any{lost}, evict, bind.Unknown, false},
-		"an eviction that a budget prevents":   {1, []any{budget()}, evict, bind.Failed, true},
-		"an eviction that is read but no more": {2, []any{lost, pod("u1", "n")}, evict, bind.Unknown, false},
+		"a binding is not sent":              {"n", nil, bindIt, bind.NotSent, true},
+		"a binding is sent again":            {"ynny", []any{lost, success}, bindIt, bind.Done, false},
+		"a binding is read":                  {"ynny", []any{conflict, pod("u1", "n")}, bindIt, bind.Done, false},
+		"a binding that failed is read":      {"yny", []any{conflict, pod("u1", "other")}, bindIt, bind.Failed, true},
+		"a binding with a definite answer":   {"yn", []any{success}, bindIt, bind.Done, false},
+		"an eviction is not sent":            {"n", nil, evictIt, bind.NotSent, true},
+		"an eviction is read":                {"ynny", []any{lost, deleting(pod("u1", "n"))}, evictIt, bind.Done, false},
+		"an eviction that a budget prevents": {"yn", []any{budget()}, evictIt, bind.Failed, true},
+		"an eviction is read and sent again": {"yynny", []any{lost, pod("u1", "n"), success}, evictIt, bind.Done, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, _ := send(t, until(tc.held), tc.answers, tc.start)
+			checks := 0 // one goroutine sends
+			held := func() bool {
+				checks++
+				return checks > len(tc.held) || tc.held[checks-1] == 'y'
+			}
+			r, _ := send(t, held, tc.answers, tc.start)
 			if r.Outcome != tc.want || (r.Fact != nil) != tc.fact {
 				t.Errorf("outcome %v, fact %v; want %v, fact %t", r.Outcome, r.Fact, tc.want, tc.fact)
+			}
+			if checks < len(tc.held) && tc.held != "yn" {
+				t.Errorf("the lease was checked %d times, want at least %d", checks, len(tc.held))
 			}
 		})
 	}

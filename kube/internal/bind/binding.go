@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// maxTries is how often a request is sent that the API server answers with an error that may be
+// temporary, such as a conflict that nothing in the pod explains, or an error of its own because
+// two disruption budgets select the pod.
+const maxTries = 5
 
 // bind sends the binding until the API server gives a definite answer.
 func (s *Sender) bind(b *Binding) Result {
@@ -23,8 +29,13 @@ func (s *Sender) bind(b *Binding) Result {
 			if out.Sent == 0 {
 				return failed(NotSent, notLeader)
 			}
-			out.Outcome, out.Reason = Unknown, notLeader
-			return out
+			// The lease may be renewed late. The outcome is then found out; otherwise the process
+			// ends, and the next leader reads the pod.
+			if !s.pause(try, 0) {
+				out.Outcome, out.Reason = Unknown, notLeader
+				return out
+			}
+			continue
 		}
 		err := s.sendBinding(b)
 		out.Sent++
@@ -35,6 +46,7 @@ func (s *Sender) bind(b *Binding) Result {
 			// A conflict may be the consequence of an earlier request whose answer was lost. Only
 			// the pod itself tells.
 			pod, gone, known := s.read(b.Pod)
+			out.Current, out.Gone = pod, gone
 			switch {
 			case !known:
 				out.Outcome, out.Reason = Unknown, notLeader
@@ -45,8 +57,14 @@ func (s *Sender) bind(b *Binding) Result {
 				return out
 			case pod.Spec.NodeName != "":
 				return failed(Failed, fmt.Sprintf("the pod is bound to node %s", pod.Spec.NodeName))
+			case pod.DeletionTimestamp != nil, !apierrors.IsConflict(err), out.Sent >= maxTries:
+				return failed(Failed, err.Error())
 			}
-			return failed(Failed, err.Error())
+			// Nothing in the pod explains the conflict. An earlier request may still be under way.
+			if out.Reason = err.Error(); !s.pause(try, pause) {
+				out.Outcome = Unknown
+				return out
+			}
 		default:
 			out.Reason = err.Error()
 			if !s.pause(try, pause) {
@@ -70,22 +88,25 @@ func (s *Sender) sendBinding(b *Binding) error {
 }
 
 // read reads the pod until the API server answers. It reports gone if there is no pod with the
-// UID any more, and known false if the Sender was stopped or lost the lease before an answer.
+// UID any more, and known false if the Sender was stopped before an answer. While the lease is
+// not held, it waits.
 func (s *Sender) read(p Pod) (pod *corev1.Pod, gone, known bool) {
-	for try := 0; s.maySend(); try++ {
-		ctx, cancel := s.request()
-		pod, err := s.client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
-		cancel()
-		switch {
-		case err == nil:
-			return pod, string(pod.UID) != p.UID, true
-		case apierrors.IsNotFound(err):
-			return nil, true, true
+	for try := 0; ; try++ {
+		requested := time.Duration(0)
+		if s.maySend() {
+			ctx, cancel := s.request()
+			pod, err := s.client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+			cancel()
+			switch {
+			case err == nil && string(pod.UID) == p.UID:
+				return pod, false, true
+			case err == nil, apierrors.IsNotFound(err):
+				return nil, true, true
+			}
+			_, requested = answerOf(err)
 		}
-		_, pause := answerOf(err)
-		if !s.pause(try, pause) {
-			break
+		if !s.pause(try, requested) {
+			return nil, false, false
 		}
 	}
-	return nil, false, false
 }

@@ -10,14 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const (
-	// maxEvictionTries is how often an eviction is sent that the API server answers with an
-	// error of its own, for example because two disruption budgets select the pod.
-	maxEvictionTries = 5
-	// sparedFor is how long a task is not evicted again after a refusal, if the API server
-	// does not say when to try again.
-	sparedFor = time.Minute
-)
+// sparedFor is how long a task is not evicted again after a refusal, if the API server does not
+// say when to try again.
+const sparedFor = time.Minute
 
 // evict sends the eviction until the API server gives a definite answer.
 func (s *Sender) evict(e *Eviction) Result {
@@ -32,8 +27,11 @@ func (s *Sender) evict(e *Eviction) Result {
 			if out.Sent == 0 {
 				return refused(NotSent, notLeader, 0)
 			}
-			out.Outcome, out.Reason = Unknown, notLeader
-			return out
+			if !s.pause(try, 0) { // as in bind
+				out.Outcome, out.Reason = Unknown, notLeader
+				return out
+			}
+			continue
 		}
 		err := s.sendEviction(e)
 		out.Sent++
@@ -46,13 +44,14 @@ func (s *Sender) evict(e *Eviction) Result {
 		}
 		if !apierrors.IsTooManyRequests(err) {
 			pod, gone, known := s.read(e.Pod)
+			out.Current, out.Gone = pod, gone
 			switch {
 			case !known:
 				out.Outcome, out.Reason = Unknown, notLeader
 				return out
 			case gone || pod.DeletionTimestamp != nil:
 				return out
-			case definite && !apierrors.IsConflict(err), try+1 >= maxEvictionTries:
+			case definite && !apierrors.IsConflict(err), out.Sent >= maxTries:
 				return refused(Failed, err.Error(), sparedFor)
 			}
 		}

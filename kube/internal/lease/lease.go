@@ -83,10 +83,11 @@ func (l *Lease) Run(ctx context.Context, lead func(context.Context)) error {
 		return err
 	}
 	elector.Run(ctx)
-	if l.acquired.Load() { // lead was called
+	lost := ctx.Err() == nil // otherwise the caller or lead ended it
+	if l.acquired.Load() {   // lead was called
 		<-ended
 	}
-	if ctx.Err() == nil {
+	if lost {
 		return fmt.Errorf("the lease %s/%s was lost", l.options.Namespace, l.options.Name)
 	}
 	return nil
@@ -95,7 +96,17 @@ func (l *Lease) Run(ctx context.Context, lead func(context.Context)) error {
 // fence notes the local deadline with each renewal.
 type fence struct {
 	resourcelock.Interface
-	lease *Lease
+	lease  *Lease
+	holder string // the holder that was read last
+}
+
+// Get reads the Lease object.
+func (f *fence) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	r, raw, err := f.Interface.Get(ctx)
+	if err == nil {
+		f.holder = r.HolderIdentity
+	}
+	return r, raw, err
 }
 
 // Create creates the Lease object.
@@ -112,7 +123,13 @@ func (f *fence) renewed(r *resourcelock.LeaderElectionRecord, send func() error)
 	l := f.lease
 	held := r.HolderIdentity == l.options.Identity
 	if !held {
-		l.deadline.Store(0) // the lease is being released
+		// The lease is being released. LeaderElector reads the Lease object before it does, but
+		// does not compare its holder: without this check, a process that was paused would
+		// release the lease that another process has taken meanwhile.
+		l.deadline.Store(0)
+		if f.holder != l.options.Identity {
+			return fmt.Errorf("the lease is held by %q", f.holder)
+		}
 	}
 	until := int64(time.Since(l.base) + l.options.RenewDeadline)
 	err := send()

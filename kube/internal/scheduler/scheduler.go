@@ -83,6 +83,8 @@ type Scheduler struct {
 	mu       sync.Mutex
 	results  []bind.Result
 	returned chan struct{} // has a value after results have arrived
+
+	questions chan func() // are called by the loop, between two turns
 }
 
 // optionalKinds are the kinds that are watched if the API server has them.
@@ -103,7 +105,7 @@ func New(o Options) (*Scheduler, error) {
 	if o.EvictionBurst == 0 {
 		o.EvictionBurst = 20
 	}
-	s := &Scheduler{options: o, returned: make(chan struct{}, 1), limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst)}
+	s := &Scheduler{options: o, returned: make(chan struct{}, 1), questions: make(chan func()), limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst)}
 	store := intree.NewStore()
 	if err := o.Registry.RegisterPluginBuilder(intree.Name, intree.Builder(store)); err != nil {
 		return nil, err
@@ -248,6 +250,8 @@ func (s *Scheduler) wait(ctx context.Context, ready bool) {
 	case <-ctx.Done():
 	case <-s.watch.Arrived():
 	case <-s.returned:
+	case answer := <-s.questions:
+		answer()
 	case <-timer:
 	}
 }
