@@ -62,16 +62,42 @@ func newWorld(t testing.TB, components ...controlplane.Component) *world {
 	return w
 }
 
-// install applies a file of manifests with kubectl.
+// install applies a file of manifests.
 func (w *world) install(file string) {
 	w.Helper()
+	w.kubectl("", "apply", "-f", file)
+}
+
+// apply applies manifests.
+func (w *world) apply(manifests string) {
+	w.Helper()
+	w.eventually(func() string { // a definition that was just installed is not served at once
+		if out, err := w.tryKubectl(manifests, "apply", "-f", "-"); err != nil {
+			return fmt.Sprintf("%v: %s", err, out)
+		}
+		return ""
+	})
+}
+
+// kubectl runs kubectl and returns its output.
+func (w *world) kubectl(input string, args ...string) string {
+	w.Helper()
+	out, err := w.tryKubectl(input, args...)
+	if err != nil {
+		w.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (w *world) tryKubectl(input string, args ...string) (string, error) {
 	bin, err := controlplane.Binaries()
 	if err != nil {
-		w.Fatal(err)
+		return "", err
 	}
-	if out, err := exec.Command(filepath.Join(bin, "kubectl"), "--kubeconfig", w.cp.Kubeconfig(), "apply", "-f", file).CombinedOutput(); err != nil {
-		w.Fatalf("%v: %s", err, out)
-	}
+	cmd := exec.Command(filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", w.cp.Kubeconfig()}, args...)...)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // actAs returns the path of a kubeconfig with the permissions of the user.

@@ -5,6 +5,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/queuestatus"
 	"github.com/berth-project/berth/kube/internal/watch"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,16 +25,17 @@ const (
 // objects gives each object to the feed, which returns facts for the State, and to the Store,
 // from which the filters of Kubernetes read.
 type objects struct {
-	feed  *feed.Feed
-	store *intree.Store
-	pods  map[types.UID]*corev1.Pod
-	names map[types.NamespacedName]types.UID
-	notes map[types.UID][]feed.Note    // how each pod was read, if its user should know
-	tasks map[types.UID]intree.TaskKey // the task that each pod is in State
+	feed    *feed.Feed
+	store   *intree.Store
+	pods    map[types.UID]*corev1.Pod
+	names   map[types.NamespacedName]types.UID
+	invalid invalidQueues
+	notes   map[types.UID][]feed.Note    // how each pod was read, if its user should know
+	tasks   map[types.UID]intree.TaskKey // the task that each pod is in State
 }
 
 func newObjects(o feed.Options, store *intree.Store) *objects {
-	return &objects{feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}}
+	return &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}}
 }
 
 // read returns the facts that the event makes true.
@@ -63,7 +65,9 @@ func (x *objects) read(e watch.Event) (facts []cluster.Change, notes []feed.Note
 	case *unstructured.Unstructured:
 		switch o.GroupVersionKind().Group {
 		case v1alpha1.Group:
-			return typed(o, x.feed.PutQueue)
+			facts, notes = typed(o, x.feed.PutQueue)
+			x.invalid.set(o, notes)
+			return facts, notes
 		case groupScheduling:
 			return typed(o, x.feed.PutPodGroup)
 		}
@@ -99,6 +103,7 @@ func (x *objects) readDeleted(o any) []cluster.Change {
 	case *unstructured.Unstructured:
 		switch kind := o.GroupVersionKind().GroupKind(); kind.Group {
 		case v1alpha1.Group:
+			x.invalid.set(o, nil)
 			return x.feed.DeleteQueue(o.GetName(), o.GetUID())
 		case groupScheduling:
 			return x.feed.DeletePodGroup(nameOf(o), o.GetUID())
@@ -176,4 +181,9 @@ func (x *objects) pod(ref cluster.TaskRef) *corev1.Pod {
 
 func nameOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// metaOf returns the metadata of the object that tell its versions apart.
+func metaOf(o *unstructured.Unstructured) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }

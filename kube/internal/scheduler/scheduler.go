@@ -137,7 +137,14 @@ func (s *Scheduler) Metrics() *metrics.Metrics { return s.metrics }
 
 // Run runs the loop until the context ends. It returns an error if the loop cannot go on.
 func (s *Scheduler) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var statuses sync.WaitGroup
+	if !s.options.DryRun {
+		statuses.Go(func() { s.writeQueues(ctx) })
+	}
 	defer func() {
+		stop()
+		statuses.Wait()
 		s.watch.Stop()
 		s.sender.Stop()
 		s.reporter.Stop()
