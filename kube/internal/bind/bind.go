@@ -36,6 +36,9 @@ type Binding struct {
 	Node    string
 	// Annotations are set on the pod together with its node.
 	Annotations map[string]string
+	// Prepare does what must be done before the pod is bound, such as binding its volumes, and
+	// may take long. If it returns an error, the pod is not bound. Nil: nothing.
+	Prepare func(context.Context) error
 }
 
 // Eviction is a pod that is to be evicted.
@@ -123,7 +126,32 @@ func New(o Options) *Sender {
 // Bind starts to bind the pod. It reports false if as many requests as allowed are under way:
 // the caller then keeps the binding, and checks it against the State again before the next try.
 func (s *Sender) Bind(b Binding) bool {
+	if b.Prepare != nil {
+		s.prepare(b)
+		return true
+	}
 	return s.start(func() Result { return s.bind(&b) })
+}
+
+// prepare prepares the binding and then sends it. Only the request takes a slot.
+func (s *Sender) prepare(b Binding) {
+	s.working.Add(1)
+	go func() {
+		defer s.working.Done()
+		began := s.clock.Now()
+		out := Result{Pod: b.Pod, Outcome: NotSent, Reason: notLeader, Fact: cluster.BindFailed{Task: b.Task, UID: b.UID, Attempt: b.Attempt}}
+		if s.maySend() {
+			if err := b.Prepare(s.ctx); err != nil {
+				out.Outcome, out.Reason = Failed, err.Error()
+			} else {
+				s.slots <- struct{}{}
+				out = s.bind(&b)
+				<-s.slots
+			}
+		}
+		out.Took = s.clock.Since(began)
+		s.deliver(out)
+	}()
 }
 
 // Evict starts to evict the pod. It reports false as Bind does.

@@ -33,6 +33,7 @@ type cycle struct {
 	// many movements of the mirror it has followed.
 	mirrorEpoch, storeEpoch uint64
 	moves                   int
+	volumes                 uint64 // the epoch of the reserved volumes
 }
 
 // result is the result of one PreFilter.
@@ -103,6 +104,11 @@ func (p *plugin) cycleOf(t *cluster.Task, of *pod) *cycle {
 		c.conclude()
 	case c.moves < len(p.mirror.moves):
 		p.follow(c)
+		c.conclude()
+	}
+	if c.volumes != p.volumes.epoch {
+		c.volumes = p.volumes.epoch
+		p.preFilter(c, p.volumes.index)
 		c.conclude()
 	}
 	c.moves = len(p.mirror.moves)

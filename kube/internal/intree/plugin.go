@@ -27,6 +27,7 @@ type plugin struct {
 	unknown    map[string]bool   // the names of nodes of State that the Store does not have
 	hints      *hints
 	namespaces corelisters.NamespaceLister
+	volumes    *volumes
 
 	nodes    cluster.Since // up to where State was read
 	slots    []string      // the names of the nodes of State, by slot; "": none
@@ -59,6 +60,10 @@ func build(store *Store) (*plugin, error) {
 	if p.wrapped, err = wrapAll(newHandle(p.mirror, store)); err != nil {
 		return nil, err
 	}
+	p.volumes = newVolumes(p.wrapped)
+	if store.primary == nil {
+		store.primary = p
+	}
 	p.hints, err = newHints(p.wrapped)
 	return p, err
 }
@@ -76,6 +81,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.readState(s.View)
 	p.limit()
 	p.findMissed()
+	p.volumes.settle(s.View)
 	if p.stale {
 		p.hints.published++
 	}
@@ -85,6 +91,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeFilter(p.mattersShape, p.rejectShape)
 	s.Hooks.AddTaskFilter(p.mattersTask, p.rejectTask)
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.allocated, DeallocateFunc: p.deallocated})
+	s.Hooks.AddReserve(p.needsVolumes, engine.Reserver{Reserve: p.reserveVolumes, Unreserve: p.unreserveVolumes})
 	s.Hooks.AddWake(p.hints.wake)
 	s.Hooks.Publish(Name, p.hints.published)
 }

@@ -33,6 +33,8 @@ func KeyOf(t *cluster.Task) TaskKey {
 // not be changed while a session runs, so that the answers of a session are constant. It
 // is not safe for concurrent use. The Store keeps the objects, which must not be changed.
 type Store struct {
+	client    kubernetes.Interface // nil: nothing is written
+	primary   *plugin              // the plugin that was built first
 	pods      map[TaskKey]*pod
 	samples   map[string]*sample // by podkind.Key; without ""
 	nodes     map[string]*v1.Node

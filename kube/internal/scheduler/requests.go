@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/kube/internal/intree"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -85,6 +86,7 @@ func (s *Scheduler) dispatch() {
 		if t := s.taskOf(b.Pod, b.Attempt); t == nil || t.Status != cluster.Assumed || t.Node == nil || t.Node.Name != b.Node {
 			continue
 		}
+		b.Prepare = s.objects.store.Prepare(intree.TaskKey{Job: b.Task.Job, Task: b.Task.Name, UID: b.UID})
 		if !s.sender.Bind(*b) {
 			break
 		}

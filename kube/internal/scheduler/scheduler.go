@@ -107,6 +107,7 @@ func New(o Options) (*Scheduler, error) {
 	}
 	s := &Scheduler{options: o, returned: make(chan struct{}, 1), questions: make(chan func()), limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst)}
 	store := intree.NewStore()
+	store.UseClient(o.Client)
 	if err := o.Registry.RegisterPluginBuilder(intree.Name, intree.Builder(store)); err != nil {
 		return nil, err
 	}
