@@ -33,7 +33,7 @@ type cycle struct {
 	// many movements of the mirror it has followed.
 	mirrorEpoch, storeEpoch uint64
 	moves                   int
-	volumes                 uint64 // the epoch of the reserved volumes
+	claims                  uint64 // the epoch of what is reserved for claims
 }
 
 // result is the result of one PreFilter.
@@ -106,9 +106,11 @@ func (p *plugin) cycleOf(t *cluster.Task, of *pod) *cycle {
 		p.follow(c)
 		c.conclude()
 	}
-	if c.volumes != p.volumes.epoch {
-		c.volumes = p.volumes.epoch
-		p.preFilter(c, p.volumes.index)
+	if c.claims != p.claims.epoch {
+		c.claims = p.claims.epoch
+		for i := range p.claims.kinds {
+			p.preFilter(c, p.claims.kinds[i].index)
+		}
 		c.conclude()
 	}
 	c.moves = len(p.mirror.moves)

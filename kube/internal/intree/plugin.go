@@ -27,7 +27,7 @@ type plugin struct {
 	unknown    map[string]bool   // the names of nodes of State that the Store does not have
 	hints      *hints
 	namespaces corelisters.NamespaceLister
-	volumes    *volumes
+	claims     *claims
 
 	nodes    cluster.Since // up to where State was read
 	slots    []string      // the names of the nodes of State, by slot; "": none
@@ -56,11 +56,14 @@ func build(store *Store) (*plugin, error) {
 		missed: map[TaskKey]bool{}, missedKeys: map[string]bool{},
 		position: -1, closed: math.MaxUint64,
 	}
-	var err error
-	if p.wrapped, err = wrapAll(newHandle(p.mirror, store)); err != nil {
+	h, err := newHandle(p.mirror, store)
+	if err != nil {
 		return nil, err
 	}
-	p.volumes = newVolumes(p.wrapped)
+	if p.wrapped, err = wrapAll(h); err != nil {
+		return nil, err
+	}
+	p.claims = newClaims(p.wrapped, h)
 	if store.primary == nil {
 		store.primary = p
 	}
@@ -81,7 +84,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.readState(s.View)
 	p.limit()
 	p.findMissed()
-	p.volumes.settle(s.View)
+	p.claims.settle(s.View)
 	if p.stale {
 		p.hints.published++
 	}
@@ -91,7 +94,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeFilter(p.mattersShape, p.rejectShape)
 	s.Hooks.AddTaskFilter(p.mattersTask, p.rejectTask)
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.allocated, DeallocateFunc: p.deallocated})
-	s.Hooks.AddReserve(p.needsVolumes, engine.Reserver{Reserve: p.reserveVolumes, Unreserve: p.unreserveVolumes})
+	s.Hooks.AddReserve(p.needsClaims, engine.Reserver{Reserve: p.reserveClaims, Unreserve: p.unreserveClaims})
 	s.Hooks.AddWake(p.hints.wake)
 	s.Hooks.Publish(Name, p.hints.published)
 }
@@ -108,6 +111,7 @@ func (p *plugin) readStore(v cluster.View) {
 	}
 	p.position = now
 	for _, c := range changes {
+		p.renew(c.task)
 		p.hints.consider(c, maps.Values(p.cycles))
 		switch {
 		case c.node != "":
@@ -121,6 +125,18 @@ func (p *plugin) readStore(v cluster.View) {
 			p.stale = p.stale || p.missed[c.task]
 			p.refill(taskOf(v, c.task))
 		}
+	}
+}
+
+// renew gives the cycle of a pod with claims the pod as it is now. Such a pod is the only one
+// of its kind, and its status names claims that were created for it.
+func (p *plugin) renew(key TaskKey) {
+	known := p.store.pods[key]
+	if known == nil || !hasResourceClaims(known.info.Pod) {
+		return
+	}
+	if c := p.cycles[known.kind]; c != nil && c.pod.UID == known.info.Pod.UID {
+		c.pod, c.state = known.info.Pod, nil
 	}
 }
 

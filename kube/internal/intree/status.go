@@ -20,6 +20,7 @@ const (
 	VolumeLimitReached   engine.Reason = "VolumeLimitReached"
 	VolumeInOtherZone    engine.Reason = "VolumeInOtherZone"
 	VolumeNotBindable    engine.Reason = "VolumeNotBindable"
+	DeviceNotAllocatable engine.Reason = "DeviceNotAllocatable"
 	TopologySpreadUnmet  engine.Reason = "TopologySpreadUnmet"
 	PodAffinityUnmet     engine.Reason = "PodAffinityUnmet"
 	PodNotKnown          engine.Reason = "PodNotKnown"
@@ -44,6 +45,7 @@ var reasons = []engine.ReasonDoc{
 	doc(VolumeLimitReached, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "the node cannot attach more volumes", "The node has as many volumes attached as its driver allows (NodeVolumeLimits)."),
 	doc(VolumeInOtherZone, engine.Wait|engine.Grow|engine.Relax, "a volume of the pod is in another zone", "A volume of the pod is in another zone than the node, or a claim has no volume yet (VolumeZone)."),
 	doc(VolumeNotBindable, engine.Wait|engine.Grow|engine.Relax, "a claim of the pod cannot be bound for the node", "A claim of the pod is not bound, or its volume cannot be used on the node (VolumeBinding)."),
+	doc(DeviceNotAllocatable, engine.Wait|engine.Grow|engine.Relax, "a resource claim of the pod cannot be allocated on the node", "A ResourceClaim of the pod cannot be allocated on the node, or is allocated for another node (DynamicResources)."),
 	doc(TopologySpreadUnmet, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "the pod would violate a topology spread constraint", "The pod would violate a topology spread constraint with whenUnsatisfiable DoNotSchedule (PodTopologySpread)."),
 	doc(PodAffinityUnmet, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "affinity or anti-affinity between pods excludes the node", "A required affinity or anti-affinity term of the pod, or the anti-affinity of a pod in the domain, excludes the node (InterPodAffinity)."),
 	doc(PodNotKnown, engine.Wait, "the pod of the task is not known", "The pod of the task is not known yet, or only another version of it is, so it cannot be checked."),

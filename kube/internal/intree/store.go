@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -80,6 +81,9 @@ var kinds = []struct {
 	{&storagev1.CSIDriver{}, fwk.CSIDriver},
 	{&storagev1.CSIStorageCapacity{}, fwk.CSIStorageCapacity},
 	{&storagev1.VolumeAttachment{}, fwk.VolumeAttachment},
+	{&resourcev1.ResourceClaim{}, fwk.ResourceClaim},
+	{&resourcev1.ResourceSlice{}, fwk.ResourceSlice},
+	{&resourcev1.DeviceClass{}, fwk.DeviceClass},
 	{&v1.Namespace{}, unregistered},
 }
 

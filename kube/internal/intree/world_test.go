@@ -25,14 +25,17 @@ type failer interface {
 // world is a cluster that is kept twice: as a State and a Store for the engine, and as the
 // lists of objects from which upstream's snapshot is built.
 type world struct {
-	store   *Store
-	state   *cluster.State
-	plugin  *plugin
-	engine  *engine.Engine
-	now     int64
-	nodes   []*v1.Node
-	placed  []*v1.Pod // with Spec.NodeName
-	objects []runtime.Object
+	store  *Store
+	state  *cluster.State
+	plugin *plugin
+	engine *engine.Engine
+	now    int64
+	nodes  []*v1.Node
+	placed []*v1.Pod // with Spec.NodeName
+	// reserved is set once a pod was placed with a claim that waits for its first consumer. The
+	// plugin then keeps a volume for the claim, as Reserve of VolumeBinding does.
+	reserved bool
+	objects  []runtime.Object
 }
 
 func newWorld(t failer) *world {
@@ -148,6 +151,14 @@ func (w *world) bind(o *v1.Pod, node string) {
 	bound := *o
 	bound.Spec.NodeName = node
 	w.placed = append(w.placed, &bound)
+	w.reserved = w.reserved || waitsForConsumer(o)
+}
+
+// waitsForConsumer reports whether the pod has a claim that waits for its first consumer.
+func waitsForConsumer(o *v1.Pod) bool {
+	return slices.ContainsFunc(o.Spec.Volumes, func(v v1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "waiting"
+	})
 }
 
 // checkMirror fails the test if the mirror of the plugin is not equal to that of a new

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-project/berth/engine"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -77,6 +78,7 @@ var specs = []spec{
 	{name: names.NodeVolumeLimits, form: taskForm, reason: VolumeLimitReached},
 	{name: names.VolumeBinding, form: taskForm, reason: VolumeNotBindable, args: &config.VolumeBindingArgs{BindTimeoutSeconds: 600}},
 	{name: names.VolumeZone, form: taskForm, reason: VolumeInOtherZone},
+	{name: names.DynamicResources, form: taskForm, reason: DeviceNotAllocatable, applies: hasResourceClaims, args: &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{}}},
 	{name: names.PodTopologySpread, form: taskForm, reason: TopologySpreadUnmet, args: &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, stale: spreads, narrow: true},
 	{name: names.InterPodAffinity, form: taskForm, reason: PodAffinityUnmet, args: &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, stale: excludes, updates: true},
 }

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -57,6 +58,9 @@ var required = []schema.GroupVersionResource{
 	schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"),
 	policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
 	batchv1.SchemeGroupVersion.WithResource("jobs"),
+	resourcev1.SchemeGroupVersion.WithResource("resourceclaims"),
+	resourcev1.SchemeGroupVersion.WithResource("resourceslices"),
+	resourcev1.SchemeGroupVersion.WithResource("deviceclasses"),
 }
 
 // Watch collects events. Its methods are safe for concurrent use.

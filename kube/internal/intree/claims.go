@@ -1,0 +1,239 @@
+package intree
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// claims reserves what pods claim beside room: volumes that wait for their first consumer
+// (VolumeBinding), and devices of ResourceClaims (DynamicResources). A volume or a device is
+// reserved in memory when a task is placed, so that no other task of the session gets it, and is
+// allocated through the API by the function that Prepare returns, before the pod is bound.
+type claims struct {
+	kinds []claimKind
+	epoch uint64 // grows when a reservation is made or released
+
+	mu   sync.Mutex
+	held map[TaskKey]*hold
+}
+
+// claimKind is one in-tree plugin that reserves.
+type claimKind struct {
+	plugin interface {
+		fwk.PreFilterPlugin
+		fwk.FilterPlugin
+		fwk.ReservePlugin
+		fwk.PreBindPlugin
+	}
+	index   int // of the plugin among the wrapped ones
+	matters func(*v1.Pod) bool
+	// undo releases in memory what Reserve reserved. Unlike Unreserve of the plugin, it never
+	// sends a request.
+	undo func(*hold)
+}
+
+// hold is what is reserved for a task on a node.
+type hold struct {
+	state fwk.CycleState
+	pod   *v1.Pod
+	node  string
+	kinds []*claimKind // in the order in which they have reserved
+}
+
+func newClaims(list []*wrapped, h *handle) *claims {
+	c := &claims{held: map[TaskKey]*hold{}}
+	for i, w := range list {
+		k := claimKind{index: i}
+		switch w.name {
+		case names.VolumeBinding:
+			k.matters = hasVolumeClaims
+			k.undo = func(h *hold) { k.plugin.Unreserve(background, h.state, h.pod, h.node) } // in memory only
+		case names.DynamicResources:
+			k.matters, k.undo = hasResourceClaims, func(hold *hold) { undoDevices(h.dra.ResourceClaims(), hold.pod) }
+		default:
+			continue
+		}
+		var is bool
+		if k.plugin, is = w.filter.(interface {
+			fwk.PreFilterPlugin
+			fwk.FilterPlugin
+			fwk.ReservePlugin
+			fwk.PreBindPlugin
+		}); is {
+			c.kinds = append(c.kinds, k)
+		}
+	}
+	return c
+}
+
+func hasVolumeClaims(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+}
+
+func hasResourceClaims(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }
+
+// undoDevices releases allocations of the claims of the pod that are only in memory.
+func undoDevices(tracker fwk.ResourceClaimTracker, pod *v1.Pod) {
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		claim, err := tracker.Get(pod.Namespace, *name)
+		if err == nil && tracker.MaybeRemoveClaimPendingAllocation(claim.UID, false) {
+			tracker.AssumedClaimRestore(claim.Namespace, claim.Name)
+		}
+	}
+}
+
+// needsClaims reports whether the pod of the task has claims.
+func (p *plugin) needsClaims(t *cluster.Task, _ *cluster.Job) bool {
+	known := p.store.pods[KeyOf(t)]
+	return known != nil && slices.ContainsFunc(p.claims.kinds, func(k claimKind) bool { return k.matters(known.info.Pod) })
+}
+
+// reserveClaims chooses and reserves what the task claims on the node.
+func (p *plugin) reserveClaims(t *cluster.Task, n *cluster.Node) *engine.Rejection {
+	key := KeyOf(t)
+	known, node := p.store.pods[key], p.mirror.nodes[n.Name]
+	if known == nil {
+		return rejection(PodNotKnown, "")
+	}
+	if node == nil || node.info.Node() == nil {
+		return rejection(NodeNotKnown, n.Name)
+	}
+	h := &hold{state: framework.NewCycleState(), pod: known.info.Pod, node: n.Name}
+	for i := range p.claims.kinds {
+		k := &p.claims.kinds[i]
+		if !k.matters(h.pod) {
+			continue
+		}
+		if r := p.reserve(k, h, node); r != nil {
+			p.claims.undo(h)
+			return r
+		}
+	}
+	if len(h.kinds) > 0 {
+		p.claims.mu.Lock()
+		p.claims.held[key] = h
+		p.claims.mu.Unlock()
+	}
+	return nil
+}
+
+// reserve lets one plugin reserve. The order of calls is that of kube-scheduler.
+func (p *plugin) reserve(k *claimKind, h *hold, node *mirrorNode) *engine.Rejection {
+	w := p.wrapped[k.index]
+	_, status := k.plugin.PreFilter(background, h.state, h.pod, nil)
+	if status.IsSkip() {
+		return nil // all is allocated
+	}
+	if r := w.rejectionOf(status); r != nil {
+		return r
+	}
+	if r := w.rejectionOf(k.plugin.Filter(background, h.state, h.pod, node.info)); r != nil {
+		return r
+	}
+	h.kinds = append(h.kinds, k)
+	p.claims.epoch++
+	return w.rejectionOf(k.plugin.Reserve(background, h.state, h.pod, h.node))
+}
+
+// undo releases in memory what is reserved.
+func (c *claims) undo(h *hold) {
+	for _, k := range slices.Backward(h.kinds) {
+		k.undo(h)
+	}
+	c.epoch++
+}
+
+// unreserveClaims releases what reserveClaims reserved.
+func (p *plugin) unreserveClaims(t *cluster.Task, _ *cluster.Node) {
+	if h := p.claims.take(KeyOf(t)); h != nil {
+		p.claims.undo(h)
+	}
+}
+
+// take returns what is reserved for the task, which then is not in held any more.
+func (c *claims) take(key TaskKey) *hold {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.held[key]
+	delete(c.held, key)
+	return h
+}
+
+func (c *claims) get(key TaskKey) *hold {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[key]
+}
+
+// settle ends the reservations of tasks that are not assumed any more. What a task claims that
+// was bound is allocated, as the Store knows or will know. What another claims is free again.
+func (c *claims) settle(view cluster.View) {
+	c.mu.Lock()
+	keys := slices.SortedFunc(maps.Keys(c.held), compareKeys)
+	c.mu.Unlock()
+	for _, key := range keys {
+		h, t := c.get(key), taskOf(view, key)
+		switch {
+		case h == nil:
+		case t == nil || t.Node == nil || t.Node.Name != h.node || t.Status == cluster.Pending:
+			c.take(key)
+			c.undo(h)
+		case t.Status == cluster.Bound || t.Status == cluster.Releasing:
+			c.take(key)
+			c.epoch++
+		}
+	}
+}
+
+func compareKeys(a, b TaskKey) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Task, b.Task), cmp.Compare(a.UID, b.UID))
+}
+
+// UseClient sets the client by which claims are allocated. It must be called before a plugin is
+// built. Without it, Prepare must not be called.
+func (s *Store) UseClient(c kubernetes.Interface) { s.client = c }
+
+// Prepare returns a function that allocates what was reserved for the claims of the task, and
+// waits until the controllers of Kubernetes have confirmed it. It returns nil if nothing is
+// reserved. The function may be called in any goroutine. If it returns an error, it has undone
+// its requests, as far as the API server answered.
+func (s *Store) Prepare(key TaskKey) func(context.Context) error {
+	if s.primary == nil {
+		return nil
+	}
+	c := s.primary.claims
+	h := c.get(key)
+	if h == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		for i, k := range h.kinds {
+			status := k.plugin.PreBind(ctx, h.state, h.pod, h.node)
+			if status.IsSuccess() {
+				continue
+			}
+			for _, done := range slices.Backward(h.kinds[:i+1]) {
+				done.plugin.Unreserve(context.WithoutCancel(ctx), h.state, h.pod, h.node)
+			}
+			return fmt.Errorf("what the pod claims was not allocated: %s", status.Message())
+		}
+		return nil
+	}
+}
