@@ -146,6 +146,7 @@ func (s server) testRejected(t *testing.T) {
 		"unlimited limit":                           {queue("a", "spec: {limits: {cpu: unlimited}}"), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
 		"empty quantity":                            {queue("a", `spec: {limits: {cpu: ""}}`), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
 		"quantity with a large exponent":            {queue("a", `spec: {limits: {cpu: "1e999999999"}}`), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
+		"exponent before a space":                   {queue("a", `spec: {limits: {cpu: "1e999999999 "}}`), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
 		"quantity with a small exponent":            {queue("a", `spec: {limits: {cpu: "1e-31"}}`), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
 		"quantity too long":                         {queue("a", `spec: {limits: {memory: "`+strings.Repeat("0", 40)+`1"}}`), "spec.limits.memory: Too long: may not be more than 40 bytes", false},
 		"too many cores":                            {queue("a", "spec: {limits: {cpu: 1073741825}}"), "spec.limits: Invalid value: the amount is too large: cpu; the most is 1073741824 for cores and devices, and 1Ei for other resources", false},
@@ -249,6 +250,13 @@ status:
 	if got.Spec.Tier != string(cluster.TierGuaranteed) || updated.GetGeneration() != 1 {
 		t.Errorf("an update of the status changed the spec: tier %s, generation %d", got.Spec.Tier, updated.GetGeneration())
 	}
+	want := []string{
+		"Name|Parent|Tier|Priority|GPU quota|GPU share|GPU used|Pending|Active|Age",
+		"with-status|<nil>|Guaranteed|0|unlimited|6|2500m|3|True",
+	}
+	if diff := cmp.Diff(want, s.table(t)); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
 	data, err := updated.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
@@ -261,6 +269,7 @@ status:
 		"no end":          {`usage: [{from: "2026-01-01T01:00:00Z"}]`, "status.usage[0].to: Required value"},
 		"too early":       {`usage: [{from: "1850-01-01T00:00:00Z", to: "2026-01-01T00:00:00Z"}]`, "status.usage[0]: Invalid value: want times from 1970 to 2200, after 1970-01-01T00:00:00Z"},
 		"negative usage":  {`usage: [{from: "2026-01-01T01:00:00Z", to: "2026-01-01T02:00:00Z", resources: {cpu: -1}}]`, "status.usage[0].resources[cpu]: Invalid value: -1: the amount is negative"},
+		"no quantity":     {`share: {cpu: "1e9"}`, "status.share.cpu: share.cpu in body should match '^(unlimited|[0-9]+([numkMGTPE]|[KMGTPE]i)?)$'"},
 		"negative count":  {"pendingJobs: -1", "status.pendingJobs: Invalid value: -1: pendingJobs in body should be greater than or equal to 0"},
 		"condition twice": {`conditions: [{type: A, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}, {type: A, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]`, `status.conditions[1]: Duplicate value: {"type":"A"}`},
 	} {

@@ -4,16 +4,23 @@ import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1
 
 type rules = apiextensionsv1.ValidationRules
 
-// The rules say in CEL what the reader of manifests rejects (package convert, Queue). They
-// use only functions that Kubernetes 1.30 has. The API server evaluates a rule even if
-// another rule of the same object fails, so each rule accepts what another one rejects.
+// The rules say in CEL what the reader of manifests rejects (package convert, Queue), with
+// functions that Kubernetes has since 1.28. The API server evaluates a rule even if another
+// rule of the same object fails, so each rule accepts what another one rejects.
+//
+// They cannot say what depends on other objects: whether the parent exists, whether parents
+// form a cycle or are nested too deep, and whether a name with a slash means devices, so that
+// fractions and products of it are allowed. The scheduler reports these in the condition
+// Active. They do not see how a number is spelled in YAML, either.
 //
 // An amount is an integer or a text. string(x) is the text of both. The rules do not read a
-// quantity with a large exponent, because this would expand all of its digits.
+// quantity with a large exponent: this would expand all of its digits, and the API server
+// would not answer for minutes.
 
 const (
-	// largeExponent is an exponent above 30 or below -30.
-	largeExponent = `[eE][+-]?0*(3[1-9]|[4-9][0-9]|[1-9][0-9]{2,})$`
+	// largeExponent is an exponent above 30 or below -30. The pattern has no end, so that
+	// nothing that follows the exponent, such as a space, hides it.
+	largeExponent = `[eE][+-]?0*(3[1-9]|[4-9][0-9]|[1-9][0-9]{2,})`
 	// devices are resources that always mean devices.
 	devices = `^(nvidia[.]com/gpu([.]shared)?|nvidia[.]com/mig-.*|amd[.]com/gpu|gpu[.]intel[.]com/(i915|xe)|habana[.]ai/gaudi|huawei[.]com/Ascend910)$`
 	// inBytes are resources that are counted in bytes.
