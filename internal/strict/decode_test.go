@@ -124,6 +124,7 @@ func TestDecodeErrors(t *testing.T) {
 		"no list":                             {"list: a", `f:1:7: list: want a list, have "a"`},
 		"no object":                           {"table: []", `f:1:8: table: want an object, have a list`},
 		"no quantity":                         {"quantity: lots", `f:1:11: quantity: want a quantity such as 8, 500m, 80Gi or 1.5Ti, have "lots"`},
+		"hostile exponent, a space":           {`quantity: "1e999999999 "`, `f:1:11: quantity: 1e999999999  is out of range`},
 		"hostile exponent":                    {"quantity: 1e999999999", `f:1:11: quantity: 1e999999999 is out of range`},
 		"hostile length":                      {"quantity: " + strings.Repeat("9", 100), `f:1:11: quantity: "` + strings.Repeat("9", 60) + `"… is too long for a quantity`},
 		"no time":                             {"time: yesterday", `f:1:7: time: want a time such as 2026-01-02T15:04:05Z, have "yesterday"`},

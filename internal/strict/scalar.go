@@ -180,13 +180,14 @@ func (d *decoder) quantity(n *yaml.Node, into *resource.Quantity) {
 		d.errorf(n, "%s is too long for a quantity", phrase.Quote(n.Value))
 		return
 	}
-	if i := strings.IndexAny(n.Value, "eE"); i >= 0 {
-		if exp, err := strconv.Atoi(n.Value[i+1:]); err == nil && (exp > largest || exp < -largest) {
+	text := strings.TrimSpace(n.Value)
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		if exp, err := strconv.Atoi(text[i+1:]); err == nil && (exp > largest || exp < -largest) {
 			d.errorf(n, "%s is out of range", phrase.Clip(n.Value))
 			return
 		}
 	}
-	q, err := resource.ParseQuantity(strings.TrimSpace(n.Value))
+	q, err := resource.ParseQuantity(text)
 	if err != nil {
 		want()
 		return

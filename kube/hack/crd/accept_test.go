@@ -146,6 +146,7 @@ func (s server) testRejected(t *testing.T) {
 		"unlimited limit":                           {queue("a", "spec: {limits: {cpu: unlimited}}"), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
 		"empty quantity":                            {queue("a", `spec: {limits: {cpu: ""}}`), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
 		"quantity with a large exponent":            {queue("a", `spec: {limits: {cpu: "1e999999999"}}`), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
+		"exponent before a space":                   {queue("a", `spec: {limits: {cpu: "1e999999999 "}}`), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
 		"quantity with a small exponent":            {queue("a", `spec: {limits: {cpu: "1e-31"}}`), "spec.limits[cpu]: want a quantity such as 8, 500m, 80Gi or 1.5Ti", false},
 		"quantity too long":                         {queue("a", `spec: {limits: {memory: "`+strings.Repeat("0", 40)+`1"}}`), "spec.limits.memory: Too long: may not be more than 40 bytes", false},
 		"too many cores":                            {queue("a", "spec: {limits: {cpu: 1073741825}}"), "spec.limits: Invalid value: the amount is too large: cpu; the most is 1073741824 for cores and devices, and 1Ei for other resources", false},
@@ -153,6 +154,7 @@ func (s server) testRejected(t *testing.T) {
 		"too much memory":                           {queue("a", "spec: {limits: {memory: 2Ei}}"), "spec.limits: Invalid value: the amount is too large: memory; the most is 1073741824 for cores and devices, and 1Ei for other resources", false},
 		"far too much memory":                       {queue("a", `spec: {limits: {memory: "1e30"}}`), "spec.limits: Invalid value: the amount is too large: memory; the most is 1073741824 for cores and devices, and 1Ei for other resources", false},
 		"no whole number":                           {queue("a", "spec: {quota: {pods: 1500m}}"), "spec.quota: Invalid value: the amount is not a whole number, and the resource is counted in whole numbers: pods", false},
+		"a large number that is not whole":          {queue("a", "spec: {quota: {pods: 1152921504606846m}}"), "spec.quota: Invalid value: the amount is not a whole number, and the resource is counted in whole numbers: pods", false},
 		"quota above the limit":                     {queue("a", "spec: {quota: {cpu: 8}, limits: {cpu: 4}}"), "spec: Invalid value: the quota is above the limit of the resource, or of all products of it: cpu; raise the limit or lower the quota", false},
 		"quota in another unit above the limit":     {queue("a", "spec: {quota: {memory: 1Ti}, limits: {memory: 1000Gi}}"), "spec: Invalid value: the quota is above the limit of the resource, or of all products of it: memory; raise the limit or lower the quota", false},
 		"quota of a product above its limit":        {queue("a", `spec: {quota: {"nvidia.com/gpu:H100": 4}, limits: {"nvidia.com/gpu:H100": 3}}`), "spec: Invalid value: the quota is above the limit of the resource, or of all products of it: nvidia.com/gpu:H100; raise the limit or lower the quota", false},
@@ -195,7 +197,7 @@ func (s server) testAccepted(t *testing.T) {
 		"spaces":                `spec: {quota: {cpu: " 8 "}}`,
 		"signs":                 `spec: {quota: {cpu: "+8", memory: "-0"}}`,
 		"forms of quantities":   `spec: {quota: {cpu: .5, memory: 1.5Ti}, limits: {cpu: "1e3", memory: "1e15"}}`,
-		"unlimited":             "spec: {quota: {cpu: unlimited, pods: 1000m}, limits: {cpu: 4}}",
+		"unlimited":             "spec: {quota: {cpu: unlimited, pods: 9007000m}, limits: {cpu: 4}}",
 		"zero":                  "spec: {quota: {cpu: 0}, limits: {cpu: 0}, weight: 0}",
 		"the most":              "spec: {limits: {cpu: 1073741824, memory: 1Ei}, weight: 100000, priority: -2147483648}",
 		"products":              `spec: {quota: {nvidia.com/gpu: 4, "nvidia.com/gpu:H100": 2}, limits: {"nvidia.com/gpu:H100": 2500m}, overQuotaWeight: {"nvidia.com/gpu:H100": 3}}`,
@@ -249,6 +251,13 @@ status:
 	if got.Spec.Tier != string(cluster.TierGuaranteed) || updated.GetGeneration() != 1 {
 		t.Errorf("an update of the status changed the spec: tier %s, generation %d", got.Spec.Tier, updated.GetGeneration())
 	}
+	want := []string{
+		"Name|Parent|Tier|Priority|GPU quota|GPU share|GPU used|Pending|Active|Age",
+		"with-status|<nil>|Guaranteed|0|unlimited|6|2500m|3|True",
+	}
+	if diff := cmp.Diff(want, s.table(t)); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
 	data, err := updated.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
@@ -261,6 +270,7 @@ status:
 		"no end":          {`usage: [{from: "2026-01-01T01:00:00Z"}]`, "status.usage[0].to: Required value"},
 		"too early":       {`usage: [{from: "1850-01-01T00:00:00Z", to: "2026-01-01T00:00:00Z"}]`, "status.usage[0]: Invalid value: want times from 1970 to 2200, after 1970-01-01T00:00:00Z"},
 		"negative usage":  {`usage: [{from: "2026-01-01T01:00:00Z", to: "2026-01-01T02:00:00Z", resources: {cpu: -1}}]`, "status.usage[0].resources[cpu]: Invalid value: -1: the amount is negative"},
+		"no quantity":     {`share: {cpu: "1e9"}`, "status.share.cpu: share.cpu in body should match '^(unlimited|[0-9]+([numkMGTPE]|[KMGTPE]i)?)$'"},
 		"negative count":  {"pendingJobs: -1", "status.pendingJobs: Invalid value: -1: pendingJobs in body should be greater than or equal to 0"},
 		"condition twice": {`conditions: [{type: A, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}, {type: A, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]`, `status.conditions[1]: Duplicate value: {"type":"A"}`},
 	} {

@@ -26,6 +26,9 @@ const (
 // namePattern is a name as the reader of manifests accepts it, or "".
 const namePattern = `^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
 
+// reportedPattern is a quantity without sign, fraction and exponent, or unlimited.
+const reportedPattern = `^(unlimited|[0-9]+([numkMGTPE]|[KMGTPE]i)?)$`
+
 // durationPattern is a duration of Go, without a minus sign.
 const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
 
@@ -99,10 +102,12 @@ func limitAmounts(s *schema) {
 }
 
 // limitReported limits amounts that the scheduler computes. It may report more resources
-// than one queue names, and amounts above those of a quota.
+// than one queue names, and amounts above those of a quota. It writes them in their shortest
+// form.
 func limitReported(s *schema) {
 	s.MaxProperties = new(int64(4 * maxResources))
 	s.AdditionalProperties.Schema.XValidations = nil
+	s.AdditionalProperties.Schema.Pattern = reportedPattern
 }
 
 func limitWeight(s *schema) { s.Minimum, s.Maximum = new(0.0), new(float64(maxWeight)) }

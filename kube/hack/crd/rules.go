@@ -4,16 +4,23 @@ import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1
 
 type rules = apiextensionsv1.ValidationRules
 
-// The rules say in CEL what the reader of manifests rejects (package convert, Queue). They
-// use only functions that Kubernetes 1.30 has. The API server evaluates a rule even if
-// another rule of the same object fails, so each rule accepts what another one rejects.
+// The rules say in CEL what the reader of manifests rejects (package convert, Queue), with
+// functions that Kubernetes has since 1.28. The API server evaluates a rule even if another
+// rule of the same object fails, so each rule accepts what another one rejects.
+//
+// They cannot say what depends on other objects: whether the parent exists, whether parents
+// form a cycle or are nested too deep, and whether a name with a slash means devices, so that
+// fractions and products of it are allowed. The scheduler reports all of these except the
+// depth in the condition Active. The rules do not see how a number is spelled in YAML, either.
 //
 // An amount is an integer or a text. string(x) is the text of both. The rules do not read a
-// quantity with a large exponent, because this would expand all of its digits.
+// quantity with a large exponent: this would expand all of its digits, and the API server
+// would not answer for minutes.
 
 const (
-	// largeExponent is an exponent above 30 or below -30.
-	largeExponent = `[eE][+-]?0*(3[1-9]|[4-9][0-9]|[1-9][0-9]{2,})$`
+	// largeExponent is an exponent above 30 or below -30. The pattern has no end, so that
+	// nothing that follows the exponent, such as a space, hides it.
+	largeExponent = `[eE][+-]?0*(3[1-9]|[4-9][0-9]|[1-9][0-9]{2,})`
 	// devices are resources that always mean devices.
 	devices = `^(nvidia[.]com/gpu([.]shared)?|nvidia[.]com/mig-.*|amd[.]com/gpu|gpu[.]intel[.]com/(i915|xe)|habana[.]ai/gaudi|huawei[.]com/Ascend910)$`
 	// inBytes are resources that are counted in bytes.
@@ -27,6 +34,13 @@ func isQuantity(x string) string {
 }
 
 func quantity(x string) string { return `quantity(string(` + x + `).trim())` }
+
+// isWhole is a CEL expression that is true if the quantity x equals the nearest whole number.
+// Quantities from 2^52 on are taken for whole: numbers of CEL do not show their fractions.
+func isWhole(x string) string {
+	number := quantity(x) + `.asApproximateFloat()`
+	return `(` + number + ` >= 4503599627370496.0 || sign(` + quantity(x) + `.sub(int(` + number + ` + 0.5))) == 0)`
+}
 
 // quantityRules are the rules of one amount. Also is a CEL expression that ends with an
 // operator, for texts that are accepted besides quantities.
@@ -63,8 +77,8 @@ var amountRules = rules{
 	each("self", `!`+isQuantity("self[name]")+` || `+quantity("self[name]")+
 		`.compareTo(quantity(name == 'cpu' || name.contains(':') || name.matches(r'`+devices+`') ? '1073741824' : '1Ei')) <= 0`,
 		"the amount is too large", "; the most is 1073741824 for cores and devices, and 1Ei for other resources"),
-	each("self", `name == 'cpu' || name.contains('/') || name.contains(':') || name.matches(r'`+inBytes+`') || !`+isQuantity("self[name]")+` || `+
-		quantity("self[name]")+`.compareTo(quantity('1Ei')) > 0 || double(int(`+quantity("self[name]")+`.asApproximateFloat())) == `+quantity("self[name]")+`.asApproximateFloat()`,
+	each("self", `name == 'cpu' || name.contains('/') || name.contains(':') || name.matches(r'`+inBytes+`') || !`+isQuantity("self[name]")+
+		` || `+isWhole("self[name]"),
 		"the amount is not a whole number, and the resource is counted in whole numbers", ""),
 }
 

@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,12 +22,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
 // server is an API server on which the definition is installed.
 type server struct {
 	dynamic.ResourceInterface
+	config *rest.Config
 }
 
 // startServer starts an API server and installs the definition.
@@ -38,7 +43,7 @@ func startServer(t *testing.T) server {
 		t.Fatal(err)
 	}
 	crdtest.Install(t, client)
-	return server{client.Resource(crdtest.Resource)}
+	return server{client.Resource(crdtest.Resource), config}
 }
 
 // create creates the queue as kubectl does, which reports unknown fields.
@@ -74,6 +79,42 @@ func queueDocuments(t *testing.T, dir string) map[string][]string {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return out
+}
+
+// table returns the rows that kubectl get prints with -o wide. Ages are left out.
+func (s server) table(t *testing.T) []string {
+	t.Helper()
+	client, err := rest.HTTPClientFor(s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.config.Host+"/apis/"+v1alpha1.APIVersion+"/"+plural, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var table metav1.Table
+	if err := json.NewDecoder(answer.Body).Decode(&table); err != nil {
+		t.Fatal(err)
+	}
+	var head []string
+	for _, c := range table.ColumnDefinitions {
+		head = append(head, c.Name)
+	}
+	out := []string{strings.Join(head, "|")}
+	for _, row := range table.Rows {
+		var cells []string
+		for _, c := range row.Cells[:len(row.Cells)-1] {
+			cells = append(cells, fmt.Sprint(c))
+		}
+		out = append(out, strings.Join(cells, "|"))
 	}
 	return out
 }

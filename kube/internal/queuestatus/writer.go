@@ -187,7 +187,7 @@ func (w *Writer) writeQueue(ctx context.Context, u *unstructured.Unstructured, c
 func (w *Writer) change(u *unstructured.Unstructured, computed *queues) (*unstructured.Unstructured, error) {
 	var o v1alpha1.Queue
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
-		return nil, unreadableError{err}
+		return nil, conversionError{err}
 	}
 	status, known := computed.status(&o, w.options.Clock.Now())
 	if !known {
@@ -195,12 +195,12 @@ func (w *Writer) change(u *unstructured.Unstructured, computed *queues) (*unstru
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
-		return nil, unreadableError{err}
+		return nil, conversionError{err}
 	}
 	out := u.DeepCopy()
 	merged, _, err := unstructured.NestedMap(out.Object, "status")
 	if err != nil {
-		return nil, unreadableError{err}
+		return nil, conversionError{err}
 	}
 	if merged == nil {
 		merged = map[string]any{}
@@ -226,13 +226,13 @@ func (w *Writer) request(ctx context.Context, f func(context.Context) error) err
 	return f(ctx)
 }
 
-// unreadableError is an object that cannot be converted.
-type unreadableError struct{ error }
+// conversionError is about an object that cannot be converted.
+type conversionError struct{ error }
 
 // isAboutQueue reports whether the error concerns one queue only, so that the others can
 // still be written.
 func isAboutQueue(err error) bool {
-	return errors.As(err, &unreadableError{}) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	return errors.As(err, &conversionError{}) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
 // longestPause is the longest time between two tries.
