@@ -137,8 +137,13 @@ func (f *Feed) leave(p *pod) []cluster.Change {
 // gone reports that the pod is not a task of the job any more.
 func (f *Feed) gone(j *job, p *pod) []cluster.Change {
 	var out []cluster.Change
-	if p.said.task != nil && !j.single {
-		out = append(out, cluster.TaskGone{Task: cluster.TaskRef{Job: j.id, Name: p.said.task.Name}, UID: p.said.task.UID})
+	// A single pod is gone with its job, unless State must know that its node rejected it.
+	if p.said.task != nil && (!j.single || p.rejected != 0) {
+		gone := cluster.TaskGone{Task: cluster.TaskRef{Job: j.id, Name: p.said.task.Name}, UID: p.said.task.UID}
+		if j.single {
+			gone.Rejected = p.rejected
+		}
+		out = append(out, gone)
 	}
 	p.job, p.said = nil, report{}
 	return append(out, f.settle(j)...)

@@ -262,14 +262,22 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// TestRejectedPod checks that State avoids the node that rejected a pod, whether the pod is a
+// member of a gang or a job of its own.
 func TestRejectedPod(t *testing.T) {
-	x := newFixture(t)
-	x.feed.options.RejectionPause = int64(time.Minute)
-	x.putAll(testNode)
-	x.put(onePod("a", "1", inGang, onNode))
-	x.put(onePod("a", "1", inGang, onNode, inPhase(corev1.PodFailed), func(p *corev1.Pod) { p.Status.Reason = "OutOfcpu" }))
-	avoids := x.state.Node("gpu-1").Avoids
-	if len(avoids) != 1 || avoids[0].Until != started.Add(time.Minute).UnixNano() {
-		t.Errorf("the node avoids %+v", avoids)
+	rejected := func(p *corev1.Pod) { p.Status.Reason = "OutOfcpu" }
+	alone := func(*corev1.Pod) {}
+	for name, member := range map[string]func(*corev1.Pod){"in a gang": inGang, "alone": alone} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t)
+			x.feed.options.RejectionPause = int64(time.Minute)
+			x.putAll(testNode)
+			x.put(onePod("a", "1", member, onNode))
+			x.put(onePod("a", "1", member, onNode, inPhase(corev1.PodFailed), rejected))
+			avoids := x.state.Node("gpu-1").Avoids
+			if len(avoids) != 1 || avoids[0].Until != started.Add(time.Minute).UnixNano() {
+				t.Errorf("the node avoids %+v", avoids)
+			}
+		})
 	}
 }
