@@ -16,7 +16,10 @@ run: build ## Build, then simulate examples/quickstart
 	./$(BIN)/berth simulate examples/quickstart
 
 .PHONY: test
-test: lint unit outoftree scenarios cover ## Everything CI runs: lint, tests, scenarios, coverage
+test: check ## Everything CI runs
+
+.PHONY: check
+check: lint unit outoftree scenarios cover ## The root module: lint, tests, scenarios, coverage
 
 # Properties draw the same random cases in every run, so that a failure is due to the
 # change that is tested; SEED=0 draws others.
@@ -37,6 +40,15 @@ kube-tools: ## Build a Kubernetes control plane for tests into bin/kube, once
 .PHONY: kube-test
 kube-test: kube-tools ## Test the module kube/ on a real control plane
 	cd kube && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: e2e-soak
+e2e-soak: kube-tools ## Kill the scheduler 100 times while it binds gangs, compare 3,000 pods with kube-scheduler's filters
+	cd kube && $(GO) test -count=1 -timeout 120m ./internal/intree -run TestDifferential -v -args -pods=3000
+	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -run 'TestKilled' -v -args -kills=100
+
+.PHONY: e2e-bench
+e2e-bench: kube-tools ## Measure bound pods per second of Berth, kube-scheduler and a scheduler without decisions
+	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -run '^$$' -bench . -benchtime 1x
 
 .PHONY: scenarios
 scenarios: build ## Run every scenario file

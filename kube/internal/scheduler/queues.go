@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -47,6 +49,12 @@ func (s *Scheduler) writeQueues(ctx context.Context) {
 			shares, err := s.leader.Follower().QueueShares(time.Now().UnixNano())
 			return queuestatus.Input{Shares: shares, Invalid: s.objects.invalid.clone()}, err
 		},
-		Report: func(err error) { s.options.Log.Warn("The status of a queue was not written.", "error", err) },
+		Report: func(err error) {
+			level := slog.LevelWarn
+			if errors.Is(err, queuestatus.ErrNotServed) {
+				level = slog.LevelInfo // queues are optional
+			}
+			s.options.Log.Log(ctx, level, "The status of queues was not written.", "error", err)
+		},
 	}).Run(ctx)
 }
