@@ -36,6 +36,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 )
 
 // The exit codes of Main.
@@ -66,6 +67,7 @@ type flags struct {
 	address                   string
 	qps                       float32
 	burst                     int
+	profiling                 bool
 	verbose                   bool
 }
 
@@ -89,6 +91,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.address, "address", ":10271", "where /livez, /readyz and /metrics are served; \"\" for nowhere")
 	set.Float32Var(&f.qps, "kube-api-qps", 500, "how many requests per second are sent to the API server")
 	set.IntVar(&f.burst, "kube-api-burst", 1000, "how many requests may be sent at once")
+	set.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof at the address, without authentication")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every decision")
 }
 
@@ -134,6 +137,7 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
+	klog.SetSlogLogger(log) // the libraries of Kubernetes write to the same log
 	clients, err := newClients(config, f.qps, f.burst)
 	if err != nil {
 		return err
@@ -166,7 +170,7 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 	if err != nil {
 		return err
 	}
-	server, err := serve(f.address, s, log)
+	server, err := serve(f.address, s, f.profiling, log)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/berth-project/berth/kube/internal/scheduler"
@@ -20,7 +21,7 @@ const stuckAfter = 2 * time.Minute
 type server struct{ http *http.Server }
 
 // serve starts to serve probes and metrics at the address.
-func serve(address string, s *scheduler.Scheduler, log *slog.Logger) (*server, error) {
+func serve(address string, s *scheduler.Scheduler, profiling bool, log *slog.Logger) (*server, error) {
 	if address == "" {
 		return &server{}, nil
 	}
@@ -32,6 +33,12 @@ func serve(address string, s *scheduler.Scheduler, log *slog.Logger) (*server, e
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, r *http.Request) { probe(w, r, alive(s.Health())) })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) { probe(w, r, ready(s.Health())) })
 	mux.Handle("/metrics", s.Metrics().Handler())
+	if profiling {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
 	out := &server{&http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
 	go func() {
 		if err := out.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
