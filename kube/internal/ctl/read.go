@@ -17,9 +17,9 @@ import (
 	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -44,12 +44,12 @@ func (p *program) read() (*world, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	o, err := listOptions(config)
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	w := &world{namespace: namespace, now: now}
 	var errs []*watch.ListError
 	if w.objects, w.missing, errs = watch.List(ctx, *o); len(errs) > 0 {
@@ -58,7 +58,8 @@ func (p *program) read() (*world, error) {
 	return w, nil
 }
 
-// listOptions returns the clients and the kinds of a list.
+// listOptions returns the clients and the kinds of a list. It asks the API server which kinds
+// it has.
 func listOptions(config *rest.Config) (*watch.Options, error) {
 	binary := rest.CopyConfig(config)
 	binary.AcceptContentTypes, binary.ContentType = "application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"
@@ -74,11 +75,21 @@ func listOptions(config *rest.Config) (*watch.Options, error) {
 	if err != nil {
 		return nil, explainConfig(err)
 	}
+	groups, err := restmapper.GetAPIGroupResources(d)
+	if err != nil {
+		return nil, explainList(config.Host, []*watch.ListError{{Resource: schema.GroupVersionResource{Resource: "apigroups"}, Err: err}})
+	}
 	return &watch.Options{
-		Client: typed, Dynamic: untyped, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d)),
+		Client: typed, Dynamic: untyped, Mapper: fixedMapper{restmapper.NewDiscoveryRESTMapper(groups)},
 		Optional: scheduler.OptionalKinds(), Transform: feed.Strip,
 	}, nil
 }
+
+// fixedMapper is a mapper of the kinds that the API server had.
+type fixedMapper struct{ meta.RESTMapper }
+
+// Reset does nothing, because a list asks once.
+func (fixedMapper) Reset() {}
 
 // explainList returns why the cluster could not be read, and what to do.
 func explainList(host string, errs []*watch.ListError) error {
