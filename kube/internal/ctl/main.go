@@ -96,6 +96,9 @@ names a workload of another namespace than that of -n.`,
 			if err != nil {
 				return err
 			}
+			if why := whyIdle(w, in, id); why != "" {
+				return fmt.Errorf("%s is not scheduled: %s", id, why)
+			}
 			in.trials.subject = id
 			return p.answers.Why(in.cluster(), id, output)
 		},

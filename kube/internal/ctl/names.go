@@ -81,8 +81,12 @@ func (p *program) workload(w *world, in *inputs, text string) (string, error) {
 	if owned {
 		jobs = ownedJobs(w, in, r)
 	}
+	ofPod := func(j *cluster.Job) bool {
+		key, _ := in.Task(pod.UID)
+		return key.Job == j.ID
+	}
 	switch {
-	case pod != nil && len(jobs) > 0:
+	case pod != nil && len(jobs) > 0 && !slices.ContainsFunc(jobs, ofPod):
 		return "", fmt.Errorf("%q is a pod and a job; name %s/%s or %s", text, kindPod, r.name, jobs[0].ID)
 	case pod != nil:
 		return p.workloadOfPod(in, pod)
@@ -171,15 +175,42 @@ func (p *program) workloadOfPod(in *inputs, o *corev1.Pod) (string, error) {
 		}
 		return key.Job, nil
 	}
-	if why := convert.WhyLeftOut(o); why != "" {
-		return "", fmt.Errorf("%s is not scheduled: %s", id, why)
-	}
+	why := cmp.Or(convert.WhyLeftOut(o), in.noteAbout(o), "it is being deleted")
+	return "", fmt.Errorf("%s is not scheduled: %s", id, why)
+}
+
+// noteAbout returns what was noted about the pod; "" if nothing was.
+func (in *inputs) noteAbout(o *corev1.Pod) string {
 	for i := range in.Notes {
 		if n := &in.Notes[i]; n.Kind == "Pod" && n.Namespace == o.Namespace && n.Name == o.Name {
-			return "", fmt.Errorf("%s is not scheduled: %s", id, reasonOf(n))
+			return reasonOf(n)
 		}
 	}
-	return "", fmt.Errorf("%s is not scheduled: it is being deleted, or waits for other pods of its group", id)
+	return ""
+}
+
+// whyIdle returns why the job is not considered although it has pods without a node: the object
+// that describes its group is missing or wrong, or it has fewer pods than its minimum. It
+// returns "" for other jobs.
+func whyIdle(w *world, in *inputs, id string) string {
+	j := in.State.Job(id)
+	if !j.Open || in.State.View().IsPending(j) || j.Placed() > 0 {
+		return ""
+	}
+	pods := 0
+	for _, o := range w.pods() {
+		if key, _ := in.Task(o.UID); key.Job != id {
+			continue
+		}
+		if note := in.noteAbout(o); note != "" {
+			return note
+		}
+		pods++
+	}
+	if least := j.Alternatives[0].Min; pods < least {
+		return fmt.Sprintf("it has %d of the %d pods that are placed together; it is considered when it has them all", pods, least)
+	}
+	return ""
 }
 
 // reasonOf returns the note without the name of its object.
