@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,6 +105,8 @@ func (o *Options) restClient(gv schema.GroupVersion) (rest.Interface, error) {
 		return o.Client.PolicyV1().RESTClient(), nil
 	case batchv1.SchemeGroupVersion:
 		return o.Client.BatchV1().RESTClient(), nil
+	case resourcev1.SchemeGroupVersion:
+		return o.Client.ResourceV1().RESTClient(), nil
 	}
 	return nil, fmt.Errorf("there is no client for %s", gv)
 }
