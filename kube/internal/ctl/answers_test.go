@@ -30,7 +30,7 @@ func TestAnswers(t *testing.T) {
 	w.bind("other", "gpu-3")
 	w.create(pod("foreign", 1, func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
 	w.create(pod("gated", 1, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}} }))
-	w.create(pod("impossible", 9))
+	w.create(pod("impossible", 9, func(p *corev1.Pod) { p.Annotations["example.com/password"] = "secret-of-annotation" }))
 	w.create(pod("port", 0, withHostPort(8080)))
 	w.create(pod("selected", 1, withSelector("team", "research")))
 	for i := range 3 {
@@ -79,6 +79,28 @@ func TestAnswers(t *testing.T) {
 		}
 		if !strings.Contains(r.stdout, "which berth does not read") {
 			t.Error("the note about host ports is not in the snapshot")
+		}
+	})
+	t.Run("objects", func(t *testing.T) {
+		w.TB = t
+		file := filepath.Join(t.TempDir(), "objects.json")
+		w.answer("snapshot", "--objects", file)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, hidden := range []string{"secret-of", "TOKEN", "example.com/password"} {
+			if strings.Contains(string(text), hidden) {
+				t.Errorf("the file has %q", hidden)
+			}
+		}
+		for _, args := range []string{"why port", "whatif --remove gpu-1", "simulate -o json", "top", "queues"} {
+			if got, want := run(strings.Fields(args+" -f "+file)...).stdout, w.answer(strings.Fields(args)...); got != want {
+				t.Errorf("kubectl berth %s -f differs:\n%s\nwithout -f:\n%s", args, got, want)
+			}
+		}
+		if r := run("top", "-f", filepath.Join("testdata", "top.txt")); r.code != 2 || !strings.Contains(r.stderr, `this is no file that "kubectl berth snapshot --objects" wrote`) {
+			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
 	})
 	t.Run("json", func(t *testing.T) {

@@ -139,10 +139,17 @@ func TestDecisions(t *testing.T) {
 			w.create(randomPods(rand.New(rand.NewPCG(uint64(seed), 1)), filters)...)
 			said := placements(t, w.answer("simulate", "-o", "json"))
 			file := filepath.Join(t.TempDir(), "snapshot.json")
-			w.answer("snapshot", file)
+			notes := w.run("snapshot", file).stderr
 			offline := placements(t, berth("simulate", file, "-o", "json"))
-			if same := maps.Equal(said, offline); !same && !filters {
+			if same := maps.Equal(said, offline); !same && notes == "" {
 				t.Errorf("berth simulate says\n%s\nand kubectl berth simulate says\n%s", show(offline), show(said))
+			}
+			w.answer("snapshot", "--objects", file)
+			if saved := placements(t, run("simulate", "-f", file, "-o", "json").stdout); !maps.Equal(said, saved) {
+				t.Errorf("kubectl berth simulate -f says\n%s\nand without -f\n%s", show(saved), show(said))
+			}
+			if filters != (notes != "") {
+				t.Errorf("the notes of the snapshot are %q", notes)
 			}
 			stop := w.scheduler()
 			w.eventually(w.undecided)

@@ -13,6 +13,7 @@ import (
 // flags are the flags of all commands.
 type flags struct {
 	kubeconfig, configuration, now string
+	file                           string
 	access                         clientcmd.ConfigOverrides
 	names                          []string
 	evictions, devicesEnforced     bool
@@ -40,6 +41,7 @@ func (f *flags) add(set *pflag.FlagSet, defaultName string) {
 		set.AddFlag(flag)
 	})
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file of the cluster (default: as kubectl)")
+	set.StringVarP(&f.file, "filename", "f", "", "a file that \"snapshot --objects\" wrote, to read instead of the API server; - for standard input")
 	set.StringVar(&f.configuration, "config", "", "the file with a SchedulerConfiguration that berth-scheduler reads")
 	set.StringSliceVar(&f.names, "scheduler-name", []string{defaultName}, "the values of spec.schedulerName of the pods that berth-scheduler places (may be repeated)")
 	set.BoolVar(&f.evictions, "evictions", true, "pods may be evicted for others, as with the flag of berth-scheduler")

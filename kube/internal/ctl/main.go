@@ -30,6 +30,7 @@ type Options struct {
 type program struct {
 	options Options
 	answers *root.Answers
+	stdin   io.Reader
 	flags   flags
 	current *inputs // what the engine that is built next reads
 }
@@ -41,7 +42,7 @@ const name = "kubectl berth"
 // answer is no, 2 for bad input or usage or if the cluster cannot be read, 3 for a bug.
 func Main(o Options, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return root.Run(name, args, stdin, stdout, stderr, func(a *root.Answers) *cobra.Command {
-		return (&program{options: o, answers: a}).root()
+		return (&program{options: o, answers: a, stdin: stdin}).root()
 	})
 }
 

@@ -34,8 +34,11 @@ type world struct {
 	now       int64
 }
 
-// read lists the objects of the cluster.
+// read lists the objects of the cluster, or reads them from the file that the flags name.
 func (p *program) read() (*world, error) {
+	if p.flags.file != "" {
+		return p.readFile(p.stdin)
+	}
 	now, err := p.flags.time(p.options.Clock)
 	if err != nil {
 		return nil, err

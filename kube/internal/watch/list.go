@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -140,4 +141,11 @@ func (o *Options) eventsOf(list runtime.Object) ([]Event, error) {
 		return nil
 	})
 	return out, err
+}
+
+// IsRequired reports whether every API server has the kind. Objects of such kinds are delivered
+// with their types, and all others as *unstructured.Unstructured.
+func IsRequired(kind schema.GroupVersionKind) bool {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return slices.Contains(required, resource)
 }
