@@ -16,26 +16,7 @@ import (
 // and impossible, a gang, and pods that only a filter of Kubernetes rejects.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t)
-	w.addNodes(
-		node("gpu-1", 4), node("gpu-2", 4),
-		node("gpu-3", 4, func(n *controlplane.Node) {
-			n.Taints = []corev1.Taint{{Key: "team", Value: "research", Effect: corev1.TaintEffectNoSchedule}}
-		}),
-	)
-	w.create(pod("bound-1", 3, withHostPort(8080)))
-	w.bind("bound-1", "gpu-1")
-	w.create(pod("bound-2", 3, withHostPort(8080)))
-	w.bind("bound-2", "gpu-2")
-	w.create(pod("other", 1, func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
-	w.bind("other", "gpu-3")
-	w.create(pod("foreign", 1, func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
-	w.create(pod("gated", 1, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}} }))
-	w.create(pod("impossible", 9, func(p *corev1.Pod) { p.Annotations["example.com/password"] = "secret-of-annotation" }))
-	w.create(pod("port", 0, withHostPort(8080)))
-	w.create(pod("selected", 1, withSelector("team", "research")))
-	for i := range 3 {
-		w.create(pod(fmt.Sprintf("train-%d", i), 2, inGang("train", 3)))
-	}
+	w.fill()
 	for _, c := range []struct{ file, args string }{
 		{"why-bound.txt", "why bound-1"},
 		{"why-impossible.txt", "why pod/impossible"},
@@ -68,41 +49,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("the note about the kind Queue is missing: %q", r.stderr)
 		}
 	})
-	t.Run("snapshot", func(t *testing.T) {
-		w.TB = t
-		r := w.run("snapshot")
-		golden(t, "snapshot-notes.txt", r.stderr)
-		for _, hidden := range []string{"secret-of", "TOKEN", "image\""} {
-			if strings.Contains(r.stdout, hidden) {
-				t.Errorf("the snapshot has %q", hidden)
-			}
-		}
-		if !strings.Contains(r.stdout, "which berth does not read") {
-			t.Error("the note about host ports is not in the snapshot")
-		}
-	})
-	t.Run("objects", func(t *testing.T) {
-		w.TB = t
-		file := filepath.Join(t.TempDir(), "objects.json")
-		w.answer("snapshot", "--objects", file)
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, hidden := range []string{"secret-of", "TOKEN", "example.com/password"} {
-			if strings.Contains(string(text), hidden) {
-				t.Errorf("the file has %q", hidden)
-			}
-		}
-		for _, args := range []string{"why port", "whatif --remove gpu-1", "simulate -o json", "top", "queues"} {
-			if got, want := run(strings.Fields(args+" -f "+file)...).stdout, w.answer(strings.Fields(args)...); got != want {
-				t.Errorf("kubectl berth %s -f differs:\n%s\nwithout -f:\n%s", args, got, want)
-			}
-		}
-		if r := run("top", "-f", filepath.Join("testdata", "top.txt")); r.code != 2 || !strings.Contains(r.stderr, `this is no file that "kubectl berth snapshot --objects" wrote`) {
-			t.Errorf("exit code %d, %q", r.code, r.stderr)
-		}
-	})
+	t.Run("files", w.checkFiles)
 	t.Run("json", func(t *testing.T) {
 		w.TB = t
 		for _, args := range []string{"why port -o json", "whatif --remove gpu-1 -o json", "queues -o json", "simulate -o json", "simulate -o json --explain", "top -o json"} {
@@ -117,6 +64,65 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("exit code %d, want 1", r.code)
 		}
 	})
+}
+
+// checkFiles checks what snapshots have, and that the commands give the same answers about saved
+// objects.
+func (w *world) checkFiles(t *testing.T) {
+	w.TB = t
+	r := w.run("snapshot")
+	golden(t, "snapshot-notes.txt", r.stderr)
+	for _, hidden := range []string{"secret-of", "TOKEN", "image\""} {
+		if strings.Contains(r.stdout, hidden) {
+			t.Errorf("the snapshot has %q", hidden)
+		}
+	}
+	if !strings.Contains(r.stdout, "which berth does not read") {
+		t.Error("the note about host ports is not in the snapshot")
+	}
+	file := filepath.Join(t.TempDir(), "objects.json")
+	w.answer("snapshot", "--objects", file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hidden := range []string{"secret-of", "TOKEN", "example.com/password"} {
+		if strings.Contains(string(text), hidden) {
+			t.Errorf("the file has %q", hidden)
+		}
+	}
+	for _, args := range []string{"why port", "whatif --remove gpu-1", "simulate -o json", "top", "queues"} {
+		if got, want := run(strings.Fields(args+" -f "+file)...).stdout, w.answer(strings.Fields(args)...); got != want {
+			t.Errorf("kubectl berth %s -f differs:\n%s\nwithout -f:\n%s", args, got, want)
+		}
+	}
+	if r := run("top", "-f", filepath.Join("testdata", "top.txt")); r.code != 2 || !strings.Contains(r.stderr, `this is no file that "kubectl berth snapshot --objects" wrote`) {
+		t.Errorf("exit code %d, %q", r.code, r.stderr)
+	}
+}
+
+// fill creates the nodes and pods of TestAnswers.
+func (w *world) fill() {
+	w.addNodes(
+		node("gpu-1", 4), node("gpu-2", 4),
+		node("gpu-3", 4, func(n *controlplane.Node) {
+			n.Taints = []corev1.Taint{{Key: "team", Value: "research", Effect: corev1.TaintEffectNoSchedule}}
+		}),
+	)
+	w.create(pod("bound-1", 3, withHostPort(8080)))
+	w.bind("bound-1", "gpu-1")
+	w.create(pod("bound-2", 3, withHostPort(8080)))
+	w.bind("bound-2", "gpu-2")
+	w.create(pod("other", 1, func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
+	w.bind("other", "gpu-3")
+	w.create(pod("foreign", 1, func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
+	w.create(pod("gated", 1, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}} }))
+	w.create(pod("impossible", 9, func(p *corev1.Pod) { p.Annotations["example.com/password"] = "secret-of-annotation" }))
+	w.create(pod("port", 0, withHostPort(8080)))
+	w.create(pod("selected", 1, withSelector("team", "research")))
+	for i := range 3 {
+		w.create(pod(fmt.Sprintf("train-%d", i), 2, inGang("train", 3)))
+	}
 }
 
 // checkErrors checks that each error says what is wrong and what to do.

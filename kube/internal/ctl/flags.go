@@ -25,7 +25,7 @@ type flags struct {
 var shown = map[string]string{
 	"context":         "the context of the kubeconfig file",
 	"namespace":       "the namespace of names that have none",
-	"as":              "the user on behalf of whom the cluster is read",
+	"as":              "the user name with which the cluster is read",
 	"request-timeout": "how long a request to the API server may take, such as 10s; 0 for any time",
 }
 

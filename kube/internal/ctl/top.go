@@ -119,35 +119,41 @@ func newTop(state *cluster.State, tree *fairshare.Tree) *top {
 			}
 		}
 	}
-	names := map[string]bool{}
-	for _, m := range []map[string]float64{held, pending} {
-		for name := range m {
-			names[name] = true
+	out.Queues = topQueues(tree, held, pending)
+	return out
+}
+
+// topQueues returns the queues that hold or request devices, or have a share of them, by name.
+func topQueues(tree *fairshare.Tree, held, pending map[string]float64) []topQueue {
+	byName := map[string]*topQueue{}
+	queue := func(name string) *topQueue {
+		if byName[name] == nil {
+			byName[name] = &topQueue{Name: name}
 		}
+		return byName[name]
 	}
-	shares := map[string]*fairshare.Share{}
-	var walk func([]*fairshare.Queue)
-	walk = func(list []*fairshare.Queue) {
-		for _, q := range list {
-			for i := range q.Shares {
-				if q.Shares[i].Resource == cluster.DefaultDeviceResource {
-					names[q.Name] = true
-					shares[q.Name] = &q.Shares[i]
+	for name, devices := range held { // the order has no effect on the result
+		queue(name).Held = devices
+	}
+	for name, devices := range pending {
+		queue(name).Pending = devices
+	}
+	for _, q := range tree.BySlot {
+		if q == nil {
+			continue
+		}
+		for i := range q.Shares {
+			if s := &q.Shares[i]; s.Resource == cluster.DefaultDeviceResource {
+				queue(q.Name).FairShare = amount(s.Share())
+				if s.Quota >= 0 {
+					queue(q.Name).Quota = amount(s.Quota)
 				}
 			}
-			walk(q.Children)
 		}
 	}
-	walk(tree.Roots)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		q := topQueue{Name: name, Held: held[name], Pending: pending[name]}
-		if s := shares[name]; s != nil {
-			q.FairShare = amount(s.Share())
-			if s.Quota >= 0 {
-				q.Quota = amount(s.Quota)
-			}
-		}
-		out.Queues = append(out.Queues, q)
+	out := []topQueue{}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		out = append(out, *byName[name])
 	}
 	return out
 }
