@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,6 +51,7 @@ func TestAnswers(t *testing.T) {
 		}
 	})
 	t.Run("files", w.checkFiles)
+	t.Run("plugin of kubectl", w.checkPlugin)
 	t.Run("json", func(t *testing.T) {
 		w.TB = t
 		for _, args := range []string{"why port -o json", "whatif --remove gpu-1 -o json", "queues -o json", "simulate -o json", "simulate -o json --explain", "top -o json"} {
@@ -64,6 +66,36 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("exit code %d, want 1", r.code)
 		}
 	})
+}
+
+// checkPlugin checks that kubectl finds the program, and runs it with the flags and the name of
+// a configuration file.
+func (w *world) checkPlugin(t *testing.T) {
+	w.TB = t
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "kubectl-berth"), "../../cmd/kubectl-berth")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	config := filepath.Join(dir, "config.yaml")
+	text := "apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: TaintToleration, disabled: true}]\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binaries, err := controlplane.Binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(filepath.Join(binaries, "kubectl"), "berth", "why", "train-0", "--config", config, "-n", "default")
+	c.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "KUBECONFIG="+w.cp.Kubeconfig())
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	// Without its own filter of taints, Berth says what the filter of Kubernetes says.
+	if want := "KubernetesFilters  the node has a taint that the pod does not tolerate"; !strings.Contains(string(out), want) {
+		t.Errorf("the answer does not have %q:\n%s", want, out)
+	}
 }
 
 // checkFiles checks what snapshots have, and that the commands give the same answers about saved

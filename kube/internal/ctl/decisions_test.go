@@ -131,7 +131,7 @@ func TestDecisions(t *testing.T) {
 		}))
 	}
 	berth := buildBerth(t)
-	for seed := range 8 {
+	for seed := range *clusters {
 		filters := seed%2 == 0
 		t.Run(fmt.Sprintf("seed=%d,filters=%t", seed, filters), func(t *testing.T) {
 			w.TB = t

@@ -21,7 +21,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var (
+	update   = flag.Bool("update", false, "write the golden files")
+	clusters = flag.Int("clusters", 8, "how many random clusters TestDecisions compares")
+)
 
 // asScheduler is set in the environment of processes that are berth-scheduler.
 const asScheduler = "BERTH_CTL_SCHEDULER"
