@@ -153,10 +153,10 @@ func TestDecisions(t *testing.T) {
 			}
 			stop := w.scheduler()
 			w.eventually(w.undecided)
-			stop()
 			if done := w.bound(); !maps.Equal(said, done) {
-				t.Errorf("berth-scheduler did\n%s\nand kubectl berth simulate says\n%s", show(done), show(said))
+				t.Errorf("berth-scheduler did\n%s\nand kubectl berth simulate says\n%s\nThe conditions are\n%s", show(done), show(said), show(w.conditions()))
 			}
+			stop()
 			t.Logf("%d of %d pods are placed; the snapshot gives the same: %t", len(said), len(w.pods()), maps.Equal(said, offline))
 		})
 	}
@@ -175,6 +175,19 @@ func (w *world) undecided() string {
 		}
 	}
 	return ""
+}
+
+// conditions returns why pods are not scheduled.
+func (w *world) conditions() map[string]string {
+	out := map[string]string{}
+	for name, p := range w.pods() {
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				out[name] = fmt.Sprintf("%s %s: %s", c.LastTransitionTime.UTC().Format("15:04:05"), c.Reason, c.Message)
+			}
+		}
+	}
+	return out
 }
 
 func show(m map[string]string) string {
