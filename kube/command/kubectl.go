@@ -1,0 +1,21 @@
+package command
+
+import (
+	"io"
+	"time"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/kube/internal/ctl"
+)
+
+// Kubectl runs kubectl-berth, the plugin of kubectl, and returns the exit code. A program with
+// plugins of its own passes a registry that has them, as to Main.
+func Kubectl(registry *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return ctl.Main(ctl.Options{
+		Registry: registry, DefaultName: DefaultName, Clock: time.Now,
+		Profile: func(configuration string, evictions bool) (engine.Profile, error) {
+			f := flags{configuration: configuration, evictions: evictions}
+			return f.profile()
+		},
+	}, args, stdin, stdout, stderr)
+}

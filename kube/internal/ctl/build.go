@@ -1,0 +1,84 @@
+package ctl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	root "github.com/berth-project/berth/command"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/scheduler"
+)
+
+// inputs are a State and an Engine, and what the filters of Kubernetes read.
+type inputs struct {
+	*scheduler.Filled
+	store   *intree.Store
+	trials  *trials
+	engine  *engine.Engine
+	profile engine.Profile // without the plugin of trials
+	now     int64
+}
+
+func (in *inputs) cluster() root.Cluster {
+	return root.Cluster{Engine: in.engine, State: in.State, Now: in.now}
+}
+
+// build makes inputs of the objects, and writes notes about how objects were read. The world
+// does not change.
+func (p *program) build(w *world) (*inputs, error) {
+	in, err := p.fill(w)
+	if err != nil {
+		return nil, err
+	}
+	p.writeNotes(in)
+	return in, nil
+}
+
+// fill makes inputs of the objects.
+func (p *program) fill(w *world) (*inputs, error) {
+	if p.current == nil {
+		if err := p.register(); err != nil {
+			return nil, err
+		}
+	}
+	in := &inputs{store: intree.NewStore(), now: w.now}
+	in.Filled = scheduler.Fill(p.flags.feed(), w.objects, in.store)
+	in.trials = newTrials(in, w)
+	p.current = in
+	var err error
+	if in.profile, err = p.options.Profile(p.flags.configuration, p.flags.evictions); err != nil {
+		return nil, err
+	}
+	// Trials change the Store when a session opens, before the filters read it.
+	profile := slices.Clone(in.profile)
+	at := slices.IndexFunc(profile, func(c engine.PluginConfig) bool { return c.Name == intree.Name })
+	profile = slices.Insert(profile, max(0, at), engine.PluginConfig{Name: trialsName})
+	in.engine, err = engine.New(p.options.Registry, profile)
+	return in, err
+}
+
+// mostNotes is how many notes are written.
+const mostNotes = 10
+
+// writeNotes writes which objects are wrong.
+func (p *program) writeNotes(in *inputs) {
+	notes := slices.Clone(in.Notes)
+	notes = slices.DeleteFunc(notes, func(n feed.Note) bool { return n.Severity != convert.Invalid })
+	slices.SortStableFunc(notes, func(a, b feed.Note) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range notes[:min(len(notes), mostNotes)] {
+		fmt.Fprintln(p.answers.Stderr(), "note: "+noteText(&notes[i]))
+	}
+	if more := len(notes) - mostNotes; more > 0 {
+		fmt.Fprintf(p.answers.Stderr(), "note: there are %s about wrong objects\n", english.Count(more, "more note"))
+	}
+	for _, err := range in.Rejected {
+		fmt.Fprintf(p.answers.Stderr(), "note: a fact was rejected: %v\n", err)
+	}
+}

@@ -1,0 +1,179 @@
+package ctl
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/manifest"
+	"github.com/berth-project/berth/internal/sim/scenario"
+	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func (p *program) snapshot() *cobra.Command {
+	var objects bool
+	c := &cobra.Command{
+		Use:   "snapshot [FILE]",
+		Short: "Write the cluster as a snapshot, which all commands of berth read",
+		Long: `Writes the cluster as a snapshot to the file, or to standard output. All commands of
+berth read it: "kubectl berth snapshot | berth simulate -".
+
+The snapshot has what decisions depend on: nodes with their labels, taints, devices
+and amounts; queues; pod disruption budgets; pods and gangs with their names,
+labels, requests, conditions on nodes and the nodes that they are on; and the
+profile. It has no environment variables, commands, images, annotations or
+secrets.
+
+A snapshot does not have what only the filters of Kubernetes read: volumes, host
+ports, topology spread constraints, and affinity to other pods. If a pod has any
+of these, a note says so, in the snapshot as well; "kubectl berth simulate"
+decides with them.
+
+With --objects it writes the objects of Kubernetes, which "kubectl berth simulate
+-f FILE" and the other commands read. They have no environment variables,
+commands and status of other kinds than pods and nodes, and only annotations that
+Berth or Kubernetes reads.`,
+		Example: "  kubectl berth snapshot now.json\n  kubectl berth snapshot | berth simulate -",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("%s writes one file, and %q is a second one", c.CommandPath(), args[1])
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			w, err := p.read()
+			if err != nil {
+				return err
+			}
+			if objects {
+				return p.save(args, w.write)
+			}
+			in, err := p.build(w)
+			if err != nil {
+				return err
+			}
+			s, err := p.snapshotOf(w, in)
+			if err != nil {
+				return err
+			}
+			for _, note := range s.Notes {
+				fmt.Fprintln(p.answers.Stderr(), "note: "+note)
+			}
+			if len(s.Notes) > 0 {
+				fmt.Fprintln(p.answers.Stderr(), "note: berth-scheduler reads what these notes name; \"kubectl berth simulate\" decides as it does")
+			}
+			return p.save(args, s.Write)
+		},
+	}
+	c.Flags().BoolVar(&objects, "objects", false, "write the objects of Kubernetes instead, which the other commands read with -f")
+	return c
+}
+
+// save writes to the file that the arguments name, or to standard output if they name none.
+func (p *program) save(args []string, write func(io.Writer) error) error {
+	if len(args) == 0 {
+		return write(p.answers.Stdout())
+	}
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(args[0], b.Bytes(), 0o600)
+}
+
+// snapshotOf returns the snapshot of the inputs.
+func (p *program) snapshotOf(w *world, in *inputs) (*manifest.Snapshot, error) {
+	b := &manifest.Bundle{}
+	if p.flags.configuration != "" {
+		var err error
+		if b, err = manifest.Load([]string{p.flags.configuration}); err != nil {
+			return nil, err
+		}
+	}
+	s := b.Snapshot(in.State, in.now, nil)
+	own, err := scenario.Profile(b)
+	if err != nil {
+		return nil, err
+	}
+	s.Configuration = configurationFor(s.Configuration, own, in.profile)
+	pods := slices.DeleteFunc(w.pods(), func(o *corev1.Pod) bool {
+		return !slices.Contains(p.flags.names, o.Spec.SchedulerName) || len(o.Spec.SchedulingGates) > 0
+	})
+	// Pods of other schedulers count only while they are on a node.
+	counted := slices.DeleteFunc(w.pods(), func(o *corev1.Pod) bool {
+		return o.Spec.NodeName == "" && !slices.Contains(p.flags.names, o.Spec.SchedulerName)
+	})
+	s.Notes = append(manifest.PodNotes(pods), missingNotes(counted)...)
+	slices.Sort(s.Notes)
+	return s, nil
+}
+
+// missingNotes returns notes about conditions of pods that the filters of Kubernetes read and
+// that State does not have. Affinity counts for pods on nodes, too: the anti-affinity of a pod
+// excludes others from its node.
+func missingNotes(pods []*corev1.Pod) []string {
+	var affinity, volumes []string
+	for _, o := range pods {
+		id := convert.PodID(o)
+		if convert.Ended(o) {
+			continue
+		}
+		if hasRequiredTerms(o) {
+			affinity = append(affinity, id)
+		}
+		mayRestrict := func(v corev1.Volume) bool { return v.PersistentVolumeClaim == nil } // of those that feed.Strip keeps
+		if o.Spec.NodeName == "" && slices.ContainsFunc(o.Spec.Volumes, mayRestrict) {
+			volumes = append(volumes, id)
+		}
+	}
+	var out []string
+	for _, n := range []struct {
+		names []string
+		what  string
+	}{{affinity, "required affinity or anti-affinity to other pods"}, {volumes, "volumes that not every node can attach"}} {
+		if slices.Sort(n.names); len(n.names) > 0 {
+			out = append(out, fmt.Sprintf("%s with %s, which a snapshot does not have: %s", english.Count(len(n.names), "pod"), n.what, explain.List(n.names, 3)))
+		}
+	}
+	return out
+}
+
+// hasRequiredTerms reports whether the pod has required terms about other pods.
+func hasRequiredTerms(o *corev1.Pod) bool {
+	a := o.Spec.Affinity
+	return a != nil && (a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
+		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
+}
+
+// configurationFor returns the configuration with which berth has the profile of
+// berth-scheduler, without the filters of Kubernetes. The profile of c, which may be nil, is
+// own. It disables the plugins that berth-scheduler does not use.
+func configurationFor(c *v1alpha1.SchedulerConfiguration, own, profile engine.Profile) *v1alpha1.SchedulerConfiguration {
+	out := v1alpha1.SchedulerConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSchedulerConfiguration}}
+	if c != nil {
+		out = *c
+	}
+	out.Plugins = slices.DeleteFunc(slices.Clone(out.Plugins), func(p v1alpha1.PluginConfig) bool { return p.Name == intree.Name })
+	for _, plugin := range own {
+		if plugin.Name == intree.Name || slices.ContainsFunc(profile, func(p engine.PluginConfig) bool { return p.Name == plugin.Name }) {
+			continue
+		}
+		disabled := v1alpha1.PluginConfig{Name: plugin.Name, Disabled: true}
+		if at := slices.IndexFunc(out.Plugins, func(p v1alpha1.PluginConfig) bool { return p.Name == plugin.Name }); at >= 0 {
+			out.Plugins[at] = disabled
+		} else {
+			out.Plugins = append(out.Plugins, disabled)
+		}
+	}
+	return &out
+}

@@ -1,0 +1,148 @@
+package ctl_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+)
+
+// queueKind is a definition of the kind Queue without a schema.
+const queueKind = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: queues.berth.dev}
+spec:
+  group: berth.dev
+  scope: Cluster
+  names: {kind: Queue, plural: queues, singular: queue, listKind: QueueList}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// apply creates an object of any kind.
+func (w *world) apply(resource schema.GroupVersionResource, text string) {
+	w.Helper()
+	client, err := dynamic.NewForConfig(w.cp.Config())
+	if err != nil {
+		w.Fatal(err)
+	}
+	var fields map[string]any
+	if err := yaml.Unmarshal([]byte(text), &fields); err != nil {
+		w.Fatal(err)
+	}
+	w.eventually(func() string {
+		if _, err := client.Resource(resource).Create(w.ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// createJob creates a Job and its pods, which no controller does here.
+func (w *world) createJob(name string, pods int, gpus int64, indexed bool) {
+	w.Helper()
+	n := int32(pods)
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: batchv1.JobSpec{
+			Parallelism: &n, Completions: &n,
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "image"}}}},
+		},
+	}
+	if indexed {
+		mode := batchv1.IndexedCompletion
+		job.Spec.CompletionMode = &mode
+	}
+	job, err := w.client.BatchV1().Jobs(namespace).Create(w.ctx, job, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for i := range pods {
+		w.create(pod(fmt.Sprintf("%s-%d", name, i), gpus, func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+			if indexed {
+				p.Annotations["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(i)
+			}
+		}))
+	}
+}
+
+// TestWorkloads checks how workloads are named, and the answers about queues.
+func TestWorkloads(t *testing.T) {
+	w := newWorld(t)
+	w.apply(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, queueKind)
+	queues := schema.GroupVersionResource{Group: "berth.dev", Version: "v1alpha1", Resource: "queues"}
+	w.eventually(func() string { // the kind is served a moment after it was defined
+		client, err := dynamic.NewForConfig(w.cp.Config())
+		if err != nil {
+			return err.Error()
+		}
+		if _, err := client.Resource(queues).List(w.ctx, metav1.ListOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	w.apply(queues, "apiVersion: berth.dev/v1alpha1\nkind: Queue\nmetadata: {name: research}\nspec: {quota: {nvidia.com/gpu: 4}}")
+	w.apply(queues, "apiVersion: berth.dev/v1alpha1\nkind: Queue\nmetadata: {name: batch}\nspec: {limits: {nvidia.com/gpu: 2}}")
+	w.addNodes(node("gpu-1", 4), node("gpu-2", 4))
+	inQueue := func(name string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Labels["berth.dev/queue"] = name }
+	}
+	w.create(pod("a", 2, inQueue("research")))
+	w.bind("a", "gpu-1")
+	w.create(pod("b", 3, inQueue("batch")))
+	w.createJob("indexed", 3, 4, true)
+	w.createJob("plain", 2, 9, false)
+	w.create(pod("short-0", 1, inGang("short", 2)))
+	w.create(pod("lost", 1, func(p *corev1.Pod) { p.Labels["scheduling.x-k8s.io/pod-group"] = "absent" }))
+	w.create(pod("wrong", 1, func(p *corev1.Pod) { p.Labels["berth.dev/group-name"] = "wrong" }))
+	w.create(pod("short", 1))
+	for _, c := range []struct{ file, args string }{
+		{"workloads-queues.txt", "queues"},
+		{"workloads-limit.txt", "why b"},
+		{"workloads-indexed.txt", "why job/indexed"},
+		{"workloads-plain.txt", "why job/plain"},
+		{"workloads-set.txt", "whatif --set queue/batch.spec.limits={nvidia.com/gpu: 4}"},
+		{"workloads-top.txt", "top"},
+	} {
+		t.Run(strings.TrimSuffix(c.file, ".txt"), func(t *testing.T) {
+			w.TB = t
+			r := w.run(strings.SplitN(c.args, " ", 3)...)
+			golden(t, c.file, r.stderr+r.stdout)
+			if r.code != 0 {
+				t.Errorf("exit code %d", r.code)
+			}
+		})
+	}
+	for args, same := range map[string]string{
+		"why batchjob/default/indexed": "why job/indexed", "why indexed": "why job/indexed", "why job.batch/indexed": "why job/indexed",
+		"why jobs/default/indexed -n kube-system": "why job/indexed", "why pods/b": "why b",
+	} {
+		if got, want := w.answer(strings.Fields(args)...), w.answer(strings.Fields(same)...); got != want {
+			t.Errorf("kubectl berth %s differs from kubectl berth %s", args, same)
+		}
+	}
+	for args, want := range map[string]string{
+		"why lost":           "coscheduling/default/absent is not scheduled: metadata: waiting for the object that describes their group (coscheduling default/absent)",
+		"why wrong":          `group/default/wrong is not scheduled: metadata.annotations["berth.dev/group-min-member"]: the pod names the group "wrong" and not its minimum; add berth.dev/group-min-member`,
+		"why podgroup/short": "group/default/short is not scheduled: it has 1 of the 2 pods that are placed together; it is considered when it has them all",
+		"why short-0":        "group/default/short is not scheduled: it has 1 of the 2 pods that are placed together; it is considered when it has them all",
+		"why short":          `"short" is a pod and a job; name pod/short or group/default/short`,
+	} {
+		r := w.run(strings.Fields(args)...)
+		if !strings.HasSuffix(r.stderr, "kubectl berth: "+want+"\n") || r.code != 2 {
+			t.Errorf("kubectl berth %s: exit code %d, %q; want %q", args, r.code, r.stderr, want)
+		}
+	}
+}

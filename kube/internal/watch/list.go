@@ -1,0 +1,151 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// ListError is why the objects of one resource could not be listed.
+type ListError struct {
+	Resource schema.GroupVersionResource
+	Err      error
+}
+
+func (e *ListError) Error() string {
+	return fmt.Sprintf("%s cannot be listed: %v", e.Resource.GroupResource(), e.Err)
+}
+
+func (e *ListError) Unwrap() error { return e.Err }
+
+// List returns the objects that a Watch with these options would deliver at first, one event
+// for each, and the optional kinds that the API server does not have. The order of the events
+// is that of the kinds. If some resources cannot be listed, errs has an entry for each.
+func List(ctx context.Context, o Options) (events []Event, missing []schema.GroupKind, errs []*ListError) {
+	type result struct {
+		events []Event
+		err    *ListError
+	}
+	results := make([]result, len(required)+len(o.Optional))
+	absent := make([]bool, len(o.Optional))
+	var wg sync.WaitGroup
+	for i, r := range required {
+		wg.Go(func() {
+			list, err := o.listRequired(ctx, r)
+			results[i] = result{list, listError(r, err)}
+		})
+	}
+	for i, kind := range o.Optional {
+		wg.Go(func() {
+			list, r, err := o.listOptional(ctx, kind)
+			absent[i] = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+			if !absent[i] {
+				results[len(required)+i] = result{list, listError(r, err)}
+			}
+		})
+	}
+	wg.Wait()
+	for _, r := range results {
+		events = append(events, r.events...)
+		if r.err != nil {
+			errs = append(errs, r.err)
+		}
+	}
+	for i, kind := range o.Optional {
+		if absent[i] {
+			missing = append(missing, kind)
+		}
+	}
+	return events, missing, errs
+}
+
+func listError(r schema.GroupVersionResource, err error) *ListError {
+	if err == nil {
+		return nil
+	}
+	return &ListError{r, err}
+}
+
+func (o *Options) listRequired(ctx context.Context, r schema.GroupVersionResource) ([]Event, error) {
+	client, err := o.restClient(r.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Get().Resource(r.Resource).VersionedParams(&metav1.ListOptions{}, scheme.ParameterCodec).Do(ctx).Get()
+	if err != nil {
+		return nil, err
+	}
+	return o.eventsOf(list)
+}
+
+// restClient returns the client of the group and version of a required kind.
+func (o *Options) restClient(gv schema.GroupVersion) (rest.Interface, error) {
+	switch gv {
+	case corev1.SchemeGroupVersion:
+		return o.Client.CoreV1().RESTClient(), nil
+	case storagev1.SchemeGroupVersion:
+		return o.Client.StorageV1().RESTClient(), nil
+	case schedulingv1.SchemeGroupVersion:
+		return o.Client.SchedulingV1().RESTClient(), nil
+	case policyv1.SchemeGroupVersion:
+		return o.Client.PolicyV1().RESTClient(), nil
+	case batchv1.SchemeGroupVersion:
+		return o.Client.BatchV1().RESTClient(), nil
+	case resourcev1.SchemeGroupVersion:
+		return o.Client.ResourceV1().RESTClient(), nil
+	}
+	return nil, fmt.Errorf("there is no client for %s", gv)
+}
+
+func (o *Options) listOptional(ctx context.Context, kind schema.GroupKind) ([]Event, schema.GroupVersionResource, error) {
+	r := schema.GroupVersionResource{Group: kind.Group, Resource: kind.Kind}
+	mapping, err := o.Mapper.RESTMapping(kind)
+	if err != nil {
+		return nil, r, err
+	}
+	list, err := o.Dynamic.Resource(mapping.Resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, mapping.Resource, err
+	}
+	events, err := o.eventsOf(list)
+	return events, mapping.Resource, err
+}
+
+// eventsOf returns an event for each object of the list.
+func (o *Options) eventsOf(list runtime.Object) ([]Event, error) {
+	var out []Event
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		var object any = item
+		if o.Transform != nil {
+			var err error
+			if object, err = o.Transform(item); err != nil {
+				return err
+			}
+		}
+		out = append(out, Event{Object: object})
+		return nil
+	})
+	return out, err
+}
+
+// IsRequired reports whether every API server has the kind. Objects of such kinds are delivered
+// with their types, and all others as *unstructured.Unstructured.
+func IsRequired(kind schema.GroupVersionKind) bool {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return slices.Contains(required, resource)
+}
