@@ -58,9 +58,14 @@ var required = []schema.GroupVersionResource{
 	schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"),
 	policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
 	batchv1.SchemeGroupVersion.WithResource("jobs"),
-	resourcev1.SchemeGroupVersion.WithResource("resourceclaims"),
-	resourcev1.SchemeGroupVersion.WithResource("resourceslices"),
-	resourcev1.SchemeGroupVersion.WithResource("deviceclasses"),
+}
+
+// newer are the kinds that not every API server has in the version that is read. They are
+// watched as soon as it has.
+var newer = map[schema.GroupKind]schema.GroupVersionResource{
+	{Group: resourcev1.GroupName, Kind: "ResourceClaim"}: resourcev1.SchemeGroupVersion.WithResource("resourceclaims"),
+	{Group: resourcev1.GroupName, Kind: "ResourceSlice"}: resourcev1.SchemeGroupVersion.WithResource("resourceslices"),
+	{Group: resourcev1.GroupName, Kind: "DeviceClass"}:   resourcev1.SchemeGroupVersion.WithResource("deviceclasses"),
 }
 
 // Watch collects events. Its methods are safe for concurrent use.
@@ -177,7 +182,7 @@ func (w *Watch) findOptional() {
 		complete := w.search()
 		w.mu.Lock()
 		w.searched = w.searched || complete
-		done := len(w.found) == len(w.options.Optional)
+		done := len(w.found) == len(w.options.Optional)+len(newer)
 		w.mu.Unlock()
 		w.wake()
 		if done {
@@ -200,29 +205,50 @@ func (w *Watch) findOptional() {
 func (w *Watch) search() bool {
 	w.options.Mapper.Reset()
 	complete := true
-	for _, kind := range w.options.Optional {
-		if w.found[kind] {
-			continue
-		}
-		mapping, err := w.options.Mapper.RESTMapping(kind)
-		switch {
-		case meta.IsNoMatchError(err):
-			continue
-		case err != nil:
-			complete = false
-			continue
-		}
-		informer := w.untyped.ForResource(mapping.Resource).Informer()
-		if informer.SetTransform(w.options.Transform) != nil || w.add(informer) != nil {
-			complete = false
-			continue
-		}
-		w.mu.Lock()
-		w.found[kind] = true
-		w.mu.Unlock()
+	for kind, resource := range newer { // the order has no effect
+		complete = w.find(kind, []string{resource.Version}, func(schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+			generic, err := w.typed.ForResource(resource)
+			if err != nil {
+				return nil, err
+			}
+			return generic.Informer(), nil
+		}) && complete
 	}
+	for _, kind := range w.options.Optional {
+		complete = w.find(kind, nil, func(found schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+			informer := w.untyped.ForResource(found).Informer()
+			return informer, informer.SetTransform(w.options.Transform)
+		}) && complete
+	}
+	w.typed.Start(w.stopped)
 	w.untyped.Start(w.stopped)
 	return complete
+}
+
+// find watches the kind if the API server has it in one of the versions; nil means any. It
+// reports false if it must be tried again.
+func (w *Watch) find(kind schema.GroupKind, versions []string, informer func(schema.GroupVersionResource) (cache.SharedIndexInformer, error)) bool {
+	w.mu.Lock()
+	found := w.found[kind]
+	w.mu.Unlock()
+	if found {
+		return true
+	}
+	mapping, err := w.options.Mapper.RESTMapping(kind, versions...)
+	switch {
+	case meta.IsNoMatchError(err):
+		return true
+	case err != nil:
+		return false
+	}
+	i, err := informer(mapping.Resource)
+	if err != nil || w.add(i) != nil {
+		return false
+	}
+	w.mu.Lock()
+	w.found[kind] = true
+	w.mu.Unlock()
+	return true
 }
 
 // Stop stops the informers, and returns when they have ended.
