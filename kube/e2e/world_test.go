@@ -65,7 +65,7 @@ func newWorld(t testing.TB, components ...controlplane.Component) *world {
 // install applies a file of manifests.
 func (w *world) install(file string) {
 	w.Helper()
-	w.kubectl("", "apply", "-f", file)
+	w.kubectl("", "apply", "--server-side", "-f", file)
 }
 
 // apply applies manifests.
