@@ -26,6 +26,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/report"
 	"github.com/berth-project/berth/kube/internal/watch"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -73,6 +74,7 @@ type Scheduler struct {
 
 	toBind   []bind.Binding
 	toEvict  []eviction
+	refusals refusals
 	changed  bool  // facts have arrived since the last session
 	nextWake int64 // when the engine asked for a session; 0: never
 
@@ -165,15 +167,32 @@ func (s *Scheduler) observe() error {
 			return err
 		}
 	}
+	if err := s.apply(s.refusals.due(time.Now())); err != nil {
+		return err
+	}
 	for _, e := range s.watch.Take() {
-		facts, notes := s.objects.read(e)
-		for _, n := range notes {
-			s.note(&n)
-		}
-		if err := s.apply(facts); err != nil {
+		if err := s.take(e); err != nil {
 			return err
 		}
-		s.objects.keep(e)
+	}
+	return nil
+}
+
+// take applies what the event makes true.
+func (s *Scheduler) take(e watch.Event) error {
+	if s.objects.isOld(e) {
+		return nil
+	}
+	facts, notes := s.objects.read(e)
+	for _, n := range notes {
+		s.note(&n)
+	}
+	if err := s.apply(facts); err != nil {
+		return err
+	}
+	s.objects.keep(e)
+	if pod, isPod := e.Object.(*corev1.Pod); isPod && e.Deleted {
+		s.refusals.forget(string(pod.UID))
 	}
 	return nil
 }
@@ -220,10 +239,15 @@ func (s *Scheduler) wait(ctx context.Context, ready bool) {
 	switch {
 	case !ready || !s.options.Held():
 		pause = 100 * time.Millisecond // neither is signalled
+	case s.changed:
+		pause = 0 // dispatch has found that a decision does not hold any more
 	case len(s.toEvict) > 0:
 		pause = 50 * time.Millisecond // until the limit of the rate allows the next
 	case s.nextWake > 0:
 		pause = max(0, time.Until(time.Unix(0, s.nextWake)))
+	}
+	if at, found := s.refusals.next(); found && (pause < 0 || time.Until(at) < pause) {
+		pause = max(0, time.Until(at))
 	}
 	if pause >= 0 {
 		t := time.NewTimer(min(pause, idle))
