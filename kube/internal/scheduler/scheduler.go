@@ -85,6 +85,10 @@ type Scheduler struct {
 	questions chan func() // are called by the loop, between two turns
 }
 
+// ring is how many changes are kept for readers. A reader that is further behind copies the
+// State. Each change keeps a job or a task alive that may be gone.
+const ring = 1 << 12
+
 // optionalKinds are the kinds that are watched if the API server has them.
 func optionalKinds() []schema.GroupKind {
 	return append(feed.GroupKinds(),
@@ -113,7 +117,7 @@ func New(o Options) (*Scheduler, error) {
 		return nil, err
 	}
 	s.phrases = explain.PhrasesOf(s.engine)
-	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine})
+	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine, Ring: ring})
 	s.objects = newObjects(o.Feed, store)
 	if s.watch, err = watch.Start(watch.Options{
 		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Optional: optionalKinds(), Transform: feed.Strip,
