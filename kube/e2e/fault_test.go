@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/events"
@@ -42,7 +43,7 @@ type inProcess struct {
 }
 
 // newInProcess starts a scheduler with the default profile. It is ended when the test ends.
-func (w *world) newInProcess(config *rest.Config, held func() bool) *inProcess {
+func (w *world) newInProcess(config *rest.Config, held func() bool, edit ...func(*scheduler.Options)) *inProcess {
 	w.Helper()
 	w.starts++
 	file, err := os.Create(filepath.Join(w.logs, fmt.Sprintf("scheduler-%d.log", w.starts)))
@@ -65,16 +66,24 @@ func (w *world) newInProcess(config *rest.Config, held func() bool) *inProcess {
 	if err != nil {
 		w.Fatal(err)
 	}
-	s, err := scheduler.New(scheduler.Options{
+	ctx, cancel := context.WithCancel(context.Background())
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: typed.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		w.Fatal(err)
+	}
+	o := scheduler.Options{
 		Client: typed, Dynamic: untyped, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(finder)),
 		Registry: standard.Registry(), Profile: profile, Held: held,
 		Feed:   feed.Options{SchedulerNames: []string{command.DefaultName}, RejectionPause: int64(time.Minute)},
-		Events: events.NewFakeRecorder(0), Log: slog.New(slog.NewJSONHandler(file, nil)),
-	})
+		Events: broadcaster.NewRecorder(scheme.Scheme, command.DefaultName), Log: slog.New(slog.NewJSONHandler(file, nil)),
+	}
+	for _, e := range edit {
+		e(&o)
+	}
+	s, err := scheduler.New(o)
 	if err != nil {
 		w.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	end := sync.OnceFunc(func() {
@@ -82,6 +91,7 @@ func (w *world) newInProcess(config *rest.Config, held func() bool) *inProcess {
 		if err := <-ended; err != nil {
 			w.Error(err)
 		}
+		broadcaster.Shutdown()
 		file.Close()
 		if w.Failed() {
 			w.logEnd(file.Name())

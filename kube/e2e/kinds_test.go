@@ -65,14 +65,6 @@ func TestJob(t *testing.T) {
 	})
 }
 
-func gpuNode(name string) controlplane.Node {
-	return controlplane.Node{
-		Name:        name,
-		Labels:      map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8", "nvidia.com/gpu.memory": "81559"},
-		Allocatable: corev1.ResourceList{gpu: resource.MustParse("8")},
-	}
-}
-
 // TestPartitions places pods on MIG slices and on the replicas of time-sliced devices.
 func TestPartitions(t *testing.T) {
 	w := newWorld(t)

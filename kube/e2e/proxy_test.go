@@ -34,6 +34,9 @@ type sent struct {
 	at           time.Time
 }
 
+// binds reports whether the request is a binding.
+func (s *sent) binds() bool { return strings.HasSuffix(s.path, "/binding") }
+
 // writes reports whether the request changes objects other than leases and events.
 func (s *sent) writes() bool {
 	return s.method != http.MethodGet && !strings.Contains(s.path, "/leases") && !strings.Contains(s.path, "/events")
@@ -50,7 +53,7 @@ type proxy struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	rates  rates
-	hook   func(*http.Request) // is called before a request is forwarded
+	hook   func(*http.Request) int
 	log    []sent
 	faults map[string]int
 }
@@ -102,8 +105,9 @@ func (p *proxy) set(r rates) {
 	p.rates = r
 }
 
-// before sets what is called with each request before it is forwarded.
-func (p *proxy) before(hook func(*http.Request)) {
+// before sets what is called with each request before it is forwarded. If it does not return 0,
+// the request is refused with that code.
+func (p *proxy) before(hook func(*http.Request) int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hook = hook
@@ -155,7 +159,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hook := p.hook
 	p.mu.Unlock()
 	if hook != nil {
-		hook(r)
+		if code := hook(r); code != 0 {
+			refuse(w, code)
+			return
+		}
 	}
 	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
 		p.watch(w, r)
@@ -203,7 +210,7 @@ func refuse(w http.ResponseWriter, code int) {
 	}
 	w.WriteHeader(code)
 	reason := map[int]metav1.StatusReason{
-		http.StatusConflict: metav1.StatusReasonConflict, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
+		http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusConflict: metav1.StatusReasonConflict, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
 		http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
 	}[code]
 	_ = json.NewEncoder(w).Encode(metav1.Status{

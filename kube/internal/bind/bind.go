@@ -19,6 +19,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 )
 
@@ -186,6 +188,25 @@ func (s *Sender) start(work func() Result) bool {
 
 // maySend reports whether a request may be sent now.
 func (s *Sender) maySend() bool { return s.ctx.Err() == nil && s.held() }
+
+// post sends the request once, unless the lease is not held: then it reports false. The lease
+// is checked after the wait for the limit of the client, which may be long, and after the
+// request is encoded. The client itself does not send the request again, since it does not check
+// the lease.
+func (s *Sender) post(r *rest.Request, limit flowcontrol.RateLimiter) (bool, error) {
+	if limit != nil && limit.Wait(s.ctx) != nil {
+		return false, nil // the Sender is stopped
+	}
+	ctx, cancel := s.request()
+	defer cancel()
+	if !s.maySend() {
+		return false, nil
+	}
+	return true, r.Throttle(unlimited).MaxRetries(0).Do(ctx).Error()
+}
+
+// unlimited is the limit of requests that have waited already.
+var unlimited = flowcontrol.NewFakeAlwaysRateLimiter()
 
 // request returns a context for one request.
 func (s *Sender) request() (context.Context, context.CancelFunc) {

@@ -65,7 +65,11 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text))), Request: r}, nil
+	header := http.Header{"Content-Type": {"application/json"}}
+	if code == http.StatusTooManyRequests {
+		header.Set("Retry-After", "1") // makes clients send the request again, unless that is switched off
+	}
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(string(text))), Request: r}, nil
 }
 
 func pod(uid, node string) *corev1.Pod {
@@ -221,6 +225,7 @@ func TestLease(t *testing.T) {
 		"a binding is read":                  {"ynny", []any{conflict, pod("u1", "n")}, bindIt, bind.Done, false},
 		"a binding that failed is read":      {"yny", []any{conflict, pod("u1", "other")}, bindIt, bind.Failed, true},
 		"a binding with a definite answer":   {"yn", []any{success}, bindIt, bind.Done, false},
+		"too many requests":                  {"ynny", []any{apierrors.NewTooManyRequests("later", 1), success}, bindIt, bind.Done, false},
 		"an eviction is not sent":            {"n", nil, evictIt, bind.NotSent, true},
 		"an eviction is read":                {"ynny", []any{lost, deleting(pod("u1", "n"))}, evictIt, bind.Done, false},
 		"an eviction that a budget prevents": {"yn", []any{budget()}, evictIt, bind.Failed, true},
@@ -300,3 +305,32 @@ func TestParallel(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestLeaseAfterLimit checks that a request that waits for the limit of the client is not sent if
+// the lease is lost meanwhile.
+func TestLeaseAfterLimit(t *testing.T) {
+	s := &script{answers: []any{success}}
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: s, QPS: 5, Burst: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost atomic.Bool
+	results := make(chan bind.Result, 2)
+	sender := bind.New(bind.Options{Client: client, Held: func() bool { return !lost.Load() }, Deliver: func(r bind.Result) { results <- r }})
+	defer sender.Stop()
+	for _, want := range []bind.Outcome{bind.Done, bind.NotSent} {
+		if !sender.Bind(bind.Binding{Pod: thePod, Node: "n"}) {
+			t.Fatal("no slot is free")
+		}
+		if lost.Load() {
+			t.Fatal("the lease was lost too early")
+		}
+		if want == bind.NotSent {
+			time.Sleep(20 * time.Millisecond) // the request waits for 200 ms
+			lost.Store(true)
+		}
+		if r := <-results; r.Outcome != want {
+			t.Errorf("outcome %v, want %v", r.Outcome, want)
+		}
+	}
+}

@@ -25,7 +25,8 @@ func (s *Sender) bind(b *Binding) Result {
 		return out
 	}
 	for try := 0; ; try++ {
-		if !s.maySend() {
+		sent, err := s.sendBinding(b)
+		if !sent {
 			if out.Sent == 0 {
 				return failed(NotSent, notLeader)
 			}
@@ -37,7 +38,6 @@ func (s *Sender) bind(b *Binding) Result {
 			}
 			continue
 		}
-		err := s.sendBinding(b)
 		out.Sent++
 		switch refused, pause := answerOf(err); {
 		case err == nil:
@@ -78,13 +78,12 @@ func (s *Sender) bind(b *Binding) Result {
 // notLeader is the reason of a request that was not sent because the lease is lost.
 const notLeader = "this process does not hold the lease of the leader"
 
-func (s *Sender) sendBinding(b *Binding) error {
-	ctx, cancel := s.request()
-	defer cancel()
-	return s.client.CoreV1().Pods(b.Namespace).Bind(ctx, &corev1.Binding{
+// sendBinding sends the binding. It reports false if it did not, because the lease was lost.
+func (s *Sender) sendBinding(b *Binding) (bool, error) {
+	return s.post(s.client.CoreV1().RESTClient().Post().Namespace(b.Namespace).Resource("pods").Name(b.Name).SubResource("binding").Body(&corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, UID: types.UID(b.UID), Annotations: b.Annotations},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: b.Node},
-	}, metav1.CreateOptions{})
+	}), s.client.CoreV1().RESTClient().GetRateLimiter())
 }
 
 // read reads the pod until the API server answers. It reports gone if there is no pod with the

@@ -23,7 +23,8 @@ func (s *Sender) evict(e *Eviction) Result {
 		return out
 	}
 	for try := 0; ; try++ {
-		if !s.maySend() {
+		sent, err := s.sendEviction(e)
+		if !sent {
 			if out.Sent == 0 {
 				return refused(NotSent, notLeader, 0)
 			}
@@ -33,7 +34,6 @@ func (s *Sender) evict(e *Eviction) Result {
 			}
 			continue
 		}
-		err := s.sendEviction(e)
 		out.Sent++
 		if err == nil || apierrors.IsNotFound(err) {
 			return out
@@ -62,12 +62,11 @@ func (s *Sender) evict(e *Eviction) Result {
 	}
 }
 
-func (s *Sender) sendEviction(e *Eviction) error {
-	ctx, cancel := s.request()
-	defer cancel()
+// sendEviction sends the eviction. It reports false if it did not, because the lease was lost.
+func (s *Sender) sendEviction(e *Eviction) (bool, error) {
 	uid := types.UID(e.UID)
-	return s.client.PolicyV1().Evictions(e.Namespace).Evict(ctx, &policyv1.Eviction{
+	return s.post(s.client.CoreV1().RESTClient().Post().Namespace(e.Namespace).Resource("pods").Name(e.Name).SubResource("eviction").Body(&policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: e.GraceSeconds},
-	})
+	}), s.client.CoreV1().RESTClient().GetRateLimiter())
 }

@@ -131,7 +131,8 @@ func (r *Reporter) work() {
 		n, waits := r.waiting[uid]
 		delete(r.waiting, uid)
 		r.mu.Unlock()
-		if waits && r.options.Held() && !r.send(n) {
+		// The lease may be renewed late: what is reported is not decided again, so it is kept.
+		if waits && (!r.options.Held() || !r.send(n)) {
 			r.again(n)
 		} else {
 			r.queue.Forget(uid)

@@ -38,6 +38,17 @@ func newObjects(o feed.Options, store *intree.Store) *objects {
 	return &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}}
 }
 
+// isOld reports whether the event has an older version of a pod than the one that is known. A
+// pod that was read after a refused request may be newer than what the watch delivers next.
+func (x *objects) isOld(e watch.Event) bool {
+	o, isPod := e.Object.(*corev1.Pod)
+	if !isPod || e.Deleted {
+		return false
+	}
+	known := x.pods[o.UID]
+	return known != nil && feed.Revision(&o.ObjectMeta) < feed.Revision(&known.ObjectMeta)
+}
+
 // read returns the facts that the event makes true.
 func (x *objects) read(e watch.Event) (facts []cluster.Change, notes []feed.Note) {
 	if e.Deleted {

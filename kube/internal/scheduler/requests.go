@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -9,7 +10,9 @@ import (
 	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // eviction is an eviction that was decided, and why.
@@ -86,6 +89,12 @@ func (s *Scheduler) dispatch() {
 		if t := s.taskOf(b.Pod, b.Attempt); t == nil || t.Status != cluster.Assumed || t.Node == nil || t.Node.Name != b.Node {
 			continue
 		}
+		if s.leader.State().Node(b.Node) == nil {
+			// The API server would accept the binding: it does not check that the node exists.
+			_ = s.leader.Apply(cluster.BindFailed{Task: b.Task, UID: b.UID, Attempt: b.Attempt})
+			s.changed = true
+			continue
+		}
 		b.Prepare = s.objects.store.Prepare(intree.TaskKey{Job: b.Task.Job, Task: b.Task.Name, UID: b.UID})
 		if !s.sender.Bind(*b) {
 			break
@@ -145,8 +154,42 @@ func (s *Scheduler) finish(r *bind.Result) error {
 	if r.Outcome != bind.Done {
 		s.options.Log.Warn("A request was not carried out.", "pod", r.Pod.Namespace+"/"+r.Pod.Name, "outcome", r.Outcome.String(), "reason", r.Reason)
 	}
-	if r.Fact == nil {
+	switch fact := r.Fact.(type) {
+	case nil:
+		s.refusals.forget(r.Pod.UID)
+	case cluster.BindFailed:
+		delay := time.Duration(0)
+		if r.Outcome == bind.Failed && !r.Gone {
+			delay = s.refusals.delay(r.Pod.UID)
+		}
+		if delay > 0 {
+			s.refusals.add(fact, time.Now().Add(delay))
+		} else if err := s.apply([]cluster.Change{fact}); err != nil {
+			return err
+		}
+	default:
+		if err := s.apply([]cluster.Change{fact}); err != nil {
+			return err
+		}
+	}
+	return s.takeRead(r)
+}
+
+// takeRead applies what the Sender has read about the pod. Without it, a pod that is gone or
+// bound elsewhere would be placed again and again until the watch delivers that.
+func (s *Scheduler) takeRead(r *bind.Result) error {
+	known := s.objects.pods[types.UID(r.Pod.UID)]
+	switch {
+	case known == nil:
+		return nil
+	case r.Gone:
+		return s.take(watch.Event{Object: known, Deleted: true})
+	case r.Current == nil:
 		return nil
 	}
-	return s.apply([]cluster.Change{r.Fact})
+	stripped, err := feed.Strip(r.Current)
+	if err != nil {
+		return err
+	}
+	return s.take(watch.Event{Object: stripped})
 }

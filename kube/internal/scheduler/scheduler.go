@@ -76,6 +76,7 @@ type Scheduler struct {
 
 	toBind    []bind.Binding
 	toEvict   []eviction
+	refusals  refusals
 	recovered bool  // what an earlier leader left was read
 	changed   bool  // facts have arrived since the last session
 	nextWake  int64 // when the engine asked for a session; 0: never
@@ -86,6 +87,10 @@ type Scheduler struct {
 
 	questions chan func() // are called by the loop, between two turns
 }
+
+// ring is how many changes are kept for readers. A reader that is further behind copies the
+// State. Each change keeps a job or a task alive that may be gone.
+const ring = 1 << 12
 
 // optionalKinds are the kinds that are watched if the API server has them.
 func optionalKinds() []schema.GroupKind {
@@ -116,7 +121,7 @@ func New(o Options) (*Scheduler, error) {
 		return nil, err
 	}
 	s.phrases = explain.PhrasesOf(s.engine)
-	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine})
+	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine, Ring: ring})
 	s.objects = newObjects(o.Feed, store)
 	if s.watch, err = watch.Start(watch.Options{
 		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Optional: optionalKinds(), Transform: feed.Strip,
@@ -183,18 +188,34 @@ func (s *Scheduler) observe() error {
 			return err
 		}
 	}
+	if err := s.apply(s.refusals.due(time.Now())); err != nil {
+		return err
+	}
 	for _, e := range s.watch.Take() {
-		facts, notes := s.objects.read(e)
-		for _, n := range notes {
-			s.note(&n)
-		}
-		if err := s.apply(facts); err != nil {
+		if err := s.take(e); err != nil {
 			return err
 		}
-		s.objects.keep(e)
-		if pod, isPod := e.Object.(*corev1.Pod); isPod && !e.Deleted {
-			s.tellWaiting(pod)
-		}
+	}
+	return nil
+}
+
+// take applies what the event makes true.
+func (s *Scheduler) take(e watch.Event) error {
+	if s.objects.isOld(e) {
+		return nil
+	}
+	facts, notes := s.objects.read(e)
+	for _, n := range notes {
+		s.note(&n)
+	}
+	if err := s.apply(facts); err != nil {
+		return err
+	}
+	s.objects.keep(e)
+	if pod, isPod := e.Object.(*corev1.Pod); isPod && e.Deleted {
+		s.refusals.forget(string(pod.UID))
+	} else if isPod {
+		s.tellWaiting(pod)
 	}
 	return nil
 }
@@ -240,10 +261,15 @@ func (s *Scheduler) wait(ctx context.Context, ready bool) {
 	switch {
 	case !ready || !s.options.Held():
 		pause = 100 * time.Millisecond // neither is signalled
+	case s.changed:
+		pause = 0 // dispatch has found that a decision does not hold any more
 	case len(s.toEvict) > 0:
 		pause = 50 * time.Millisecond // until the limit of the rate allows the next
 	case s.nextWake > 0:
 		pause = max(0, time.Until(time.Unix(0, s.nextWake)))
+	}
+	if at, found := s.refusals.next(); found && (pause < 0 || time.Until(at) < pause) {
+		pause = max(0, time.Until(at))
 	}
 	if pause >= 0 {
 		t := time.NewTimer(min(pause, idle))

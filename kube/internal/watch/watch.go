@@ -116,7 +116,7 @@ func Start(o Options) (*Watch, error) {
 func (w *Watch) add(informer cache.SharedIndexInformer) error {
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { w.put(Event{Object: o}) },
-		UpdateFunc: func(_, o any) { w.put(Event{Object: o}) },
+		UpdateFunc: w.update,
 		DeleteFunc: func(o any) {
 			if last, isLast := o.(cache.DeletedFinalStateUnknown); isLast {
 				o = last.Obj
@@ -131,6 +131,17 @@ func (w *Watch) add(informer cache.SharedIndexInformer) error {
 	defer w.mu.Unlock()
 	w.synced = append(w.synced, registration.HasSynced)
 	return nil
+}
+
+// update delivers a new version of an object. After a watch was interrupted, it may be another
+// object of the same name; the earlier one is then delivered as deleted.
+func (w *Watch) update(earlier, now any) {
+	a, failed := meta.Accessor(earlier)
+	b, failedToo := meta.Accessor(now)
+	if failed == nil && failedToo == nil && a.GetUID() != b.GetUID() {
+		w.put(Event{Object: earlier, Deleted: true})
+	}
+	w.put(Event{Object: now})
 }
 
 func (w *Watch) put(e Event) {
