@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/kube/internal/controlplane"
 	corev1 "k8s.io/api/core/v1"
@@ -32,9 +31,7 @@ func BenchmarkCommands(b *testing.B) {
 		b.Run(fmt.Sprint(args), func(b *testing.B) {
 			w.TB = b
 			for range b.N {
-				began := time.Now()
 				w.answer(args...)
-				b.ReportMetric(time.Since(began).Seconds(), "s")
 			}
 		})
 	}

@@ -73,12 +73,13 @@ func (w *world) bound() map[string]string {
 	return out
 }
 
-// randomPods returns pods and up to two gangs. With filters, some of them have host ports, spread
-// constraints and anti-affinity, which the filters of Kubernetes read.
-func randomPods(r *rand.Rand, filters bool) []*corev1.Pod {
+// randomPods returns pods and up to two gangs. Their names begin with the prefix. With filters,
+// some of them have host ports, spread constraints and anti-affinity, which the filters of
+// Kubernetes read.
+func randomPods(r *rand.Rand, prefix string, filters bool) []*corev1.Pod {
 	var out []*corev1.Pod
 	for i := range 12 + r.IntN(12) {
-		p := pod(fmt.Sprintf("p%02d", i), int64(r.IntN(5)))
+		p := pod(fmt.Sprintf("%s-p%02d", prefix, i), int64(r.IntN(5)))
 		p.Labels["app"] = fmt.Sprintf("app-%d", r.IntN(3))
 		switch r.IntN(8) {
 		case 0:
@@ -92,7 +93,7 @@ func randomPods(r *rand.Rand, filters bool) []*corev1.Pod {
 		out = append(out, p)
 	}
 	for g := range r.IntN(3) {
-		gpus, name := 1+int64(r.IntN(3)), fmt.Sprintf("gang%d", g)
+		gpus, name := 1+int64(r.IntN(3)), fmt.Sprintf("%s-gang%d", prefix, g)
 		for i := range 3 {
 			out = append(out, pod(fmt.Sprintf("%s-%d", name, i), gpus, inGang(name, 3)))
 		}
@@ -136,7 +137,9 @@ func TestDecisions(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d,filters=%t", seed, filters), func(t *testing.T) {
 			w.TB = t
 			t.Cleanup(w.deletePods)
-			w.create(randomPods(rand.New(rand.NewPCG(uint64(seed), 1)), filters)...)
+			// kwok reports the status of a pod by its name, also if another pod has the name by then.
+			// A name is therefore used once.
+			w.create(randomPods(rand.New(rand.NewPCG(uint64(seed), 1)), fmt.Sprintf("s%d", seed), filters)...)
 			said := placements(t, w.answer("simulate", "-o", "json"))
 			file := filepath.Join(t.TempDir(), "snapshot.json")
 			notes := w.run("snapshot", file).stderr
