@@ -72,15 +72,7 @@ func TestPaused(t *testing.T) {
 		case <-time.After(patience):
 			t.Fatal("the process that lost the lease does not end")
 		}
-		late := 0
-		for _, r := range first.requests() {
-			if !r.at.After(at) || !r.writes() {
-				continue
-			}
-			if late++; parallel == 1 || !r.binds() || r.at.Sub(at) > time.Second {
-				t.Errorf("%s %s was sent %s after the process was resumed", r.method, r.path, r.at.Sub(at))
-			}
-		}
+		late := first.countLate(at, parallel)
 		if d := cmp.Diff(nodes, w.nodesOfPods()); d != "" {
 			t.Errorf("the nodes of pods before and after the process was resumed:\n%s", d)
 		}
@@ -93,6 +85,23 @@ func TestPaused(t *testing.T) {
 		b.stop()
 		w.deleteAll()
 	}
+}
+
+// countLate returns how many requests that change something were sent after the process was
+// resumed. It fails the test if one of them cannot have been on its way when the process was
+// paused.
+func (p *proxy) countLate(resumed time.Time, parallel int) int {
+	p.w.Helper()
+	late := 0
+	for _, r := range p.requests() {
+		if !r.at.After(resumed) || !r.writes() {
+			continue
+		}
+		if late++; parallel == 1 || !r.binds() || r.at.Sub(resumed) > time.Second {
+			p.w.Errorf("%s %s was sent %s after the process was resumed", r.method, r.path, r.at.Sub(resumed))
+		}
+	}
+	return late
 }
 
 // TestLateRenewal loses the lease for a short time while a gang is bound, and the answers of
