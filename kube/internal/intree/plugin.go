@@ -126,6 +126,9 @@ func (p *plugin) readStore(v cluster.View) {
 			p.refill(taskOf(v, c.task))
 		}
 	}
+	if p.store.primary == p {
+		p.store.forget(now)
+	}
 }
 
 // renew gives the cycle of a pod with claims the pod as it is now. Such a pod is the only one

@@ -52,8 +52,9 @@ type sample struct {
 	pods int     // how many pods have the key
 }
 
-// maxChanges is how many changes a Store keeps for plugins that have not seen them.
-const maxChanges = 1 << 16
+// maxChanges is how many changes a Store keeps for plugins that have not seen them. Each may
+// keep two versions of a pod in memory.
+const maxChanges = 1 << 12
 
 // change is one change of a Store. A plugin follows it, and decides whether it may cure
 // rejections.
@@ -220,6 +221,16 @@ func (s *Store) log(c change) {
 		s.changes, s.dropped = s.changes[:n], s.dropped+maxChanges/2
 	}
 	s.changes = append(s.changes, c)
+}
+
+// forget drops the changes before the position. A plugin that has not seen them reads the Store
+// anew.
+func (s *Store) forget(position int) {
+	if n := position - s.dropped; n > 0 {
+		rest := copy(s.changes, s.changes[n:])
+		clear(s.changes[rest:])
+		s.changes, s.dropped = s.changes[:rest], s.dropped+n
+	}
 }
 
 // since returns the changes after the position, and the position after them. It returns
