@@ -32,6 +32,8 @@ type Cluster struct {
 	Engine *engine.Engine
 	State  *cluster.State // answers change it
 	Now    int64          // the time of the sessions, in nanoseconds since 1970
+	// Rekey sets the Key of a shape that was edited; see whatif.Question. It may be nil.
+	Rekey func(role string, shape *cluster.Shape)
 }
 
 // Run runs the command line that build returns, and returns the exit code as Main does. The
@@ -109,7 +111,7 @@ func MinArgs(n int, what string) cobra.PositionalArgs { return minArgs(n, what) 
 
 // Why writes why the workload is placed where it is, or why it is pending and what would help.
 func (a *Answers) Why(c Cluster, workload, output string) error {
-	report, err := whatif.Why(whatif.Question{Engine: c.Engine, State: c.State, Workload: workload, Now: c.Now})
+	report, err := whatif.Why(whatif.Question{Engine: c.Engine, State: c.State, Workload: workload, Now: c.Now, Rekey: c.Rekey})
 	if err != nil {
 		return err
 	}

@@ -238,6 +238,7 @@ func (g *grower) emptyNodeTakes(n *cluster.Node, edit func(*cluster.Shape)) bool
 	shape := *g.workload.shape()
 	if edit != nil {
 		edit(&shape)
+		g.workload.setKey(g.workload.attempt.Task.Role, &shape)
 	}
 	for i := range count {
 		form.Tasks = append(form.Tasks, &cluster.Task{Name: fmt.Sprintf("probe-%d", i), Role: g.workload.attempt.Task.Role, Index: i, Shape: &shape})

@@ -25,6 +25,9 @@ type Question struct {
 	// Knobs returns the settings of the workload that can be tried, such as the context
 	// length of a model. If Knobs is nil, no settings are tried.
 	Knobs func(id string) []Knob
+	// Rekey sets the Key of a shape of tasks with the role after a change has edited the shape.
+	// If Rekey is nil, an edited shape keeps its Key.
+	Rekey func(role string, shape *cluster.Shape)
 }
 
 const defaultTries = 64
@@ -78,7 +81,7 @@ func Why(q Question) (*explain.Report, error) {
 	}
 	out := phrases.Refusal(refused, false)
 	r.Refusal = &out
-	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused)}
+	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused), q.Rekey}
 	l := &lab{engine: q.Engine, workload: w, now: q.Now, budget: max(q.Tries, 0), laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}}
 	if q.Tries == 0 {
 		l.budget = triesFor(len(q.State.Pending()))

@@ -14,7 +14,8 @@ type workload struct {
 	state   *cluster.State // as it is at the end of the simulation, because every try is undone
 	id      string
 	refusal *engine.Refusal
-	attempt *engine.Attempt // the attempt of refusal that gave its reason
+	attempt *engine.Attempt                         // the attempt of refusal that gave its reason
+	rekey   func(role string, shape *cluster.Shape) // see Question.Rekey; may be nil
 }
 
 func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
@@ -140,10 +141,18 @@ func (w *workload) editShapesIf(chosen func(int, *cluster.Task) bool, edit func(
 					if chosen(a, t) && known[a].Tasks[i].Node == nil {
 						shape := *t.Shape
 						edit(&shape)
+						w.setKey(t.Role, &shape)
 						t.Shape = &shape
 					}
 				}
 			}
 		})(s)
+	}
+}
+
+// setKey sets the Key of a shape of the role that was edited.
+func (w *workload) setKey(role string, shape *cluster.Shape) {
+	if w.rekey != nil {
+		w.rekey(role, shape)
 	}
 }

@@ -173,7 +173,7 @@ func (w *world) checkErrors(t *testing.T) {
 		{"whatif --set pod/port.spec.colour=1", `--set pod/port.spec.colour=1: strict decoding error: unknown field "spec.colour"`},
 		{"top now", `kubectl berth top takes no arguments, and "now" is one; the cluster is read from the API server`},
 		{"why port --now today", "--now today: want a time between 1970 and 2200, such as 2026-01-02T15:04:05Z"},
-		{"why port --as bob", "the user of the context may not list csidrivers.storage.k8s.io, csinodes.storage.k8s.io, csistoragecapacities.storage.k8s.io, jobs.batch, namespaces, nodes, persistentvolumeclaims, persistentvolumes, poddisruptionbudgets.policy, pods, priorityclasses.scheduling.k8s.io, storageclasses.storage.k8s.io and volumeattachments.storage.k8s.io in all namespaces; a ClusterRole with the verb list for them allows it"},
+		{"why port --as bob", "the user of the context may not list csidrivers.storage.k8s.io, csinodes.storage.k8s.io, csistoragecapacities.storage.k8s.io, deviceclasses.resource.k8s.io, jobs.batch, namespaces, nodes, persistentvolumeclaims, persistentvolumes, poddisruptionbudgets.policy, pods, priorityclasses.scheduling.k8s.io, resourceclaims.resource.k8s.io, resourceslices.resource.k8s.io, storageclasses.storage.k8s.io and volumeattachments.storage.k8s.io in all namespaces; a ClusterRole with the verb list for them allows it"},
 		{"why port --context absent", `context "absent" does not exist; check --kubeconfig and --context`},
 		{"why port --config absent.yaml", "absent.yaml: cannot be read: no such file or directory"},
 	} {

@@ -25,7 +25,7 @@ type inputs struct {
 }
 
 func (in *inputs) cluster() root.Cluster {
-	return root.Cluster{Engine: in.engine, State: in.State, Now: in.now}
+	return root.Cluster{Engine: in.engine, State: in.State, Now: in.now, Rekey: in.trials.rekey}
 }
 
 // build makes inputs of the objects, and writes notes about how objects were read. The world

@@ -145,7 +145,7 @@ func parseObject(fields map[string]any) (any, error) {
 		return nil, errors.New("the object has no name")
 	}
 	kind := untyped.GroupVersionKind()
-	if !watch.IsRequired(kind) {
+	if !watch.IsTyped(kind) {
 		return untyped, nil
 	}
 	typed, err := scheme.Scheme.New(kind)

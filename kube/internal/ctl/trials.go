@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/podkind"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -144,7 +145,7 @@ func (t *trials) syncPods(v cluster.View) {
 			used[key] = true
 			if known := t.pods[key]; known != nil {
 				t.syncPod(key, known, task)
-			} else if like := t.podLike(task); like != nil {
+			} else if like := t.podLike(task.Role); like != nil {
 				t.addedPods[key] = true
 				probe := *changedPod(like, task.Shape)
 				probe.UID = types.UID("probe-" + task.Name)
@@ -178,12 +179,12 @@ func (t *trials) syncPod(key intree.TaskKey, known *knownPod, task *cluster.Task
 	_ = t.store.PutPod(key, changedPod(known, task.Shape)) // the only error is a pod without a UID
 }
 
-// podLike returns a pod of the subject with the role of the task; nil if there is none.
-func (t *trials) podLike(task *cluster.Task) *knownPod {
+// podLike returns a pod of the subject with the role; nil if there is none.
+func (t *trials) podLike(role string) *knownPod {
 	var best *knownPod
 	var first intree.TaskKey
 	for key, known := range t.pods { // the least key counts, so that the order has no effect
-		if key.Job == t.subject && known.role == task.Role && (best == nil || key.Task < first.Task) {
+		if key.Job == t.subject && known.role == role && (best == nil || key.Task < first.Task) {
 			best, first = known, key
 		}
 	}
@@ -227,4 +228,13 @@ func changedPod(known *knownPod, shape *cluster.Shape) *corev1.Pod {
 		}
 	}
 	return &out
+}
+
+// rekey sets the Key of an edited shape to that of the pod with the conditions of the shape, so
+// that the filters of Kubernetes know the pod as that of the task.
+func (t *trials) rekey(role string, shape *cluster.Shape) {
+	if known := t.podLike(role); known != nil {
+		// The only error is a pod that cannot be encoded, which an API server does not have.
+		shape.Key, _ = podkind.Key(changedPod(known, shape))
+	}
 }

@@ -3,7 +3,9 @@ package watch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -41,8 +43,9 @@ func List(ctx context.Context, o Options) (events []Event, missing []schema.Grou
 		events []Event
 		err    *ListError
 	}
-	results := make([]result, len(required)+len(o.Optional))
-	absent := make([]bool, len(o.Optional))
+	kinds := append(slices.Clone(o.Optional), newerKinds()...)
+	results := make([]result, len(required)+len(kinds))
+	absent := make([]bool, len(kinds))
 	var wg sync.WaitGroup
 	for i, r := range required {
 		wg.Go(func() {
@@ -50,9 +53,9 @@ func List(ctx context.Context, o Options) (events []Event, missing []schema.Grou
 			results[i] = result{list, listError(r, err)}
 		})
 	}
-	for i, kind := range o.Optional {
+	for i, kind := range kinds {
 		wg.Go(func() {
-			list, r, err := o.listOptional(ctx, kind)
+			list, r, err := o.listIfServed(ctx, kind)
 			absent[i] = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
 			if !absent[i] {
 				results[len(required)+i] = result{list, listError(r, err)}
@@ -66,7 +69,7 @@ func List(ctx context.Context, o Options) (events []Event, missing []schema.Grou
 			errs = append(errs, r.err)
 		}
 	}
-	for i, kind := range o.Optional {
+	for i, kind := range kinds {
 		if absent[i] {
 			missing = append(missing, kind)
 		}
@@ -112,6 +115,25 @@ func (o *Options) restClient(gv schema.GroupVersion) (rest.Interface, error) {
 	return nil, fmt.Errorf("there is no client for %s", gv)
 }
 
+// newerKinds returns the kinds that are listed with their types if the API server has them in
+// the version that is read.
+func newerKinds() []schema.GroupKind {
+	return slices.SortedFunc(maps.Keys(newer), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// listIfServed lists the objects of a kind that not every API server has.
+func (o *Options) listIfServed(ctx context.Context, kind schema.GroupKind) ([]Event, schema.GroupVersionResource, error) {
+	r, typed := newer[kind]
+	if !typed {
+		return o.listOptional(ctx, kind)
+	}
+	if _, err := o.Mapper.RESTMapping(kind, r.Version); err != nil {
+		return nil, r, err
+	}
+	events, err := o.listRequired(ctx, r)
+	return events, r, err
+}
+
 func (o *Options) listOptional(ctx context.Context, kind schema.GroupKind) ([]Event, schema.GroupVersionResource, error) {
 	r := schema.GroupVersionResource{Group: kind.Group, Resource: kind.Kind}
 	mapping, err := o.Mapper.RESTMapping(kind)
@@ -143,9 +165,10 @@ func (o *Options) eventsOf(list runtime.Object) ([]Event, error) {
 	return out, err
 }
 
-// IsRequired reports whether every API server has the kind. Objects of such kinds are delivered
-// with their types, and all others as *unstructured.Unstructured.
-func IsRequired(kind schema.GroupVersionKind) bool {
+// IsTyped reports whether objects of the kind are delivered with their types, and not as
+// *unstructured.Unstructured.
+func IsTyped(kind schema.GroupVersionKind) bool {
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	return slices.Contains(required, resource)
+	_, isNewer := newer[kind.GroupKind()]
+	return slices.Contains(required, resource) || isNewer && newer[kind.GroupKind()] == resource
 }
