@@ -33,6 +33,10 @@ outoftree: ## Build and test the plugins that live in modules of their own, the 
 	cd examples/plugin && $(GO) vet ./... && $(GO) test -count=1 ./...
 	cd examples/tutorial && $(GO) vet ./... && $(GO) test -count=1 ./...
 
+.PHONY: kube-build
+kube-build: ## Build bin/berth-scheduler and bin/kubectl-berth
+	cd kube && $(GO) build -trimpath -o ../$(BIN)/ ./cmd/...
+
 .PHONY: kube-tools
 kube-tools: ## Build a Kubernetes control plane for tests into bin/kube, once
 	GO="$(GO)" hack/kube/build.sh

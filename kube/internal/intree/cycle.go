@@ -46,7 +46,7 @@ type result struct {
 // maxCycles and maxMoves limit what is kept from session to session.
 const (
 	maxCycles = 4096
-	maxMoves  = 1 << 14
+	maxMoves  = 1 << 11
 )
 
 // cycleOfShape returns the cycle for shapes with the key. It returns nil if no pod with this

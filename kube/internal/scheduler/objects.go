@@ -140,10 +140,15 @@ func (x *objects) follow(fact cluster.Change) {
 }
 
 func (x *objects) setTask(uid types.UID, key intree.TaskKey) {
-	if was, known := x.tasks[uid]; known && was != key {
-		x.store.DeletePod(was)
-	}
+	was, known := x.tasks[uid]
 	x.tasks[uid] = key
+	if !known || was == key {
+		return
+	}
+	x.store.DeletePod(was)
+	if pod := x.pods[uid]; pod != nil { // it is a task of another job since its group is known
+		_ = x.store.PutPod(key, pod)
+	}
 }
 
 // keep gives the object to the Store, after the facts about it are in State.
