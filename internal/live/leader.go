@@ -19,8 +19,11 @@ type Options struct {
 	State    *cluster.State // used by the leader alone from now on
 	Position uint64         // of the last change that is in the State; 0: none was logged
 	Engine   *engine.Engine // used by the leader alone from now on
-	Log      Log            // nil: changes are not stored
-	Ring     int            // how many entries a reader may be behind before it needs a copy; 0 means 65,536
+	// NewEngine makes the engines of readers, which run in other goroutines. Nil means that they
+	// have the plugins of Engine, which then must not share anything.
+	NewEngine func() (*engine.Engine, error)
+	Log       Log // nil: changes are not stored
+	Ring      int // how many entries a reader may be behind before it needs a copy; 0 means 65,536
 }
 
 const defaultRing = 1 << 16
@@ -47,8 +50,11 @@ func NewLeader(o Options) *Leader {
 	if o.Ring <= 0 {
 		o.Ring = defaultRing
 	}
+	if o.NewEngine == nil {
+		o.NewEngine = o.Engine.Another
+	}
 	f := &Follower{
-		ring: newRing(o.Ring, o.Position), newEngine: o.Engine.Another,
+		ring: newRing(o.Ring, o.Position), newEngine: o.NewEngine,
 		state: o.State.Clone(), position: o.Position,
 	}
 	f.tables.start(f.state)

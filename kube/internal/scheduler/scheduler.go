@@ -13,6 +13,7 @@ package scheduler
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,7 +122,7 @@ func New(o Options) (*Scheduler, error) {
 		return nil, err
 	}
 	s.phrases = explain.PhrasesOf(s.engine)
-	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine, Ring: ring})
+	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine, NewEngine: s.readersEngine, Ring: ring})
 	s.objects = newObjects(o.Feed, store)
 	if s.watch, err = watch.Start(watch.Options{
 		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Optional: optionalKinds(), Transform: feed.Strip,
@@ -133,6 +134,13 @@ func New(o Options) (*Scheduler, error) {
 	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: s.reporter.Waiting})
 	s.health.turned.Store(time.Now().UnixNano())
 	return s, nil
+}
+
+// readersEngine returns an engine for readers in other goroutines. It does not have the filters
+// of Kubernetes, which read the Store: fair shares do not depend on them.
+func (s *Scheduler) readersEngine() (*engine.Engine, error) {
+	profile := slices.DeleteFunc(slices.Clone(s.options.Profile), func(e engine.PluginConfig) bool { return e.Name == intree.Name })
+	return engine.New(s.options.Registry, profile)
 }
 
 // Health returns what probes read.
