@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -113,6 +114,9 @@ func Main(registry *engine.Registry, args []string, stderr io.Writer) int {
 		return exitUsage
 	}
 	profile, err := f.profile()
+	if err == nil {
+		err = f.check()
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "berth-scheduler:", err)
 		return exitUsage
@@ -124,6 +128,23 @@ func Main(registry *engine.Registry, args []string, stderr io.Writer) int {
 		return exitError
 	}
 	return exitOK
+}
+
+// check returns what is wrong with the values of flags. A dry run takes no lease, which would
+// keep the real scheduler from leading.
+func (f *flags) check() error {
+	f.leaderElect = f.leaderElect && !f.dryRun
+	switch {
+	case len(f.names) == 0 || slices.Contains(f.names, ""):
+		return errors.New("--scheduler-name: want at least one name, such as " + DefaultName)
+	case f.parallel < 1:
+		return fmt.Errorf("--parallel: want at least 1, have %d", f.parallel)
+	case f.evictionRate <= 0:
+		return fmt.Errorf("--eviction-rate: want more than 0, have %g; --evictions=false turns evictions off", f.evictionRate)
+	case f.hold <= 0 || f.rejectionPause < 0:
+		return errors.New("--hold and --rejection-pause: want durations above 0")
+	}
+	return nil
 }
 
 // run runs the scheduler until the context ends.
@@ -178,13 +199,16 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ended := make(chan error, 1)
+	// The lease is released only after the last request has ended.
+	electionContext, release := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		err := s.Run(ctx)
 		stop(err)
 		ended <- err
+		release()
 	}()
 	if f.leaderElect {
-		if err := election.Run(ctx, func(ctx context.Context) { <-ctx.Done() }); err != nil {
+		if err := election.Run(electionContext, func(ctx context.Context) { <-ctx.Done() }); err != nil {
 			stop(err)
 			return errors.Join(err, <-ended)
 		}
@@ -204,6 +228,7 @@ func newClients(config *rest.Config, qps float32, burst int) (*clients, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	other := rest.CopyConfig(config)
+	other.QPS, other.Burst = 50, 200
 	config.QPS, config.Burst = qps, burst
 	binary := rest.CopyConfig(config)
 	binary.AcceptContentTypes, binary.ContentType = "application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/plugins/consolidate"
 	"github.com/berth-project/berth/plugins/preempt"
 	"github.com/berth-project/berth/plugins/reclaim"
+	"github.com/berth-project/berth/plugins/stalegang"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -32,7 +33,7 @@ func (f *flags) profile() (engine.Profile, error) {
 	}
 	overrides := []standard.Override{{Name: intree.Name}, {Name: consolidate.Name, Disabled: true}}
 	if !f.evictions {
-		overrides = append(overrides, standard.Override{Name: preempt.Name, Disabled: true}, standard.Override{Name: reclaim.Name, Disabled: true})
+		overrides = append(overrides, standard.Override{Name: preempt.Name, Disabled: true}, standard.Override{Name: reclaim.Name, Disabled: true}, standard.Override{Name: stalegang.Name, Disabled: true})
 	}
 	return standard.Merge(profile, overrides, false)
 }

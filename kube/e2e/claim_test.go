@@ -61,7 +61,7 @@ func TestClaims(t *testing.T) {
 	for _, node := range []string{"node-0000", "node-0001"} {
 		w.apply(fmt.Sprintf(slice, node))
 	}
-	w.scheduler()
+	scheduler := w.scheduler()
 	w.create(pod("a", 0, withDevices, inGang("pair", 2)), pod("b", 0, withDevices, inGang("pair", 2)))
 	w.eventually(func() string { return w.allBound("") })
 	if pods := w.pods(); pods["a"].Spec.NodeName == pods["b"].Spec.NodeName {
@@ -81,6 +81,7 @@ func TestClaims(t *testing.T) {
 	}
 	w.eventually(func() string { return w.allBound("c") })
 	w.checkClaims()
+	w.checkDone(scheduler)
 }
 
 // checkClaims fails the test if the claim of a bound pod is not allocated and reserved for it,

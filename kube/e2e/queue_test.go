@@ -70,5 +70,12 @@ func TestQueues(t *testing.T) {
 		}
 		return ""
 	})
+	w.create(pod("lost", 1, inQueue("nowhere")))
+	w.eventually(func() string {
+		if text := conditionText(w.pods()["lost"]); !strings.HasPrefix(text, "False Unschedulable: queue nowhere does not exist") {
+			return "pod lost: " + text
+		}
+		return ""
+	})
 	t.Log("\n" + w.kubectl("", "get", "queues"))
 }

@@ -59,7 +59,7 @@ func TestVolumes(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		w.apply(fmt.Sprintf(claim, name))
 	}
-	w.scheduler()
+	scheduler := w.scheduler()
 	w.create(pod("a", 1, withClaim("a"), inGang("pair", 2)), pod("b", 1, withClaim("b"), inGang("pair", 2)))
 	w.eventually(func() string {
 		if text := w.allBound(""); text != "" {
@@ -86,4 +86,5 @@ func TestVolumes(t *testing.T) {
 	t.Log(conditionText(w.pods()["c"]))
 	w.apply(fmt.Sprintf(volume, "node-0000"))
 	w.eventually(func() string { return w.allBound("c") })
+	w.checkDone(scheduler)
 }

@@ -166,6 +166,20 @@ func (w *world) scheduler(flags ...string) *process {
 	return p
 }
 
+// checkDone fails the test if a request of the scheduler was refused.
+func (w *world) checkDone(p *process) {
+	w.Helper()
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "A request was not carried out.") {
+			w.Errorf("%s", line)
+		}
+	}
+}
+
 // kill ends the process at once.
 func (p *process) kill() {
 	_ = p.Process.Kill()

@@ -39,7 +39,8 @@ type Binding struct {
 	// Annotations are set on the pod together with its node.
 	Annotations map[string]string
 	// Prepare does what must be done before the pod is bound, such as binding its volumes, and
-	// may take long. If it returns an error, the pod is not bound. Nil: nothing.
+	// may take long. If it returns an error, the pod is not bound. It is called once; if its
+	// context has ended, it must do nothing. Nil: nothing is to be done.
 	Prepare func(context.Context) error
 }
 
@@ -142,8 +143,13 @@ func (s *Sender) prepare(b Binding) {
 		defer s.working.Done()
 		began := s.clock.Now()
 		out := Result{Pod: b.Pod, Outcome: NotSent, Reason: notLeader, Fact: cluster.BindFailed{Task: b.Task, UID: b.UID, Attempt: b.Attempt}}
-		if s.maySend() {
-			if err := b.Prepare(s.ctx); err != nil {
+		ctx, cancel := context.WithCancel(s.ctx)
+		defer cancel()
+		if !s.maySend() {
+			cancel()
+			_ = b.Prepare(ctx) // it does nothing, and knows that it is not called again
+		} else {
+			if err := b.Prepare(ctx); err != nil {
 				out.Outcome, out.Reason = Failed, err.Error()
 			} else {
 				s.slots <- struct{}{}
@@ -226,6 +232,8 @@ func (s *Sender) pause(try int, requested time.Duration) bool {
 	if try < 7 {
 		wait = firstPause << try
 	}
+	<-s.slots // so that others can send meanwhile
+	defer func() { s.slots <- struct{}{} }()
 	select {
 	case <-s.clock.After(max(wait, requested)):
 		return true
@@ -233,6 +241,9 @@ func (s *Sender) pause(try int, requested time.Duration) bool {
 		return false
 	}
 }
+
+// Free reports whether a request may be started now.
+func (s *Sender) Free() bool { return len(s.slots) < cap(s.slots) }
 
 // isOnNode reports whether the pod is the one with the UID and is bound to the node.
 func isOnNode(pod *corev1.Pod, uid, node string) bool {

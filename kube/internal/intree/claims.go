@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -51,7 +52,18 @@ type hold struct {
 	pod   *v1.Pod
 	node  string
 	kinds []*claimKind // in the order in which they have reserved
+	phase holdPhase    // guarded by claims.mu
 }
+
+// holdPhase says what may be done with a hold.
+type holdPhase uint8
+
+const (
+	reserved  holdPhase = iota // it is in memory only, and can be undone
+	preparing                  // the function that Prepare returned is running, and nothing else may change the hold
+	prepared                   // what is claimed is allocated
+	failed                     // it was not allocated, and the reservation is undone
+)
 
 func newClaims(list []*wrapped, h *handle) *claims {
 	c := &claims{held: map[TaskKey]*hold{}}
@@ -82,6 +94,9 @@ func newClaims(list []*wrapped, h *handle) *claims {
 func hasVolumeClaims(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 }
+
+// HasClaims reports whether the pod claims something beside room.
+func HasClaims(pod *v1.Pod) bool { return hasVolumeClaims(pod) || hasResourceClaims(pod) }
 
 func hasResourceClaims(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }
 
@@ -114,6 +129,13 @@ func (p *plugin) reserveClaims(t *cluster.Task, n *cluster.Node) *engine.Rejecti
 	}
 	if node == nil || node.info.Node() == nil {
 		return rejection(NodeNotKnown, n.Name)
+	}
+	switch earlier, phase := p.claims.get(key); {
+	case earlier == nil || phase == failed:
+	case earlier.node == n.Name:
+		return nil // an eviction is undone while the claims are being allocated
+	default:
+		return rejection(FilterFailed, "the claims of the pod are being allocated for node "+earlier.node)
 	}
 	h := &hold{state: framework.NewCycleState(), pod: known.info.Pod, node: n.Name}
 	for i := range p.claims.kinds {
@@ -160,43 +182,55 @@ func (c *claims) undo(h *hold) {
 	c.epoch++
 }
 
-// unreserveClaims releases what reserveClaims reserved.
+// unreserveClaims releases what reserveClaims reserved, unless it is being allocated: settle
+// does so later, if the task is not placed again.
 func (p *plugin) unreserveClaims(t *cluster.Task, _ *cluster.Node) {
-	if h := p.claims.take(KeyOf(t)); h != nil {
+	if h, phase := p.claims.get(KeyOf(t)); h != nil && phase == reserved {
+		p.claims.drop(KeyOf(t))
 		p.claims.undo(h)
 	}
 }
 
-// take returns what is reserved for the task, which then is not in held any more.
-func (c *claims) take(key TaskKey) *hold {
+// get returns what is held for the task, and its phase.
+func (c *claims) get(key TaskKey) (*hold, holdPhase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.held[key]
-	delete(c.held, key)
-	return h
+	if h == nil {
+		return nil, reserved
+	}
+	return h, h.phase
 }
 
-func (c *claims) get(key TaskKey) *hold {
+func (c *claims) drop(key TaskKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.held[key]
+	delete(c.held, key)
 }
 
-// settle ends the reservations of tasks that are not assumed any more. What a task claims that
-// was bound is allocated, as the Store knows or will know. What another claims is free again.
+func (c *claims) setPhase(h *hold, phase holdPhase) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.phase = phase
+}
+
+// settle ends the reservations of tasks that are not placed on the node any more, and of tasks
+// whose claims are allocated and that are bound. A hold that is being prepared is kept.
 func (c *claims) settle(view cluster.View) {
 	c.mu.Lock()
 	keys := slices.SortedFunc(maps.Keys(c.held), compareKeys)
 	c.mu.Unlock()
 	for _, key := range keys {
-		h, t := c.get(key), taskOf(view, key)
+		h, phase := c.get(key)
+		t := taskOf(view, key)
+		placed := t != nil && t.Node != nil && t.Node.Name == h.node && t.Status != cluster.Pending
 		switch {
-		case h == nil:
-		case t == nil || t.Node == nil || t.Node.Name != h.node || t.Status == cluster.Pending:
-			c.take(key)
+		case phase == preparing, placed && t.Status == cluster.Assumed, placed && t.Status == cluster.Nominated:
+		case phase == reserved && !placed:
+			c.drop(key)
 			c.undo(h)
-		case t.Status == cluster.Bound || t.Status == cluster.Releasing:
-			c.take(key)
+		default:
+			c.drop(key)
 			c.epoch++
 		}
 	}
@@ -212,28 +246,46 @@ func (s *Store) UseClient(c kubernetes.Interface) { s.client = c }
 
 // Prepare returns a function that allocates what was reserved for the claims of the task, and
 // waits until the controllers of Kubernetes have confirmed it. It returns nil if nothing is
-// reserved. The function may be called in any goroutine. If it returns an error, it has undone
-// its requests, as far as the API server answered.
+// reserved. The function must be called once, in
+// any goroutine; if its context has ended, it does nothing. If it returns an error, devices
+// that were allocated are released again, as far as the API server answers; volumes that were
+// bound stay bound to their claims, as in kube-scheduler.
 func (s *Store) Prepare(key TaskKey) func(context.Context) error {
 	if s.primary == nil {
 		return nil
 	}
 	c := s.primary.claims
-	h := c.get(key)
-	if h == nil {
+	h, phase := c.get(key)
+	if h == nil || phase != reserved {
 		return nil
 	}
+	c.setPhase(h, preparing)
+	pod := *h.pod // upstream passes the pod as it will be
+	pod.Spec.NodeName = h.node
 	return func(ctx context.Context) error {
+		if err := ctx.Err(); err != nil {
+			c.setPhase(h, reserved)
+			return err
+		}
 		for i, k := range h.kinds {
-			status := k.plugin.PreBind(ctx, h.state, h.pod, h.node)
+			status := k.plugin.PreBind(ctx, h.state, &pod, h.node)
 			if status.IsSuccess() {
 				continue
 			}
+			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+			defer cancel()
 			for _, done := range slices.Backward(h.kinds[:i+1]) {
-				done.plugin.Unreserve(context.WithoutCancel(ctx), h.state, h.pod, h.node)
+				if ctx.Err() == nil {
+					done.plugin.Unreserve(undo, h.state, &pod, h.node)
+				}
 			}
+			c.setPhase(h, failed)
 			return fmt.Errorf("what the pod claims was not allocated: %s", status.Message())
 		}
+		c.setPhase(h, prepared)
 		return nil
 	}
 }
+
+// undoTime is how long the release of allocated devices may take.
+const undoTime = 10 * time.Second

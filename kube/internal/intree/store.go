@@ -86,6 +86,8 @@ var kinds = []struct {
 	{&resourcev1.ResourceSlice{}, fwk.ResourceSlice},
 	{&resourcev1.DeviceClass{}, fwk.DeviceClass},
 	{&v1.Namespace{}, unregistered},
+	{&v1.Node{}, fwk.Node}, // see PutNode
+	{&v1.Pod{}, fwk.Pod},   // see PutPod
 }
 
 // NewStore returns an empty Store.
@@ -116,6 +118,7 @@ func (s *Store) PutPod(key TaskKey, o *v1.Pod) error {
 		s.count(known, -1)
 	}
 	s.pods[key] = p
+	_, _ = s.informers[reflect.TypeFor[*v1.Pod]()].put(o) // VolumeBinding reads it when it binds
 	s.log(c)
 	return nil
 }
@@ -125,6 +128,7 @@ func (s *Store) DeletePod(key TaskKey) {
 	if known := s.pods[key]; known != nil {
 		delete(s.pods, key)
 		s.count(known, -1)
+		_, _ = s.informers[reflect.TypeFor[*v1.Pod]()].remove(known.info.Pod)
 		s.log(change{task: key, resource: fwk.Pod, earlier: known.info.Pod})
 	}
 }
@@ -162,6 +166,7 @@ func (s *Store) PutNode(o *v1.Node) {
 		c.earlier = known
 	}
 	s.nodes[o.Name] = o
+	_, _ = s.informers[reflect.TypeFor[*v1.Node]()].put(o) // VolumeBinding reads it when it binds
 	s.log(c)
 }
 
@@ -169,6 +174,7 @@ func (s *Store) PutNode(o *v1.Node) {
 func (s *Store) DeleteNode(name string) {
 	if known := s.nodes[name]; known != nil {
 		delete(s.nodes, name)
+		_, _ = s.informers[reflect.TypeFor[*v1.Node]()].remove(known)
 		s.log(change{node: name, resource: fwk.Node, earlier: known})
 	}
 }

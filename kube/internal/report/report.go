@@ -72,6 +72,8 @@ type Reporter struct {
 	options Options
 	queue   workqueue.TypedRateLimitingInterface[types.UID]
 	working sync.WaitGroup
+	ctx     context.Context // of all requests
+	cancel  context.CancelFunc
 	mu      sync.Mutex
 	waiting map[types.UID]Report
 }
@@ -88,6 +90,7 @@ func New(o Options) *Reporter {
 		options: o, waiting: map[types.UID]Report{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](50*time.Millisecond, 10*time.Second)),
 	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for range o.Workers {
 		r.working.Go(r.work)
 	}
@@ -117,6 +120,10 @@ func (r *Reporter) Waiting() int {
 
 // Stop drops all reports that were not sent, and returns when no request is under way.
 func (r *Reporter) Stop() {
+	r.mu.Lock()
+	clear(r.waiting)
+	r.mu.Unlock()
+	r.cancel()
 	r.queue.ShutDown()
 	r.working.Wait()
 }
@@ -159,7 +166,7 @@ func (r *Reporter) send(n Report) bool {
 	if err != nil {
 		return true // the report consists of texts, which can always be encoded
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.options.Timeout)
+	ctx, cancel := context.WithTimeout(r.ctx, r.options.Timeout)
 	defer cancel()
 	_, err = r.options.Client.CoreV1().Pods(n.Pod.Namespace).Patch(ctx, n.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	// A conflict means that another pod has the name now. Other answers with 4xx, such as

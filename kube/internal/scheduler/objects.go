@@ -203,3 +203,15 @@ func nameOf(o metav1.Object) types.NamespacedName {
 func metaOf(o *unstructured.Unstructured) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
+
+// readByFilters reports whether the object is read by the filters of Kubernetes and makes no fact
+// for the State: it may help a pod nevertheless.
+func readByFilters(o any) bool {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		return len(o.Spec.ResourceClaims) > 0 // its status names claims that were created for it
+	case *corev1.Node, *schedulingv1.PriorityClass, *policyv1.PodDisruptionBudget, *batchv1.Job, *unstructured.Unstructured:
+		return false
+	}
+	return true
+}

@@ -6,9 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/report"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // What a leader decided and the API server does not know is written into annotations of pods,
@@ -51,6 +54,22 @@ func (s *Scheduler) keepPromise(c *cluster.Nominate) {
 		Pod: nameOf(pod), UID: pod.UID, NominatedNode: &c.Node,
 		Annotations: map[string]*string{AnnotationReservation: &value},
 	})
+	s.promised[c.Task] = true
+}
+
+// settlePromises removes the reservations from pods for which no room is reserved any more: an
+// eviction was refused, a node is gone, or the pod was placed elsewhere.
+func (s *Scheduler) settlePromises() {
+	for ref := range s.promised { // the order of reports has no effect
+		t := s.leader.State().Task(ref)
+		if t != nil && t.Status == cluster.Nominated {
+			continue
+		}
+		delete(s.promised, ref)
+		if pod := s.objects.pod(ref); pod != nil && pod.Spec.NodeName == "" && (t == nil || t.Status == cluster.Pending) {
+			s.dropPromise(ref)
+		}
+	}
 }
 
 // dropPromise removes the reservation from the pod.
@@ -102,8 +121,9 @@ func (s *Scheduler) recover() {
 		}
 		if text := pod.Annotations[AnnotationReservation]; text != "" && pod.Spec.NodeName == "" {
 			var r reservation
-			if err := json.Unmarshal([]byte(text), &r); err != nil {
-				s.options.Log.Warn("A reservation cannot be read.", "pod", nameOf(pod).String(), "error", err)
+			if err := json.Unmarshal([]byte(text), &r); err != nil || !s.mayRecover(pod, &r) {
+				s.options.Log.Warn("A reservation is not recovered.", "pod", nameOf(pod).String(), "error", err)
+				s.dropPromise(cluster.TaskRef{Job: key.Job, Name: key.Task})
 				continue
 			}
 			of(jobs, key.Job).add(cluster.TaskRef{Job: key.Job, Name: key.Task}, key.UID, &r)
@@ -118,6 +138,14 @@ func (s *Scheduler) recover() {
 	for _, id := range sortedByAge(jobs) {
 		s.recoverJob(id, jobs[id])
 	}
+}
+
+// mayRecover reports whether the reservation is one that an earlier leader made and that has not
+// ended. Users can write annotations, but not the nominated node, which is in the status. What a
+// pod claims beside room is not part of a reservation, so that such a pod is decided anew.
+func (s *Scheduler) mayRecover(pod *corev1.Pod, r *reservation) bool {
+	now := time.Now().UnixNano()
+	return pod.Status.NominatedNodeName == r.Node && r.At <= now && r.At > now-int64(s.options.Hold) && !intree.HasClaims(pod)
 }
 
 // left is what an earlier leader left about a job.
@@ -165,6 +193,10 @@ func (s *Scheduler) recoverJob(id string, l *left) {
 			s.options.Log.Info("A reservation of an earlier leader is not kept.", "job", id, "reason", err)
 			for _, c := range l.promises {
 				s.dropPromise(c.Task)
+			}
+		} else {
+			for _, c := range l.promises {
+				s.promised[c.Task] = true
 			}
 		}
 	}

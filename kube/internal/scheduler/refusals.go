@@ -65,6 +65,16 @@ func (r *refusals) due(now time.Time) []cluster.Change {
 	return out
 }
 
+// waitsFor reports whether the fact about a task of the job is delayed.
+func (r *refusals) waitsFor(job string) bool {
+	for _, f := range r.waiting {
+		if b, is := f.fact.(cluster.BindFailed); is && b.Task.Job == job {
+			return true
+		}
+	}
+	return false
+}
+
 // next returns when the next delay ends, and false if no fact is delayed.
 func (r *refusals) next() (at time.Time, found bool) {
 	for _, f := range r.waiting {

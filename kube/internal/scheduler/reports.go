@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/field"
+	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/report"
 	corev1 "k8s.io/api/core/v1"
@@ -91,8 +93,29 @@ func (s *Scheduler) tellNote(n *feed.Note) {
 	}
 	name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
 	uid, found := s.objects.names[name]
-	if found && len(s.objects.pods[uid].Spec.SchedulingGates) == 0 { // the API server sets the condition of a gated pod
+	if !found {
+		return
+	}
+	// The API server sets the condition of a gated pod. A pod that is bound, or has ended, is
+	// not pending, however it was read.
+	if pod := s.objects.pods[uid]; len(pod.Spec.SchedulingGates) == 0 && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
 		s.setCondition(s.objects.pods[uid], reason, clip(noteText(n)))
+	}
+}
+
+// tellResult reports to a pod that it was evicted, and why, or why it could not be bound.
+func (s *Scheduler) tellResult(r *bind.Result) {
+	cause, evicted := s.causes[r.Pod.UID], r.Evicts && r.Outcome == bind.Done
+	if r.Evicts {
+		delete(s.causes, r.Pod.UID)
+	}
+	pod := s.objects.pods[types.UID(r.Pod.UID)]
+	switch {
+	case pod == nil:
+	case evicted:
+		s.options.Events.Eventf(pod, nil, corev1.EventTypeNormal, "Preempted", "Evicting", "%s", clip("Evicted for "+cause))
+	case !r.Evicts && r.Outcome == bind.Failed && pod.Spec.NodeName == "":
+		s.tell(r.Pod.Task, corev1.PodReasonSchedulerError, r.Reason)
 	}
 }
 
@@ -104,7 +127,14 @@ func (s *Scheduler) tellWaiting(pod *corev1.Pod) {
 		return
 	}
 	job := s.leader.State().Job(key.Job)
-	if job == nil || !job.Open {
+	if job == nil {
+		return
+	}
+	if s.leader.State().Queue(job.Queue) == nil {
+		s.setCondition(pod, corev1.PodReasonUnschedulable, fmt.Sprintf("queue %s does not exist; create it, or name another with the label %s", job.Queue, v1alpha1.LabelQueue))
+		return
+	}
+	if !job.Open {
 		return
 	}
 	if alt := &job.Alternatives[0]; len(alt.Tasks) < alt.Min {

@@ -11,7 +11,6 @@ import (
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/watch"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -83,9 +82,9 @@ func (s *Scheduler) podOf(ref cluster.TaskRef, uid string) bind.Pod {
 // requests may be under way. Facts that arrived since they were decided may have overtaken
 // them.
 func (s *Scheduler) dispatch() {
-	sent := 0
+	sent, later := 0, []bind.Binding(nil)
 	for ; sent < len(s.toBind); sent++ {
-		b := &s.toBind[sent]
+		b := s.toBind[sent]
 		if t := s.taskOf(b.Pod, b.Attempt); t == nil || t.Status != cluster.Assumed || t.Node == nil || t.Node.Name != b.Node {
 			continue
 		}
@@ -95,26 +94,31 @@ func (s *Scheduler) dispatch() {
 			s.changed = true
 			continue
 		}
+		if s.refusals.waitsFor(b.Task.Job) {
+			later = append(later, b) // a member of its gang was refused: it is pending again when State knows that
+			continue
+		}
+		if !s.sender.Free() {
+			break
+		}
 		b.Prepare = s.objects.store.Prepare(intree.TaskKey{Job: b.Task.Job, Task: b.Task.Name, UID: b.UID})
-		if !s.sender.Bind(*b) {
+		if !s.sender.Bind(b) {
 			break
 		}
 		// The State rejects it only if the task is not Assumed, which was checked.
 		_ = s.leader.Apply(cluster.BindSent{Task: b.Task, UID: b.UID, Attempt: b.Attempt})
 	}
-	s.toBind = remaining(s.toBind, sent)
+	s.toBind = append(later, s.toBind[sent:]...)
 	sent = 0
 	for ; sent < len(s.toEvict); sent++ {
 		e := &s.toEvict[sent]
 		if t := s.taskOf(e.Pod, e.Attempt); t == nil || t.Status != cluster.Releasing {
 			continue
 		}
-		if !s.limiter.TryAccept() || !s.sender.Evict(e.Eviction) {
+		if !s.sender.Free() || !s.limiter.TryAccept() || !s.sender.Evict(e.Eviction) {
 			break
 		}
-		if pod := s.objects.pod(e.Task); pod != nil {
-			s.options.Events.Eventf(pod, nil, corev1.EventTypeNormal, "Preempted", "Evicting", "%s", clip("Evicted for "+e.cause))
-		}
+		s.causes[e.UID] = e.cause
 	}
 	s.toEvict = remaining(s.toEvict, sent)
 }
@@ -154,6 +158,7 @@ func (s *Scheduler) finish(r *bind.Result) error {
 	if r.Outcome != bind.Done {
 		s.options.Log.Warn("A request was not carried out.", "pod", r.Pod.Namespace+"/"+r.Pod.Name, "outcome", r.Outcome.String(), "reason", r.Reason)
 	}
+	s.tellResult(r)
 	switch fact := r.Fact.(type) {
 	case nil:
 		s.refusals.forget(r.Pod.UID)

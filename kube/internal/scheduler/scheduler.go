@@ -77,6 +77,8 @@ type Scheduler struct {
 
 	toBind    []bind.Binding
 	toEvict   []eviction
+	causes    map[string]string // by UID: why a pod is being evicted
+	promised  map[cluster.TaskRef]bool
 	refusals  refusals
 	recovered bool  // what an earlier leader left was read
 	changed   bool  // facts have arrived since the last session
@@ -111,7 +113,7 @@ func New(o Options) (*Scheduler, error) {
 	if o.EvictionBurst == 0 {
 		o.EvictionBurst = 20
 	}
-	s := &Scheduler{options: o, returned: make(chan struct{}, 1), questions: make(chan func()), limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst)}
+	s := &Scheduler{options: o, causes: map[string]string{}, promised: map[cluster.TaskRef]bool{}, returned: make(chan struct{}, 1), questions: make(chan func()), limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst)}
 	store := intree.NewStore()
 	store.UseClient(o.Client)
 	if err := o.Registry.RegisterPluginBuilder(intree.Name, intree.Builder(store)); err != nil {
@@ -126,6 +128,7 @@ func New(o Options) (*Scheduler, error) {
 	s.objects = newObjects(o.Feed, store)
 	if s.watch, err = watch.Start(watch.Options{
 		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Optional: optionalKinds(), Transform: feed.Strip,
+		Versions: map[schema.GroupKind]string{{Group: groupScheduling, Kind: kindPodGroup}: "v1alpha2"},
 	}); err != nil {
 		return nil, err
 	}
@@ -178,6 +181,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		}
 		// 3. Requests.
 		s.dispatch()
+		s.settlePromises()
 		s.endTurn(ready)
 		// 4. Whatever comes next.
 		s.wait(ctx, ready)
@@ -220,6 +224,7 @@ func (s *Scheduler) take(e watch.Event) error {
 		return err
 	}
 	s.objects.keep(e)
+	s.changed = s.changed || readByFilters(e.Object)
 	if pod, isPod := e.Object.(*corev1.Pod); isPod && e.Deleted {
 		s.refusals.forget(string(pod.UID))
 	} else if isPod {

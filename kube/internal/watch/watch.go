@@ -37,6 +37,9 @@ type Options struct {
 	// Optional are kinds that are watched as soon as the API server has them. Their objects
 	// are delivered as *unstructured.Unstructured.
 	Optional []schema.GroupKind
+	// Versions are the versions in which optional kinds are read; others are read in the version
+	// that the API server prefers.
+	Versions map[schema.GroupKind]string
 	// Transform is applied to each object before it is kept.
 	Transform cache.TransformFunc
 	// Discovery is the time between two searches for optional kinds; 0 means 30 s.
@@ -129,7 +132,9 @@ func (w *Watch) add(informer cache.SharedIndexInformer) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.synced = append(w.synced, registration.HasSynced)
+	if !w.searched { // a kind that appears later does not stop a scheduler that runs
+		w.synced = append(w.synced, registration.HasSynced)
+	}
 	return nil
 }
 
@@ -226,7 +231,11 @@ func (w *Watch) search() bool {
 		}) && complete
 	}
 	for _, kind := range w.options.Optional {
-		complete = w.find(kind, nil, func(found schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+		var versions []string
+		if v := w.options.Versions[kind]; v != "" {
+			versions = []string{v}
+		}
+		complete = w.find(kind, versions, func(found schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
 			informer := w.untyped.ForResource(found).Informer()
 			return informer, informer.SetTransform(w.options.Transform)
 		}) && complete
