@@ -186,15 +186,13 @@ func (w *world) createMany(count int, build func(int) *corev1.Pod) []time.Time {
 	return created
 }
 
+// deleteAll deletes all pods. The API server ends the deletion of very many after a minute.
 func (w *world) deleteAll() {
 	w.Helper()
-	err := w.client.CoreV1().Pods(namespace).DeleteCollection(w.ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
 	w.eventually(func() string {
+		err := w.client.CoreV1().Pods(namespace).DeleteCollection(w.ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{})
 		if n := len(w.pods()); n > 0 {
-			return fmt.Sprintf("%d pods are left", n)
+			return fmt.Sprintf("%d pods are left: %v", n, err)
 		}
 		return ""
 	})
