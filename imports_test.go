@@ -84,6 +84,7 @@ var rules = []struct {
 	{"kube/internal/queuestatus", []string{"api/...", "cluster", "internal/convert", "internal/live", "kube/internal/feed"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/dynamic", "k8s.io/utils/clock"}, "it writes what State says about queues, and nothing depends on it"},
 	{"kube/internal/report", nil, []string{"k8s.io/"}, "it writes what it is told into the status of pods"},
 	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "kube/internal/..."}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
+	{"kube/internal/testcluster", []string{"kube/internal/controlplane"}, []string{"k8s.io/"}, "it prepares clusters for tests and knows of Berth only names"},
 	{"kube/internal/watch", nil, []string{"k8s.io/"}, "it delivers objects and interprets none"},
 }
 

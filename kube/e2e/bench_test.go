@@ -161,43 +161,6 @@ func usage(pid int) (cpu time.Duration, memory int64) {
 	return time.Duration(user+system) * 10 * time.Millisecond, pages * int64(os.Getpagesize())
 }
 
-// createMany creates pods with several requests at the same time.
-// It returns when each was created.
-func (w *world) createMany(count int, build func(int) *corev1.Pod) []time.Time {
-	w.Helper()
-	created := make([]time.Time, count)
-	var wg sync.WaitGroup
-	errs := make([]error, count)
-	slots := make(chan struct{}, 16)
-	for i := range count {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			_, errs[i] = w.client.CoreV1().Pods(namespace).Create(w.ctx, build(i), metav1.CreateOptions{})
-			created[i] = time.Now()
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			w.Fatal(err)
-		}
-	}
-	return created
-}
-
-// deleteAll deletes all pods. The API server ends the deletion of very many after a minute.
-func (w *world) deleteAll() {
-	w.Helper()
-	w.eventually(func() string {
-		err := w.client.CoreV1().Pods(namespace).DeleteCollection(w.ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{})
-		if n := len(w.pods()); n > 0 {
-			return fmt.Sprintf("%d pods are left: %v", n, err)
-		}
-		return ""
-	})
-}
-
 type boundTimes struct {
 	first, last time.Time
 	each        map[string]time.Time // by the name of the pod

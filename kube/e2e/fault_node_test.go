@@ -11,7 +11,6 @@ import (
 	"github.com/berth-project/berth/kube/internal/controlplane"
 	"github.com/berth-project/berth/kube/internal/scheduler"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -85,23 +84,6 @@ func (w *world) boundTo(node string) []string {
 		}
 	}
 	return out
-}
-
-// gpuNode returns a node with 8 GPUs.
-func gpuNode(name string) controlplane.Node {
-	return controlplane.Node{
-		Name:        name,
-		Labels:      map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8", "nvidia.com/gpu.memory": "81559"},
-		Allocatable: corev1.ResourceList{gpu: resource.MustParse("8")},
-	}
-}
-
-// addNamed adds a node with 8 GPUs.
-func (w *world) addNamed(name string) {
-	w.Helper()
-	if err := w.cp.AddNodes(w.ctx, gpuNode(name)); err != nil {
-		w.Fatal(err)
-	}
 }
 
 // stopKwok ends kwok, so that the test itself can act as the kubelets.

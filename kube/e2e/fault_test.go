@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -45,11 +43,7 @@ type inProcess struct {
 // newInProcess starts a scheduler with the default profile. It is ended when the test ends.
 func (w *world) newInProcess(config *rest.Config, held func() bool, edit ...func(*scheduler.Options)) *inProcess {
 	w.Helper()
-	w.starts++
-	file, err := os.Create(filepath.Join(w.logs, fmt.Sprintf("scheduler-%d.log", w.starts)))
-	if err != nil {
-		w.Fatal(err)
-	}
+	file := w.NewLog()
 	profile, err := standard.Merge(standard.Profile(), []standard.Override{{Name: intree.Name}, {Name: consolidate.Name, Disabled: true}}, false)
 	if err != nil {
 		w.Fatal(err)
@@ -94,18 +88,11 @@ func (w *world) newInProcess(config *rest.Config, held func() bool, edit ...func
 		broadcaster.Shutdown()
 		file.Close()
 		if w.Failed() {
-			w.logEnd(file.Name())
+			w.LogEnd(file.Name())
 		}
 	})
 	w.Cleanup(end)
 	return &inProcess{s, end}
-}
-
-// logEnd shows the last lines of the file.
-func (w *world) logEnd(path string) {
-	text, _ := os.ReadFile(path)
-	lines := strings.Split(string(text), "\n")
-	w.Logf("the end of %s:\n%s", filepath.Base(path), strings.Join(lines[max(0, len(lines)-40):], "\n"))
 }
 
 func always() bool { return true }

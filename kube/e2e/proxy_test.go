@@ -86,7 +86,7 @@ func (p *proxy) kubeconfig() string {
 	c.Clusters["proxy"] = &clientcmdapi.Cluster{Server: p.URL}
 	c.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy"}
 	c.CurrentContext = "proxy"
-	dir, err := os.MkdirTemp(p.w.logs, "proxy-")
+	dir, err := os.MkdirTemp(p.w.Logs, "proxy-")
 	if err != nil {
 		p.w.Fatal(err)
 	}

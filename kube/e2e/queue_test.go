@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -23,10 +22,6 @@ metadata: {name: product}
 spec:
   quota: {nvidia.com/gpu: 8}
 `
-
-func inQueue(name string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Labels["berth.dev/queue"] = name }
-}
 
 // TestQueues lets a queue borrow the quota of another, and reclaims it for the owner.
 func TestQueues(t *testing.T) {

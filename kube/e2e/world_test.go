@@ -4,100 +4,69 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/berth-project/berth/kube/command"
 	"github.com/berth-project/berth/kube/internal/controlplane"
+	"github.com/berth-project/berth/kube/internal/testcluster"
 	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// asScheduler is set in the environment of processes that are berth-scheduler.
-const asScheduler = "BERTH_E2E_SCHEDULER"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asScheduler) != "" {
-		os.Exit(command.Main(standard.Registry(), os.Args[1:], os.Stderr))
-	}
-	os.Exit(m.Run())
+	testcluster.Main(m, func() int { return command.Main(standard.Registry(), os.Args[1:], os.Stderr) })
 }
 
+// The tests of this package use short names for what testcluster has.
 const (
-	gpu       = "nvidia.com/gpu"
-	namespace = "default"
+	gpu       = testcluster.GPU
+	namespace = testcluster.Namespace
+	patience  = testcluster.Patience
 )
 
-// world is a control plane with a client.
+var (
+	pod           = testcluster.Pod
+	inGang        = testcluster.InGang
+	inQueue       = testcluster.InQueue
+	conditionText = testcluster.ConditionText
+)
+
+// world is a cluster, and the permissions of berth-scheduler.
 type world struct {
-	testing.TB
+	*testcluster.Cluster
 	ctx    context.Context
 	cp     *controlplane.ControlPlane
 	client kubernetes.Interface
-	logs   string // the folder of the logs of schedulers
 	access string // the kubeconfig of schedulers, which has their permissions only
-	starts int
 }
 
 func newWorld(t testing.TB, components ...controlplane.Component) *world {
 	t.Helper()
-	w := &world{TB: t, ctx: t.Context(), logs: t.TempDir()}
-	w.cp = controlplane.StartForTest(t, controlplane.Options{Components: append(components, controlplane.Kwok)})
-	config := w.cp.Config()
-	config.QPS = -1
-	var err error
-	if w.client, err = kubernetes.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
+	c := testcluster.New(t, components...)
+	w := &world{Cluster: c, ctx: c.Ctx, cp: c.CP, client: c.Client}
 	w.install("../config/rbac.yaml")
 	w.access = w.actAs("system:serviceaccount:kube-system:berth-scheduler")
 	return w
 }
 
-// install applies a file of manifests.
-func (w *world) install(file string) {
-	w.Helper()
-	w.kubectl("", "apply", "--server-side", "-f", file)
-}
-
-// apply applies manifests.
-func (w *world) apply(manifests string) {
-	w.Helper()
-	w.eventually(func() string { // a definition that was just installed is not served at once
-		if out, err := w.tryKubectl(manifests, "apply", "-f", "-"); err != nil {
-			return fmt.Sprintf("%v: %s", err, out)
-		}
-		return ""
-	})
-}
-
-// kubectl runs kubectl and returns its output.
+func (w *world) install(file string)    { w.Helper(); w.Install(file) }
+func (w *world) apply(manifests string) { w.Helper(); w.Apply(manifests) }
 func (w *world) kubectl(input string, args ...string) string {
 	w.Helper()
-	out, err := w.tryKubectl(input, args...)
-	if err != nil {
-		w.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
-	}
-	return out
+	return w.Kubectl(input, args...)
 }
-
-func (w *world) tryKubectl(input string, args ...string) (string, error) {
-	bin, err := controlplane.Binaries()
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command(filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", w.cp.Kubeconfig()}, args...)...)
-	cmd.Stdin = strings.NewReader(input)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+func (w *world) create(pods ...*corev1.Pod)         { w.Helper(); w.Create(pods...) }
+func (w *world) pods() map[string]*corev1.Pod       { w.Helper(); return w.Pods() }
+func (w *world) deleteAll()                         { w.Helper(); w.DeletePods() }
+func (w *world) eventually(condition func() string) { w.Helper(); w.Eventually(condition) }
+func (w *world) createMany(count int, build func(int) *corev1.Pod) []time.Time {
+	w.Helper()
+	return w.CreateMany(count, build)
 }
 
 // actAs returns the path of a kubeconfig with the permissions of the user.
@@ -110,12 +79,15 @@ func (w *world) actAs(user string) string {
 	for _, info := range config.AuthInfos {
 		info.Impersonate = user
 	}
-	path := filepath.Join(w.logs, "kubeconfig")
+	path := filepath.Join(w.Logs, "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		w.Fatal(err)
 	}
 	return path
 }
+
+// gpuNode returns a node with 8 GPUs.
+func gpuNode(name string) controlplane.Node { return testcluster.Node(name, 8, testcluster.H100) }
 
 // addNodes adds nodes with 8 GPUs.
 func (w *world) addNodes(count int) {
@@ -124,47 +96,31 @@ func (w *world) addNodes(count int) {
 	for i := range count {
 		nodes = append(nodes, gpuNode(fmt.Sprintf("node-%04d", i)))
 	}
-	if err := w.cp.AddNodes(w.ctx, nodes...); err != nil {
-		w.Fatal(err)
-	}
+	w.AddNodes(nodes...)
+}
+
+// addNamed adds a node with 8 GPUs.
+func (w *world) addNamed(name string) {
+	w.Helper()
+	w.AddNodes(gpuNode(name))
 }
 
 // process is a scheduler that runs.
 type process struct {
-	*exec.Cmd
+	*testcluster.Instance
 	log   string
-	ended chan struct{}
+	ended chan struct{} // is closed when it has ended
 }
 
-// scheduler starts berth-scheduler. It is stopped when the test ends.
+// scheduler starts berth-scheduler with its own permissions. It is killed when the test ends.
 func (w *world) scheduler(flags ...string) *process {
 	w.Helper()
-	w.starts++
-	p := &process{log: filepath.Join(w.logs, fmt.Sprintf("scheduler-%d.log", w.starts)), ended: make(chan struct{})}
-	file, err := os.Create(p.log)
-	if err != nil {
-		w.Fatal(err)
-	}
-	p.Cmd = exec.Command(os.Args[0], append([]string{"--kubeconfig", w.access, "--address", ""}, flags...)...)
-	p.Env, p.Stderr, p.Stdout = append(os.Environ(), asScheduler+"=1"), file, file
-	if err := p.Start(); err != nil {
-		w.Fatal(err)
-	}
-	go func() {
-		_ = p.Wait()
-		file.Close()
-		close(p.ended)
-	}()
-	w.Cleanup(func() {
-		p.kill()
-		if w.Failed() {
-			text, _ := os.ReadFile(p.log)
-			lines := strings.Split(string(text), "\n")
-			w.Logf("the end of the log of %s:\n%s", filepath.Base(p.log), strings.Join(lines[max(0, len(lines)-40):], "\n"))
-		}
-	})
-	return p
+	p := w.Scheduler(w.access, flags...)
+	return &process{p, p.Log, p.Ended}
 }
+
+func (p *process) kill() { p.Kill() }
+func (p *process) stop() { p.Stop() }
 
 // checkDone fails the test if a request of the scheduler was refused.
 func (w *world) checkDone(p *process) {
@@ -180,87 +136,11 @@ func (w *world) checkDone(p *process) {
 	}
 }
 
-// kill ends the process at once.
-func (p *process) kill() {
-	_ = p.Process.Kill()
-	<-p.ended
-}
-
-// stop asks the process to end, and waits until it has.
-func (p *process) stop() {
-	_ = p.Process.Signal(syscall.SIGTERM)
-	<-p.ended
-}
-
-// pod returns a pod that berth-scheduler places.
-func pod(name string, gpus int64, edit ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}, Annotations: map[string]string{}},
-		Spec: corev1.PodSpec{
-			SchedulerName: command.DefaultName,
-			Containers:    []corev1.Container{{Name: "main", Image: "image"}},
-		},
-	}
-	if gpus > 0 {
-		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{gpu: *resource.NewQuantity(gpus, resource.DecimalSI)}
-	}
-	for _, e := range edit {
-		e(p)
-	}
-	return p
-}
-
-func inGang(name string, min int) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Labels["berth.dev/group-name"], p.Labels["berth.dev/group-min-member"] = name, fmt.Sprint(min)
-	}
-}
-
 func withPriority(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.PriorityClassName = name }
 }
 
 func preemptible(p *corev1.Pod) { p.Labels["berth.dev/preemptible"] = "true" }
-
-// create creates the pods.
-func (w *world) create(pods ...*corev1.Pod) {
-	w.Helper()
-	for _, p := range pods {
-		if _, err := w.client.CoreV1().Pods(p.Namespace).Create(w.ctx, p, metav1.CreateOptions{}); err != nil {
-			w.Fatal(err)
-		}
-	}
-}
-
-// pods returns all pods, by name.
-func (w *world) pods() map[string]*corev1.Pod {
-	w.Helper()
-	list, err := w.client.CoreV1().Pods(namespace).List(w.ctx, metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	out := map[string]*corev1.Pod{}
-	for i := range list.Items {
-		out[list.Items[i].Name] = &list.Items[i]
-	}
-	return out
-}
-
-// eventually waits until the condition returns "", and fails the test with what it returned
-// last if it does not.
-func (w *world) eventually(condition func() string) {
-	w.Helper()
-	last := ""
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if last = condition(); last == "" {
-			return
-		}
-	}
-	w.Fatal(last)
-}
-
-// patience is how long a condition may take to become true on a slow machine.
-const patience = 2 * time.Minute
 
 // allBound returns which of the pods is not bound to a node; "" if all are.
 func (w *world) allBound(prefix string) string {
@@ -270,15 +150,6 @@ func (w *world) allBound(prefix string) string {
 		}
 	}
 	return ""
-}
-
-func conditionText(p *corev1.Pod) string {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
-		}
-	}
-	return "no condition"
 }
 
 // checkRoom fails the test if the pods on a node hold more GPUs than it has.

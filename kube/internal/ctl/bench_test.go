@@ -2,12 +2,10 @@ package ctl_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/berth-project/berth/kube/internal/controlplane"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // BenchmarkCommands measures the commands on 1,000 nodes with 8 GPUs and 2,000 pods that hold
@@ -20,7 +18,7 @@ func BenchmarkCommands(b *testing.B) {
 		list = append(list, node(fmt.Sprintf("node-%04d", i), 8))
 	}
 	w.addNodes(list...)
-	w.createOnNodes(2*nodes, func(i int) *corev1.Pod {
+	w.CreateMany(2*nodes, func(i int) *corev1.Pod {
 		return pod(fmt.Sprintf("p%05d", i), 4, func(p *corev1.Pod) { p.Spec.NodeName = list[i/2].Name })
 	})
 	w.create(pod("pending", 1), pod("impossible", 9))
@@ -34,26 +32,5 @@ func BenchmarkCommands(b *testing.B) {
 				w.answer(args...)
 			}
 		})
-	}
-}
-
-// createOnNodes creates pods with several requests at the same time.
-func (w *world) createOnNodes(count int, build func(int) *corev1.Pod) {
-	w.Helper()
-	var wg sync.WaitGroup
-	errs := make([]error, count)
-	slots := make(chan struct{}, 16)
-	for i := range count {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			_, errs[i] = w.client.CoreV1().Pods(namespace).Create(w.ctx, build(i), metav1.CreateOptions{})
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			w.Fatal(err)
-		}
 	}
 }

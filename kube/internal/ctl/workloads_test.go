@@ -8,46 +8,18 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 )
 
-// queueKind is a definition of the kind Queue without a schema.
-const queueKind = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: queues.berth.dev}
-spec:
-  group: berth.dev
-  scope: Cluster
-  names: {kind: Queue, plural: queues, singular: queue, listKind: QueueList}
-  versions:
-  - name: v1alpha1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+const queues = `apiVersion: berth.dev/v1alpha1
+kind: Queue
+metadata: {name: research}
+spec: {quota: {nvidia.com/gpu: 4}}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Queue
+metadata: {name: batch}
+spec: {limits: {nvidia.com/gpu: 2}}
 `
-
-// apply creates an object of any kind.
-func (w *world) apply(resource schema.GroupVersionResource, text string) {
-	w.Helper()
-	client, err := dynamic.NewForConfig(w.cp.Config())
-	if err != nil {
-		w.Fatal(err)
-	}
-	var fields map[string]any
-	if err := yaml.Unmarshal([]byte(text), &fields); err != nil {
-		w.Fatal(err)
-	}
-	w.eventually(func() string {
-		if _, err := client.Resource(resource).Create(w.ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{}); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-}
 
 // createJob creates a Job and its pods, which no controller does here.
 func (w *world) createJob(name string, pods int, gpus int64, indexed bool) {
@@ -81,24 +53,9 @@ func (w *world) createJob(name string, pods int, gpus int64, indexed bool) {
 // TestWorkloads checks how workloads are named, and the answers about queues.
 func TestWorkloads(t *testing.T) {
 	w := newWorld(t)
-	w.apply(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, queueKind)
-	queues := schema.GroupVersionResource{Group: "berth.dev", Version: "v1alpha1", Resource: "queues"}
-	w.eventually(func() string { // the kind is served a moment after it was defined
-		client, err := dynamic.NewForConfig(w.cp.Config())
-		if err != nil {
-			return err.Error()
-		}
-		if _, err := client.Resource(queues).List(w.ctx, metav1.ListOptions{}); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-	w.apply(queues, "apiVersion: berth.dev/v1alpha1\nkind: Queue\nmetadata: {name: research}\nspec: {quota: {nvidia.com/gpu: 4}}")
-	w.apply(queues, "apiVersion: berth.dev/v1alpha1\nkind: Queue\nmetadata: {name: batch}\nspec: {limits: {nvidia.com/gpu: 2}}")
+	w.Install("../../config/crd/queues.berth.dev.yaml")
+	w.apply(queues)
 	w.addNodes(node("gpu-1", 4), node("gpu-2", 4))
-	inQueue := func(name string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) { p.Labels["berth.dev/queue"] = name }
-	}
 	w.create(pod("a", 2, inQueue("research")))
 	w.bind("a", "gpu-1")
 	w.create(pod("b", 3, inQueue("batch")))

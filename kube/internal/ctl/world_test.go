@@ -6,17 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berth-project/berth/kube/command"
 	"github.com/berth-project/berth/kube/internal/controlplane"
+	"github.com/berth-project/berth/kube/internal/testcluster"
 	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
@@ -26,25 +24,24 @@ var (
 	clusters = flag.Int("clusters", 8, "how many random clusters TestDecisions compares")
 )
 
-// asScheduler is set in the environment of processes that are berth-scheduler.
-const asScheduler = "BERTH_CTL_SCHEDULER"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asScheduler) != "" {
-		os.Exit(command.Main(standard.Registry(), os.Args[1:], os.Stderr))
-	}
-	os.Exit(m.Run())
+	testcluster.Main(m, func() int { return command.Main(standard.Registry(), os.Args[1:], os.Stderr) })
 }
 
+// The tests of this package use short names for what testcluster has.
 const (
-	gpu       = "nvidia.com/gpu"
-	namespace = "default"
-	patience  = 2 * time.Minute
+	gpu       = testcluster.GPU
+	namespace = testcluster.Namespace
 )
 
-// world is a control plane with a client.
+var (
+	inGang  = testcluster.InGang
+	inQueue = testcluster.InQueue
+)
+
+// world is a cluster that kubectl berth is asked about.
 type world struct {
-	testing.TB
+	*testcluster.Cluster
 	ctx    context.Context
 	cp     *controlplane.ControlPlane
 	client kubernetes.Interface
@@ -52,61 +49,28 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{TB: t, ctx: t.Context()}
-	w.cp = controlplane.StartForTest(t, controlplane.Options{Components: []controlplane.Component{controlplane.Kwok}})
-	config := w.cp.Config()
-	config.QPS = -1
-	var err error
-	if w.client, err = kubernetes.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	c := testcluster.New(t)
+	return &world{Cluster: c, ctx: c.Ctx, cp: c.CP, client: c.Client}
 }
+
+func (w *world) addNodes(nodes ...controlplane.Node) { w.Helper(); w.AddNodes(nodes...) }
+func (w *world) apply(manifests string)              { w.Helper(); w.Apply(manifests) }
+func (w *world) create(pods ...*corev1.Pod)          { w.Helper(); w.Create(pods...) }
+func (w *world) pods() map[string]*corev1.Pod        { w.Helper(); return w.Pods() }
+func (w *world) deletePods()                         { w.Helper(); w.DeletePods() }
+func (w *world) eventually(condition func() string)  { w.Helper(); w.Eventually(condition) }
 
 // node returns a node with GPUs.
 func node(name string, gpus int, edit ...func(*controlplane.Node)) controlplane.Node {
-	n := controlplane.Node{
-		Name:        name,
-		Labels:      map[string]string{"nvidia.com/gpu.product": "NVIDIA-L4", "nvidia.com/gpu.count": fmt.Sprint(gpus), "nvidia.com/gpu.memory": "23034"},
-		Allocatable: corev1.ResourceList{gpu: *resource.NewQuantity(int64(gpus), resource.DecimalSI)},
-	}
-	for _, e := range edit {
-		e(&n)
-	}
-	return n
+	return testcluster.Node(name, gpus, testcluster.L4, edit...)
 }
 
-func (w *world) addNodes(nodes ...controlplane.Node) {
-	w.Helper()
-	if err := w.cp.AddNodes(w.ctx, nodes...); err != nil {
-		w.Fatal(err)
-	}
-}
-
-// pod returns a pod that berth-scheduler places.
+// pod returns a pod that berth-scheduler places, with a secret that no answer may have.
 func pod(name string, gpus int64, edit ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}, Annotations: map[string]string{}},
-		Spec: corev1.PodSpec{
-			SchedulerName: command.DefaultName,
-			Containers: []corev1.Container{{
-				Name: "main", Image: "image", Env: []corev1.EnvVar{{Name: "TOKEN", Value: "secret-of-" + name}},
-			}},
-		},
+	secret := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "TOKEN", Value: "secret-of-" + name}}
 	}
-	if gpus > 0 {
-		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{gpu: *resource.NewQuantity(gpus, resource.DecimalSI)}
-	}
-	for _, e := range edit {
-		e(p)
-	}
-	return p
-}
-
-func inGang(name string, min int) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Labels["berth.dev/group-name"], p.Labels["berth.dev/group-min-member"] = name, fmt.Sprint(min)
-	}
+	return testcluster.Pod(name, gpus, append([]func(*corev1.Pod){secret}, edit...)...)
 }
 
 func withHostPort(port int32) func(*corev1.Pod) {
@@ -117,16 +81,6 @@ func withHostPort(port int32) func(*corev1.Pod) {
 
 func withSelector(key, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: value} }
-}
-
-// create creates the pods.
-func (w *world) create(pods ...*corev1.Pod) {
-	w.Helper()
-	for _, p := range pods {
-		if _, err := w.client.CoreV1().Pods(p.Namespace).Create(w.ctx, p, metav1.CreateOptions{}); err != nil {
-			w.Fatal(err)
-		}
-	}
 }
 
 // bind binds a pod to a node, as a scheduler does.
@@ -142,46 +96,6 @@ func (w *world) bind(pod, node string) {
 		}
 		return ""
 	})
-}
-
-// pods returns all pods, by name.
-func (w *world) pods() map[string]*corev1.Pod {
-	w.Helper()
-	list, err := w.client.CoreV1().Pods(namespace).List(w.ctx, metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	out := map[string]*corev1.Pod{}
-	for i := range list.Items {
-		out[list.Items[i].Name] = &list.Items[i]
-	}
-	return out
-}
-
-func (w *world) deletePods() {
-	w.Helper()
-	if err := w.client.CoreV1().Pods(namespace).DeleteCollection(w.ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	w.eventually(func() string {
-		if n := len(w.pods()); n > 0 {
-			return fmt.Sprintf("%d pods are left", n)
-		}
-		return ""
-	})
-}
-
-// eventually waits until the condition returns "", and fails the test with what it returned
-// last if it does not.
-func (w *world) eventually(condition func() string) {
-	w.Helper()
-	last := ""
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if last = condition(); last == "" {
-			return
-		}
-	}
-	w.Fatal(last)
 }
 
 // result is what a command wrote, and its exit code.
@@ -233,30 +147,5 @@ func golden(t testing.TB, name, text string) {
 // scheduler starts berth-scheduler, and returns a function that ends it.
 func (w *world) scheduler() (stop func()) {
 	w.Helper()
-	log := filepath.Join(w.TempDir(), "scheduler.log")
-	file, err := os.Create(log)
-	if err != nil {
-		w.Fatal(err)
-	}
-	c := exec.Command(os.Args[0], "--kubeconfig", w.cp.Kubeconfig(), "--address", "", "--leader-elect=false")
-	c.Env, c.Stderr, c.Stdout = append(os.Environ(), asScheduler+"=1"), file, file
-	if err := c.Start(); err != nil {
-		w.Fatal(err)
-	}
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		_ = c.Process.Kill()
-		_ = c.Wait()
-		file.Close()
-		if w.Failed() {
-			text, _ := os.ReadFile(log)
-			w.Logf("the log of the scheduler:\n%s", text)
-		}
-	}
-	w.Cleanup(stop)
-	return stop
+	return w.Scheduler(w.cp.Kubeconfig(), "--leader-elect=false").Kill
 }
