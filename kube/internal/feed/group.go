@@ -43,7 +43,7 @@ type group struct {
 	subgroups    []cluster.Subgroup
 	minSubgroups int
 	// apart is set if the parts are jobs of their own, because some are created only after
-	// others are ready. minOf then has their minima.
+	// others are ready. minOf has the minima of parts that are jobs.
 	apart bool
 	minOf map[string]int
 }

@@ -266,6 +266,31 @@ metadata: {namespace: ml, name: llm}
 spec: {startupPolicy: LeaderReady, leaderWorkerTemplate: {size: 3}}`,
 		want: []string{"lws/ml/llm/0/leader min=1 queue=default priority=0: a"}, pending: []string{"lws/ml/llm/0/leader"},
 	},
+	"LeaderWorkerSet with exclusive placement": {
+		pods: "a annotations: {leaderworkerset.sigs.k8s.io/exclusive-topology: rack}, " + fmt.Sprintf(lwsMeta, 0, 0) +
+			"\nb annotations: {leaderworkerset.sigs.k8s.io/exclusive-topology: rack}, " + fmt.Sprintf(lwsMeta, 1, 1),
+		object: `apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {namespace: ml, name: llm}
+spec: {startupPolicy: LeaderCreated, leaderWorkerTemplate: {size: 3}}`,
+		want: []string{
+			"lws/ml/llm/0/leader min=1 queue=default priority=0: a",
+			"lws/ml/llm/1/worker min=2 queue=default priority=0: b",
+		},
+		pending: []string{"lws/ml/llm/0/leader"},
+	},
+	"JobSet with exclusive placement": {
+		pods: "a annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack, batch.kubernetes.io/job-completion-index: \"0\"}, " + fmt.Sprintf(jobSetMeta, "workers"),
+		want: []string{"pod/ml/a min=1 queue=default priority=0: 0"}, pending: []string{"pod/ml/a"},
+	},
+	"JobSet with exclusive placement by node selector": {
+		pods: "a annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack, alpha.jobset.sigs.k8s.io/node-selector: \"true\"}, " + fmt.Sprintf(jobSetMeta, "workers"),
+		object: `apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {namespace: ml, name: set}
+spec: {replicatedJobs: [{name: workers, template: {spec: {parallelism: 2, completions: 2}}}]}`,
+		want: []string{"jobset/ml/set min=2 queue=default priority=0: a"},
+	},
 	"MPIJob": {
 		pods: `a labels: {training.kubeflow.org/job-name: mpi, training.kubeflow.org/replica-type: launcher}
 b labels: {training.kubeflow.org/job-name: mpi, training.kubeflow.org/replica-type: worker}`,

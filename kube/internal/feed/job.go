@@ -17,7 +17,8 @@ type job struct {
 	single        bool // the job of one pod, which is not open
 	source        string
 	group         groupKey // the object that describes it, if there is one
-	part          string   // the part of the group that it is, if parts are jobs of their own
+	apart         bool     // it is a part of the group
+	part          string   // the name of the part
 	members       map[string]*pod
 	tally         tally        // of a group only
 	put           *cluster.Job // the spec that was reported; nil if it is not known in State
@@ -94,8 +95,8 @@ func (f *Feed) jobOf(p *pod) *job {
 	j.id = m.source + "/" + p.name.Namespace + "/" + m.name
 	if m.object {
 		j.group = p.group()
-		if g := f.groups[j.group]; g != nil && g.apart {
-			j.part = m.part
+		if g := f.groups[j.group]; m.apart || g != nil && g.apart {
+			j.apart, j.part = true, m.part
 			j.id += "/" + m.part
 		}
 	}

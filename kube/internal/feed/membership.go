@@ -32,8 +32,10 @@ type membership struct {
 	name   string // of the group, in the namespace of the pod
 	object bool   // an object of the API describes the group; without it the minimum is not known, unless min is set
 	min    int    // the minimum that the pod states; 0: it states none
-	// part is the name of the subgroup. If the object says so, parts are jobs of their own.
+	// part is the name of the subgroup. If the object or the pod says so, parts are jobs of
+	// their own.
 	part  string
+	apart bool
 	index int
 }
 
@@ -48,7 +50,7 @@ type rule func(*reader) (m membership, found bool)
 // StatefulSets and DaemonSets are not gangs.
 var rules = []rule{
 	(*reader).upstream, (*reader).berth, (*reader).kai, (*reader).volcano, (*reader).coscheduling, (*reader).koordinator,
-	(*reader).jobSet, (*reader).leaderWorkerSet, (*reader).training, (*reader).ray, (*reader).job,
+	(*reader).exclusiveJobSet, (*reader).jobSet, (*reader).leaderWorkerSet, (*reader).training, (*reader).ray, (*reader).job,
 }
 
 // reader reads labels and annotations of one pod and collects notes.
@@ -65,8 +67,11 @@ func memberOf(o *corev1.Pod, notes *convert.Notes) membership {
 			return m
 		}
 	}
-	return membership{source: bySelf, name: o.Name, min: 1}
+	return alone(o)
 }
+
+// alone returns the membership of a pod that is a job of its own.
+func alone(o *corev1.Pod) membership { return membership{source: bySelf, name: o.Name, min: 1} }
 
 func (r *reader) upstream() (membership, bool) {
 	g := r.pod.Spec.SchedulingGroup
@@ -134,6 +139,16 @@ func (r *reader) koordinator() (membership, bool) {
 	return m, true
 }
 
+// exclusiveJobSet makes each pod of a JobSet with exclusive placement a job of its own. The
+// webhook of JobSet admits the other pods of a Job only after the first is on a node, so that a
+// gang would wait for pods that do not exist. With the node-selector strategy, all pods are
+// created at the same time.
+func (r *reader) exclusiveJobSet() (membership, bool) {
+	const prefix = "alpha.jobset.sigs.k8s.io/"
+	a := r.pod.Annotations
+	return alone(r.pod), a[prefix+"exclusive-topology"] != "" && a[prefix+"node-selector"] == ""
+}
+
 func (r *reader) jobSet() (membership, bool) {
 	l := r.pod.Labels
 	name := l["jobset.sigs.k8s.io/jobset-name"]
@@ -148,9 +163,10 @@ const (
 	worker = "worker"
 )
 
-// leaderWorkerSet makes each group of a LeaderWorkerSet a job: the leader and its workers.
-// The pod states the size of the group; whether the workers are created only after the
-// leader is ready (startupPolicy) is known only from the object.
+// leaderWorkerSet makes each group of a LeaderWorkerSet a job: the leader and its workers. The
+// size of the group, and whether the workers are created only after the leader is ready
+// (startupPolicy), are known from the object. With exclusive placement, the workers are created
+// only after the leader is on a node; the pods say so.
 func (r *reader) leaderWorkerSet() (membership, bool) {
 	const prefix = "leaderworkerset.sigs.k8s.io/"
 	l := r.pod.Labels
@@ -158,7 +174,8 @@ func (r *reader) leaderWorkerSet() (membership, bool) {
 	if name == "" || group == "" {
 		return membership{}, false
 	}
-	m := membership{source: byLWS, name: name + "/" + group, object: true, part: worker, index: r.index(l[prefix+"worker-index"])}
+	_, exclusive := r.pod.Annotations[prefix+"exclusive-topology"]
+	m := membership{source: byLWS, name: name + "/" + group, object: true, part: worker, apart: exclusive, index: r.index(l[prefix+"worker-index"])}
 	if m.index == 0 {
 		m.part = leader
 	}

@@ -169,11 +169,17 @@ func (g *generator) group(o *corev1.Pod, how string) {
 	case "lws":
 		const prefix = "leaderworkerset.sigs.k8s.io/"
 		o.Labels[prefix+"name"], o.Labels[prefix+"group-index"], o.Labels[prefix+"worker-index"] = "lws", "0", g.pick("index", "0", "1")
+		if g.pick("exclusive", "", "yes") != "" {
+			o.Annotations[prefix+"exclusive-topology"] = "rack"
+		}
 	case "job":
 		o.Annotations["batch.kubernetes.io/job-completion-index"] = "1"
 		o.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "batch", Controller: &owner}}
 	case "jobset":
 		o.Labels["jobset.sigs.k8s.io/jobset-name"], o.Labels["jobset.sigs.k8s.io/replicatedjob-name"] = "set", g.pick("job", "driver", "worker")
+		if g.pick("exclusive", "", "yes") != "" {
+			o.Annotations["alpha.jobset.sigs.k8s.io/exclusive-topology"] = "rack"
+		}
 	case "upstream":
 		name := "pg"
 		o.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}

@@ -43,7 +43,7 @@ func (f *Feed) terms(j *job) terms {
 	}
 	if g := t.group; g != nil {
 		t.uid, t.created, t.min = g.uid, g.created, g.min
-		if g.apart {
+		if j.apart {
 			t.min = g.minOf[j.part]
 		} else {
 			t.parts = g.parts()
@@ -123,7 +123,7 @@ func (j *job) spec(t *terms) *cluster.Job {
 	form := cluster.Alternative{Min: t.min}
 	if g := t.group; g != nil {
 		form.Topology = g.topology
-		if !g.apart {
+		if !j.apart {
 			form.Subgroups, form.MinSubgroups = g.subgroups, g.minSubgroups
 		}
 	}

@@ -91,13 +91,13 @@ func (x *object) jobSet() group {
 
 // leaderWorkerSet reads a LeaderWorkerSet. A leader and its workers are a gang. With
 // startupPolicy LeaderReady, the workers are created only after the leader is ready: the
-// leader is then placed on its own, and the workers are a gang of their own.
+// leader is then placed on its own, and the workers are a gang of their own. The same holds for
+// pods with exclusive placement.
 func (x *object) leaderWorkerSet() group {
 	size := checkedMin(x.number(1, "spec", "leaderWorkerTemplate", "size"), field.Path{"spec", "leaderWorkerTemplate", "size"}, x.notes)
 	g := group{min: size, apart: x.text("spec", "startupPolicy") == "LeaderReady"}
-	if g.apart {
-		g.minOf = map[string]int{leader: 1, worker: max(1, size-1)}
-	} else if size > 1 {
+	g.minOf = map[string]int{leader: 1, worker: max(1, size-1)}
+	if size > 1 {
 		g.subgroups = []cluster.Subgroup{{Name: leader, Min: 1}, {Name: worker, Min: size - 1}}
 	}
 	return g
