@@ -20,6 +20,7 @@ type gangWatch struct {
 	bound   map[string]map[string]bool // by gang: the pods that are bound
 	partial map[string]time.Time       // since when a gang is bound in part
 	longest time.Duration              // how long a gang was bound in part
+	peaks   map[string]int             // by gang: how many pods were bound at most
 	min     int
 	done    chan struct{}
 	stop    context.CancelFunc
@@ -29,7 +30,7 @@ type gangWatch struct {
 func (w *world) watchGangs(min int) *gangWatch {
 	w.Helper()
 	ctx, stop := context.WithCancel(w.ctx)
-	g := &gangWatch{bound: map[string]map[string]bool{}, partial: map[string]time.Time{}, min: min, done: make(chan struct{}), stop: stop}
+	g := &gangWatch{bound: map[string]map[string]bool{}, partial: map[string]time.Time{}, peaks: map[string]int{}, min: min, done: make(chan struct{}), stop: stop}
 	watcher, err := w.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		w.Fatal(err)
@@ -49,7 +50,7 @@ func (w *world) watchGangs(min int) *gangWatch {
 func (g *gangWatch) see(p *corev1.Pod, deleted bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	gang := p.Labels["berth.dev/group-name"]
+	gang := gangOf(p)
 	if gang == "" {
 		return
 	}
@@ -62,6 +63,7 @@ func (g *gangWatch) see(p *corev1.Pod, deleted bool) {
 		delete(g.bound[gang], p.Name)
 	}
 	n := len(g.bound[gang])
+	g.peaks[gang] = max(g.peaks[gang], n)
 	since, was := g.partial[gang]
 	switch is := n > 0 && n < g.min; {
 	case is && !was:
@@ -70,6 +72,25 @@ func (g *gangWatch) see(p *corev1.Pod, deleted bool) {
 		g.longest = max(g.longest, time.Since(since))
 		delete(g.partial, gang)
 	}
+}
+
+// gangOf returns the name of the pod's gang, which has labels of Berth or belongs to a
+// LeaderWorkerSet or a Job; "" if there is none.
+func gangOf(p *corev1.Pod) string {
+	if set := p.Labels["leaderworkerset.sigs.k8s.io/name"]; set != "" {
+		return set + "/" + p.Labels["leaderworkerset.sigs.k8s.io/group-index"]
+	}
+	if job := p.Labels["batch.kubernetes.io/job-name"]; job != "" {
+		return job
+	}
+	return p.Labels["berth.dev/group-name"]
+}
+
+// most returns how many pods of the gang were bound at most at the same time.
+func (g *gangWatch) most(gang string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.peaks[gang]
 }
 
 // check returns which gang is bound in part now; "" if none is.

@@ -19,6 +19,7 @@ import (
 func TestJob(t *testing.T) {
 	w := newWorld(t, controlplane.ControllerManager)
 	w.addNodes(1)
+	g := w.watchGangs(4)
 	w.scheduler()
 	w.create(pod("first", 8))
 	w.eventually(func() string { return w.allBound("first") })
@@ -53,6 +54,9 @@ func TestJob(t *testing.T) {
 		return ""
 	}
 	w.eventually(pending)
+	if n := g.most("train"); n > 0 {
+		t.Errorf("%d pods of the Job were bound although there was no room for the gang", n)
+	}
 	if err := w.cp.AddNodes(w.ctx, gpuNode("more-0"), gpuNode("more-1")); err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +67,7 @@ func TestJob(t *testing.T) {
 		}
 		return ""
 	})
+	w.eventually(g.check)
 }
 
 // TestPartitions places pods on MIG slices and on the replicas of time-sliced devices.

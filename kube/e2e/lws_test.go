@@ -2,70 +2,123 @@ package e2e
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/berth-project/berth/kube/internal/controlplane"
 )
 
 const lws = `apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
-metadata: {name: serve, namespace: default}
+metadata: {name: serve, namespace: default, annotations: {%s}}
 spec:
   replicas: 2
-  startupPolicy: LeaderCreated
+  startupPolicy: %s
   leaderWorkerTemplate:
     size: 3
     workerTemplate:
       spec:
-        containers: [{name: main, image: image}]
+        schedulerName: berth-scheduler
+        containers: [{name: main, image: image, resources: {limits: {nvidia.com/gpu: 8}}}]
 `
 
-// TestLeaderWorkerSet places each group of a LeaderWorkerSet as a gang. The definition is the
-// real one; the pods are created by the test, with the labels that its controller sets.
+// TestLeaderWorkerSet places the groups of a LeaderWorkerSet, whose pods the real controller
+// creates, as gangs. The four nodes have room for one of the two groups.
 func TestLeaderWorkerSet(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, controlplane.ControllerManager, controlplane.LWS)
 	w.addNodes(4)
-	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/lws")
-	list.Dir = "../../hack/kube"
-	dir, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.install(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "bases", "leaderworkerset.x-k8s.io_leaderworkersets.yaml"))
-	w.apply(lws)
 	g := w.watchGangs(3)
 	w.scheduler()
-	group := func(index int) {
-		for i := range 3 {
-			w.create(pod(fmt.Sprintf("serve-%d-%d", index, i), 8, func(p *corev1.Pod) {
-				const prefix = "leaderworkerset.sigs.k8s.io/"
-				p.Labels[prefix+"name"], p.Labels[prefix+"group-index"], p.Labels[prefix+"worker-index"] = "serve", fmt.Sprint(index), fmt.Sprint(i)
-				p.Annotations[prefix+"size"] = "3"
-			}))
-		}
-	}
-	group(0)
-	w.eventually(func() string { return w.allBound("serve-0-") })
-	group(1) // one node is free, and the group needs three
+	w.apply(fmt.Sprintf(lws, "", "LeaderCreated"))
+	pending := ""
 	w.eventually(func() string {
-		for i := range 3 {
-			p := w.pods()[fmt.Sprintf("serve-1-%d", i)]
-			if p.Spec.NodeName != "" {
-				t.Fatalf("pod %s is bound although there is no room for its group", p.Name)
-			}
-			if text := conditionText(p); !strings.HasPrefix(text, "False Unschedulable: placed 0 of 2 needed in worker") {
-				return p.Name + ": " + text
-			}
-		}
-		return ""
+		var text string
+		pending, text = w.pendingGroup()
+		return text
 	})
-	if err := w.cp.AddNodes(w.ctx, gpuNode("more-0"), gpuNode("more-1")); err != nil {
-		t.Fatal(err)
+	if n := g.most("serve/" + pending); n > 0 {
+		t.Errorf("%d pods of group %s were bound although there was no room for the group", n, pending)
 	}
-	w.eventually(func() string { return w.allBound("serve-1-") })
+	w.addNamed("more-0")
+	w.addNamed("more-1")
+	w.eventually(w.setAvailable)
 	w.eventually(g.check)
 	w.checkRoom()
+	t.Logf("a group was bound in part for at most %s", g.longest)
+}
+
+// pendingGroup returns the index of the group that is unschedulable while the other is bound.
+// text is not "" if that is not so.
+func (w *world) pendingGroup() (index, text string) {
+	bound, refused := map[string]int{}, map[string]int{}
+	for name, p := range w.pods() {
+		group := p.Labels["leaderworkerset.sigs.k8s.io/group-index"]
+		switch condition := conditionText(p); {
+		case p.Spec.NodeName != "":
+			bound[group]++
+		case strings.HasPrefix(condition, "False Unschedulable: "):
+			refused[group]++
+		default:
+			text = fmt.Sprintf("pod %s: %s", name, condition)
+		}
+	}
+	for index, n := range refused {
+		if n == 3 && len(bound) == 1 && bound[index] == 0 && len(refused) == 1 {
+			return index, text
+		}
+	}
+	return "", fmt.Sprintf("%s, pods that are bound by group: %v, and unschedulable: %v; want 3 of each", text, bound, refused)
+}
+
+// setAvailable returns "" if the controller says that both groups are ready.
+func (w *world) setAvailable() string {
+	ready := w.kubectl("", "get", "leaderworkerset", "serve", "-o", "jsonpath={.status.readyReplicas}")
+	if ready != "2" {
+		return fmt.Sprintf("%q groups are ready, want 2: %s", ready, w.allBound("serve-"))
+	}
+	return ""
+}
+
+// TestLeaderFirst places LeaderWorkerSets whose workers are created only after the leader is
+// ready, or on a node: the leader does not wait for workers that do not exist yet.
+func TestLeaderFirst(t *testing.T) {
+	w := newWorld(t, controlplane.ControllerManager, controlplane.LWS)
+	for i := range 3 {
+		for _, rack := range []string{"a", "b"} {
+			n := gpuNode(fmt.Sprintf("%s-%d", rack, i))
+			n.Labels["rack"] = rack
+			w.AddNodes(n)
+		}
+	}
+	w.scheduler()
+	for name, manifest := range map[string]string{
+		"startup policy":      fmt.Sprintf(lws, "", "LeaderReady"),
+		"exclusive placement": fmt.Sprintf(lws, "leaderworkerset.sigs.k8s.io/exclusive-topology: rack", "LeaderCreated"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.TB = t
+			w.apply(manifest)
+			w.eventually(w.setAvailable)
+			w.checkRoom()
+			if name == "exclusive placement" {
+				w.checkRacks()
+			}
+			w.kubectl("", "delete", "leaderworkerset", "serve", "--cascade=foreground", "--timeout=2m")
+			w.deleteAll()
+		})
+	}
+}
+
+// checkRacks fails the test if the pods of a group are in different racks.
+func (w *world) checkRacks() {
+	w.Helper()
+	racks := map[string]string{}
+	for name, p := range w.pods() {
+		group := p.Labels["leaderworkerset.sigs.k8s.io/group-index"]
+		rack, _, _ := strings.Cut(p.Spec.NodeName, "-")
+		if other := racks[group]; other != "" && other != rack {
+			w.Errorf("pod %s is in rack %s, and others of its group are in rack %s", name, rack, other)
+		}
+		racks[group] = rack
+	}
 }

@@ -23,8 +23,9 @@ const loopback = "127.0.0.1"
 
 // command is how a component is run and how its readiness is found out.
 type command struct {
-	args  []string
-	ready func(context.Context) error
+	args    []string
+	ready   func(context.Context) error
+	install func(context.Context) error // what the component needs before it starts; may be nil
 }
 
 // prepare reserves ports, creates certificates and the kubeconfig file, and returns the
@@ -48,12 +49,20 @@ func (cp *ControlPlane) prepare() (map[Component]command, error) {
 	if err != nil {
 		return nil, err
 	}
+	lws, err := cp.lwsArgs(port[LWS])
+	if err != nil {
+		return nil, err
+	}
 	return map[Component]command{
-		Etcd:              {cp.etcdArgs(port[Etcd], peer), check("http", port[Etcd], "/health")},
-		APIServer:         {cp.apiServerArgs(port[APIServer], port[Etcd]), check("https", port[APIServer], "/readyz")},
-		ControllerManager: {cp.controllerManagerArgs(port[ControllerManager]), check("https", port[ControllerManager], "/healthz")},
-		Scheduler:         {cp.clientArgs(port[Scheduler]), check("https", port[Scheduler], "/readyz")},
-		Kwok:              {cp.kwokArgs(port[Kwok]), check("http", port[Kwok], "/healthz")},
+		Etcd:              {args: cp.etcdArgs(port[Etcd], peer), ready: check("http", port[Etcd], "/health")},
+		APIServer:         {args: cp.apiServerArgs(port[APIServer], port[Etcd]), ready: check("https", port[APIServer], "/readyz")},
+		ControllerManager: {args: cp.controllerManagerArgs(port[ControllerManager]), ready: check("https", port[ControllerManager], "/healthz")},
+		Scheduler:         {args: cp.clientArgs(port[Scheduler]), ready: check("https", port[Scheduler], "/readyz")},
+		Kwok:              {args: cp.kwokArgs(port[Kwok]), ready: check("http", port[Kwok], "/healthz")},
+		LWS: {
+			args: lws, ready: check("https", port[LWS], lastLWSWebhook),
+			install: func(ctx context.Context) error { return cp.installLWS(ctx, port[LWS]) },
+		},
 	}, nil
 }
 

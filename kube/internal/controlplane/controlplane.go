@@ -1,6 +1,6 @@
 // Package controlplane runs a Kubernetes control plane for tests: etcd, kube-apiserver and,
-// on request, kube-controller-manager, kube-scheduler and kwok, as processes on loopback
-// ports. The programs are those that `make kube-tools` builds into bin/kube. Every process
+// on request, kube-controller-manager, kube-scheduler, kwok and the controller of
+// LeaderWorkerSets, as processes on loopback ports. The programs are those that `make kube-tools` builds into bin/kube. Every process
 // ends with the test process, however that ends.
 package controlplane
 
@@ -29,10 +29,13 @@ const (
 	ControllerManager Component = "kube-controller-manager"
 	Scheduler         Component = "kube-scheduler"
 	Kwok              Component = "kwok"
+	// LWS is the controller of LeaderWorkerSets, with its webhooks. It needs ControllerManager,
+	// which creates the pods of its StatefulSets.
+	LWS Component = "lws-manager"
 )
 
 // components lists every component in the order of starting.
-var components = []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok}
+var components = []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok, LWS}
 
 // Options say what a control plane consists of. The zero value is etcd and kube-apiserver.
 type Options struct {
@@ -133,6 +136,11 @@ func (cp *ControlPlane) start(ctx context.Context, selected []Component, bin str
 		}
 		if c == Kwok {
 			p.args = append(p.args, "--config="+filepath.Join(bin, stages))
+		}
+		if command.install != nil {
+			if err := command.install(ctx); err != nil {
+				return err
+			}
 		}
 		if err := p.start(); err != nil {
 			return err
