@@ -86,6 +86,7 @@ var rules = []struct {
 	{"kube/internal/report", nil, []string{"k8s.io/"}, "it writes what it is told into the status of pods"},
 	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "kube/internal/..."}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
 	{"kube/internal/testcluster", []string{"kube/internal/controlplane"}, []string{"k8s.io/"}, "it prepares clusters for tests and knows of Berth only names"},
+	{"kube/internal/trace", []string{"engine"}, []string{"go.opentelemetry.io/otel/", "k8s.io/component-base/tracing"}, "it describes sessions, and nothing depends on it"},
 	{"kube/internal/watch", nil, []string{"k8s.io/"}, "it delivers objects and interprets none"},
 }
 

@@ -141,7 +141,7 @@ func TestTimings(t *testing.T) {
 		return out.Decisions
 	}
 	now := int64(0)
-	m := &engine.Timings{Clock: func() int64 { now += 5; return now }}
+	m := &engine.Timings{Clock: func() int64 { now += 5; return now }, PerTurn: true}
 	if a, b := run(nil), run(m); len(a) != len(b) || len(a) != 2 {
 		t.Errorf("%v with timings, %v without", b, a)
 	}
@@ -156,6 +156,18 @@ func TestTimings(t *testing.T) {
 		if got[want].Calls == 0 {
 			t.Errorf("%s is not measured: %v", want, got)
 		}
+	}
+	turns := m.Turns()
+	if len(turns) != 1 || turns[0].Job != "job/high" || turns[0].Decisions != 2 || turns[0].End <= turns[0].Start {
+		t.Fatalf("the turns are %+v, want one of job/high with 2 decisions", turns)
+	}
+	for _, x := range turns[0].Hooks {
+		if all := got[x.Plugin+" "+x.Hook]; x.Hook == "OnSessionOpen" || x.Calls == 0 || x.Calls > all.Calls || x.Nanoseconds > all.Nanoseconds {
+			t.Errorf("%+v is measured in the turn, and %+v in the session", x, all)
+		}
+	}
+	if len(turns[0].Hooks) == 0 {
+		t.Error("no hook is measured in the turn")
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *Session) run(out *Outcome) {
 func (s *Session) tryAll(out *Outcome) {
 	t := s.order.lineUp(s.View.Pending())
 	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
-		if again := s.decide(job, out); again {
+		if again := takeTurn(s, job, out); again {
 			t.contender(s.View.Queue(job.Queue)).line.(*jobList).insert(turnOf(job))
 		}
 	}
@@ -143,7 +143,7 @@ func (s *Session) tryWoken(out *Outcome) {
 	for job := b.next(); job != nil && s.fault.err == nil; job = b.next() {
 		before := len(out.Decisions)
 		b.markPassed()
-		s.decide(job, out)
+		takeTurn(s, job, out)
 		if made := out.Decisions[before:]; len(made) > 0 {
 			b.afterCommit(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictTask }))
 		}
@@ -152,6 +152,18 @@ func (s *Session) tryWoken(out *Outcome) {
 	if s.fault.err != nil {
 		s.engine.backlog = nil // it does not know which jobs were not tried any more
 	}
+}
+
+// takeTurn calls decide, and measures the turn if the options say so.
+func takeTurn(s *Session, job *cluster.Job, out *Outcome) (again bool) {
+	m := s.options.Timings
+	if m == nil || !m.PerTurn {
+		return s.decide(job, out)
+	}
+	end, before := m.beginTurn(job.ID), len(out.Decisions)
+	again = s.decide(job, out)
+	end(len(out.Decisions) - before)
+	return again
 }
 
 // decide is one turn: it places the minimum of the job or, if the job has its minimum, one

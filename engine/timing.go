@@ -11,8 +11,12 @@ import (
 // belong to another hook, such as last resorts, class rules and upper bounds. No decision
 // depends on it.
 type Timings struct {
-	Clock  func() int64 // a monotonic clock, in nanoseconds
-	timers map[[2]string]*timer
+	Clock func() int64 // a monotonic clock, in nanoseconds
+	// PerTurn also measures each turn of a job, with the hooks that are called in it. Turns
+	// returns them.
+	PerTurn bool
+	timers  map[[2]string]*timer
+	turns   []TurnTiming
 }
 
 // Timing is how long one kind of hook of one plugin took.
@@ -23,11 +27,15 @@ type Timing struct {
 }
 
 // List returns what was measured, the longest time first.
-func (t *Timings) List() []Timing {
+func (t *Timings) List() []Timing { return t.since(nil) }
+
+// since returns what was measured after the timers had the given values.
+func (t *Timings) since(before map[[2]string]timer) []Timing {
 	out := make([]Timing, 0, len(t.timers))
 	for key, m := range t.timers {
-		if m.timed > 0 {
-			out = append(out, Timing{key[0], key[1], m.calls, int64(float64(m.nanoseconds) * float64(m.calls) / float64(m.timed))})
+		was := before[key]
+		if calls, timed := m.calls-was.calls, m.timed-was.timed; timed > 0 {
+			out = append(out, Timing{key[0], key[1], calls, int64(float64(m.nanoseconds-was.nanoseconds) * float64(calls) / float64(timed))})
 		}
 	}
 	slices.SortFunc(out, func(a, b Timing) int {

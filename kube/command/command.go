@@ -27,6 +27,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/lease"
 	"github.com/berth-project/berth/kube/internal/scheduler"
+	"github.com/berth-project/berth/kube/internal/trace"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -69,6 +70,8 @@ type flags struct {
 	qps                       float32
 	burst                     int
 	profiling                 bool
+	traceEndpoint             string
+	traceRate                 int32
 	verbose                   bool
 }
 
@@ -93,6 +96,8 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.Float32Var(&f.qps, "kube-api-qps", 500, "how many requests per second are sent to the API server")
 	set.IntVar(&f.burst, "kube-api-burst", 1000, "how many requests may be sent at once")
 	set.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof at the address, without authentication")
+	set.StringVar(&f.traceEndpoint, "tracing-endpoint", "", "the host:port of an OpenTelemetry collector that receives spans by OTLP over gRPC, without TLS; \"\" for none")
+	set.Int32Var(&f.traceRate, "tracing-sampling-rate-per-million", 10_000, "how many of a million sessions are sent to the collector, with a span for each job and hook")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every decision")
 }
 
@@ -143,6 +148,8 @@ func (f *flags) check() error {
 		return fmt.Errorf("--eviction-rate: want more than 0, have %g; --evictions=false turns evictions off", f.evictionRate)
 	case f.hold <= 0 || f.rejectionPause < 0:
 		return errors.New("--hold and --rejection-pause: want durations above 0")
+	case f.traceRate < 0 || f.traceRate > 1_000_000:
+		return fmt.Errorf("--tracing-sampling-rate-per-million: want 0 to 1000000, have %d", f.traceRate)
 	}
 	return nil
 }
@@ -182,11 +189,16 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 			return err
 		}
 	}
+	tracer, err := trace.Start(ctx, trace.Options{Endpoint: f.traceEndpoint, RatePerMillion: f.traceRate, Service: DefaultName})
+	if err != nil {
+		return fmt.Errorf("--tracing-endpoint: %w", err)
+	}
+	defer tracer.Stop()
 	s, err := scheduler.New(scheduler.Options{
 		Client: clients.typed, Dynamic: clients.dynamic, Mapper: clients.mapper, Registry: registry, Profile: profile,
 		Feed: feed.Options{SchedulerNames: f.names, DevicesEnforced: f.devicesEnforced, RejectionPause: int64(f.rejectionPause)},
 		Held: held, DryRun: f.dryRun, Parallel: f.parallel, Hold: f.hold, EvictionRate: f.evictionRate,
-		Events: broadcaster.NewRecorder(scheme.Scheme, f.names[0]), Log: log,
+		Events: broadcaster.NewRecorder(scheme.Scheme, f.names[0]), Log: log, Tracer: tracer,
 	})
 	if err != nil {
 		return err

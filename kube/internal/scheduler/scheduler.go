@@ -27,6 +27,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/metrics"
 	"github.com/berth-project/berth/kube/internal/report"
+	"github.com/berth-project/berth/kube/internal/trace"
 	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -59,6 +60,7 @@ type Options struct {
 	EvictionBurst int
 	Events        events.EventRecorder
 	Log           *slog.Logger
+	Tracer        *trace.Tracer // makes spans of sessions; nil means none
 }
 
 // Scheduler is the loop and what it owns. Use New.
@@ -254,7 +256,9 @@ func (s *Scheduler) decide() error {
 		return nil
 	}
 	s.changed = false
-	out, err := s.leader.Run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold)})
+	session := s.options.Tracer.Begin(now)
+	out, err := s.leader.Run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold), Timings: session.Timings()})
+	session.End(&out, err)
 	s.measure(&out, time.Since(now), err)
 	s.nextWake = out.NextWake
 	if err != nil {
