@@ -76,6 +76,17 @@ type Job struct {
 	queueIndex   int  // its index in roster.byQueue
 }
 
+// Profile returns the name of the profile that decides about the job as a whole: that of its
+// first task (see Shape.Profile). It is "" if the job has no task.
+func (j *Job) Profile() string {
+	for i := range j.Alternatives {
+		if tasks := j.Alternatives[i].Tasks; len(tasks) > 0 {
+			return tasks[0].Shape.Profile
+		}
+	}
+	return ""
+}
+
 // SpecVersion returns the version of jobs (Recent.JobsVersion) at which the spec of the
 // job last changed.
 func (j *Job) SpecVersion() uint64 { return j.spec }

@@ -20,6 +20,7 @@ type Shape struct {
 	Isolation   Isolation    `json:"isolation,omitzero"`    // the classes of isolation that it requests
 	Cell        string       `json:"cell,omitempty"`        // the cell that the node must be in; "" means any
 	Preemptible bool         `json:"preemptible,omitempty"` // whether the job is preemptible
+	Profile     string       `json:"profile,omitempty"`     // the name of the profile that decides about the task; "", or a name that no profile has, means the first profile
 	Key         string       `json:"key,omitempty"`         // what only a plugin reads of the task, as an opaque text; shapes with different Keys are different shapes
 	// The following fields are only set for models; see ServesModel.
 	Strategy Strategy `json:"strategy,omitempty"` // how replicas are distributed over nodes; "" if the task does not serve a model
@@ -182,5 +183,6 @@ func (s *Shape) appendKey(key []byte) []byte {
 	w.str(s.Files.Draft)
 	w.str(s.Files.Path)
 	w.str(s.Key)
+	w.str(s.Profile)
 	return w
 }

@@ -148,7 +148,7 @@ func (s *Session) WakeAt(at int64) {
 // or in the one that it resumes after a restart. A plugin that learns its parameters
 // continues from there.
 func (s *Session) Published(plugin string) (parameters uint64, ok bool) {
-	parameters, ok = s.engine.index.params[plugin]
+	parameters, ok = s.engine.index.params[parametersKey(s.Hooks, plugin)]
 	return parameters, ok
 }
 

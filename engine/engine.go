@@ -2,12 +2,12 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// Engine holds the plugins of a profile and what is remembered from session to session:
+// Engine holds the plugins of a profile, or of several profiles, and what is remembered from session to session:
 // ranked nodes for each shape, and the backlog of patient sessions. It serves one State at a
 // time and is not safe for concurrent use.
 type Engine struct {
 	registry *Registry
-	profile  Profile
+	profiles []NamedProfile
 	plugins  []weighted
 	index    *index
 	backlog  *backlog // of patient sessions; nil before the first one
@@ -30,20 +30,16 @@ type swept struct {
 // New builds the plugins of the profile and returns an engine for them. The error says which
 // plugin is unknown or has wrong arguments.
 func New(r *Registry, p Profile) (*Engine, error) {
-	plugins, err := r.build(p)
-	if err != nil {
-		return nil, err
-	}
-	return &Engine{registry: r, profile: p, plugins: plugins, index: newIndex()}, nil
+	return newEngine(r, []NamedProfile{{Plugins: p}})
 }
 
 // UncalledHooks returns the hooks of the last session that are never called; see
 // Hooks.UncalledHooks.
 func (e *Engine) UncalledHooks() []UncalledHook { return e.uncalledHooks }
 
-// Another builds a new engine of the same profile, for use with another State. It remembers
+// Another builds a new engine of the same profiles, for use with another State. It remembers
 // nothing.
-func (e *Engine) Another() (*Engine, error) { return New(e.registry, e.profile) }
+func (e *Engine) Another() (*Engine, error) { return newEngine(e.registry, e.profiles) }
 
 // Options are the inputs of a session beside State.
 type Options struct {
@@ -111,10 +107,10 @@ func (e *Engine) register(s *Session) {
 		if m := s.options.Timings; m != nil {
 			t := m.timer(e.plugins[i].Name(), "OnSessionOpen")
 			start := t.start()
-			e.plugins[i].OnSessionOpen(s)
+			e.openPlugin(s, &e.plugins[i])
 			t.stop(start)
 			continue
 		}
-		e.plugins[i].OnSessionOpen(s)
+		e.openPlugin(s, &e.plugins[i])
 	}
 }

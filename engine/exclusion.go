@@ -30,7 +30,11 @@ func (h *Hooks) AddExclusion(fn ExclusionRule) { add(h, &h.exclusions, fn) }
 // rejection is nil if the job has no exclusion. Room returns how many tasks fit on a node.
 func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cluster.Node) int) (most int, by *Rejection) {
 	most = math.MaxInt
-	for _, h := range e.finder.hooks.exclusions {
+	for i := range e.finder.hooks.exclusions {
+		h := &e.finder.hooks.exclusions[i]
+		if !h.profiles.decide(job) {
+			continue
+		}
 		for _, x := range h.fn(job) {
 			if sum := roomByDomain(x.Level, nodes, room); sum < most {
 				most = sum

@@ -106,7 +106,7 @@ func (e *explainer) missesOf(shape *cluster.Shape) *misses {
 			m.counts = append(m.counts, Tally{k.plugin, k.reason, k.cure, int(n), k.precedence})
 		}
 	}
-	e.sortTallies(m.counts)
+	e.sortTallies(m.counts, shape)
 	m.counts = slices.Clip(m.counts)
 	if e.misses == nil {
 		e.misses = map[*cluster.Shape]*misses{}
@@ -157,7 +157,7 @@ func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 		}
 		a.Counts[i].Nodes++
 	}
-	e.sortTallies(a.Counts)
+	e.sortTallies(a.Counts, t.Shape)
 	slices.SortStableFunc(misses, func(a, b miss) int {
 		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.Rejection.gap(), b.Rejection.gap()))
 	})
@@ -170,28 +170,34 @@ func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 }
 
 // filterOrder returns by plugin the place of its filters in the order in which filters are
-// called.
-func (e *explainer) filterOrder() map[string]int {
+// called for tasks of the shape.
+func (e *explainer) filterOrder(shape *cluster.Shape) map[string]int {
 	order := map[string]int{}
-	for _, h := range e.finder.hooks.preFilters {
-		order[h.plugin] = 0
+	h := e.finder.hooks
+	for i := range h.preFilters {
+		if k := &h.preFilters[i]; k.profiles.decideShape(shape) {
+			order[k.plugin] = 0
+		}
 	}
-	for _, h := range e.finder.hooks.shapeFilters {
-		order[h.plugin] = 1 + h.order
+	for i := range h.shapeFilters {
+		if k := &h.shapeFilters[i]; k.profiles.decideShape(shape) {
+			order[k.plugin] = 1 + k.order
+		}
 	}
-	for _, h := range e.finder.hooks.taskFilters {
-		if _, known := order[h.plugin]; !known {
-			order[h.plugin] = 1 + len(e.finder.hooks.shapeFilters) + h.order
+	for i := range h.taskFilters {
+		k := &h.taskFilters[i]
+		if _, known := order[k.plugin]; !known && k.profiles.decideShape(shape) {
+			order[k.plugin] = 1 + len(h.shapeFilters) + k.order
 		}
 	}
 	return order
 }
 
-func (e *explainer) sortTallies(list []Tally) {
+func (e *explainer) sortTallies(list []Tally, shape *cluster.Shape) {
 	if len(list) < 2 {
 		return
 	}
-	order := e.filterOrder()
+	order := e.filterOrder(shape)
 	slices.SortFunc(list, func(a, b Tally) int {
 		return cmp.Or(cmp.Compare(order[a.Plugin], order[b.Plugin]), strings.Compare(string(a.Reason), string(b.Reason)), cmp.Compare(a.Cure, b.Cure), cmp.Compare(a.precedence, b.precedence))
 	})

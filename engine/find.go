@@ -23,6 +23,9 @@ type finder struct {
 func (f *finder) before(t *cluster.Task) *Attempt {
 	for i := range f.hooks.preFilters {
 		h := &f.hooks.preFilters[i]
+		if !h.profiles.decideShape(t.Shape) {
+			continue
+		}
 		if r := h.fn(t, t.Job); r != nil {
 			return &Attempt{Task: unplaced(t), Nodes: len(f.view.Nodes()), Before: f.fault.sign(h.plugin, r)}
 		}
@@ -217,6 +220,9 @@ func (s *deviceScorer) score(d *cluster.Device) int64 {
 	total := int64(0)
 	for i := range s.finder.hooks.deviceScores {
 		h := &s.finder.hooks.deviceScores[i]
+		if !h.profiles.decideShape(s.shape) {
+			continue
+		}
 		total += s.finder.fault.points(h.plugin, h.weight, h.fn(s.shape, s.node, d))
 	}
 	return total

@@ -153,6 +153,7 @@ type hook[F any] struct {
 	queues     QueueRule    // of a VictimRule: the queues that have these classes; nil means any
 	first      FirstVictims // of a VictimRule: the classes that may have the first victim
 	last       *LastResort  // of a VictimRule: what replaces it if no plan was found
+	profiles   *members     // the profiles whose jobs it is called for; nil means all
 	order      int          // its index among the hooks of its type, in the order in which they are called
 }
 
@@ -476,5 +477,14 @@ func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, hand
 // all remembered answers become invalid, and are computed again when they are next needed.
 // Refused jobs are tried again as well.
 func (h *Hooks) Publish(plugin string, parameters uint64) {
-	h.publish(plugin, parameters)
+	h.publish(parametersKey(h, plugin), parameters)
+}
+
+// parametersKey returns the name under which the parameters of the plugin are kept. It differs
+// from the name of the plugin in OnSessionOpen of a plugin that has a name twice.
+func parametersKey(h *Hooks, plugin string) string {
+	if p := h.opening; p != nil && p.key != "" && p.Name() == plugin {
+		return p.key
+	}
+	return plugin
 }

@@ -110,6 +110,9 @@ func needed(pending []*cluster.Task, short int, subShort []int) []*cluster.Task 
 func (l shortage) compare(a, b *cluster.Task) int {
 	for i := range l.hooks.taskOrders {
 		h := &l.hooks.taskOrders[i]
+		if !h.profiles.decide(a.Job) {
+			continue
+		}
 		if c := h.fn(a, b); c != 0 {
 			return c
 		}

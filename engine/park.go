@@ -107,7 +107,7 @@ func (b *backlog) listForWaking(k *bucket, job *cluster.Job, r *Refusal) {
 			k.heed(b.finder.hooks.hints.wakes(filters[i].plugin))
 		}
 		for i := range b.finder.hooks.reservers {
-			if h := &b.finder.hooks.reservers[i]; h.tasks == nil || h.tasks(t, job) {
+			if h := &b.finder.hooks.reservers[i]; h.profiles.decideShape(t.Shape) && (h.tasks == nil || h.tasks(t, job)) {
 				k.heed(b.finder.hooks.hints.wakes(h.plugin))
 			}
 		}

@@ -108,7 +108,7 @@ func (r *Registry) Names() []string {
 	return slices.Sorted(maps.Keys(r.builders))
 }
 
-// Profile lists the plugins of an engine. Filters and comparisons are called in the order of
+// Profile lists the plugins of an engine, or of one of its profiles (see NewProfiles). Filters and comparisons are called in the order of
 // this list.
 type Profile []PluginConfig
 
@@ -123,34 +123,48 @@ type PluginConfig struct {
 // MaxWeight is the highest weight of a plugin. It keeps weighted sums from overflowing.
 const MaxWeight = 100_000
 
+// weighted is a plugin of an engine.
 type weighted struct {
 	Plugin
-	weight int64
+	weight   int64
+	profiles *members // the profiles that have it; nil means all
+	earlier  bool     // a plugin before it has the same name, for other profiles
+	// key is the name under which its published parameters are kept; "" means its own name.
+	key string
 }
 
-// build makes the plugins of the profile. The error names every plugin that cannot be built.
-func (r *Registry) build(p Profile) ([]weighted, error) {
+// build makes the plugins of the profiles. The error names every plugin that cannot be built.
+func (r *Registry) build(profiles []NamedProfile) ([]weighted, error) {
 	var out []weighted
+	var built []instance
 	var errs []error
-	for _, c := range p {
-		plugin, err := r.buildOne(c)
-		if err == nil && slices.ContainsFunc(out, func(w weighted) bool { return w.Name() == c.Name }) {
+	for _, c := range mergeProfiles(profiles) {
+		plugin, err := r.buildOne(c.PluginConfig)
+		if err == nil && slices.ContainsFunc(built, c.overlaps) {
 			err = errors.New("listed twice")
 		}
 		if err != nil {
 			errs = append(errs, c.failure(err))
 			continue
 		}
-		if d, ok := plugin.(Dependent); ok {
-			for _, name := range d.Requires() {
-				if !slices.ContainsFunc(p, func(c PluginConfig) bool { return c.Name == name }) {
-					errs = append(errs, c.failure(r.remedy(c.Name, name)))
-				}
-			}
+		errs = append(errs, checkShared(plugin, &c, profiles), r.checkRequired(plugin, &c, profiles))
+		p := weighted{Plugin: plugin, weight: max(1, c.Weight), profiles: membersOf(profiles, c.in)}
+		if p.earlier = slices.ContainsFunc(built, func(o instance) bool { return o.Name == c.Name }); p.earlier {
+			p.key = c.Name + "@" + profiles[slices.Index(c.in, true)].Name
 		}
-		out = append(out, weighted{plugin, max(1, c.Weight)})
+		out, built = append(out, p), append(built, c)
 	}
 	return out, errors.Join(errs...)
+}
+
+// overlaps reports whether a profile has both entries under the same name.
+func (c *instance) overlaps(o instance) bool {
+	for k := range c.in {
+		if c.in[k] && o.in[k] && c.Name == o.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // failure adds the plugin's name and its place in the profile to the error.
@@ -162,12 +176,17 @@ func (c PluginConfig) failure(err error) error {
 	return err
 }
 
-// remedy returns the error for a missing required plugin, with what to do about it.
-func (r *Registry) remedy(name, missing string) error {
+// remedy returns the error for a required plugin that is missing in the profile, with what to
+// do about it.
+func (r *Registry) remedy(name, missing, profile string) error {
 	if r.builders[missing] == nil {
 		return fmt.Errorf("it requires the plugin %s, which is not registered%s", missing, nearest.Hint(missing, r.Names()))
 	}
-	return fmt.Errorf("it requires the plugin %s, which is not in the profile; add %s, or remove %s", missing, missing, name)
+	in := "the profile"
+	if profile != "" {
+		in += fmt.Sprintf(" %q", profile)
+	}
+	return fmt.Errorf("it requires the plugin %s, which is not in %s; add %s, or remove %s", missing, in, missing, name)
 }
 
 func (r *Registry) buildOne(c PluginConfig) (Plugin, error) {

@@ -58,7 +58,7 @@ type Documented interface {
 func (e *Engine) Reasons() []ReasonDoc {
 	out := slices.Clone(Reasons)
 	for i := range e.plugins {
-		if d, ok := e.plugins[i].Plugin.(Documented); ok {
+		if d, ok := e.plugins[i].Plugin.(Documented); ok && !e.plugins[i].earlier {
 			out = append(out, d.Reasons()...)
 		}
 	}

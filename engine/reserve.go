@@ -65,7 +65,8 @@ func (r reservers) reserve(t *cluster.Task, n *cluster.Node, fault *fault) error
 		if k.tasks != nil && !k.tasks(t, t.Job) {
 			continue
 		}
-		if rejection := k.fn.Reserve(t, n); rejection != nil {
+		rejection := k.fn.Reserve(t, n)
+		if rejection != nil && k.profiles.decideShape(t.Shape) { // tasks of other profiles only count
 			r[:i+1].unreserve(t, n)
 			return &unreserved{k.plugin, fault.sign(k.plugin, rejection)}
 		}

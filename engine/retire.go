@@ -103,8 +103,10 @@ func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 	out := make([]Ranked, len(jobs))
 	for i, j := range jobs {
 		out[i].Job = j.ID
-		for _, h := range r.clerk.hooks.instanceScores {
-			out[i].Score.add(r.clerk.fault, h.plugin, h.weight, h.fn(j))
+		for k := range r.clerk.hooks.instanceScores {
+			if h := &r.clerk.hooks.instanceScores[k]; h.profiles.decide(j) {
+				out[i].Score.add(r.clerk.fault, h.plugin, h.weight, h.fn(j))
+			}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Ranked) int { return cmp.Compare(a.Score.Total, b.Score.Total) })

@@ -234,7 +234,7 @@ func onlyMakesRoom(h *Hooks) bool { return len(h.evictionPurposes) > 0 && len(h.
 // mayMakeRoomForSurplus reports whether a SurplusRule allows evictions for the next surplus
 // task of the job.
 func mayMakeRoomForSurplus(rules []hook[SurplusRule], job *cluster.Job, lacks []*cluster.Task) bool {
-	return slices.ContainsFunc(rules, func(h hook[SurplusRule]) bool { return h.fn(job, lacks) })
+	return slices.ContainsFunc(rules, func(h hook[SurplusRule]) bool { return h.profiles.decide(job) && h.fn(job, lacks) })
 }
 
 // Close ends the session and calls OnSessionClose of each plugin that is a Closer. If a

@@ -243,6 +243,9 @@ func (p *placer) passingNodes(t *cluster.Task, g *cluster.Group) (now, ever []*c
 func (p *placer) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {
 	for i := range p.finder.hooks.groupFilters {
 		h := &p.finder.hooks.groupFilters[i]
+		if !h.profiles.decide(job) {
+			continue
+		}
 		if r := h.fn(job, want, g, nodes); r != nil {
 			return p.fault.sign(h.plugin, r)
 		}
@@ -273,8 +276,9 @@ type groupChoice struct {
 func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
 	out := Score{Parts: make([]ScorePart, 0, len(p.finder.hooks.groupScores))}
 	for i := range p.finder.hooks.groupScores {
-		h := &p.finder.hooks.groupScores[i]
-		out.add(p.fault, h.plugin, h.weight, h.fn(job, want, g, nodes))
+		if h := &p.finder.hooks.groupScores[i]; h.profiles.decide(job) {
+			out.add(p.fault, h.plugin, h.weight, h.fn(job, want, g, nodes))
+		}
 	}
 	return out
 }

@@ -35,6 +35,9 @@ func Job(name string) *JobBuilder {
 // Queue puts the job into a queue.
 func (b *JobBuilder) Queue(name string) *JobBuilder { b.j.Queue = name; return b }
 
+// Profile names the profile that decides about the job.
+func (b *JobBuilder) Profile(name string) *JobBuilder { b.shape.Profile = name; return b }
+
 // Namespace puts the job into a namespace. Its ID does not change.
 func (b *JobBuilder) Namespace(name string) *JobBuilder { b.j.Namespace = name; return b }
 

@@ -30,6 +30,9 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
+// SharedByProfiles marks the plugin as one that decides about the jobs of all profiles.
+func (*plugin) SharedByProfiles() {}
+
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddMovable(movable)
 	s.Hooks.AddEvictionPurpose(engine.Move, Consolidated)

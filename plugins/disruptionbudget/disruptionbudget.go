@@ -36,6 +36,9 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (*plugin) Name() string                { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
+// SharedByProfiles marks the plugin as one that decides about the jobs of all profiles.
+func (*plugin) SharedByProfiles() {}
+
 // OnSessionOpen registers the hooks, unless there are no budgets. The hooks only protect
 // victims, and the verdict does not depend on the job for which a victim would be evicted.
 func (p *plugin) OnSessionOpen(s *engine.Session) {

@@ -61,6 +61,9 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
+// SharedByProfiles marks the plugin as one that decides about the jobs of all profiles.
+func (*plugin) SharedByProfiles() {}
+
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.view, p.tree, p.shared, p.settings.Decay.Now = s, s.View, nil, nil, s.Now
 	p.keeper.Changed, p.keeper.JobChanged = p.dropKeys, p.dropRequests

@@ -19,6 +19,9 @@ type plugin struct{}
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
+// SharedByProfiles marks the plugin as one that decides about the jobs of all profiles.
+func (plugin) SharedByProfiles() {}
+
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddJobOrder(compare) }
 

@@ -37,6 +37,9 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (*plugin) Name() string                { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
+// SharedByProfiles marks the plugin as one that decides about the jobs of all profiles.
+func (*plugin) SharedByProfiles() {}
+
 // OnSessionOpen registers no hook for a purpose for which no queue has a minimum run time.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	if p.view != s.View || p.revision != s.View.Recent().QueueSpecsVersion() {

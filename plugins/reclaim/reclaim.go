@@ -28,6 +28,9 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
+// SharedByProfiles marks the plugin as one that decides about the jobs of all profiles.
+func (*plugin) SharedByProfiles() {}
+
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddEvictionPurpose(engine.Reclaim, Reclaimed)
 }

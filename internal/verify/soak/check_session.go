@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/plugins/standard"
 )
 
 // stateBefore describes State before a session.
@@ -58,6 +57,8 @@ type sessionCheck struct {
 	out     *engine.Outcome
 	history *history
 	counts  *Counts
+	// withoutEvictions returns an engine without the plugins that evict.
+	withoutEvictions func() (*engine.Engine, error)
 }
 
 // run makes all checks and returns the first failure.
@@ -156,7 +157,7 @@ func (c *sessionCheck) checkPatience() error {
 			return fmt.Errorf("%s is pending, and has no refusal", j.ID)
 		}
 		if c.counts.Untried++; s == nil {
-			e, err := engineWithoutEvictions()
+			e, err := c.withoutEvictions()
 			if err != nil {
 				return err
 			}
@@ -177,13 +178,6 @@ func (c *sessionCheck) checkPatience() error {
 // reservation.
 func decidesNothing(out *engine.Outcome) bool {
 	return len(out.Decisions) == 0 && !slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
-}
-
-// engineWithoutEvictions returns an engine without the plugins that evict.
-func engineWithoutEvictions() (*engine.Engine, error) {
-	adapters := []string{"Consolidate", "Reclaim", "Preempt"}
-	profile := slices.DeleteFunc(standard.Profile(), func(p engine.PluginConfig) bool { return slices.Contains(adapters, p.Name) })
-	return engine.New(standard.Registry(), profile)
 }
 
 // describeTasks lists the tasks of a job with their status.

@@ -55,7 +55,7 @@ func (c *comparisons) compareIndexAndScan() error {
 // resultOf runs a session on a copy of State, and returns the copy and the refusals as
 // text.
 func (c *comparisons) resultOf(search engine.Search) (string, error) {
-	e, err := newEngine()
+	e, err := c.scheduler.newEngine()
 	if err != nil {
 		return "", err
 	}
@@ -83,7 +83,7 @@ const maxSettlingRounds = 60
 // from which none is removed. It checks that the cluster settles: after some sessions,
 // no more decisions are made.
 func (c *comparisons) checkSettling() error {
-	e, err := newEngine()
+	e, err := c.scheduler.newEngine()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -15,11 +16,13 @@ type scheduler struct {
 	state  *cluster.State
 	log    *log
 	counts *Counts
+	// profiles are the profiles of the engine; nil means the default profile.
+	profiles []engine.NamedProfile
 }
 
 // start starts a new scheduler with the given State.
 func (s *scheduler) start(state *cluster.State) (err error) {
-	if s.engine, err = newEngine(); err != nil {
+	if s.engine, err = s.newEngine(); err != nil {
 		return err
 	}
 	s.state = state
@@ -27,8 +30,28 @@ func (s *scheduler) start(state *cluster.State) (err error) {
 	return err
 }
 
-// newEngine returns an engine with all standard plugins.
-func newEngine() (*engine.Engine, error) { return engine.New(standard.Registry(), standard.Profile()) }
+// newEngine returns an engine with the profiles, or with the default profile if there are none.
+func (s *scheduler) newEngine() (*engine.Engine, error) {
+	if s.profiles != nil {
+		return engine.NewProfiles(standard.Registry(), s.profiles)
+	}
+	return engine.New(standard.Registry(), standard.Profile())
+}
+
+// engineWithoutEvictions returns such an engine without the plugins that evict.
+func (s *scheduler) engineWithoutEvictions() (*engine.Engine, error) {
+	evicts := func(p engine.PluginConfig) bool {
+		return slices.Contains([]string{"Consolidate", "Reclaim", "Preempt"}, p.Name)
+	}
+	if s.profiles == nil {
+		return engine.New(standard.Registry(), slices.DeleteFunc(standard.Profile(), evicts))
+	}
+	profiles := slices.Clone(s.profiles)
+	for i, p := range profiles {
+		profiles[i].Plugins = slices.DeleteFunc(slices.Clone(p.Plugins), evicts)
+	}
+	return engine.NewProfiles(standard.Registry(), profiles)
+}
 
 // apply applies a change to State and writes it to the log.
 func (s *scheduler) apply(c cluster.Change) error {

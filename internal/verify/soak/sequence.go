@@ -3,6 +3,8 @@ package soak
 import (
 	"fmt"
 	"slices"
+
+	"github.com/berth-project/berth/engine"
 )
 
 // Sequence is a random sequence of steps, determined by its seed.
@@ -12,7 +14,14 @@ type Sequence struct {
 	// Only lists the steps that are run, counted from 1. If it is nil, all are run.
 	Only []int
 
-	extra func(*site) stepKind // one more kind of step, for tests
+	// Profiles are the profiles of the engine; nil means the default profile.
+	Profiles []engine.NamedProfile
+	// Assign returns the name of the profile for a task, given the ID of its job, or the name
+	// of its set, and the number of the task; nil: tasks name none.
+	Assign func(owner string, task int) string
+
+	extra func(*site) stepKind   // one more kind of step, for tests
+	after func(*scheduler) error // is called after each step, for tests
 }
 
 // Failure is a check that failed.
@@ -31,6 +40,7 @@ func (f *Failure) Error() string {
 func (q Sequence) Run() (total Counts, failure *Failure) {
 	d := newDice(q.Seed)
 	s := newSimulation(d, drawTraits(d))
+	s.scheduler.profiles, s.jobs.workload.assign = q.Profiles, q.Assign
 	step, name := 0, "the start"
 	fail := func(err error) *Failure { return &Failure{Sequence: q, Step: step, Name: name, Err: err} }
 	defer func() {
@@ -56,6 +66,11 @@ func (q Sequence) Run() (total Counts, failure *Failure) {
 		name = kind.name
 		for _, do := range []func() error{kind.do, s.check.run, s.scheduler.compactLog} {
 			if err := do(); err != nil {
+				return total, fail(err)
+			}
+		}
+		if q.after != nil {
+			if err := q.after(s.scheduler); err != nil {
 				return total, fail(err)
 			}
 		}

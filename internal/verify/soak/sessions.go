@@ -26,7 +26,7 @@ type sessions struct {
 func (s *sessions) schedule() error {
 	s.site.now += second
 	s.counts.Sessions++
-	check := &sessionCheck{engine: s.scheduler.engine, state: s.scheduler.state, before: describeState(s.scheduler.state), history: s.history, counts: s.counts}
+	check := &sessionCheck{engine: s.scheduler.engine, state: s.scheduler.state, before: describeState(s.scheduler.state), history: s.history, counts: s.counts, withoutEvictions: s.scheduler.engineWithoutEvictions}
 	check.options = engine.Options{
 		Now: s.site.now, Search: engine.Twin, Patient: s.dice.chance(60), Record: true,
 		Hold: pick(s.dice, []int64{0, 0, 30 * second, 600 * second}),
@@ -95,7 +95,7 @@ func (s *sessions) runRestarted(o engine.Options) (*restartedSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEngine()
+	e, err := s.scheduler.newEngine()
 	if err != nil {
 		return nil, err
 	}

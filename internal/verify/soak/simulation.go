@@ -50,7 +50,7 @@ func newSimulation(d *dice, t traits) *simulation {
 	executor := &executor{d, site, scheduler, history, counts}
 	controller := &controller{t.restartsGangs, site, scheduler, executor, history}
 	recovery := &recovery{d, site, scheduler, history, counts}
-	workload := &workload{t.maxJobs, site, scheduler, history}
+	workload := &workload{maxJobs: t.maxJobs, site: site, scheduler: scheduler, history: history}
 	return &simulation{
 		dice: d, counts: counts, site: site, scheduler: scheduler, executor: executor, recovery: recovery,
 		jobs:        &jobEvents{d, &jobMaker{d, t.unconstrained}, site, scheduler, workload, controller},

@@ -1,6 +1,10 @@
 package soak
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"cmp"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // workload creates, changes and removes jobs, at the site and in State.
 type workload struct {
@@ -8,6 +12,9 @@ type workload struct {
 	site      *site
 	scheduler *scheduler
 	history   *history
+	// assign returns the name of the profile for a task, given its job or set; nil: tasks
+	// name none.
+	assign func(owner string, task int) string
 }
 
 // isFull reports whether no job may be added.
@@ -18,6 +25,15 @@ func (w *workload) isFullForReplicas() bool { return len(w.site.jobs) >= w.maxJo
 
 // put creates a job, or replaces the job with the same ID.
 func (w *workload) put(j *cluster.Job) error {
+	if w.assign != nil {
+		for _, a := range j.Alternatives {
+			for i, t := range a.Tasks {
+				shape := *t.Shape
+				shape.Profile = w.assign(cmp.Or(j.Set.Name, j.ID), i)
+				t.Shape = &shape
+			}
+		}
+	}
 	w.site.jobs[j.ID] = j
 	return w.scheduler.apply(cluster.JobPut{Job: *j})
 }
