@@ -12,7 +12,6 @@ import (
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/sim/scenario"
-	fairshareplugin "github.com/berth-project/berth/plugins/fairshare"
 	"github.com/spf13/cobra"
 )
 
@@ -68,16 +67,11 @@ that results from it, followed by the weight of the queue in parentheses.`,
 
 // readSettings returns the settings with which the bundle's profile computes fair shares.
 func readSettings(b *manifest.Bundle) (fairshare.Settings, error) {
-	profile, err := scenario.Profile(b)
+	profiles, err := scenario.Profiles(b)
 	if err != nil {
 		return fairshare.Settings{}, err
 	}
-	for _, p := range profile {
-		if p.Name == fairshareplugin.Name && p.Arguments != nil {
-			return fairshareplugin.ReadSettings(p.Arguments)
-		}
-	}
-	return fairshare.Settings{}, nil
+	return settingsOf(profiles[0].Plugins) // fair shares are the same in all profiles
 }
 
 // queueView is the tree of queues and what is needed to print it.

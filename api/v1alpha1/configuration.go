@@ -6,7 +6,7 @@ import (
 )
 
 // SchedulerConfiguration changes the default profile: which plugins are used, in which
-// order, with which weights and arguments.
+// order, with which weights and arguments. It may have several profiles.
 type SchedulerConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -17,6 +17,22 @@ type SchedulerConfiguration struct {
 	// Plugins are the changes to the default profile, at most one entry for each plugin. A
 	// plugin of the default profile keeps its position, and any other plugin is added at the
 	// end, unless before, after or position is given.
+	Plugins []PluginConfig `json:"plugins,omitempty"`
+	// Profiles are several variants of the profile, by the name that pods and jobs give in
+	// spec.schedulerName. The first one also decides about workloads that name none of them.
+	// All profiles have one order of queues and jobs. Unless given, there is one profile, and
+	// schedulerName selects nothing.
+	Profiles []ProfileConfig `json:"profiles,omitempty"`
+}
+
+// ProfileConfig is one of several profiles.
+type ProfileConfig struct {
+	// SchedulerName is the name of the profile. Each profile has another one.
+	SchedulerName string `json:"schedulerName"`
+	// Plugins are the changes to the profile that plugins of the configuration describe, at
+	// most one entry for each plugin. A field that an entry sets replaces the one of the entry
+	// for the same plugin there. A plugin that orders queues and jobs or that evicts tasks
+	// must be the same in all profiles, so it is configured there and not here.
 	Plugins []PluginConfig `json:"plugins,omitempty"`
 }
 

@@ -22,6 +22,9 @@ type Job struct {
 type JobSpec struct {
 	// Queue is the queue that the job is charged to; "default" unless given.
 	Queue string `json:"queue,omitempty"`
+	// SchedulerName is the name of the profile that decides about the job, if the
+	// configuration has profiles; the first profile unless given.
+	SchedulerName string `json:"schedulerName,omitempty"`
 	// Priority orders the jobs of one queue: a job of a higher priority is tried first, and
 	// may preempt jobs of a lower one; 0 unless given.
 	Priority int32 `json:"priority,omitempty"`

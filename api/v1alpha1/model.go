@@ -62,6 +62,9 @@ type ModelSpec struct {
 
 	// Queue is the queue that the model is charged to; "default" unless given.
 	Queue string `json:"queue,omitempty"`
+	// SchedulerName is the name of the profile that decides about the replicas. It has the
+	// meaning of schedulerName of a Job.
+	SchedulerName string `json:"schedulerName,omitempty"`
 	// Priority is the priority of the replicas. It has the meaning of priority of a Job.
 	Priority int32 `json:"priority,omitempty"`
 	// Preemptible models may be evicted for other jobs. The default is that of a Job.

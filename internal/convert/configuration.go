@@ -15,13 +15,31 @@ const minWeight, maxWeight = 1, 100_000
 func Configuration(o *v1alpha1.SchedulerConfiguration) Notes {
 	var notes Notes
 	r := reporter{&notes}
+	checkPlugins(o.Plugins, path{"plugins"}, r)
+	profiles := map[string]int{}
+	for i, p := range o.Profiles {
+		at := path{"profiles", i}
+		if p.SchedulerName == "" {
+			r.errorf(at, "schedulerName is missing: it is the name of the profile")
+		} else if j, twice := profiles[p.SchedulerName]; twice {
+			r.errorf(at.Add("schedulerName"), "profile %s is already profiles[%d]; give it another name, or merge the two", phrase.Quote(p.SchedulerName), j)
+		} else {
+			profiles[p.SchedulerName] = i
+		}
+		checkPlugins(p.Plugins, at.Add("plugins"), r)
+	}
+	return notes
+}
+
+// checkPlugins checks a list of plugins.
+func checkPlugins(list []v1alpha1.PluginConfig, in path, r reporter) {
 	first := map[string]int{}
-	for i, p := range o.Plugins {
-		at := path{"plugins", i}
+	for i, p := range list {
+		at := in.Add(i)
 		if p.Name == "" {
 			r.errorf(at, "name is missing: say which plugin")
 		} else if j, twice := first[p.Name]; twice {
-			r.errorf(at.Add("name"), "plugin %s is already configured as plugins[%d]; merge the two entries", phrase.Quote(p.Name), j)
+			r.errorf(at.Add("name"), "plugin %s is already configured as %s; merge the two entries", phrase.Quote(p.Name), in.Add(j))
 		} else {
 			first[p.Name] = i
 		}
@@ -30,7 +48,6 @@ func Configuration(o *v1alpha1.SchedulerConfiguration) Notes {
 		}
 		checkPosition(&p, at, r)
 	}
-	return notes
 }
 
 // checkPosition reports a plugin with more than one of the fields before, after and position,

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -30,6 +31,17 @@ type Environment struct {
 	// Scavenger tier and the queues below these. The value is the nearest queue of the
 	// tier, which may be the queue itself.
 	Scavengers map[string]string
+	// Profiles are the names of the profiles, the first of which is the default; nil if
+	// schedulerName selects no profile.
+	Profiles []string
+}
+
+// profile returns the profile that a workload with the scheduler name has; "" for the default.
+func (env *Environment) profile(schedulerName string) string {
+	if slices.Contains(env.Profiles, schedulerName) {
+		return schedulerName
+	}
+	return ""
 }
 
 // preemptible reports whether a workload is preemptible. If its spec does not say so or

@@ -99,7 +99,7 @@ func Job(o *v1alpha1.Job, env *Environment) (*cluster.Job, Notes) {
 	}
 	common := cluster.Shape{
 		Tolerations: makeTolerations(o.Spec.Tolerations, spec.Add("tolerations"), r),
-		Preemptible: j.Preemptible,
+		Preemptible: j.Preemptible, Profile: env.profile(o.Spec.SchedulerName),
 	}
 	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.Add("affinity"), r)
 	for i := range o.Status.Placements {

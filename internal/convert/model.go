@@ -49,7 +49,7 @@ func Model(o *v1alpha1.Model, env *Environment) (*model.Spec, Notes) {
 	checkLabels(o.Labels, path{"metadata", "labels"}, r)
 	s := &model.Spec{
 		ID: ModelID(o), Namespace: o.Namespace, Labels: o.Labels, Created: created(&o.ObjectMeta), Replicas: 1,
-		Version: o.Spec.BackendVersion, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
+		Version: o.Spec.BackendVersion, Queue: o.Spec.Queue, Priority: o.Spec.Priority, Profile: env.profile(o.Spec.SchedulerName),
 		Tolerations: makeTolerations(o.Spec.Tolerations, spec.Add("tolerations"), r),
 		Resources:   makeModelResources(o, env, spec.Add("resources"), r),
 	}

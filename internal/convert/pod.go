@@ -49,7 +49,7 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 	}
 	j.Preemptible, j.Remarks = env.preemptible(podPreemptible(o, r), j.Queue)
 	j.PreemptionDelay = podPreemptionDelay(o, r)
-	shape := cluster.Shape{Preemptible: j.Preemptible, Selector: cluster.SortLabels(o.Spec.NodeSelector)}
+	shape := cluster.Shape{Preemptible: j.Preemptible, Profile: env.profile(o.Spec.SchedulerName), Selector: cluster.SortLabels(o.Spec.NodeSelector)}
 	podRequests(o, &shape, env, r)
 	for _, t := range o.Spec.Tolerations {
 		if isKnownOperator(t.Operator) {

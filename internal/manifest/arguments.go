@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
@@ -27,6 +28,16 @@ func (a Arguments) Decode(into any) error {
 // Empty reports whether no arguments are written.
 func (a Arguments) Empty() bool { return a.node == nil || strict.IsNull(strict.Resolve(a.node)) }
 
+// Equal reports whether the other arguments have the same values.
+func (a Arguments) Equal(other any) bool {
+	b, ok := other.(Arguments)
+	if !ok || a.Empty() || b.Empty() {
+		return ok && a.Empty() == b.Empty()
+	}
+	var x, y any
+	return a.node.Decode(&x) == nil && b.node.Decode(&y) == nil && reflect.DeepEqual(x, y)
+}
+
 // ParseArguments reads a file, or the text of a flag, that contains only arguments.
 func ParseArguments(name string, data []byte) (Arguments, error) {
 	var out Arguments
@@ -47,11 +58,18 @@ func ParseArguments(name string, data []byte) (Arguments, error) {
 // Configuration is a SchedulerConfiguration with arguments that can be decoded.
 type Configuration struct {
 	ReplaceDefaults bool
-	Plugins         []PluginEntry // in the order in which they are written
-	Where           string        // file:line
+	Plugins         []PluginEntry  // in the order in which they are written
+	Profiles        []ProfileEntry // in the order in which they are written; none if there is one profile without a name
+	Where           string         // file:line
 
 	src     *source
 	written *v1alpha1.SchedulerConfiguration
+}
+
+// ProfileEntry is one of several profiles.
+type ProfileEntry struct {
+	Name    string
+	Plugins []PluginEntry // the changes to the plugins of the configuration
 }
 
 // PluginEntry is the entry of one plugin.
@@ -70,8 +88,19 @@ type PluginEntry struct {
 func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuration {
 	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.fileLine(), src: r.src, written: c}
 	r.report(convert.Configuration(c))
-	for i, p := range c.Plugins {
-		at := path{"plugins", i}
+	out.Plugins = entries(c.Plugins, path{"plugins"}, r)
+	for i, p := range c.Profiles {
+		at := path{"profiles", i}
+		out.Profiles = append(out.Profiles, ProfileEntry{Name: p.SchedulerName, Plugins: entries(p.Plugins, at.Add("plugins"), r)})
+	}
+	return out
+}
+
+// entries returns the entries of a list of plugins.
+func entries(list []v1alpha1.PluginConfig, in path, r reporter) []PluginEntry {
+	var out []PluginEntry
+	for i, p := range list {
+		at := in.Add(i)
 		e := PluginEntry{Name: p.Name, Weight: p.Weight, Before: p.Before, After: p.After, Position: p.Position, Disabled: p.Disabled}
 		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.position(at).Line)
 		if n := strict.Resolve(strict.Locate(r.src.root, at)); n.Kind == yaml.MappingNode {
@@ -82,7 +111,7 @@ func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuratio
 		if a := e.Arguments.node; a != nil && !strict.IsNull(strict.Resolve(a)) && strict.Resolve(a).Kind != yaml.MappingNode {
 			r.errorf(at.Add("arguments"), "want an object, have %s", strict.Describe(strict.Resolve(a)))
 		}
-		out.Plugins = append(out.Plugins, e)
+		out = append(out, e)
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func queuePlaces(o *v1alpha1.Queue) []path {
 }
 
 func jobPlaces(o *v1alpha1.Job) []path {
-	out := []path{namePath, {"spec", "queue"}, {"spec", "tasks"}, {"status", "alternative"}}
+	out := []path{namePath, {"spec", "queue"}, {"spec", "schedulerName"}, {"spec", "tasks"}, {"status", "alternative"}}
 	for i := range o.Status.Placements {
 		at := path{"status", "placements", i}
 		out = append(out, at, at.Add("node"), at.Add("devices"), at.Add("started"))
@@ -57,7 +57,7 @@ func jobPlaces(o *v1alpha1.Job) []path {
 func modelPlaces(o *v1alpha1.Model) []path {
 	spec := path{"spec"}
 	out := []path{
-		{"metadata", "name"}, spec, spec.Add("queue"), spec.Add("backendVersion"), spec.Add("source"), spec.Add("draft"), spec.Add("context"),
+		{"metadata", "name"}, spec, spec.Add("queue"), spec.Add("schedulerName"), spec.Add("backendVersion"), spec.Add("source"), spec.Add("draft"), spec.Add("context"),
 		spec.Add("parallelism"), spec.Add("parallelism", "tensor"), spec.Add("placement", "instanceType"), spec.Add("placement", "devices"),
 		spec.Add("replicas"), {"status", "group"},
 	}

@@ -94,6 +94,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 	for _, o := range b.Jobs {
 		r := b.reporter(o, errs)
 		queues.checkLeaf(o.Spec.Queue, path{"spec", "queue"}, r)
+		b.checkProfile(o.Spec.SchedulerName, r)
 		for i, p := range o.Status.Placements {
 			checkPlaced(p, path{"status", "placements", i}, nodes, nodeNames, r)
 		}
@@ -101,6 +102,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 	for _, o := range b.Models {
 		r := b.reporter(o, errs)
 		queues.checkLeaf(o.Spec.Queue, path{"spec", "queue"}, r)
+		b.checkProfile(o.Spec.SchedulerName, r)
 		for i, x := range o.Status.Replicas {
 			for k, p := range x.Placements {
 				at := path{"status", "replicas", i, "placements", k}
@@ -121,6 +123,33 @@ func (b *Bundle) checkReferences(errs *Errors) {
 				convert.PodID(o), phrase.Quote(n), phrase.Suggestion(n, nodeNames), dumpCommand)
 		}
 	}
+}
+
+// checkProfile reports a scheduler name of a job or a model that no profile has, if the
+// configuration has profiles. Pods may have other schedulers, and are not checked.
+func (b *Bundle) checkProfile(name string, r reporter) {
+	names := b.profiles()
+	if name == "" || len(names) == 0 || slices.Contains(names, name) {
+		return
+	}
+	remedy := phrase.Suggestion(name, names)
+	if remedy == "" {
+		remedy = "; the configuration has " + phrase.Either(names[:min(len(names), 5)])
+	}
+	r.errorf(path{"spec", "schedulerName"}, "there is no profile %s%s", phrase.Quote(name), remedy)
+}
+
+// profiles returns the names of the profiles of the configuration; nil if it has none.
+func (b *Bundle) profiles() []string {
+	c := b.Configuration()
+	if c == nil {
+		return nil
+	}
+	var out []string
+	for _, p := range c.Profiles {
+		out = append(out, p.Name)
+	}
+	return out
 }
 
 // checkPlaced reports a placement on a node that does not exist.
@@ -145,7 +174,7 @@ func noQueue(name string, there []string) string {
 
 // environment returns what the bundle says about how each object is read.
 func (b *Bundle) environment() *convert.Environment {
-	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree())}
+	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree()), Profiles: b.profiles()}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {
 		h, ok := labels[corev1.LabelHostname]

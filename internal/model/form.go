@@ -47,7 +47,7 @@ func (s *Spec) shape(host cluster.Bytes) cluster.Shape {
 	out := cluster.Shape{
 		Resources: cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}},
 		Selector:  cluster.SortLabels(s.labels()), Tolerations: s.Tolerations, Isolation: s.Isolation,
-		Preemptible: s.Preemptible, Strategy: s.Place.Strategy, Backend: s.Backend.Name, Files: s.Files,
+		Preemptible: s.Preemptible, Profile: s.Profile, Strategy: s.Place.Strategy, Backend: s.Backend.Name, Files: s.Files,
 	}
 	for _, a := range s.Resources {
 		out.Resources = out.Resources.With(a.Name, a.Value)

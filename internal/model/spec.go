@@ -40,6 +40,7 @@ type Spec struct {
 	Place Place
 
 	Queue           string
+	Profile         string // the name of the profile that decides about the replicas; "" for the default
 	Priority        int32
 	Preemptible     bool
 	StaleGrace      *int64 // copied to the job of each replica

@@ -10,14 +10,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/sim"
-	"github.com/berth-project/berth/plugins/standard"
 )
 
 // Mismatch is a result that differs from the expected one.
@@ -28,56 +25,6 @@ type Mismatch struct {
 }
 
 func (m Mismatch) String() string { return fmt.Sprintf("%s: want %s, have %s", m.What, m.Want, m.Got) }
-
-// Engine returns an engine with the profile of the bundle.
-func Engine(r *engine.Registry, b *manifest.Bundle) (*engine.Engine, error) {
-	profile, err := Profile(b)
-	if err != nil {
-		return nil, err
-	}
-	return engine.New(r, profile)
-}
-
-// Profile returns the default profile with the changes that the configuration of the
-// bundle makes.
-func Profile(b *manifest.Bundle) (engine.Profile, error) {
-	c := b.Configuration()
-	if c == nil {
-		return standard.Profile(), nil
-	}
-	overrides := make([]standard.Override, 0, len(c.Plugins))
-	for _, p := range c.Plugins {
-		o := standard.Override{Name: p.Name, Place: placeOf(p), Disabled: p.Disabled, Where: p.Where}
-		if p.Weight != nil {
-			w := int64(*p.Weight)
-			o.Weight = &w
-		}
-		if !p.Arguments.Empty() {
-			o.Arguments = p.Arguments
-		}
-		overrides = append(overrides, o)
-	}
-	profile, err := standard.Merge(standard.Profile(), overrides, c.ReplaceDefaults)
-	if err != nil && !strings.HasPrefix(err.Error(), c.Where[:strings.LastIndexByte(c.Where, ':')+1]) {
-		return nil, fmt.Errorf("%s: %w", c.Where, err)
-	}
-	return profile, err
-}
-
-// placeOf returns the position in the profile that the configuration gives to a plugin.
-func placeOf(p manifest.PluginEntry) standard.Place {
-	switch {
-	case p.Before != "":
-		return standard.Place{Side: standard.Before, Plugin: p.Before}
-	case p.After != "":
-		return standard.Place{Side: standard.After, Plugin: p.After}
-	case p.Position == v1alpha1.PositionFirst:
-		return standard.Place{Side: standard.First}
-	case p.Position == v1alpha1.PositionLast:
-		return standard.Place{Side: standard.Last}
-	}
-	return standard.Place{}
-}
 
 // SmallEnoughToCheck reports whether the bundle is small enough to compare every decision
 // with a scan, and to keep all feasible nodes of every decision. A larger bundle runs
