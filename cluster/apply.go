@@ -109,9 +109,9 @@ func (c Nominate) apply(s *State) error {
 	return nil
 }
 
-// checkClaimCount returns an error if the claims are not of as many devices as the
+// CheckClaims returns an error if the claims are not of as many devices as the
 // shape requests, or if one of them claims nothing.
-func (s *Shape) checkClaimCount(claims []Claim) error {
+func (s *Shape) CheckClaims(claims []Claim) error {
 	need := &s.Need
 	switch {
 	case need.None() && len(claims) > 0:
@@ -125,9 +125,9 @@ func (s *Shape) checkClaimCount(claims []Claim) error {
 	return nil
 }
 
-// resolve converts holdings, which name devices by UUID, into claims, which name them
+// Resolve converts holdings, which name devices by UUID, into claims, which name them
 // by index. It returns an error if the node does not list a device.
-func (n *Node) resolve(holdings []Holding) ([]Claim, error) {
+func (n *Node) Resolve(holdings []Holding) ([]Claim, error) {
 	if err := checkHoldings(holdings); err != nil {
 		return nil, err
 	}

@@ -263,9 +263,9 @@ func (f *fleet) checkRoom(t *Task, node string, devices []Holding) (*Node, []Cla
 	if n == nil {
 		return nil, nil, fmt.Errorf("no node %q", node)
 	}
-	claims, err := n.resolve(devices)
+	claims, err := n.Resolve(devices)
 	if err == nil {
-		err = t.Held().checkClaimCount(claims)
+		err = t.Held().CheckClaims(claims)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -316,6 +316,6 @@ func (f *fleet) resolve(name string, holdings []Holding) (*Node, []Claim, error)
 	if n == nil {
 		return nil, nil, fmt.Errorf("no node %q", name)
 	}
-	claims, err := n.resolve(holdings)
+	claims, err := n.Resolve(holdings)
 	return n, claims, err
 }

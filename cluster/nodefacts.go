@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,11 +148,11 @@ func mergeDevices(n *Node, spec []Device) (devices []Device, at []int) {
 		switch {
 		case n.unreported: // the devices were only guessed from tasks: the spec replaces them
 		case n.absent && known: // the node is reported again, with a new status
-			d.ID = n.Devices[i].ID
+			d.ID = cmp.Or(n.Devices[i].ID, d.ID)
 		case n.absent:
 		case known:
 			old := &n.Devices[i]
-			d.ID, d.Foreign, d.Lost = old.ID, old.Foreign, old.Lost && !old.Gone
+			d.ID, d.Foreign, d.Lost = cmp.Or(old.ID, d.ID), old.Foreign, old.Lost && !old.Gone
 		default:
 			d.Lost, d.Foreign = false, 0
 		}

@@ -19,7 +19,7 @@ func (n *Node) normalize() {
 		d.Index = i
 		d.Resource, d.Fraction = d.resourceOr(n.DeviceResource), 0
 		if d.Profile != "" {
-			d.Fraction = fractionOf(d.Product, d.Profile)
+			d.Fraction = FractionOf(d.Product, d.Profile)
 		}
 		// Devices that are listed next to each other are mostly of one product. They
 		// share one string for ProductResource, which saves memory.

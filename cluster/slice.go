@@ -13,11 +13,11 @@ import (
 // If any queue has terms for the product (see ProductResource), every queue that is charged
 // for the slice is charged under that name too.
 
-// fractionOf returns the fraction of a GPU that a slice of the profile is: its number of
+// FractionOf returns the fraction of a GPU that a slice of the profile is: its number of
 // compute slices, divided by that of the product. It is rounded down, so that slices that
 // fill a GPU do not count as more than one. Memory does not count: 1g.20gb is the same
 // fraction as 1g.10gb. A profile that names no number of slices counts as a whole GPU.
-func fractionOf(product, profile string) Milli {
+func FractionOf(product, profile string) Milli {
 	end := strings.IndexFunc(profile, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 1 || profile[end] != 'g' && profile[end] != 'c' { // 1g.10gb, and 1c.3g.20gb for a part of 3g.20gb
 		return Whole

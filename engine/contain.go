@@ -157,6 +157,7 @@ func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 		r := h.reservers[i].origin.(Reserver)
 		visit("AddReserve", h.reservers[i].plugin, r.Reserve)
 		visit("AddReserve", h.reservers[i].plugin, r.Unreserve)
+		visit("AddReserve", h.reservers[i].plugin, r.Devices)
 	}
 }
 

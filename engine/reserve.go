@@ -28,6 +28,12 @@ type Reserver struct {
 	Reserve func(*cluster.Task, *cluster.Node) *Rejection
 	// Unreserve releases what the task held on the node.
 	Unreserve func(*cluster.Task, *cluster.Node)
+	// Devices returns the devices of the node that Reserve chose for the task. It is called
+	// after all Reservers have accepted the task, and lets an allocator outside the engine
+	// choose devices. If it is nil or returns none, or if the devices are not as many as the
+	// task requests or are not free in the State, the task holds the devices that the engine
+	// chose. If several Reservers return devices, the first counts.
+	Devices func(*cluster.Task, *cluster.Node) []cluster.Holding
 }
 
 // AddReserve registers a Reserver. If matters is not nil and returns false for a task, neither
@@ -70,6 +76,27 @@ func (r reservers) reserve(t *cluster.Task, n *cluster.Node, fault *fault) error
 			r[:i+1].unreserve(t, n)
 			return &unreserved{k.plugin, fault.sign(k.plugin, rejection)}
 		}
+	}
+	return nil
+}
+
+// devices returns the claims for the devices that a Reserver chose for the task, and nil if none
+// did or the number of devices is not the one that the task requests.
+func (r reservers) devices(t *cluster.Task, n *cluster.Node) []cluster.Claim {
+	for i := range r {
+		k := &r[i]
+		if k.fn.Devices == nil || k.tasks != nil && !k.tasks(t, t.Job) {
+			continue
+		}
+		chosen := k.fn.Devices(t, n)
+		if len(chosen) == 0 {
+			continue
+		}
+		claims, err := n.Resolve(chosen)
+		if err != nil || t.Shape.CheckClaims(claims) != nil {
+			return nil
+		}
+		return claims
 	}
 	return nil
 }

@@ -136,6 +136,9 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 			st.tx.UndoTo(at)
 			return err
 		}
+		if err := st.takeDevices(t, &d, n, at); err != nil {
+			return err
+		}
 	}
 	d.Action, d.Task = Bind, t.Ref()
 	if t.Status == cluster.Nominated {
@@ -144,6 +147,21 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 	st.logDecision(placed, at, t, &d)
 	st.clerk.announce(Allocated, t, n, false)
 	return nil
+}
+
+// takeDevices gives the task, which was placed at the position of the journal, the devices that a
+// Reserver chose, if it chose any and they are free. Otherwise the task keeps its devices.
+func (st *Statement) takeDevices(t *cluster.Task, d *Decision, n *cluster.Node, at int) error {
+	chosen := st.clerk.hooks.reservers.devices(t, n)
+	if len(chosen) == 0 || slices.Equal(chosen, d.Claims) {
+		return nil
+	}
+	st.tx.UndoTo(at)
+	if st.tx.Place(t, n, chosen, st.clerk.now) == nil {
+		d.Claims = chosen
+		return nil
+	}
+	return st.tx.Place(t, n, d.Claims, st.clerk.now) // as before
 }
 
 var errClosed = errors.New("the session is closed; no more decisions can be made in it")

@@ -109,7 +109,11 @@ func (m *Timings) measure(h *Hooks) {
 		return func(stmt *Statement) { defer t.stop(t.start()); fn(stmt) }
 	})
 	timeAll(m, "AddReserve", h.reservers, func(t *timer, r Reserver) Reserver {
-		return Reserver{timed2(t, r.Reserve), func(task *cluster.Task, n *cluster.Node) { defer t.stop(t.start()); r.Unreserve(task, n) }}
+		out := Reserver{Reserve: timed2(t, r.Reserve), Unreserve: func(task *cluster.Task, n *cluster.Node) { defer t.stop(t.start()); r.Unreserve(task, n) }}
+		if r.Devices != nil {
+			out.Devices = timed2(t, r.Devices)
+		}
+		return out
 	})
 	timeAll(m, "AddEventHandler", h.handlers, func(t *timer, e EventHandler) EventHandler {
 		return EventHandler{timedHandler(t, e.AllocateFunc), timedHandler(t, e.DeallocateFunc)}

@@ -35,7 +35,10 @@ func (f *Feed) readDevices(o *corev1.Pod, p *pod) convert.Notes {
 			}
 		}
 	}
-	p.devices = r.holdings(&p.shape)
+	p.plain = p.shape.Need
+	if p.claims, p.extended = claimsOf(o); len(o.Spec.ResourceClaims) == 0 {
+		p.annotated = r.holdings(&p.shape) // the devices of claims are those that are allocated
+	}
 	return notes
 }
 

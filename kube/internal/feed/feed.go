@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/kube/internal/dra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,6 +73,13 @@ type Feed struct {
 	low      map[string]string // by queue: the nearest queue of the Scavenger tier
 	defaults map[string]string // by namespace: its default queue
 	classes  map[string]int32  // by name: the priority of a class
+
+	nodes     map[string]*cluster.Node // without the devices of slices
+	inventory *dra.Inventory
+	claims    map[types.NamespacedName]*claim
+	users     map[types.NamespacedName]map[types.NamespacedName]*pod // by claim: the pods that use it
+	allocated map[dra.Pool]map[*claim]bool                           // the claims that have devices of a pool
+	asking    map[*dra.Query]map[*claim]bool                         // the claims with a request for what a query selects
 }
 
 // New returns a Feed to which no object was delivered yet.
@@ -92,6 +100,13 @@ func New(options Options) *Feed {
 		low:      map[string]string{},
 		defaults: map[string]string{},
 		classes:  map[string]int32{},
+
+		nodes:     map[string]*cluster.Node{},
+		inventory: dra.NewInventory(),
+		claims:    map[types.NamespacedName]*claim{},
+		users:     map[types.NamespacedName]map[types.NamespacedName]*pod{},
+		allocated: map[dra.Pool]map[*claim]bool{},
+		asking:    map[*dra.Query]map[*claim]bool{},
 	}
 }
 

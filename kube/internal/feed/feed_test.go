@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +64,12 @@ func (x *fixture) put(o metav1.Object) {
 		x.apply(x.feed.PutPodGroup(o))
 	case *batchv1.Job:
 		x.apply(x.feed.PutJob(o))
+	case *resourcev1.ResourceSlice:
+		x.apply(x.feed.PutResourceSlice(o))
+	case *resourcev1.DeviceClass:
+		x.apply(x.feed.PutDeviceClass(o))
+	case *resourcev1.ResourceClaim:
+		x.apply(x.feed.PutResourceClaim(o))
 	case *unstructured.Unstructured:
 		x.apply(x.feed.PutGroup(o))
 	default:
@@ -91,6 +98,12 @@ func (x *fixture) remove(o metav1.Object) {
 		x.apply(x.feed.DeletePodGroup(name, o.UID), nil)
 	case *batchv1.Job:
 		x.apply(x.feed.DeleteJob(name, o.UID), nil)
+	case *resourcev1.ResourceSlice:
+		x.apply(x.feed.DeleteResourceSlice(o.Name, o.UID))
+	case *resourcev1.DeviceClass:
+		x.apply(x.feed.DeleteDeviceClass(o.Name, o.UID))
+	case *resourcev1.ResourceClaim:
+		x.apply(x.feed.DeleteResourceClaim(name, o.UID))
 	case *unstructured.Unstructured:
 		x.apply(x.feed.DeleteGroup(o.GroupVersionKind().GroupKind(), name, o.GetUID()), nil)
 	default:
@@ -128,6 +141,12 @@ func decode(t interface {
 			o = &schedulingv1alpha2.PodGroup{}
 		case "batch/v1 Job":
 			o = &batchv1.Job{}
+		case "resource.k8s.io/v1 ResourceSlice":
+			o = &resourcev1.ResourceSlice{}
+		case "resource.k8s.io/v1 DeviceClass":
+			o = &resourcev1.DeviceClass{}
+		case "resource.k8s.io/v1 ResourceClaim":
+			o = &resourcev1.ResourceClaim{}
 		default:
 			o = &unstructured.Unstructured{}
 		}

@@ -174,8 +174,6 @@ func (f *Feed) regroup(key groupKey) []cluster.Change {
 	return out
 }
 
-func compareNames(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) }
-
 // checkedMin returns the minimum, and 0 with a note if it is not valid.
 func checkedMin(n int64, at field.Path, notes *convert.Notes) int {
 	if n < 1 || n > convert.MaxTasks {

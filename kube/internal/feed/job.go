@@ -232,7 +232,8 @@ func (p *pod) report(t *terms) []cluster.Change {
 // the shape that it had when it was seen first. If the shape has changed, such as after a
 // resize in place, the task is booked anew.
 func (p *pod) reportPlace(task *cluster.Task) []cluster.Change {
-	was, now := p.said, report{task, p.place, p.devices, p.ended}
+	was, now := p.said, report{task: task, place: p.place, devices: p.devices, ended: p.ended, complete: p.complete}
+	now.respecified = now.place.Node == "" && was.task != nil && (was.respecified || was.complete && !reflect.DeepEqual(was.task.Shape, task.Shape))
 	p.said = now
 	ref := p.ref()
 	if p.ended != cluster.Pending {
@@ -246,12 +247,16 @@ func (p *pod) reportPlace(task *cluster.Task) []cluster.Change {
 		return nil
 	}
 	var out []cluster.Change
+	seen := cluster.TaskSeen{
+		Task: ref, UID: p.uid, Node: now.place.Node, Devices: now.devices, Releasing: now.place.Releasing, Started: now.place.Started,
+	}
+	if was.respecified && len(p.claims) > 0 {
+		out, rebook = append(out, seen), true // State keeps a task on its node until it is seen there
+	}
 	if rebook {
 		out = append(out, cluster.TaskSeen{Task: ref, UID: p.uid})
 	}
-	return append(out, cluster.TaskSeen{
-		Task: ref, UID: p.uid, Node: now.place.Node, Devices: now.devices, Releasing: now.place.Releasing, Started: now.place.Started,
-	})
+	return append(out, seen)
 }
 
 // link notes which group the pod depends on.

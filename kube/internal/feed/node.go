@@ -23,11 +23,23 @@ func (f *Feed) PutNode(o *corev1.Node) ([]cluster.Change, []Note) {
 		out = append(out, cluster.NodeGone{Name: o.Name})
 	}
 	if list.Invalid() {
+		delete(f.nodes, o.Name)
 		return out, notes
 	}
-	phase := n.Phase
-	// NodePut reports the status only of a node that is new, and NodeSeen that of a known one.
-	return append(out, cluster.NodePut{Node: *n, Revision: Revision(&o.ObjectMeta)}, cluster.NodeSeen{Name: o.Name, Phase: &phase}), notes
+	numberDevices(n)
+	f.nodes[o.Name] = n
+	return append(out, f.reportNode(n, Revision(&o.ObjectMeta))...), notes
+}
+
+// numberDevices gives the devices of the node the numbers that State would give them, so that the
+// numbers do not depend on which of the devices slices replace later.
+func numberDevices(n *cluster.Node) {
+	next := map[string]int{}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		d.ID = cluster.DeviceID{Node: n.Name, Type: d.Type, Index: next[d.Type]}
+		next[d.Type]++
+	}
 }
 
 // DeleteNode reports that the node was removed. An empty UID means any node of this name.
@@ -35,5 +47,6 @@ func (f *Feed) DeleteNode(name string, uid types.UID) []cluster.Change {
 	if !f.versions.remove(kindNode, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: name}, uid) {
 		return nil
 	}
+	delete(f.nodes, name)
 	return []cluster.Change{cluster.NodeGone{Name: name}}
 }

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -112,7 +113,10 @@ func (g *generator) queue(name string) history {
 // pod draws a pod that is created, is bound or not, is resized or not, and ends or not.
 func (g *generator) pod(name string) history {
 	lifeOf, steps, most, grouped := -1, 0, 0, ""
-	node := g.pick("node", "", "n0", "n1")
+	node, claims := g.pick("node", "", "n0", "n1"), g.podClaims()
+	if len(claims) > 0 && node != "" {
+		node = "n0" // the claims are allocated there
+	}
 	scheduler := g.pick("scheduler", "berth", "berth", "berth", "other")
 	return g.history(func(life, version int) metav1.Object {
 		if life != lifeOf {
@@ -131,7 +135,9 @@ func (g *generator) pod(name string) history {
 		// If it is not known which devices a task holds, State chooses some, and does not choose
 		// others when the task begins to leave. These would differ from those of a list.
 		if most < 2 {
-			o.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
+			if o.Spec.ResourceClaims = claims; len(claims) == 0 {
+				o.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
+			}
 		}
 		g.group(o, grouped)
 		if g.chance("queue", 50) {
@@ -247,6 +253,7 @@ func (g *generator) cluster() []history {
 		}),
 	}
 	out = append(out, g.groups()...)
+	out = append(out, g.dynamic()...)
 	for i := range g.number("pods", 1, 6) {
 		out = append(out, g.pod(fmt.Sprintf("p%d", i)))
 	}
@@ -295,9 +302,10 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		// State keeps what it knows of a node that is gone while tasks are on it. In Kubernetes,
-		// the garbage collector of pods then deletes these.
+		// the garbage collector of pods then deletes these. It also keeps what it knows of
+		// devices that tasks hold and no slice lists any more.
 		for i, h := range histories {
-			if p, ok := h.last().(*corev1.Pod); ok && gone(histories, p.Spec.NodeName) {
+			if p, ok := h.last().(*corev1.Pod); ok && (gone(histories, p.Spec.NodeName) || len(p.Spec.ResourceClaims) > 0 && gone(histories, "slice")) {
 				histories[i] = append(h, event{p, true})
 				live.remove(p)
 			}
@@ -315,17 +323,20 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			}
 		}
 		same(t, live.state, cluster.NewState())
-		if f := live.feed; len(f.pods)+len(f.jobs)+len(f.groups)+len(f.waiting)+len(f.queues)+len(f.low)+len(f.defaults)+len(f.classes)+len(f.versions.known) > 0 {
+		if f := live.feed; len(f.pods)+len(f.jobs)+len(f.groups)+len(f.waiting)+len(f.queues)+len(f.low)+len(f.defaults)+len(f.classes)+len(f.versions.known)+len(f.nodes)+len(f.claims)+len(f.users)+len(f.allocated)+len(f.asking) > 0 || !f.inventory.Empty() {
 			t.Fatalf("the Feed keeps objects that were deleted: %+v", f)
 		}
 	})
 }
 
-// gone reports whether the node is deleted in the end.
-func gone(histories []history, node string) bool {
+// gone reports whether the node, or the slice, is deleted in the end.
+func gone(histories []history, name string) bool {
 	for _, h := range histories {
-		if n, ok := h[0].object.(*corev1.Node); ok && n.Name == node {
-			return h.last() == nil
+		switch o := h[0].object.(type) {
+		case *corev1.Node, *resourcev1.ResourceSlice:
+			if o.GetName() == name {
+				return h.last() == nil
+			}
 		}
 	}
 	return false

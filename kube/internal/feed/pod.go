@@ -33,6 +33,16 @@ type pod struct {
 	created     int64
 	shape       cluster.Shape // Preemptible is that of the job, and is set when it is reported
 
+	plain         cluster.Need           // what its containers request; shape.Need has what it claims, too
+	claims        []types.NamespacedName // of its ResourceClaims, as far as their names are known
+	extended      bool                   // the last of claims was made for what its containers request
+	problem       string                 // why what it claims cannot be counted; "" if it can
+	complete      bool                   // all of claims are known
+	mayCount      bool                   // devices of claims may count for it
+	taskIfValid   bool                   // it is a task if what it claims can be counted
+	taskIfInvalid bool                   // it is a task also otherwise
+	annotated     []cluster.Holding      // the devices that its annotation lists
+
 	place    convert.Placement
 	devices  []cluster.Holding
 	ended    cluster.Status // cluster.Pending if it has not ended
@@ -48,6 +58,10 @@ type report struct {
 	place   convert.Placement
 	devices []cluster.Holding
 	ended   cluster.Status
+	// respecified is set if the shape has changed while the pod had no node and could be placed:
+	// State may have placed it with another shape.
+	respecified bool
+	complete    bool // all of its claims were known
 }
 
 // task returns the name of the task that the pod is.
@@ -77,6 +91,7 @@ func (f *Feed) PutPod(o *corev1.Pod) ([]cluster.Change, []Note) {
 	f.pods[p.name] = p
 	var out []cluster.Change
 	if old != nil {
+		f.unlinkClaims(old)
 		f.unlink(old)
 		if replaced {
 			out = f.leave(old)
@@ -88,11 +103,17 @@ func (f *Feed) PutPod(o *corev1.Pod) ([]cluster.Change, []Note) {
 		}
 	}
 	f.link(p)
+	f.linkClaims(p)
+	f.claimDevices(p)
 	out = append(out, f.place(p)...)
 	if note := f.waits(p); note != nil {
 		list = append(list, *note)
 	}
-	return out, namedNotes(kindPod, &o.ObjectMeta, list)
+	if p.problem != "" && !p.foreign {
+		list = append(list, p.claimNote())
+	}
+	others, notes := f.resettlePods(f.sharers(old, p))
+	return append(out, others...), append(namedNotes(kindPod, &o.ObjectMeta, list), notes...)
 }
 
 // DeletePod reports that the pod was removed. An empty UID means any pod of this name.
@@ -103,7 +124,9 @@ func (f *Feed) DeletePod(name types.NamespacedName, uid types.UID) []cluster.Cha
 	p := f.pods[name]
 	delete(f.pods, name)
 	f.unlink(p)
-	return f.leave(p)
+	f.unlinkClaims(p)
+	others, _ := f.resettlePods(f.sharers(p, nil))
+	return append(f.leave(p), others...)
 }
 
 // readPod returns what is kept of the pod.
@@ -138,7 +161,8 @@ func (f *Feed) readPod(o *corev1.Pod) (*pod, convert.Notes) {
 	p.preemptible = preemptibility(o, j.Preemptible)
 	list = append(list, f.readDevices(o, p)...)
 	p.place, _ = convert.PodPlacement(o)
-	p.isTask = f.isTask(o, p, list.Invalid())
+	p.taskIfValid, p.taskIfInvalid = f.isTask(o, p, list.Invalid()), f.isTask(o, p, true)
+	p.mayCount = p.taskIfValid && p.ended == cluster.Pending
 	p.rejected = rejectedUntil(o, f.options.RejectionPause)
 	if p.foreign {
 		p.queue, p.preemptible, p.delay = ForeignQueue, "false", 0

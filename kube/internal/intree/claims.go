@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -24,8 +24,9 @@ import (
 // reserved in memory when a task is placed, so that no other task of the session gets it, and is
 // allocated through the API by the function that Prepare returns, before the pod is bound.
 type claims struct {
-	kinds []claimKind
-	epoch uint64 // grows when a reservation is made or released
+	kinds   []claimKind
+	epoch   uint64 // grows when a reservation is made or released
+	tracker *claimTracker
 
 	mu   sync.Mutex
 	held map[TaskKey]*hold
@@ -53,6 +54,8 @@ type hold struct {
 	node  string
 	kinds []*claimKind // in the order in which they have reserved
 	phase holdPhase    // guarded by claims.mu
+	// pending are the ResourceClaims for which devices were chosen, with these devices.
+	pending []*resourcev1.ResourceClaim
 }
 
 // holdPhase says what may be done with a hold.
@@ -66,7 +69,7 @@ const (
 )
 
 func newClaims(list []*wrapped, h *handle) *claims {
-	c := &claims{held: map[TaskKey]*hold{}}
+	c := &claims{held: map[TaskKey]*hold{}, tracker: h.dra.tracker}
 	for i, w := range list {
 		k := claimKind{index: i}
 		switch w.name {
@@ -74,7 +77,7 @@ func newClaims(list []*wrapped, h *handle) *claims {
 			k.matters = hasVolumeClaims
 			k.undo = func(h *hold) { k.plugin.Unreserve(background, h.state, h.pod, h.node) } // in memory only
 		case names.DynamicResources:
-			k.matters, k.undo = hasResourceClaims, func(hold *hold) { undoDevices(h.dra.ResourceClaims(), hold.pod) }
+			k.matters, k.undo = w.applies, h.dra.tracker.undo
 		default:
 			continue
 		}
@@ -96,23 +99,11 @@ func hasVolumeClaims(pod *v1.Pod) bool {
 }
 
 // HasClaims reports whether the pod claims something beside room.
-func HasClaims(pod *v1.Pod) bool { return hasVolumeClaims(pod) || hasResourceClaims(pod) }
+func (s *Store) HasClaims(pod *v1.Pod) bool {
+	return hasVolumeClaims(pod) || hasResourceClaims(pod) || s.primary != nil && s.primary.requestsDevices(pod)
+}
 
 func hasResourceClaims(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }
-
-// undoDevices releases allocations of the claims of the pod that are only in memory.
-func undoDevices(tracker fwk.ResourceClaimTracker, pod *v1.Pod) {
-	for i := range pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil || name == nil {
-			continue
-		}
-		claim, err := tracker.Get(pod.Namespace, *name)
-		if err == nil && tracker.MaybeRemoveClaimPendingAllocation(claim.UID, false) {
-			tracker.AssumedClaimRestore(claim.Namespace, claim.Name)
-		}
-	}
-}
 
 // needsClaims reports whether the pod of the task has claims.
 func (p *plugin) needsClaims(t *cluster.Task, _ *cluster.Job) bool {
@@ -171,7 +162,9 @@ func (p *plugin) reserve(k *claimKind, h *hold, node *mirrorNode) *engine.Reject
 	}
 	h.kinds = append(h.kinds, k)
 	p.claims.epoch++
-	return w.rejectionOf(k.plugin.Reserve(background, h.state, h.pod, h.node))
+	status = k.plugin.Reserve(background, h.state, h.pod, h.node)
+	h.pending = append(h.pending, p.claims.tracker.takeSignalled()...)
+	return w.rejectionOf(status)
 }
 
 // undo releases in memory what is reserved.
@@ -267,25 +260,55 @@ func (s *Store) Prepare(key TaskKey) func(context.Context) error {
 			c.setPhase(h, reserved)
 			return err
 		}
-		for i, k := range h.kinds {
-			status := k.plugin.PreBind(ctx, h.state, &pod, h.node)
-			if status.IsSuccess() {
-				continue
+		if text := c.waitForDevices(ctx, h); text != "" {
+			return c.fail(ctx, h, &pod, text)
+		}
+		for _, k := range h.kinds {
+			if status := k.plugin.PreBind(ctx, h.state, &pod, h.node); !status.IsSuccess() {
+				return c.fail(ctx, h, &pod, status.Message())
 			}
-			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-			defer cancel()
-			for _, done := range slices.Backward(h.kinds[:i+1]) {
-				if ctx.Err() == nil {
-					done.plugin.Unreserve(undo, h.state, &pod, h.node)
-				}
-			}
-			c.setPhase(h, failed)
-			return fmt.Errorf("what the pod claims was not allocated: %s", status.Message())
 		}
 		c.setPhase(h, prepared)
 		return nil
 	}
 }
+
+// fail releases what is reserved and what was allocated of it.
+func (c *claims) fail(ctx context.Context, h *hold, pod *v1.Pod, text string) error {
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	for _, k := range slices.Backward(h.kinds) {
+		if ctx.Err() == nil {
+			k.plugin.Unreserve(undo, h.state, pod, h.node)
+		}
+	}
+	c.setPhase(h, failed)
+	return fmt.Errorf("what the pod claims was not allocated: %s", text)
+}
+
+// waitForDevices waits until no other claim has the devices that were chosen. They may have been
+// chosen while other pods had them that were leaving: Kubernetes deallocates the claims of these
+// some time after they are gone. It returns what is in the way in the end, and "" if nothing is.
+func (c *claims) waitForDevices(ctx context.Context, h *hold) string {
+	text := ""
+	for end := time.Now().Add(releaseTime); ; {
+		if text = c.tracker.occupied(h.pending); text == "" || time.Now().After(end) {
+			return text
+		}
+		select {
+		case <-ctx.Done():
+			return text
+		case <-time.After(releasePause):
+		}
+	}
+}
+
+// releaseTime is how long the deallocation of devices may take after their pods are gone, and
+// releasePause the time between two looks.
+const (
+	releaseTime  = 30 * time.Second
+	releasePause = 50 * time.Millisecond
+)
 
 // undoTime is how long the release of allocated devices may take.
 const undoTime = 10 * time.Second

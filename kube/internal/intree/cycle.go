@@ -81,6 +81,9 @@ func (p *plugin) cycleOf(t *cluster.Task, of *pod) *cycle {
 	if t.ShadowOf() != nil {
 		k.node = "" // the pod that replaces the one that moves has no node yet
 	}
+	if p.mapsToDevices(of.extended) {
+		k.uid = of.info.Pod.UID
+	}
 	c := p.cycles[k]
 	if c == nil {
 		c = &cycle{pod: of.info.Pod, results: make([]result, len(p.wrapped))}

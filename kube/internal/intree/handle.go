@@ -21,7 +21,7 @@ type handle struct {
 	mirror     *mirror
 	factory    informers.SharedInformerFactory
 	csi        fwk.CSIManager
-	dra        fwk.SharedDRAManager
+	dra        *devices
 	client     clientset.Interface // nil: plugins write nothing
 }
 
@@ -34,7 +34,7 @@ func newHandle(m *mirror, s *Store) (*handle, error) {
 	h := &handle{
 		mirror: m, factory: s.factory, client: s.client,
 		csi: nodevolumelimits.NewCSIManager(s.factory.Storage().V1().CSINodes().Lister()),
-		dra: dynamicresources.NewDRAManager(background, allocations, slices, s.factory),
+		dra: newDevices(dynamicresources.NewDRAManager(background, allocations, slices, s.factory), s),
 	}
 	if resolver, reads := h.dra.DeviceClassResolver().(cache.ResourceEventHandler); reads {
 		_, err = s.factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(resolver)

@@ -36,6 +36,9 @@ func TestCures(t *testing.T) {
 		if w.name == "NodeVolumeLimits" {
 			want |= engine.Grow // it registers new CSINodes, which belong to new nodes
 		}
+		if w.name == "DynamicResources" {
+			want |= engine.Evict // it registers the deallocation of claims, which follows the deletion of their pods
+		}
 		if got := cureOf(w.reason); got != want {
 			t.Errorf("%s of %s: cure %v, want %v", w.reason, w.name, got, want)
 		}

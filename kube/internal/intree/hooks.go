@@ -82,7 +82,7 @@ func (p *plugin) rejectShape(s *cluster.Shape, on *cluster.Node) *engine.Rejecti
 // mattersTask reports whether rejectTask may reject a node for the task.
 func (p *plugin) mattersTask(t *cluster.Task, _ *cluster.Job) bool {
 	known, unknown := p.podOf(t)
-	return unknown != nil || p.cycleOf(t, known).filtered
+	return unknown != nil || p.checksOffer(known) || p.cycleOf(t, known).filtered
 }
 
 // rejectTask asks the plugins in the task form about the task and the node.
@@ -94,6 +94,11 @@ func (p *plugin) rejectTask(t *cluster.Task, _ *cluster.Job, on *cluster.Node) *
 	c, n := p.cycleOf(t, known), p.mirror.nodes[on.Name]
 	if c.before != nil || n == nil || n.info.Node() == nil {
 		return c.before // rejectShape rejects a node that is not known
+	}
+	if p.checksOffer(known) {
+		if r := p.offers(known, n); r != nil {
+			return r
+		}
 	}
 	return p.ask(c, n, taskForm)
 }

@@ -4,13 +4,17 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
 // Name is the plugin's name in a profile.
@@ -28,6 +32,7 @@ type plugin struct {
 	hints      *hints
 	namespaces corelisters.NamespaceLister
 	claims     *claims
+	resolver   fwk.DeviceClassResolver
 
 	nodes    cluster.Since // up to where State was read
 	slots    []string      // the names of the nodes of State, by slot; "": none
@@ -49,6 +54,9 @@ func Builder(store *Store) engine.PluginBuilder {
 	return engine.WithArguments(nil, func(struct{}) (engine.Plugin, error) { return build(store) })
 }
 
+// metricsReady makes the metrics of kube-scheduler once. They are not served.
+var metricsReady sync.Once
+
 func build(store *Store) (*plugin, error) {
 	p := &plugin{
 		store: store, namespaces: store.factory.Core().V1().Namespaces().Lister(), mirror: newMirror(),
@@ -56,12 +64,19 @@ func build(store *Store) (*plugin, error) {
 		missed: map[TaskKey]bool{}, missedKeys: map[string]bool{},
 		position: -1, closed: math.MaxUint64,
 	}
+	metricsReady.Do(metrics.InitMetrics) // DynamicResources counts the claims that it creates
 	h, err := newHandle(p.mirror, store)
 	if err != nil {
 		return nil, err
 	}
+	p.resolver = h.dra.DeviceClassResolver()
 	if p.wrapped, err = wrapAll(h); err != nil {
 		return nil, err
+	}
+	for _, w := range p.wrapped {
+		if w.name == names.DynamicResources {
+			w.applies = func(o *v1.Pod) bool { return hasResourceClaims(o) || p.requestsDevices(o) }
+		}
 	}
 	p.claims = newClaims(p.wrapped, h)
 	if store.primary == nil {
@@ -85,6 +100,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.limit()
 	p.findMissed()
 	p.claims.settle(s.View)
+	p.readLeaving(s.View)
 	if p.stale {
 		p.hints.published++
 	}
@@ -94,7 +110,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeFilter(p.mattersShape, p.rejectShape)
 	s.Hooks.AddTaskFilter(p.mattersTask, p.rejectTask)
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.allocated, DeallocateFunc: p.deallocated})
-	s.Hooks.AddReserve(p.needsClaims, engine.Reserver{Reserve: p.reserveClaims, Unreserve: p.unreserveClaims})
+	s.Hooks.AddReserve(p.needsClaims, engine.Reserver{Reserve: p.reserveClaims, Unreserve: p.unreserveClaims, Devices: p.chosenDevices})
 	s.Hooks.AddWake(p.hints.wake)
 	s.Hooks.Publish(Name, p.hints.published)
 }
@@ -303,6 +319,9 @@ func (p *plugin) note(err error) {
 // that is overdue was never removed.
 func (p *plugin) allocated(e *engine.Event) {
 	known := p.store.pods[KeyOf(e.Task)]
+	if known != nil {
+		p.leave(e.Task, known.info.Pod)
+	}
 	if known != nil && !p.mirror.has(e.Node.Name, known.info.Pod.UID) {
 		p.note(p.mirror.add(e.Node.Name, known.info))
 	}
@@ -311,6 +330,9 @@ func (p *plugin) allocated(e *engine.Event) {
 // deallocated removes the pod of a task that is evicted or loses its reservation.
 func (p *plugin) deallocated(e *engine.Event) {
 	known := p.store.pods[KeyOf(e.Task)]
+	if known != nil {
+		p.leave(e.Task, known.info.Pod)
+	}
 	if known != nil && p.mirror.has(e.Node.Name, known.info.Pod.UID) {
 		p.note(p.mirror.remove(e.Node.Name, known.info.Pod.UID))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-project/berth/kube/internal/podkind"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 )
@@ -17,7 +18,8 @@ import (
 // kind is equal for pods that every in-tree filter answers alike for.
 type kind struct {
 	hash [sha256.Size]byte
-	node string // the node that the pod names
+	node string    // the node that the pod names
+	uid  types.UID // of a pod for which claims are made, so that it is the only one of its kind; "" otherwise
 }
 
 // pod is the pod of a task.
@@ -27,13 +29,14 @@ type pod struct {
 	kind kind
 	// malformed is why terms of the pod about other pods cannot be parsed; "" if they can.
 	malformed string
+	extended  []v1.ResourceName // see extendedResources
 }
 
 func newPod(o *v1.Pod) (*pod, error) {
 	if o.UID == "" {
 		return nil, errors.New("the pod has no UID")
 	}
-	p := &pod{}
+	p := &pod{extended: extendedResources(o)}
 	var err error
 	if p.info, err = framework.NewPodInfo(o); err != nil {
 		p.malformed = err.Error()

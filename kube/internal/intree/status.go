@@ -26,6 +26,7 @@ const (
 	PodNotKnown          engine.Reason = "PodNotKnown"
 	NodeNotKnown         engine.Reason = "NodeNotKnown"
 	FilterFailed         engine.Reason = "FilterFailed"
+	ResourceNotOffered   engine.Reason = "ResourceNotOffered"
 )
 
 // Reasons documents the reasons of the plugin.
@@ -34,6 +35,7 @@ func (p *plugin) Reasons() []engine.ReasonDoc { return reasons }
 // The cures of a reason follow from the events that its in-tree plugin registers: Wait and
 // Evict if it registers the deletion of pods, Wait if it registers objects of volumes, Grow
 // if it registers new nodes, and Relax if only the spec of the pod decides. A test compares them.
+// DynamicResources registers the deallocation of claims instead of the deletion of pods.
 var reasons = []engine.ReasonDoc{
 	doc(NodeCordoned, engine.Grow|engine.Relax, "the node is unschedulable", "The node is unschedulable, and the pod does not tolerate that (NodeUnschedulable)."),
 	doc(NodeTainted, engine.Grow|engine.Relax, "the node has a taint that the pod does not tolerate", "The node has a taint that the pod does not tolerate (TaintToleration)."),
@@ -45,11 +47,12 @@ var reasons = []engine.ReasonDoc{
 	doc(VolumeLimitReached, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "the node cannot attach more volumes", "The node has as many volumes attached as its driver allows (NodeVolumeLimits)."),
 	doc(VolumeInOtherZone, engine.Wait|engine.Grow|engine.Relax, "a volume of the pod is in another zone", "A volume of the pod is in another zone than the node, or a claim has no volume yet (VolumeZone)."),
 	doc(VolumeNotBindable, engine.Wait|engine.Grow|engine.Relax, "a claim of the pod cannot be bound for the node", "A claim of the pod is not bound, or its volume cannot be used on the node (VolumeBinding)."),
-	doc(DeviceNotAllocatable, engine.Wait|engine.Grow|engine.Relax, "a resource claim of the pod cannot be allocated on the node", "A ResourceClaim of the pod cannot be allocated on the node, or is allocated for another node (DynamicResources)."),
+	doc(DeviceNotAllocatable, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "a resource claim of the pod cannot be allocated on the node", "A ResourceClaim of the pod cannot be allocated on the node, or is allocated for another node (DynamicResources)."),
 	doc(TopologySpreadUnmet, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "the pod would violate a topology spread constraint", "The pod would violate a topology spread constraint with whenUnsatisfiable DoNotSchedule (PodTopologySpread)."),
 	doc(PodAffinityUnmet, engine.Wait|engine.Evict|engine.Grow|engine.Relax, "affinity or anti-affinity between pods excludes the node", "A required affinity or anti-affinity term of the pod, or the anti-affinity of a pod in the domain, excludes the node (InterPodAffinity)."),
 	doc(PodNotKnown, engine.Wait, "the pod of the task is not known", "The pod of the task is not known yet, or only another version of it is, so it cannot be checked."),
 	doc(NodeNotKnown, engine.Wait|engine.Grow, "the node object is not known", "The node object of Kubernetes is not known yet, so the node cannot be checked."),
+	doc(ResourceNotOffered, engine.Wait|engine.Grow|engine.Relax, "the node offers devices only to resource claims", "The pod requests a resource of its containers that the node has as devices of ResourceSlices, and no DeviceClass has the name of the resource as its extendedResourceName. Claim the devices, or set that field."),
 	doc(FilterFailed, engine.Wait|engine.Relax, "an in-tree plugin failed", "An in-tree plugin returned an error instead of an answer."),
 }
 

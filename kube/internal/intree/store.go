@@ -41,6 +41,8 @@ type Store struct {
 	nodes     map[string]*v1.Node
 	factory   informers.SharedInformerFactory
 	informers map[reflect.Type]*frozenInformer
+	gone      gonePods
+	holdings  Holdings // nil: devices of claims are counted only
 	epoch     uint64   // grows when an object other than a pod or a node changes
 	changes   []change // what changed, in order
 	dropped   int      // how many changes are not in changes any more
@@ -118,6 +120,9 @@ func (s *Store) PutPod(key TaskKey, o *v1.Pod) error {
 		s.count(known, -1)
 	}
 	s.pods[key] = p
+	if o.Status.Phase == v1.PodSucceeded || o.Status.Phase == v1.PodFailed {
+		s.gone.note(o)
+	}
 	_, _ = s.informers[reflect.TypeFor[*v1.Pod]()].put(o) // VolumeBinding reads it when it binds
 	s.log(c)
 	return nil
@@ -127,6 +132,7 @@ func (s *Store) PutPod(key TaskKey, o *v1.Pod) error {
 func (s *Store) DeletePod(key TaskKey) {
 	if known := s.pods[key]; known != nil {
 		delete(s.pods, key)
+		s.gone.note(known.info.Pod)
 		s.count(known, -1)
 		_, _ = s.informers[reflect.TypeFor[*v1.Pod]()].remove(known.info.Pod)
 		s.log(change{task: key, resource: fwk.Pod, earlier: known.info.Pod})

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,7 +36,9 @@ type objects struct {
 }
 
 func newObjects(o feed.Options, store *intree.Store) *objects {
-	return &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}}
+	x := &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}}
+	store.UseHoldings(x.feed.Holdings)
+	return x
 }
 
 // isOld reports whether the event has an older version of a pod than the one that is known. A
@@ -52,7 +55,7 @@ func (x *objects) isOld(e watch.Event) bool {
 // read returns the facts that the event makes true.
 func (x *objects) read(e watch.Event) (facts []cluster.Change, notes []feed.Note) {
 	if e.Deleted {
-		return x.readDeleted(e.Object), nil
+		return x.readDeleted(e.Object)
 	}
 	switch o := e.Object.(type) {
 	case *corev1.Pod:
@@ -73,6 +76,12 @@ func (x *objects) read(e watch.Event) (facts []cluster.Change, notes []feed.Note
 		return x.feed.PutPodDisruptionBudget(o)
 	case *batchv1.Job:
 		return x.feed.PutJob(o)
+	case *resourcev1.ResourceSlice:
+		return x.feed.PutResourceSlice(o)
+	case *resourcev1.DeviceClass:
+		return x.feed.PutDeviceClass(o)
+	case *resourcev1.ResourceClaim:
+		return x.feed.PutResourceClaim(o)
 	case *unstructured.Unstructured:
 		switch o.GroupVersionKind().Group {
 		case v1alpha1.Group:
@@ -97,32 +106,38 @@ func typed[T any](o *unstructured.Unstructured, put func(*T) ([]cluster.Change, 
 }
 
 // readDeleted returns the facts that a deletion makes true.
-func (x *objects) readDeleted(o any) []cluster.Change {
+func (x *objects) readDeleted(o any) (facts []cluster.Change, notes []feed.Note) {
 	switch o := o.(type) {
 	case *corev1.Pod:
-		return x.feed.DeletePod(nameOf(o), o.UID)
+		return x.feed.DeletePod(nameOf(o), o.UID), nil
 	case *corev1.Node:
-		return x.feed.DeleteNode(o.Name, o.UID)
+		return x.feed.DeleteNode(o.Name, o.UID), nil
 	case *corev1.Namespace:
-		return x.feed.DeleteNamespace(o.Name, o.UID)
+		return x.feed.DeleteNamespace(o.Name, o.UID), nil
 	case *schedulingv1.PriorityClass:
-		return x.feed.DeletePriorityClass(o.Name, o.UID)
+		return x.feed.DeletePriorityClass(o.Name, o.UID), nil
 	case *policyv1.PodDisruptionBudget:
-		return x.feed.DeletePodDisruptionBudget(nameOf(o), o.UID)
+		return x.feed.DeletePodDisruptionBudget(nameOf(o), o.UID), nil
 	case *batchv1.Job:
-		return x.feed.DeleteJob(nameOf(o), o.UID)
+		return x.feed.DeleteJob(nameOf(o), o.UID), nil
+	case *resourcev1.ResourceSlice:
+		return x.feed.DeleteResourceSlice(o.Name, o.UID)
+	case *resourcev1.DeviceClass:
+		return x.feed.DeleteDeviceClass(o.Name, o.UID)
+	case *resourcev1.ResourceClaim:
+		return x.feed.DeleteResourceClaim(nameOf(o), o.UID)
 	case *unstructured.Unstructured:
 		switch kind := o.GroupVersionKind().GroupKind(); kind.Group {
 		case v1alpha1.Group:
 			x.invalid.set(o, nil)
-			return x.feed.DeleteQueue(o.GetName(), o.GetUID())
+			return x.feed.DeleteQueue(o.GetName(), o.GetUID()), nil
 		case groupScheduling:
-			return x.feed.DeletePodGroup(nameOf(o), o.GetUID())
+			return x.feed.DeletePodGroup(nameOf(o), o.GetUID()), nil
 		default:
-			return x.feed.DeleteGroup(kind, nameOf(o), o.GetUID())
+			return x.feed.DeleteGroup(kind, nameOf(o), o.GetUID()), nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // follow notes which pods are which tasks, as a fact says.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/report"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -145,7 +144,7 @@ func (s *Scheduler) recover() {
 // pod claims beside room is not part of a reservation, so that such a pod is decided anew.
 func (s *Scheduler) mayRecover(pod *corev1.Pod, r *reservation) bool {
 	now := time.Now().UnixNano()
-	return pod.Status.NominatedNodeName == r.Node && r.At <= now && r.At > now-int64(s.options.Hold) && !intree.HasClaims(pod)
+	return pod.Status.NominatedNodeName == r.Node && r.At <= now && r.At > now-int64(s.options.Hold) && !s.objects.store.HasClaims(pod)
 }
 
 // left is what an earlier leader left about a job.

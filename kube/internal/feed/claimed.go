@@ -1,0 +1,186 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/kube/internal/dra"
+	resourcev1 "k8s.io/api/resource/v1"
+)
+
+// claimDevices sets what the pod requests of devices, by its containers and by its claims, and
+// which devices it holds.
+func (f *Feed) claimDevices(p *pod) {
+	need, devices, problem := p.plain, p.annotated, ""
+	p.complete = true
+	for i, name := range p.claims {
+		c := f.claims[name]
+		if c == nil {
+			p.complete = false
+			continue
+		}
+		if f.holder(c) != p {
+			continue
+		}
+		held := f.holdings(c.results)
+		if extended := p.extended && i == len(p.claims)-1; extended {
+			devices = held
+			continue
+		}
+		more := f.needOf(c, held)
+		if more.None() {
+			continue
+		}
+		if !addNeed(&need, &more) {
+			problem = fmt.Sprintf("the pod claims %s and %s; claim one kind of device, or split the pod", kindOf(&need), kindOf(&more))
+		}
+		devices = mergeHoldings(append(slices.Clone(devices), held...))
+	}
+	if !need.WholeNode && len(devices) != need.Devices {
+		devices = nil // some of them are not known
+	}
+	p.shape.Need, p.devices, p.problem = need, devices, problem
+	p.isTask = p.taskIfValid && (problem == "" || p.taskIfInvalid)
+}
+
+// kindOf returns the kind of device that is needed, as text.
+func kindOf(n *cluster.Need) string {
+	switch {
+	case n.Partition != "":
+		return "MIG slices " + n.Partition
+	case n.Share > 0:
+		return fmt.Sprintf("%d/1000 of %s", n.Share, n.Resource)
+	}
+	return n.Resource
+}
+
+// needOf returns what a pod requests by the claim. If it does not follow from the requests how
+// many devices of which sort that is, it is what the claim holds, and nothing until it is
+// allocated.
+func (f *Feed) needOf(c *claim, held []cluster.Holding) cluster.Need {
+	var need cluster.Need
+	for _, r := range c.requests {
+		more, known := r.need()
+		if !known || !addNeed(&need, &more) {
+			need = cluster.Need{}
+			break
+		}
+	}
+	if len(held) > 0 && (need.None() || !need.WholeNode && need.Devices != len(held)) {
+		return f.needOfHoldings(c, held)
+	}
+	return need
+}
+
+// need returns the devices that the request selects. It returns false if they are of several
+// sorts, or if there are none.
+func (r request) need() (cluster.Need, bool) {
+	var out cluster.Need
+	for i, a := range r {
+		s := a.query.Selection()
+		if !s.Found {
+			return out, false
+		}
+		one := cluster.Need{Devices: a.count, Resource: s.Resource, Partition: s.Profile, Products: s.Products}
+		if s.Share < cluster.Whole {
+			if one.Share = s.Share; a.count > 1 {
+				return out, false // they may be parts of one device
+			}
+		}
+		if a.all {
+			one.Devices, one.WholeNode = 0, true
+		}
+		switch {
+		case i == 0:
+			out = one
+		case !sameKind(&out, &one):
+			return out, false
+		default:
+			out.Devices, out.Products = min(out.Devices, one.Devices), union(out.Products, one.Products)
+		}
+	}
+	return out, len(r) > 0
+}
+
+// sameKind reports whether both needs are for devices of one kind, of any product.
+func sameKind(a, b *cluster.Need) bool {
+	return a.Resource == b.Resource && a.Partition == b.Partition && a.Share == b.Share && a.WholeNode == b.WholeNode
+}
+
+// union returns the products of both lists. An empty list stands for all products.
+func union(a, b []string) []string {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// addNeed adds what more needs. It reports false, and adds nothing, if that cannot be expressed
+// as one need.
+func addNeed(need, more *cluster.Need) bool {
+	switch {
+	case more.None():
+	case need.None():
+		*need = *more
+	case !sameKind(need, more) || need.WholeNode || need.Share > 0 || need.Memory != more.Memory || need.Devices+more.Devices > cluster.MaxDevices:
+		return false
+	default:
+		need.Devices, need.Products = need.Devices+more.Devices, union(need.Products, more.Products)
+	}
+	return true
+}
+
+// needOfHoldings returns the need of a pod that holds these devices of the claim.
+func (f *Feed) needOfHoldings(c *claim, held []cluster.Holding) cluster.Need {
+	need := cluster.Need{Devices: len(held), Resource: dra.Resource(c.results[0].Driver)}
+	if d := f.inventory.Find(c.results[0]); d != nil {
+		need.Resource, need.Partition = d.Sort().Resource, d.Sort().Profile
+	}
+	if held[0].Milli < cluster.Whole {
+		need.Share = held[0].Milli
+	}
+	return need
+}
+
+// Holdings returns which devices of Berth are held by what is allocated.
+func (f *Feed) Holdings(results []resourcev1.DeviceRequestAllocationResult) []cluster.Holding {
+	var list []dra.ID
+	for i := range results {
+		if id, counts := resultID(&results[i]); counts {
+			list = append(list, id)
+		}
+	}
+	return f.holdings(list)
+}
+
+// holdings returns which devices of Berth are held if the devices are allocated. A device that
+// no slice lists is held as a whole.
+func (f *Feed) holdings(list []dra.ID) []cluster.Holding {
+	var out []cluster.Holding
+	for _, id := range list {
+		if d := f.inventory.Find(id); d != nil {
+			out = append(out, d.Holding())
+		} else {
+			out = append(out, cluster.Holding{Device: id.String(), Milli: cluster.Whole})
+		}
+	}
+	return mergeHoldings(out)
+}
+
+// mergeHoldings adds up the parts of one device, and sorts the devices by name.
+func mergeHoldings(list []cluster.Holding) []cluster.Holding {
+	slices.SortStableFunc(list, func(a, b cluster.Holding) int { return strings.Compare(a.Device, b.Device) })
+	var out []cluster.Holding
+	for _, h := range list {
+		if last := len(out) - 1; last >= 0 && out[last].Device == h.Device {
+			out[last].Milli, out[last].Memory = min(cluster.Whole, out[last].Milli+h.Milli), min(cluster.MaxDeviceMemory, out[last].Memory+h.Memory)
+			continue
+		}
+		out = append(out, h)
+	}
+	return out
+}
