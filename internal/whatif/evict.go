@@ -122,13 +122,26 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	c.text = "with " + explain.List(names, 3) + " removed"
 	c.apply = func(s *cluster.State) error {
 		for _, id := range ids {
-			if err := s.Apply(cluster.JobGone{Job: id}); err != nil {
+			if err := removeJob(s, id); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	return c
+}
+
+// removeJob removes the job and its tasks. Those of an open job are reported one at a time, and
+// do not leave with the job.
+func removeJob(s *cluster.State, id string) error {
+	if j := s.Job(id); j != nil && j.Open {
+		for _, t := range slices.Clone(j.Alternatives[0].Tasks) {
+			if err := s.Apply(cluster.TaskGone{Task: t.Ref()}); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Apply(cluster.JobGone{Job: id})
 }
 
 // holdingText returns the tier of the job and what it holds: "Scavenger, 2 devices on gpu-17".

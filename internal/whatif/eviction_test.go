@@ -284,3 +284,29 @@ func tasksOf(list []wire.Eviction) int {
 	}
 	return n
 }
+
+// TestRemovedOpenJob tries to remove a job whose tasks are reported one at a time, as pods are:
+// the room of its tasks is free then.
+func TestRemovedOpenJob(t *testing.T) {
+	s := enginetest.State(h100("a"), enginetest.Job("eval").Devices(3))
+	train := enginetest.Job("train").Gang(2).Devices(4).Build()
+	tasks := train.Alternatives[0].Tasks
+	train.Open, train.Alternatives[0].Tasks = true, nil
+	changes := []cluster.Change{cluster.JobPut{Job: *train}}
+	for _, task := range tasks {
+		changes = append(changes, cluster.TaskPut{Job: train.ID, Task: *task}, cluster.TaskSeen{Task: cluster.TaskRef{Job: train.ID, Name: task.Name}, Node: "a"})
+	}
+	for _, c := range changes {
+		if err := s.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.Digest()
+	_, text := ask(t, s, "job/eval")
+	if want := "✓ with job/train (Standard, not preemptible, 8 devices on a) removed"; !strings.Contains(text, want) {
+		t.Errorf("the report does not have %q:\n%s", want, text)
+	}
+	if s.Digest() != before {
+		t.Error("the State has changed")
+	}
+}
