@@ -25,7 +25,8 @@ type Query struct {
 
 // Selection is what the devices that a query selects have in common.
 type Selection struct {
-	// Found is set if all devices that match are of one sort. Otherwise the rest is not set.
+	Any bool // at least one device matches
+	// Found is set if all devices that match are of one sort. Otherwise what follows is not set.
 	Found bool
 	Sort
 	// Products are the products of the devices that match, sorted. It is nil if there is no
@@ -34,7 +35,7 @@ type Selection struct {
 }
 
 func (s *Selection) equal(o *Selection) bool {
-	return s.Found == o.Found && s.Sort == o.Sort && slices.Equal(s.Products, o.Products)
+	return s.Any == o.Any && s.Found == o.Found && s.Sort == o.Sort && slices.Equal(s.Products, o.Products)
 }
 
 // Selection returns what the query selects now.
@@ -159,9 +160,9 @@ func (v *Inventory) matches(q *Query, d *Device) bool {
 // find returns what the query selects.
 func (q *Query) find(v *Inventory) Selection {
 	if len(q.matching) != 1 {
-		return Selection{}
+		return Selection{Any: len(q.matching) > 0}
 	}
-	out := Selection{Found: true}
+	out := Selection{Any: true, Found: true}
 	for sort, products := range q.matching { // there is one
 		out.Sort = sort
 		if len(products) < len(v.counts[sort]) {

@@ -13,8 +13,8 @@ import (
 // claimDevices sets what the pod requests of devices, by its containers and by its claims, and
 // which devices it holds.
 func (f *Feed) claimDevices(p *pod) {
-	need, devices, problem := p.plain, p.annotated, ""
-	p.complete = true
+	need, devices, known := p.plain, p.annotated, true
+	p.complete, p.problem, p.remarks = true, "", nil
 	for i, name := range p.claims {
 		c := f.claims[name]
 		if c == nil {
@@ -24,25 +24,37 @@ func (f *Feed) claimDevices(p *pod) {
 		if f.holder(c) != p {
 			continue
 		}
-		held := f.holdings(c.results)
+		held, listed := f.holdings(c.results)
+		known = known && listed
 		if extended := p.extended && i == len(p.claims)-1; extended {
 			devices = held
 			continue
 		}
 		more := f.needOf(c, held)
-		if more.None() {
-			continue
-		}
 		if !addNeed(&need, &more) {
-			problem = fmt.Sprintf("the pod claims %s and %s; claim one kind of device, or split the pod", kindOf(&need), kindOf(&more))
+			p.problem = fmt.Sprintf("the pod claims %s and %s; claim one kind of device, or split the pod", kindOf(&need), kindOf(&more))
 		}
 		devices = mergeHoldings(append(slices.Clone(devices), held...))
+		p.remarks = append(p.remarks, c.remarks()...)
 	}
-	if !need.WholeNode && len(devices) != need.Devices {
+	if !known || !need.WholeNode && len(devices) != need.Devices {
 		devices = nil // some of them are not known
 	}
-	p.shape.Need, p.devices, p.problem = need, devices, problem
-	p.isTask = p.taskIfValid && (problem == "" || p.taskIfInvalid)
+	p.shape.Need, p.devices = need, devices
+	p.isTask = p.taskIfValid && (p.problem == "" || p.taskIfInvalid)
+}
+
+// remarks returns which requests of the claim no device can ever satisfy: devices of the class
+// exist, and the selectors of the request accept none of them.
+func (c *claim) remarks() []string {
+	var out []string
+	for _, r := range c.requests {
+		impossible := func(a alternative) bool { return a.class.Selection().Any && !a.query.Selection().Any }
+		if len(c.results) == 0 && !slices.ContainsFunc(r.alternatives, func(a alternative) bool { return !impossible(a) }) {
+			out = append(out, fmt.Sprintf("The selectors of request %s of ResourceClaim %s accept no device of its class in the cluster.", r.name, c.name.Name))
+		}
+	}
+	return out
 }
 
 // kindOf returns the kind of device that is needed, as text.
@@ -68,18 +80,25 @@ func (f *Feed) needOf(c *claim, held []cluster.Holding) cluster.Need {
 			break
 		}
 	}
-	if len(held) > 0 && (need.None() || !need.WholeNode && need.Devices != len(held)) {
-		return f.needOfHoldings(c, held)
+	devices := len(held)
+	if devices == 0 {
+		devices = len(c.results) // no slice lists them
+	}
+	if devices > 0 && (need.None() || !need.WholeNode && need.Devices != devices) {
+		return f.needOfResults(c, held, devices)
 	}
 	return need
 }
 
-// need returns the devices that the request selects. It returns false if they are of several
-// sorts, or if there are none.
-func (r request) need() (cluster.Need, bool) {
+// need returns the devices of Berth that the request selects. It returns false if they are of
+// several sorts.
+func (r *request) need() (cluster.Need, bool) {
 	var out cluster.Need
-	for i, a := range r {
+	for _, a := range r.alternatives {
 		s := a.query.Selection()
+		if !s.Any {
+			continue // it selects other devices, or none
+		}
 		if !s.Found {
 			return out, false
 		}
@@ -93,7 +112,7 @@ func (r request) need() (cluster.Need, bool) {
 			one.Devices, one.WholeNode = 0, true
 		}
 		switch {
-		case i == 0:
+		case out.None():
 			out = one
 		case !sameKind(&out, &one):
 			return out, false
@@ -101,7 +120,7 @@ func (r request) need() (cluster.Need, bool) {
 			out.Devices, out.Products = min(out.Devices, one.Devices), union(out.Products, one.Products)
 		}
 	}
-	return out, len(r) > 0
+	return out, true
 }
 
 // sameKind reports whether both needs are for devices of one kind, of any product.
@@ -134,13 +153,13 @@ func addNeed(need, more *cluster.Need) bool {
 	return true
 }
 
-// needOfHoldings returns the need of a pod that holds these devices of the claim.
-func (f *Feed) needOfHoldings(c *claim, held []cluster.Holding) cluster.Need {
-	need := cluster.Need{Devices: len(held), Resource: dra.Resource(c.results[0].Driver)}
+// needOfResults returns the need of a pod to which the devices of the claim are allocated.
+func (f *Feed) needOfResults(c *claim, held []cluster.Holding, devices int) cluster.Need {
+	need := cluster.Need{Devices: devices, Resource: dra.Resource(c.results[0].Driver)}
 	if d := f.inventory.Find(c.results[0]); d != nil {
 		need.Resource, need.Partition = d.Sort().Resource, d.Sort().Profile
 	}
-	if held[0].Milli < cluster.Whole {
+	if len(held) > 0 && held[0].Milli < cluster.Whole {
 		need.Share = held[0].Milli
 	}
 	return need
@@ -154,21 +173,22 @@ func (f *Feed) Holdings(results []resourcev1.DeviceRequestAllocationResult) []cl
 			list = append(list, id)
 		}
 	}
-	return f.holdings(list)
+	out, _ := f.holdings(list)
+	return out
 }
 
-// holdings returns which devices of Berth are held if the devices are allocated. A device that
-// no slice lists is held as a whole.
-func (f *Feed) holdings(list []dra.ID) []cluster.Holding {
+// holdings returns which devices of Berth are held if the devices are allocated. It returns false
+// if no slice lists one of them.
+func (f *Feed) holdings(list []dra.ID) ([]cluster.Holding, bool) {
 	var out []cluster.Holding
 	for _, id := range list {
-		if d := f.inventory.Find(id); d != nil {
-			out = append(out, d.Holding())
-		} else {
-			out = append(out, cluster.Holding{Device: id.String(), Milli: cluster.Whole})
+		d := f.inventory.Find(id)
+		if d == nil {
+			return nil, false
 		}
+		out = append(out, d.Holding())
 	}
-	return mergeHoldings(out)
+	return mergeHoldings(out), true
 }
 
 // mergeHoldings adds up the parts of one device, and sorts the devices by name.

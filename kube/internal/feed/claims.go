@@ -27,13 +27,17 @@ type claim struct {
 	reserved map[types.UID]bool // the pods that may use the devices
 }
 
-// request is a request of a claim: one list of alternatives, of which the first that is
-// available is taken.
-type request []alternative
+// request is a request of a claim: a list of alternatives, of which the first that is available
+// is taken.
+type request struct {
+	name         string
+	alternatives []alternative
+}
 
 // alternative is a number of devices that a query selects.
 type alternative struct {
 	query *dra.Query
+	class *dra.Query // without the selectors of the request
 	count int
 	all   bool // all devices of the node that match
 }
@@ -49,10 +53,8 @@ func (f *Feed) PutResourceClaim(o *resourcev1.ResourceClaim) ([]cluster.Change, 
 	for _, id := range c.results {
 		addTo(f.allocated, dra.Pool{Driver: id.Driver, Name: id.Pool}, c)
 	}
-	for _, r := range c.requests {
-		for _, a := range r {
-			addTo(f.asking, a.query, c)
-		}
+	for _, q := range c.queries() {
+		addTo(f.asking, q, c)
 	}
 	return f.resettle(map[*claim]bool{c: true})
 }
@@ -89,12 +91,21 @@ func (f *Feed) forgetClaim(c *claim) {
 	for _, id := range c.results {
 		removeFrom(f.allocated, dra.Pool{Driver: id.Driver, Name: id.Pool}, c)
 	}
+	for _, q := range c.queries() {
+		removeFrom(f.asking, q, c)
+		f.inventory.Release(q)
+	}
+}
+
+// queries returns the queries of all requests.
+func (c *claim) queries() []*dra.Query {
+	var out []*dra.Query
 	for _, r := range c.requests {
-		for _, a := range r {
-			removeFrom(f.asking, a.query, c)
-			f.inventory.Release(a.query)
+		for _, a := range r.alternatives {
+			out = append(out, a.query, a.class)
 		}
 	}
+	return out
 }
 
 // readClaim returns what is kept of the claim. Requests with admin access take no device.
@@ -102,7 +113,7 @@ func (f *Feed) readClaim(o *resourcev1.ResourceClaim) *claim {
 	c := &claim{name: nameOf(&o.ObjectMeta), reserved: map[types.UID]bool{}}
 	for i := range o.Spec.Devices.Requests {
 		r := &o.Spec.Devices.Requests[i]
-		var list request
+		var list []alternative
 		if e := r.Exactly; e != nil && (e.AdminAccess == nil || !*e.AdminAccess) {
 			list = append(list, f.alternative(e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count))
 		}
@@ -111,7 +122,7 @@ func (f *Feed) readClaim(o *resourcev1.ResourceClaim) *claim {
 			list = append(list, f.alternative(s.DeviceClassName, s.Selectors, s.AllocationMode, s.Count))
 		}
 		if list != nil {
-			c.requests = append(c.requests, list)
+			c.requests = append(c.requests, request{r.Name, list})
 		}
 	}
 	if a := o.Status.Allocation; a != nil {
@@ -129,7 +140,7 @@ func (f *Feed) readClaim(o *resourcev1.ResourceClaim) *claim {
 }
 
 func (f *Feed) alternative(class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, count int64) alternative {
-	return alternative{f.inventory.Query(class, selectors), int(min(max(1, count), cluster.MaxDevices)), mode == resourcev1.DeviceAllocationModeAll}
+	return alternative{f.inventory.Query(class, selectors), f.inventory.Query(class, nil), int(min(max(1, count), cluster.MaxDevices)), mode == resourcev1.DeviceAllocationModeAll}
 }
 
 // resultID returns the device that is allocated, and false if it counts for nothing: the claim
@@ -224,10 +235,10 @@ func (f *Feed) resettlePods(users map[types.NamespacedName]*pod) ([]cluster.Chan
 	for _, name := range slices.SortedFunc(maps.Keys(users), compareNames) {
 		p := users[name]
 		had := p.problem
-		f.claimDevices(p)
 		if p.job != nil {
-			p.job.drop(p)
+			p.job.drop(p) // before its remarks change, which the job counts
 		}
+		f.claimDevices(p)
 		out = append(out, f.place(p)...)
 		if p.problem != "" && p.problem != had && !p.foreign {
 			notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, p.claimNote()})

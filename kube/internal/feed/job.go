@@ -35,10 +35,11 @@ type tally struct {
 	delays      map[int64]int
 	created     map[int64]int
 	minima      map[int]int
+	remarks     map[string]int
 }
 
 func newTally() tally {
-	return tally{map[[2]string]int{}, map[string]int{}, map[string]int{}, map[int32]int{}, map[int64]int{}, map[int64]int{}, map[int]int{}}
+	return tally{map[[2]string]int{}, map[string]int{}, map[string]int{}, map[int32]int{}, map[int64]int{}, map[int64]int{}, map[int]int{}, map[string]int{}}
 }
 
 // count adds n, which is 1 or -1, for each value of the pod.
@@ -52,6 +53,9 @@ func (t *tally) count(p *pod, n int) {
 	add(t.delays, p.delay, n)
 	add(t.created, p.created, n)
 	add(t.minima, p.member.min, n)
+	for _, text := range p.remarks {
+		add(t.remarks, text, n)
+	}
 }
 
 func add[K comparable](m map[K]int, key K, n int) {

@@ -36,6 +36,7 @@ type pod struct {
 	plain         cluster.Need           // what its containers request; shape.Need has what it claims, too
 	claims        []types.NamespacedName // of its ResourceClaims, as far as their names are known
 	extended      bool                   // the last of claims was made for what its containers request
+	remarks       []string               // on what it claims
 	problem       string                 // why what it claims cannot be counted; "" if it can
 	complete      bool                   // all of claims are known
 	mayCount      bool                   // devices of claims may count for it

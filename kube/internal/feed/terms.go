@@ -31,7 +31,7 @@ type terms struct {
 func (f *Feed) terms(j *job) terms {
 	if j.single {
 		p := j.anyMember()
-		return f.complete(j, p.preemptible, terms{labels: p.labels, priority: p.priority, delay: p.delay, created: p.created, min: 1, queue: p.queue})
+		return f.complete(j, p.preemptible, terms{labels: p.labels, priority: p.priority, delay: p.delay, created: p.created, min: 1, queue: p.queue, remarks: p.remarks})
 	}
 	t := terms{
 		group: f.groups[j.group], labels: j.commonLabels(),
@@ -40,6 +40,7 @@ func (f *Feed) terms(j *job) terms {
 		created:  slices.Min(slices.Collect(maps.Keys(j.tally.created))),
 		min:      slices.Max(slices.Collect(maps.Keys(j.tally.minima))),
 		queue:    firstNamed(j.tally.queues),
+		remarks:  slices.Sorted(maps.Keys(j.tally.remarks)),
 	}
 	if g := t.group; g != nil {
 		t.uid, t.created, t.min = g.uid, g.created, g.min
@@ -85,7 +86,7 @@ func (f *Feed) setPreemptible(t *terms, j *job, said string) {
 	case j.source == byKAI:
 		t.preemptible = t.priority < kaiPreemptibleBelow
 	case f.low[queue] != "":
-		t.preemptible, t.remarks = true, []string{lowTierRemark(f.low[queue])}
+		t.preemptible, t.remarks = true, append([]string{lowTierRemark(f.low[queue])}, t.remarks...)
 	}
 }
 

@@ -58,8 +58,13 @@ func (f *frozenInformer) remove(obj any) (earlier any, err error) {
 	return earlier, nil
 }
 
+// AddEventHandler registers a handler, and calls it for the objects that are known, as any
+// informer does.
 func (f *frozenInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	f.handlers = append(f.handlers, h)
+	for _, obj := range f.indexer.List() {
+		h.OnAdd(obj, true)
+	}
 	return registered{}, nil
 }
 
