@@ -70,8 +70,8 @@ var rules = []struct {
 	{"kube/cmd/kubectl-berth", []string{"kube/command", "plugins/standard"}, nil, "it only calls Kubectl"},
 	{"kube/command", []string{"engine", "internal/manifest", "internal/sim/scenario", "kube/internal/...", "plugins/..."}, []string{"k8s.io/", "github.com/spf13/"}, "it is the command line of berth-scheduler"},
 	{"kube/e2e", nil, nil, "it has tests only"},
-	{"kube/internal/bind", []string{"cluster"}, []string{"k8s.io/"}, "it carries out decisions and makes none"},
 	{"kube/internal/controlplane", nil, []string{"k8s.io/", "sigs.k8s.io/yaml"}, "it starts processes for tests and knows nothing of Berth"},
+	{"kube/internal/bind", []string{"cluster", "kube/internal/lease"}, []string{"k8s.io/"}, "it carries out decisions and makes none"},
 	{"kube/config/crd", nil, nil, "it is a file, for programs that install it"},
 	{"kube/hack/crd", []string{"api/...", "cluster"}, []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "sigs.k8s.io/yaml"}, "it derives a file from the types of manifests"},
 	{"kube/hack/reference", []string{"kube/command", "kube/internal/...", "plugins/standard"}, []string{"github.com/prometheus/client_golang/"}, "generators import the packages that they document"},
@@ -84,9 +84,9 @@ var rules = []struct {
 	{"kube/internal/podkind", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it reads single pods and knows nothing of Berth"},
 	{"kube/internal/queuestatus", []string{"api/...", "cluster", "internal/convert", "internal/live", "kube/internal/feed"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/dynamic", "k8s.io/utils/clock"}, "it writes what State says about queues, and nothing depends on it"},
 	{"kube/internal/report", nil, []string{"k8s.io/"}, "it writes what it is told into the status of pods"},
-	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "kube/internal/..."}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
 	{"kube/internal/testcluster", []string{"kube/internal/controlplane"}, []string{"k8s.io/"}, "it prepares clusters for tests and knows of Berth only names"},
 	{"kube/internal/trace", []string{"engine"}, []string{"go.opentelemetry.io/otel/", "k8s.io/component-base/tracing"}, "it describes sessions, and nothing depends on it"},
+	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "kube/internal/...", "plugins/doublebooking"}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
 	{"kube/internal/watch", nil, []string{"k8s.io/"}, "it delivers objects and interprets none"},
 }
 

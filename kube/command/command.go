@@ -166,21 +166,25 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
 	klog.SetSlogLogger(log) // the libraries of Kubernetes write to the same log
-	clients, err := newClients(config, f.qps, f.burst)
+	identity, err := os.Hostname()
 	if err != nil {
 		return err
 	}
-	identity, err := os.Hostname()
+	electionClient, err := kubernetes.NewForConfig(otherConfig(config))
 	if err != nil {
 		return err
 	}
 	held := func() bool { return true }
 	election := lease.New(lease.Options{
-		Client: clients.lease, Namespace: f.leaseNamespace, Name: f.leaseName, Identity: fmt.Sprintf("%s_%d_%d", identity, os.Getpid(), time.Now().UnixNano()),
+		Client: electionClient, Namespace: f.leaseNamespace, Name: f.leaseName, Identity: fmt.Sprintf("%s_%d_%d", identity, os.Getpid(), time.Now().UnixNano()),
 		Duration: f.leaseDuration, RenewDeadline: f.renewDeadline, RetryPeriod: f.retryPeriod,
 	})
 	if f.leaderElect {
 		held = election.Held
+	}
+	clients, err := newClients(config, held, f.qps, f.burst)
+	if err != nil {
+		return err
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.events.EventsV1()})
 	defer broadcaster.Shutdown()
@@ -231,25 +235,25 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 // clients are the clients of a scheduler. The lease and events have clients of their own, so
 // that many bindings do not delay a renewal.
 type clients struct {
-	typed, lease, events kubernetes.Interface
-	dynamic              dynamic.Interface
-	mapper               *restmapper.DeferredDiscoveryRESTMapper
+	typed, events kubernetes.Interface
+	dynamic       dynamic.Interface
+	mapper        *restmapper.DeferredDiscoveryRESTMapper
 }
 
-func newClients(config *rest.Config, qps float32, burst int) (*clients, error) {
-	config = rest.CopyConfig(config)
+// newClients returns clients of which typed and dynamic change objects only while held returns
+// true.
+func newClients(config *rest.Config, held func() bool, qps float32, burst int) (*clients, error) {
+	other := otherConfig(config)
+	config = lease.Fence(config, held)
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
-	other := rest.CopyConfig(config)
-	other.QPS, other.Burst = 50, 200
 	config.QPS, config.Burst = qps, burst
 	binary := rest.CopyConfig(config)
 	binary.AcceptContentTypes, binary.ContentType = "application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"
 	c := &clients{}
-	var errs [4]error
+	var errs [3]error
 	c.typed, errs[0] = kubernetes.NewForConfig(binary)
-	c.lease, errs[1] = kubernetes.NewForConfig(other)
-	c.events, errs[2] = kubernetes.NewForConfig(other)
-	c.dynamic, errs[3] = dynamic.NewForConfig(config)
+	c.events, errs[1] = kubernetes.NewForConfig(other)
+	c.dynamic, errs[2] = dynamic.NewForConfig(config)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -259,4 +263,12 @@ func newClients(config *rest.Config, qps float32, burst int) (*clients, error) {
 	}
 	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d))
 	return c, nil
+}
+
+// otherConfig returns the configuration of clients that send few requests.
+func otherConfig(config *rest.Config) *rest.Config {
+	other := rest.CopyConfig(config)
+	other.UserAgent = rest.DefaultKubernetesUserAgent()
+	other.QPS, other.Burst = 50, 200
+	return other
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/kube/command"
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/lease"
 	"github.com/berth-project/berth/kube/internal/scheduler"
 	"github.com/berth-project/berth/plugins/consolidate"
 	"github.com/berth-project/berth/plugins/standard"
@@ -48,6 +49,11 @@ func (w *world) newInProcess(config *rest.Config, held func() bool, edit ...func
 	if err != nil {
 		w.Fatal(err)
 	}
+	eventsClient, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	config = lease.Fence(config, held)
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		w.Fatal(err)
@@ -61,7 +67,7 @@ func (w *world) newInProcess(config *rest.Config, held func() bool, edit ...func
 		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: typed.EventsV1()})
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: eventsClient.EventsV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		w.Fatal(err)
 	}

@@ -13,10 +13,12 @@ package bind
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/kube/internal/lease"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -38,10 +40,6 @@ type Binding struct {
 	Node    string
 	// Annotations are set on the pod together with its node.
 	Annotations map[string]string
-	// Prepare does what must be done before the pod is bound, such as binding its volumes, and
-	// may take long. If it returns an error, the pod is not bound. It is called once; if its
-	// context has ended, it must do nothing. Nil: nothing is to be done.
-	Prepare func(context.Context) error
 }
 
 // Eviction is a pod that is to be evicted.
@@ -57,23 +55,26 @@ type Outcome uint8
 
 // The outcomes of a request.
 const (
-	Done    Outcome = iota // it was carried out
-	Failed                 // it was certainly not carried out
-	Unknown                // the Sender was stopped after it was sent: the next leader reads the pod
-	NotSent                // the lease was lost or the Sender was stopped before it was sent
+	Done     Outcome = iota // it was carried out
+	Failed                  // it was certainly not carried out
+	Unknown                 // the Sender was stopped after it was sent: the next leader reads the pod
+	NotSent                 // the lease was lost or the Sender was stopped before it was sent
+	Prepared                // what must be done before the binding is done, and the binding was not sent
 )
 
 func (o Outcome) String() string {
-	return [...]string{"Done", "Failed", "Unknown", "NotSent"}[o]
+	return [...]string{"Done", "Failed", "Unknown", "NotSent", "Prepared"}[o]
 }
 
 // Result is the outcome of one binding or eviction.
 type Result struct {
-	Pod     Pod
-	Evicts  bool // it is the result of an eviction
-	Outcome Outcome
-	Fact    cluster.Change // what the State has to be told; nil if nothing
-	Reason  string         // why it was not carried out, in the words of the API server
+	Pod    Pod
+	Evicts bool // it is the result of an eviction
+	// Prepares is set if it is the result of Prepare: the binding was not sent.
+	Prepares bool
+	Outcome  Outcome
+	Fact     cluster.Change // what the State has to be told; nil if nothing
+	Reason   string         // why it was not carried out, in the words of the API server
 	// Current is the pod as it was read after the last answer; nil if it was not read. Gone is
 	// set if there was no pod with the UID any more. Both may be newer than what the watch has
 	// delivered.
@@ -91,8 +92,11 @@ type Options struct {
 	Held func() bool
 	// Deliver is called with each result, from any goroutine. It must not block for long.
 	Deliver  func(Result)
-	Parallel int         // how many requests may be under way at the same time; 0 means 32
-	Clock    clock.Clock // nil means the real clock
+	Parallel int // how many requests may be under way at the same time; 0 means 32
+	// Preparations is how many pods may be prepared at the same time; 0 means 256. Most of the
+	// time of a preparation is spent waiting for controllers of Kubernetes.
+	Preparations int
+	Clock        clock.Clock // nil means the real clock
 	// Timeout is how long one request may take; 0 means 10 s.
 	Timeout time.Duration
 }
@@ -105,9 +109,11 @@ type Sender struct {
 	clock   clock.Clock
 	timeout time.Duration
 	slots   chan struct{}
-	ctx     context.Context
-	stop    context.CancelFunc
-	working sync.WaitGroup
+	// preparing has a value for each preparation or release that is running.
+	preparing chan struct{}
+	ctx       context.Context
+	stop      context.CancelFunc
+	working   sync.WaitGroup
 }
 
 // New returns a Sender.
@@ -115,13 +121,16 @@ func New(o Options) *Sender {
 	if o.Parallel == 0 {
 		o.Parallel = 32
 	}
+	if o.Preparations == 0 {
+		o.Preparations = 256
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
 	}
-	s := &Sender{client: o.Client, held: o.Held, deliver: o.Deliver, clock: o.Clock, timeout: o.Timeout, slots: make(chan struct{}, o.Parallel)}
+	s := &Sender{client: o.Client, held: o.Held, deliver: o.Deliver, clock: o.Clock, timeout: o.Timeout, slots: make(chan struct{}, o.Parallel), preparing: make(chan struct{}, o.Preparations)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -129,37 +138,7 @@ func New(o Options) *Sender {
 // Bind starts to bind the pod. It reports false if as many requests as allowed are under way:
 // the caller then keeps the binding, and checks it against the State again before the next try.
 func (s *Sender) Bind(b Binding) bool {
-	if b.Prepare != nil {
-		s.prepare(b)
-		return true
-	}
 	return s.start(func() Result { return s.bind(&b) })
-}
-
-// prepare prepares the binding and then sends it. Only the request takes a slot.
-func (s *Sender) prepare(b Binding) {
-	s.working.Add(1)
-	go func() {
-		defer s.working.Done()
-		began := s.clock.Now()
-		out := Result{Pod: b.Pod, Outcome: NotSent, Reason: notLeader, Fact: cluster.BindFailed{Task: b.Task, UID: b.UID, Attempt: b.Attempt}}
-		ctx, cancel := context.WithCancel(s.ctx)
-		defer cancel()
-		if !s.maySend() {
-			cancel()
-			_ = b.Prepare(ctx) // it does nothing, and knows that it is not called again
-		} else {
-			if err := b.Prepare(ctx); err != nil {
-				out.Outcome, out.Reason = Failed, err.Error()
-			} else {
-				s.slots <- struct{}{}
-				out = s.bind(&b)
-				<-s.slots
-			}
-		}
-		out.Took = s.clock.Since(began)
-		s.deliver(out)
-	}()
 }
 
 // Evict starts to evict the pod. It reports false as Bind does.
@@ -208,7 +187,11 @@ func (s *Sender) post(r *rest.Request, limit flowcontrol.RateLimiter) (bool, err
 	if !s.maySend() {
 		return false, nil
 	}
-	return true, r.Throttle(unlimited).MaxRetries(0).Do(ctx).Error()
+	err := r.Throttle(unlimited).MaxRetries(0).Do(ctx).Error()
+	if errors.Is(err, lease.ErrNotHeld) {
+		return false, nil // the lease was lost after the check above
+	}
+	return true, err
 }
 
 // unlimited is the limit of requests that have waited already.

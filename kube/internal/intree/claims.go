@@ -3,7 +3,6 @@ package intree
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -27,6 +26,9 @@ type claims struct {
 	kinds   []claimKind
 	epoch   uint64 // grows when a reservation is made or released
 	tracker *claimTracker
+	// toRelease are allocated for tasks that are not placed any more. Only the goroutine of the
+	// sessions uses it.
+	toRelease []*hold
 
 	mu   sync.Mutex
 	held map[TaskKey]*hold
@@ -65,7 +67,8 @@ const (
 	reserved  holdPhase = iota // it is in memory only, and can be undone
 	preparing                  // the function that Prepare returned is running, and nothing else may change the hold
 	prepared                   // what is claimed is allocated
-	failed                     // it was not allocated, and the reservation is undone
+	failed                     // it was not allocated or was released, and the reservation is undone
+	releasing                  // the task is not placed any more, and what is allocated is being released
 )
 
 func newClaims(list []*wrapped, h *handle) *claims {
@@ -123,6 +126,8 @@ func (p *plugin) reserveClaims(t *cluster.Task, n *cluster.Node) *engine.Rejecti
 	}
 	switch earlier, phase := p.claims.get(key); {
 	case earlier == nil || phase == failed:
+	case phase == releasing:
+		return rejection(FilterFailed, "the claims of the pod are being released on node "+earlier.node)
 	case earlier.node == n.Name:
 		return nil // an eviction is undone while the claims are being allocated
 	default:
@@ -218,10 +223,13 @@ func (c *claims) settle(view cluster.View) {
 		t := taskOf(view, key)
 		placed := t != nil && t.Node != nil && t.Node.Name == h.node && t.Status != cluster.Pending
 		switch {
-		case phase == preparing, placed && t.Status == cluster.Assumed, placed && t.Status == cluster.Nominated:
+		case phase == preparing, phase == releasing, placed && t.Status == cluster.Assumed, placed && t.Status == cluster.Nominated:
 		case phase == reserved && !placed:
 			c.drop(key)
 			c.undo(h)
+		case phase == prepared && !placed:
+			c.setPhase(h, releasing)
+			c.toRelease = append(c.toRelease, h)
 		default:
 			c.drop(key)
 			c.epoch++
@@ -236,55 +244,6 @@ func compareKeys(a, b TaskKey) int {
 // UseClient sets the client by which claims are allocated. It must be called before a plugin is
 // built. Without it, Prepare must not be called.
 func (s *Store) UseClient(c kubernetes.Interface) { s.client = c }
-
-// Prepare returns a function that allocates what was reserved for the claims of the task, and
-// waits until the controllers of Kubernetes have confirmed it. It returns nil if nothing is
-// reserved. The function must be called once, in
-// any goroutine; if its context has ended, it does nothing. If it returns an error, devices
-// that were allocated are released again, as far as the API server answers; volumes that were
-// bound stay bound to their claims, as in kube-scheduler.
-func (s *Store) Prepare(key TaskKey) func(context.Context) error {
-	if s.primary == nil {
-		return nil
-	}
-	c := s.primary.claims
-	h, phase := c.get(key)
-	if h == nil || phase != reserved {
-		return nil
-	}
-	c.setPhase(h, preparing)
-	pod := *h.pod // upstream passes the pod as it will be
-	pod.Spec.NodeName = h.node
-	return func(ctx context.Context) error {
-		if err := ctx.Err(); err != nil {
-			c.setPhase(h, reserved)
-			return err
-		}
-		if text := c.waitForDevices(ctx, h); text != "" {
-			return c.fail(ctx, h, &pod, text)
-		}
-		for _, k := range h.kinds {
-			if status := k.plugin.PreBind(ctx, h.state, &pod, h.node); !status.IsSuccess() {
-				return c.fail(ctx, h, &pod, status.Message())
-			}
-		}
-		c.setPhase(h, prepared)
-		return nil
-	}
-}
-
-// fail releases what is reserved and what was allocated of it.
-func (c *claims) fail(ctx context.Context, h *hold, pod *v1.Pod, text string) error {
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-	defer cancel()
-	for _, k := range slices.Backward(h.kinds) {
-		if ctx.Err() == nil {
-			k.plugin.Unreserve(undo, h.state, pod, h.node)
-		}
-	}
-	c.setPhase(h, failed)
-	return fmt.Errorf("what the pod claims was not allocated: %s", text)
-}
 
 // waitForDevices waits until no other claim has the devices that were chosen. They may have been
 // chosen while other pods had them that were leaving: Kubernetes deallocates the claims of these

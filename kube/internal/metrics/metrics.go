@@ -22,8 +22,9 @@ const (
 
 // The kinds of request.
 const (
-	Binding  = "binding"
-	Eviction = "eviction"
+	Binding     = "binding"
+	Eviction    = "eviction"
+	Preparation = "preparation" // of a pod with claims: what it claims is allocated before it is bound
 )
 
 // Pending is how many pods are pending, by why.

@@ -27,7 +27,7 @@ func (h *Health) Turned() time.Time { return time.Unix(0, h.turned.Load()) }
 func (s *Scheduler) endTurn(synced bool) {
 	s.health.synced.Store(synced)
 	s.health.turned.Store(time.Now().UnixNano())
-	s.metrics.Turn(s.options.Held(), len(s.toBind), len(s.toEvict))
+	s.metrics.Turn(s.options.Held(), len(s.dispatcher.toBind)+len(s.dispatcher.toPrepare), len(s.dispatcher.toEvict))
 }
 
 // measure counts what a session decided.
@@ -68,8 +68,11 @@ func (s *Scheduler) measure(out *engine.Outcome, took time.Duration, err error) 
 // measureRequest counts a binding or an eviction.
 func (s *Scheduler) measureRequest(r *bind.Result) {
 	kind := metrics.Binding
-	if r.Evicts {
+	switch {
+	case r.Evicts:
 		kind = metrics.Eviction
+	case r.Prepares:
+		kind = metrics.Preparation
 	}
 	s.metrics.Request(kind, r.Outcome.String(), r.Took)
 	if pod := s.objects.pod(r.Pod.Task); pod != nil && !r.Evicts && r.Outcome == bind.Done {

@@ -105,9 +105,9 @@ func (s *Scheduler) tellNote(n *feed.Note) {
 
 // tellResult reports to a pod that it was evicted, and why, or why it could not be bound.
 func (s *Scheduler) tellResult(r *bind.Result) {
-	cause, evicted := s.causes[r.Pod.UID], r.Evicts && r.Outcome == bind.Done
+	cause, evicted := s.dispatcher.causes[r.Pod.UID], r.Evicts && r.Outcome == bind.Done
 	if r.Evicts {
-		delete(s.causes, r.Pod.UID)
+		delete(s.dispatcher.causes, r.Pod.UID)
 	}
 	pod := s.objects.pods[types.UID(r.Pod.UID)]
 	switch {

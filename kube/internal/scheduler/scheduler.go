@@ -65,21 +65,18 @@ type Options struct {
 
 // Scheduler is the loop and what it owns. Use New.
 type Scheduler struct {
-	options  Options
-	watch    *watch.Watch
-	objects  *objects
-	engine   *engine.Engine
-	phrases  explain.Phrases
-	leader   *live.Leader
-	sender   *bind.Sender
-	reporter *report.Reporter
-	limiter  flowcontrol.RateLimiter
-	health   Health
-	metrics  *metrics.Metrics
+	options    Options
+	watch      *watch.Watch
+	objects    *objects
+	engine     *engine.Engine
+	phrases    explain.Phrases
+	leader     *live.Leader
+	sender     *bind.Sender
+	reporter   *report.Reporter
+	dispatcher dispatcher
+	health     Health
+	metrics    *metrics.Metrics
 
-	toBind    []bind.Binding
-	toEvict   []eviction
-	causes    map[string]string // by UID: why a pod is being evicted
 	promised  map[cluster.TaskRef]bool
 	refusals  refusals
 	recovered bool  // what an earlier leader left was read
@@ -115,7 +112,7 @@ func New(o Options) (*Scheduler, error) {
 	if o.EvictionBurst == 0 {
 		o.EvictionBurst = 20
 	}
-	s := &Scheduler{options: o, causes: map[string]string{}, promised: map[cluster.TaskRef]bool{}, returned: make(chan struct{}, 1), questions: make(chan func()), limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst)}
+	s := &Scheduler{options: o, promised: map[cluster.TaskRef]bool{}, returned: make(chan struct{}, 1), questions: make(chan func())}
 	store := intree.NewStore()
 	store.UseClient(o.Client)
 	if err := o.Registry.RegisterPluginBuilder(intree.Name, intree.Builder(store)); err != nil {
@@ -135,6 +132,10 @@ func New(o Options) (*Scheduler, error) {
 		return nil, err
 	}
 	s.sender = bind.New(bind.Options{Client: o.Client, Held: o.Held, Deliver: s.deliver, Parallel: o.Parallel})
+	s.dispatcher = dispatcher{
+		leader: s.leader, objects: s.objects, sender: s.sender, log: o.Log, refusals: &s.refusals, causes: map[string]string{},
+		limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst),
+	}
 	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
 	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: s.reporter.Waiting})
 	s.health.turned.Store(time.Now().UnixNano())
@@ -182,7 +183,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			}
 		}
 		// 3. Requests.
-		s.dispatch()
+		s.dispatcher.dispatch()
 		s.settlePromises()
 		s.endTurn(ready)
 		// 4. Whatever comes next.
@@ -252,10 +253,10 @@ func (s *Scheduler) apply(facts []cluster.Change) error {
 // decide runs a session if there is something to decide.
 func (s *Scheduler) decide() error {
 	now := time.Now()
-	if !s.changed && (s.nextWake == 0 || s.nextWake > now.UnixNano()) {
+	if !s.changed && !s.dispatcher.changed && (s.nextWake == 0 || s.nextWake > now.UnixNano()) {
 		return nil
 	}
-	s.changed = false
+	s.changed, s.dispatcher.changed = false, false
 	session := s.options.Tracer.Begin(now)
 	out, err := s.leader.Run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold), Timings: session.Timings()})
 	session.End(&out, err)
@@ -278,9 +279,9 @@ func (s *Scheduler) wait(ctx context.Context, ready bool) {
 	switch {
 	case !ready || !s.options.Held():
 		pause = 100 * time.Millisecond // neither is signalled
-	case s.changed:
+	case s.changed || s.dispatcher.changed:
 		pause = 0 // dispatch has found that a decision does not hold any more
-	case len(s.toEvict) > 0:
+	case len(s.dispatcher.toEvict) > 0:
 		pause = 50 * time.Millisecond // until the limit of the rate allows the next
 	case s.nextWake > 0:
 		pause = max(0, time.Until(time.Unix(0, s.nextWake)))

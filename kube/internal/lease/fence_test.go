@@ -1,0 +1,46 @@
+package lease_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/berth-project/berth/kube/internal/lease"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestFence checks that objects are read at any time, and are changed only while the lease is
+// held.
+func TestFence(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Method)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`))
+	}))
+	defer server.Close()
+	held := true
+	client, err := kubernetes.NewForConfig(lease.Fence(&rest.Config{Host: server.URL}, func() bool { return held }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := client.CoreV1().Pods("ml")
+	for _, held = range []bool{true, false} {
+		if _, err := pods.Get(t.Context(), "p", metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+		if _, err := pods.Patch(t.Context(), "p", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}, "status"); held != (err == nil) || !held && !errors.Is(err, lease.ErrNotHeld) {
+			t.Errorf("patch with held %t: %v", held, err)
+		}
+		if err := pods.Delete(t.Context(), "p", metav1.DeleteOptions{}); held != (err == nil) {
+			t.Errorf("delete with held %t: %v", held, err)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("%v were sent, want two GET, one PATCH and one DELETE", got)
+	}
+}
