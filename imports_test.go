@@ -77,13 +77,16 @@ var rules = []struct {
 	{"kube/internal/crdtest", []string{"api/...", "kube/config/crd"}, []string{"k8s.io/", "sigs.k8s.io/yaml"}, "it prepares an API server for tests"},
 	{"kube/internal/ctl", []string{"api/...", "cluster", "command", "engine", "internal/...", "kube/internal/..."}, []string{"k8s.io/", "github.com/spf13/"}, "it lists objects and asks the engine, and sends no change"},
 	{"kube/internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/field", "internal/phrase", "kube/internal/podkind"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/tools/cache"}, "it turns objects into facts, and has no client, no clock and no policy"},
+	{"kube/internal/history", []string{"cluster", "engine", "kube/internal/intree"}, nil, "it keeps what sessions decided about, and decides nothing"},
 	{"kube/internal/intree", []string{"cluster", "engine", "kube/internal/podkind"}, []string{"k8s.io/"}, "it is a plugin of the engine, made of the filters of kube-scheduler"},
 	{"kube/internal/lease", nil, []string{"k8s.io/"}, "it knows only leases"},
 	{"kube/internal/metrics", nil, []string{"github.com/prometheus/client_golang/"}, "it knows only figures"},
+	{"kube/internal/objectfile", []string{"kube/internal/watch"}, []string{"k8s.io/"}, "it writes and reads objects, and interprets none"},
 	{"kube/internal/podkind", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it reads single pods and knows nothing of Berth"},
 	{"kube/internal/queuestatus", []string{"api/...", "cluster", "internal/convert", "internal/live", "kube/internal/feed"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/dynamic", "k8s.io/utils/clock"}, "it writes what State says about queues, and nothing depends on it"},
 	{"kube/internal/report", nil, []string{"k8s.io/"}, "it writes what it is told into the status of pods"},
-	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "kube/internal/..."}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
+	{"kube/internal/scheduler", []string{"api/...", "cluster", "engine", "internal/convert", "internal/explain", "internal/field", "internal/live", "internal/manifest", "kube/internal/..."}, []string{"k8s.io/"}, "it is the loop, which connects the others"},
+	{"kube/internal/secure", nil, []string{"k8s.io/"}, "it lets users of the cluster through, and knows nothing of what they read"},
 	{"kube/internal/watch", nil, []string{"k8s.io/"}, "it delivers objects and interprets none"},
 }
 

@@ -145,7 +145,7 @@ func (w *world) scheduler(flags ...string) *process {
 	if err != nil {
 		w.Fatal(err)
 	}
-	p.Cmd = exec.Command(os.Args[0], append([]string{"--kubeconfig", w.access, "--address", ""}, flags...)...)
+	p.Cmd = exec.Command(os.Args[0], append([]string{"--kubeconfig", w.access, "--address", "", "--secure-address", ""}, flags...)...)
 	p.Env, p.Stderr, p.Stdout = append(os.Environ(), asScheduler+"=1"), file, file
 	if err := p.Start(); err != nil {
 		w.Fatal(err)

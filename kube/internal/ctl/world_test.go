@@ -53,14 +53,20 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{TB: t, ctx: t.Context()}
-	w.cp = controlplane.StartForTest(t, controlplane.Options{Components: []controlplane.Component{controlplane.Kwok}})
+	w.connect()
+	return w
+}
+
+// connect starts a control plane with kwok and the components.
+func (w *world) connect(components ...controlplane.Component) {
+	w.Helper()
+	w.cp = controlplane.StartForTest(w.TB, controlplane.Options{Components: append(components, controlplane.Kwok)})
 	config := w.cp.Config()
 	config.QPS = -1
 	var err error
 	if w.client, err = kubernetes.NewForConfig(config); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	return w
 }
 
 // node returns a node with GPUs.
@@ -86,7 +92,7 @@ func (w *world) addNodes(nodes ...controlplane.Node) {
 // pod returns a pod that berth-scheduler places.
 func pod(name string, gpus int64, edit ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}, Annotations: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}, Annotations: map[string]string{"example.com/token": "secret-of-" + name}},
 		Spec: corev1.PodSpec{
 			SchedulerName: command.DefaultName,
 			Containers: []corev1.Container{{
@@ -231,14 +237,14 @@ func golden(t testing.TB, name, text string) {
 }
 
 // scheduler starts berth-scheduler, and returns a function that ends it.
-func (w *world) scheduler() (stop func()) {
+func (w *world) scheduler(flags ...string) (stop func()) {
 	w.Helper()
 	log := filepath.Join(w.TempDir(), "scheduler.log")
 	file, err := os.Create(log)
 	if err != nil {
 		w.Fatal(err)
 	}
-	c := exec.Command(os.Args[0], "--kubeconfig", w.cp.Kubeconfig(), "--address", "", "--leader-elect=false")
+	c := exec.Command(os.Args[0], append([]string{"--kubeconfig", w.cp.Kubeconfig(), "--address", "", "--secure-address", "", "--leader-elect=false"}, flags...)...)
 	c.Env, c.Stderr, c.Stdout = append(os.Environ(), asScheduler+"=1"), file, file
 	if err := c.Start(); err != nil {
 		w.Fatal(err)

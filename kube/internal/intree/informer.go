@@ -58,8 +58,12 @@ func (f *frozenInformer) remove(obj any) (earlier any, err error) {
 	return earlier, nil
 }
 
+// AddEventHandler adds a handler, and calls it for the objects that are known.
 func (f *frozenInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	f.handlers = append(f.handlers, h)
+	for _, o := range f.indexer.List() {
+		h.OnAdd(o, true)
+	}
 	return registered{}, nil
 }
 

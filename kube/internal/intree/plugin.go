@@ -28,6 +28,7 @@ type plugin struct {
 	hints      *hints
 	namespaces corelisters.NamespaceLister
 	claims     *claims
+	assumed    *assumptions
 
 	nodes    cluster.Since // up to where State was read
 	slots    []string      // the names of the nodes of State, by slot; "": none
@@ -64,6 +65,7 @@ func build(store *Store) (*plugin, error) {
 		return nil, err
 	}
 	p.claims = newClaims(p.wrapped, h)
+	p.assumed = watchAssumptions(p.wrapped, h, store)
 	if store.primary == nil {
 		store.primary = p
 	}
