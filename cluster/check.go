@@ -24,6 +24,17 @@ func checkAmount[T ~int | ~int64](what string, v T) error {
 	return nil
 }
 
+// maxTime is the latest time that is accepted, in nanoseconds since 1970. It is in the year
+// 2116. A duration of maxAmount can be added to it.
+const maxTime = 1 << 62
+
+func checkTime(what string, v int64) error {
+	if v < 0 || v > maxTime {
+		return fmt.Errorf("%s is %d; it must be from 0 to %d", what, v, int64(maxTime))
+	}
+	return nil
+}
+
 func (r Resources) check() error {
 	for _, a := range r {
 		if err := checkAmount(a.Name, a.Value); err != nil {

@@ -15,7 +15,7 @@ const maxQueueDepth = 1000
 // name, queues that are too deep in the tree, or amounts that are too large. What tasks
 // hold is checked when they are restored.
 func (sn *Snapshot) check() error {
-	if err := cmp.Or(checkAmount("now", sn.Now), sn.checkQueues(), sn.checkNodes(), sn.checkJobs()); err != nil {
+	if err := cmp.Or(checkTime("now", sn.Now), sn.checkQueues(), sn.checkNodes(), sn.checkJobs()); err != nil {
 		return err
 	}
 	budgets, sets, tasks := uniqueNames{}, uniqueNames{}, map[TaskRef]bool{}
@@ -74,7 +74,7 @@ func (sn *Snapshot) checkQueues() error {
 	for i := range sn.Queues {
 		r := &sn.Queues[i]
 		q := &r.Queue
-		if err := cmp.Or(known.add("queue", q.Name), q.check(), r.Held.check(), checkAmount("since", r.Since)); err != nil {
+		if err := cmp.Or(known.add("queue", q.Name), q.check(), r.Held.check(), checkTime("since", r.Since)); err != nil {
 			return err
 		}
 		if q.Parent == q.Name || q.Parent == DefaultQueue || q.Name == DefaultQueue && q.Parent != "" {

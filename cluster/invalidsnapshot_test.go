@@ -3,7 +3,9 @@ package cluster_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,7 +21,7 @@ func withTask(record string) string {
 // invalidSnapshots are snapshots that no State writes, by the error with which they are
 // rejected.
 var invalidSnapshots = map[string]string{
-	`now is -1; it must be from 0 to 1152921504606846976`:                                `{"now":-1}`,
+	`now is -1; it must be from 0 to 4611686018427387904`:                                `{"now":-1}`,
 	`queue "" has no name, or is listed twice`:                                           `{"queues":[{}]}`,
 	`queue "a" has no name, or is listed twice`:                                          `{"queues":[{"queue":{"name":"a"}},{"queue":{"name":"a"}}]}`,
 	`queue "a" cannot be below "a"`:                                                      `{"queues":[{"queue":{"name":"a","parent":"a"}}]}`,
@@ -86,5 +88,23 @@ func TestInvalidSnapshotsAreRejected(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+// A State on which sessions have run today can be read from its snapshot.
+func TestSnapshotOfToday(t *testing.T) {
+	s := cluster.NewState()
+	now := time.Date(2100, 1, 2, 3, 4, 5, 6, time.UTC).UnixNano()
+	for _, c := range []cluster.Change{cluster.QueuePut{Queue: cluster.Queue{Name: "q"}}, cluster.SessionOpened{Now: now}} {
+		if err := s.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := s.Snapshot().State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Now() != now || again.Digest() != s.Digest() {
+		t.Errorf("the time is %d, want %d", again.Now(), now)
 	}
 }

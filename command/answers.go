@@ -34,6 +34,16 @@ type Cluster struct {
 	Now    int64          // the time of the sessions, in nanoseconds since 1970
 	// Rekey sets the Key of a shape that was edited; see whatif.Question. It may be nil.
 	Rekey func(role string, shape *cluster.Shape)
+	// Session is the session of a scheduler that Simulate runs; nil: sessions are run until
+	// nothing is decided any more.
+	Session *OneSession
+}
+
+// OneSession is a session that is run by itself.
+type OneSession struct {
+	Hold    int64                 // see engine.Options
+	Tried   []string              // the workloads that had a turn in it
+	Decided func(*engine.Outcome) // is called with what was decided
 }
 
 // Run runs the command line that build returns, and returns the exit code as Main does. The
@@ -194,9 +204,16 @@ func (a *Answers) Simulate(c Cluster, o SimulateOptions) error {
 			return err
 		}
 	}
-	s, err := sim.Simulate(c.Engine, c.State, sim.Options{Explain: o.Explain, Now: c.Now})
+	options := sim.Options{Explain: o.Explain, Now: c.Now}
+	if c.Session != nil {
+		options.Once = &sim.OneSession{Hold: c.Session.Hold, Tried: c.Session.Tried}
+	}
+	s, err := sim.Simulate(c.Engine, c.State, options)
 	if err != nil {
 		return err
+	}
+	if c.Session != nil {
+		c.Session.Decided(&s.Outcome)
 	}
 	results := explain.Results{Phrases: explain.PhrasesOf(c.Engine), State: c.State}
 	switch o.Output {

@@ -39,7 +39,10 @@ from the beginning when it is placed again. The simulation ends early when
 nothing can change any more.
 
 With --snapshot-out it also writes its initial state to one file, a snapshot. Any
-command accepts the snapshot as its only PATH, and gives the same answers.`,
+command accepts the snapshot as its only PATH, and gives the same answers.
+
+For a snapshot of one session of berth-scheduler ("kubectl berth snapshot
+--session N") it runs this session and no further one.`,
 		Example: "  berth simulate examples/quickstart\n  berth simulate examples/quickstart --cycles 60 --every 1m\n  berth simulate examples/quickstart --snapshot-out now.json\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
 		Args:    minArgs(1, "a file or directory that describes a cluster"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -98,6 +101,9 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if o.timings {
 		start := time.Now()
 		options.Timings = &engine.Timings{Clock: func() int64 { return int64(time.Since(start)) }}
+	}
+	if s := b.Session(); s != nil {
+		options.Once = &sim.OneSession{Hold: s.Hold, Tried: s.Tried}
 	}
 	simulation, err := sim.Simulate(e, state, options)
 	if err != nil {

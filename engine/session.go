@@ -108,10 +108,14 @@ func (s *Session) run(out *Outcome) {
 	}
 }
 
-// tryAll gives every pending job its turns. Queues are compared first, then the jobs of the
-// queue that comes first.
+// tryAll gives every pending job its turns, or those in Options.Due. Queues are compared first,
+// then the jobs of the queue that comes first.
 func (s *Session) tryAll(out *Outcome) {
-	t := s.order.lineUp(s.View.Pending())
+	pending := s.View.Pending()
+	if due := s.options.Due; due != nil {
+		pending = slices.DeleteFunc(slices.Clone(pending), func(j *cluster.Job) bool { return !due[j.ID] })
+	}
+	t := s.order.lineUp(pending)
 	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
 		if again := takeTurn(s, job, out); again {
 			t.contender(s.View.Queue(job.Queue)).line.(*jobList).insert(turnOf(job))

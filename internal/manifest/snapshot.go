@@ -30,7 +30,11 @@ type Snapshot struct {
 	Notes []string `json:"notes,omitempty"`
 	// NodeRequests are what models with an instance type request of a provisioner.
 	NodeRequests []model.NodeRequest `json:"nodeRequests,omitempty"`
-	State        *cluster.Snapshot   `json:"state"`
+	// Session is set if the snapshot is the input of one session of a scheduler.
+	Session *Session          `json:"session,omitempty"`
+	State   *cluster.Snapshot `json:"state"`
+	// Kubernetes is what the filters of Kubernetes read. Only kubectl berth reads it.
+	Kubernetes json.RawMessage `json:"kubernetes,omitempty"`
 }
 
 const (

@@ -68,7 +68,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		"deep":              {head + `1,"state":` + strings.Repeat(`[`, 20000), "f.json: this is not JSON: at byte 10073: invalid character '[' exceeded max depth"},
 		"no configuration":  {head + `1,"configuration":{},"state":{}}`, "f.json:1: configuration.apiVersion: apiVersion is missing; " + whatIsRead},
 		"another kind":      {head + `1,"configuration":{"apiVersion":"berth.dev/v1alpha1","kind":"Queue","metadata":{"name":"a"}},"state":{}}`, "f.json: configuration: this is not a SchedulerConfiguration"},
-		"makes no State":    {head + `1,"state":{"now":-1}}`, "f.json: the snapshot makes no State: now is -1; it must be from 0 to 1152921504606846976"},
+		"makes no State":    {head + `1,"state":{"now":-1}}`, "f.json: the snapshot makes no State: now is -1; it must be from 0 to 4611686018427387904"},
 		"other first bytes": {`{"kind":"Snapshot","apiVersion":"berth.dev/v1alpha1","version":1}`, "f.json:1:1: a snapshot is one JSON document in a file of its own, and begins with apiVersion, kind and version, as berth simulate --snapshot-out writes it"},
 	}
 	for name, tt := range tests {

@@ -17,6 +17,24 @@ type Options struct {
 	Now     int64           // in nanoseconds since 1970
 	Timings *engine.Timings // measures how long hooks take; may be nil
 	Record  bool            // keep the changes, so that they can be applied again
+	// Once, if not nil, is the only session that is run. Nothing of what it decides is carried
+	// out.
+	Once *OneSession
+}
+
+// OneSession is a session of a scheduler that is run again.
+type OneSession struct {
+	Hold  int64    // see engine.Options
+	Tried []string // the IDs of the jobs that had a turn in it
+}
+
+// due returns the jobs that have a turn.
+func (o *OneSession) due() map[string]bool {
+	out := map[string]bool{}
+	for _, id := range o.Tried {
+		out[id] = true
+	}
+	return out
 }
 
 // Simulation is what sessions decided until nothing was left to decide.
@@ -39,10 +57,16 @@ const maxSessions = 100
 const MaxMisses = 2_000_000
 
 // Simulate runs sessions over the State, which it changes, until a session decides
-// nothing. Evicted tasks release their room at once, and are pending again in the next
+// nothing or, with Options.Once, one session. Evicted tasks release their room at once, and are pending again in the next
 // session unless they were retired.
 func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, error) {
 	sim := &Simulation{State: state}
+	if o.Once != nil {
+		var err error
+		sim.Sessions = 1
+		sim.Outcome, err = Session(e, state, engine.Options{Now: o.Now, Hold: o.Once.Hold, Due: o.Once.due(), Search: o.Search, Explain: o.Explain, Record: o.Record, Timings: o.Timings})
+		return sim, err
+	}
 	reported := map[string]engine.Reason{} // the last reason among the events, by job
 	permanent := map[string]bool{}
 	for {

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/kube/internal/ctl"
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/lease"
 	"github.com/berth-project/berth/kube/internal/scheduler"
@@ -66,7 +67,8 @@ type flags struct {
 	evictionRate              float32
 	hold                      time.Duration
 	rejectionPause            time.Duration
-	address                   string
+	address, secureAddress    string
+	certificate, key          string
 	qps                       float32
 	burst                     int
 	profiling                 bool
@@ -95,7 +97,10 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.address, "address", ":10271", "where /livez, /readyz and /metrics are served; \"\" for nowhere")
 	set.Float32Var(&f.qps, "kube-api-qps", 500, "how many requests per second are sent to the API server")
 	set.IntVar(&f.burst, "kube-api-burst", 1000, "how many requests may be sent at once")
-	set.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof at the address, without authentication")
+	set.StringVar(&f.secureAddress, "secure-address", ":10272", "where /debug/sessions and /metrics are served by TLS to users of the cluster with the permission; \"\" for nowhere")
+	set.StringVar(&f.certificate, "tls-cert-file", "", "the certificate of the secure address (default: one that is signed by itself)")
+	set.StringVar(&f.key, "tls-private-key-file", "", "the key of --tls-cert-file")
+	set.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof at the secure address")
 	set.StringVar(&f.traceEndpoint, "tracing-endpoint", "", "the host:port of an OpenTelemetry collector that receives spans by OTLP over gRPC, without TLS; \"\" for none")
 	set.Int32Var(&f.traceRate, "tracing-sampling-rate-per-million", 10_000, "how many of a million sessions are sent to the collector, with a span for each job and hook")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every decision")
@@ -150,6 +155,10 @@ func (f *flags) check() error {
 		return errors.New("--hold and --rejection-pause: want durations above 0")
 	case f.traceRate < 0 || f.traceRate > 1_000_000:
 		return fmt.Errorf("--tracing-sampling-rate-per-million: want 0 to 1000000, have %d", f.traceRate)
+	case (f.certificate == "") != (f.key == ""):
+		return errors.New("--tls-cert-file and --tls-private-key-file: want both or neither")
+	case f.profiling && f.secureAddress == "":
+		return errors.New("--profiling: want a --secure-address, where profiles are served")
 	}
 	return nil
 }
@@ -198,8 +207,12 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 		return fmt.Errorf("--tracing-endpoint: %w", err)
 	}
 	defer tracer.Stop()
+	configuration, err := ctl.Configuration(f.configuration, profile)
+	if err != nil {
+		return err
+	}
 	s, err := scheduler.New(scheduler.Options{
-		Client: clients.typed, Dynamic: clients.dynamic, Mapper: clients.mapper, Registry: registry, Profile: profile,
+		Client: clients.typed, Dynamic: clients.dynamic, Mapper: clients.mapper, Registry: registry, Profile: profile, Configuration: configuration,
 		Feed: feed.Options{SchedulerNames: f.names, DevicesEnforced: f.devicesEnforced, RejectionPause: int64(f.rejectionPause)},
 		Held: held, DryRun: f.dryRun, Parallel: f.parallel, Hold: f.hold, EvictionRate: f.evictionRate,
 		Events: broadcaster.NewRecorder(scheme.Scheme, f.names[0]), Log: log, Tracer: tracer,
@@ -207,7 +220,7 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 	if err != nil {
 		return err
 	}
-	server, err := serve(f.address, s, f.profiling, log)
+	server, err := f.serve(s, clients.events, log)
 	if err != nil {
 		return err
 	}

@@ -2,57 +2,77 @@ package command
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"time"
 
 	"github.com/berth-project/berth/kube/internal/scheduler"
+	"github.com/berth-project/berth/kube/internal/secure"
+	"k8s.io/client-go/kubernetes"
 )
 
 // stuckAfter is how long the loop may take for one turn before the process counts as not
 // alive.
 const stuckAfter = 2 * time.Minute
 
-// server serves probes and metrics.
-type server struct{ http *http.Server }
+// servers serve probes and metrics and, to users of the cluster alone, the input of sessions.
+type servers []*http.Server
 
-// serve starts to serve probes and metrics at the address.
-func serve(address string, s *scheduler.Scheduler, profiling bool, log *slog.Logger) (*server, error) {
-	if address == "" {
-		return &server{}, nil
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("%w; choose another with --address", err)
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/livez", func(w http.ResponseWriter, r *http.Request) { probe(w, r, alive(s.Health())) })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) { probe(w, r, ready(s.Health())) })
-	mux.Handle("/metrics", s.Metrics().Handler())
-	if profiling {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	}
-	out := &server{&http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
-	go func() {
-		if err := out.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("Probes and metrics are not served any more.", "error", err)
+// serve starts the servers.
+func (f *flags) serve(s *scheduler.Scheduler, client kubernetes.Interface, log *slog.Logger) (*servers, error) {
+	var out servers
+	if f.address != "" {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/livez", func(w http.ResponseWriter, r *http.Request) { probe(w, r, alive(s.Health())) })
+		mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) { probe(w, r, ready(s.Health())) })
+		mux.Handle("/metrics", s.Metrics().Handler())
+		if err := out.start("--address", f.address, nil, mux, log); err != nil {
+			return nil, err
 		}
-	}()
-	return out, nil
+	}
+	if f.secureAddress != "" {
+		config, err := secure.TLS(f.certificate, f.key)
+		if err == nil {
+			gate := secure.New(secure.Options{Client: client, Log: log})
+			err = out.start("--secure-address", f.secureAddress, config, gate.Protect(debugHandler(s, f.profiling)), log)
+		}
+		if err != nil {
+			out.stop()
+			return nil, err
+		}
+	}
+	return &out, nil
 }
 
-func (s *server) stop() {
-	if s.http != nil {
+// start starts to serve at the address that the flag names, by TLS if there is a configuration
+// of it.
+func (list *servers) start(flag, address string, config *tls.Config, handler http.Handler, log *slog.Logger) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("%w; choose another with %s", err, flag)
+	}
+	if config != nil {
+		listener = tls.NewListener(listener, config)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	*list = append(*list, server)
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("Nothing is served any more.", "address", address, "error", err)
+		}
+	}()
+	return nil
+}
+
+func (list servers) stop() {
+	for _, s := range list {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = s.http.Shutdown(ctx)
+		_ = s.Shutdown(ctx)
+		cancel()
 	}
 }
 

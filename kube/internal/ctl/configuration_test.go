@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/scheduler"
 )
 
 // TestConfigurationFor checks that a snapshot disables what berth-scheduler does not use, and
@@ -36,7 +37,7 @@ func TestConfigurationFor(t *testing.T) {
 				given = &v1alpha1.SchedulerConfiguration{Plugins: c.plugins}
 			}
 			var got []string
-			for _, p := range configurationFor(given, c.own, c.profile).Plugins {
+			for _, p := range scheduler.PlainConfiguration(configurationFor(given, c.own, c.profile)).Plugins {
 				if p.Disabled {
 					p.Name = "-" + p.Name
 				}

@@ -4,6 +4,7 @@
 package ctl
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -141,9 +142,23 @@ func (p *program) simulate() *cobra.Command {
 		Short: "Show on which nodes and devices the pending pods would be placed",
 		Long: `Shows on which nodes and devices the pending pods would be placed, which pods
 would be evicted for them, and which would stay pending and why. The filters of
-Kubernetes take part, as they do in berth-scheduler.`,
+Kubernetes take part, as they do in berth-scheduler.
+
+For the input of a session of berth-scheduler ("kubectl berth snapshot --session
+N FILE", then "kubectl berth simulate -f FILE") it runs this session again, and
+says whether it decided the same.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if p.flags.file != "" {
+				data, err := p.readInput(p.stdin)
+				if err != nil {
+					return err
+				}
+				if isSnapshot(data) {
+					return p.simulateSession(p.flags.file, data, o)
+				}
+				p.stdin = bytes.NewReader(data)
+			}
 			w, err := p.read()
 			if err != nil {
 				return err

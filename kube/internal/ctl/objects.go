@@ -3,19 +3,15 @@ package ctl
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/kube/internal/objectfile"
 	"github.com/berth-project/berth/kube/internal/watch"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 const kindObjects = "ClusterObjects"
@@ -31,22 +27,6 @@ type objectFile struct {
 	Items      []map[string]any   `json:"items"`
 }
 
-// kept are parts of the keys of annotations that Berth or the filters of Kubernetes read. All
-// other annotations may hold secrets and are left out.
-var kept = []string{"berth.dev/", "kubernetes.io/", "k8s.io/", "volcano.sh/", "koordinator.sh/", "kai.scheduler/", "pod-group-name"}
-
-func isKept(key string) bool {
-	if key == corev1.LastAppliedConfigAnnotation { // it holds a whole object, with its environment
-		return false
-	}
-	for _, part := range kept {
-		if strings.Contains(key, part) {
-			return true
-		}
-	}
-	return false
-}
-
 // write writes the objects of the world as an objectFile.
 func (w *world) write(to io.Writer) error {
 	file := objectFile{APIVersion: v1alpha1.APIVersion, Kind: kindObjects, Now: w.now, Namespace: w.namespace, Missing: w.missing, Items: []map[string]any{}}
@@ -55,26 +35,11 @@ func (w *world) write(to io.Writer) error {
 		if !isObject {
 			return fmt.Errorf("%T is no object", e.Object)
 		}
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		item, err := objectfile.Encode(o)
 		if err != nil {
 			return err
 		}
-		item := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(fields)}
-		if _, isUntyped := o.(*unstructured.Unstructured); !isUntyped {
-			kinds, _, err := scheme.Scheme.ObjectKinds(o)
-			if err != nil {
-				return err
-			}
-			item.SetGroupVersionKind(kinds[0])
-		}
-		annotations := item.GetAnnotations()
-		for key := range annotations {
-			if !isKept(key) {
-				delete(annotations, key)
-			}
-		}
-		item.SetAnnotations(annotations)
-		file.Items = append(file.Items, item.Object)
+		file.Items = append(file.Items, item)
 	}
 	e := json.NewEncoder(to)
 	e.SetEscapeHTML(false)
@@ -85,15 +50,12 @@ func (w *world) write(to io.Writer) error {
 // over that of the file.
 func (p *program) readFile(stdin io.Reader) (*world, error) {
 	name := p.flags.file
-	var data []byte
-	var err error
-	if name == "-" {
-		data, err = io.ReadAll(stdin)
-	} else {
-		data, err = os.ReadFile(name)
-	}
+	data, err := p.readInput(stdin)
 	if err != nil {
 		return nil, err
+	}
+	if isSnapshot(data) {
+		return nil, fmt.Errorf("%s is a snapshot, which the commands of berth read; of kubectl berth only simulate reads it, if it is the input of a session", name)
 	}
 	w, err := parseObjects(data)
 	if err != nil {
@@ -106,6 +68,14 @@ func (p *program) readFile(stdin io.Reader) (*world, error) {
 		w.namespace = p.flags.access.Context.Namespace
 	}
 	return w, err
+}
+
+// readInput reads the file that the flags name; "-" is standard input.
+func (p *program) readInput(stdin io.Reader) ([]byte, error) {
+	if p.flags.file == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(p.flags.file)
 }
 
 // parseObjects reads an objectFile.
@@ -121,36 +91,11 @@ func parseObjects(data []byte) (*world, error) {
 	}
 	w := &world{namespace: file.Namespace, missing: file.Missing, now: file.Now}
 	for i, item := range file.Items {
-		o, err := parseObject(item)
+		o, err := objectfile.Decode(item)
 		if err != nil {
 			return nil, fmt.Errorf("items[%d]: %w", i, err)
 		}
 		w.objects = append(w.objects, watch.Event{Object: o})
 	}
 	return w, nil
-}
-
-// parseObject decodes an object. Objects of optional kinds stay untyped, as they are when they
-// are listed.
-func parseObject(fields map[string]any) (any, error) {
-	data, err := json.Marshal(fields)
-	if err != nil {
-		return nil, err
-	}
-	untyped := &unstructured.Unstructured{}
-	if err := untyped.UnmarshalJSON(data); err != nil {
-		return nil, err
-	}
-	if untyped.GetName() == "" {
-		return nil, errors.New("the object has no name")
-	}
-	kind := untyped.GroupVersionKind()
-	if !watch.IsTyped(kind) {
-		return untyped, nil
-	}
-	typed, err := scheme.Scheme.New(kind)
-	if err != nil {
-		return nil, err
-	}
-	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(untyped.Object, typed)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/english"
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/sim/scenario"
 	"github.com/berth-project/berth/kube/internal/intree"
+	"github.com/berth-project/berth/kube/internal/scheduler"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,7 @@ import (
 
 func (p *program) snapshot() *cobra.Command {
 	var objects bool
+	var session sessionFlags
 	c := &cobra.Command{
 		Use:   "snapshot [FILE]",
 		Short: "Write the cluster as a snapshot, which all commands of berth read",
@@ -42,8 +45,14 @@ decides with them.
 With --objects it writes the objects of Kubernetes, which "kubectl berth simulate
 -f FILE" and the other commands read. They have no environment variables,
 commands and status of other kinds than pods and nodes, and only annotations that
-Berth or Kubernetes reads.`,
-		Example: "  kubectl berth snapshot now.json\n  kubectl berth snapshot | berth simulate -",
+Berth or Kubernetes reads.
+
+With --session N it asks the berth-scheduler that leads for the input of one of
+its last sessions. "berth simulate FILE" gives the decisions that were made in
+that session or, if notes name what only the filters of Kubernetes read, "kubectl
+berth simulate -f FILE". "--session list" lists the sessions. The user needs the
+verb get for the non-resource URL /debug/sessions/*.`,
+		Example: "  kubectl berth snapshot now.json\n  kubectl berth snapshot | berth simulate -\n  kubectl berth snapshot --session list\n  kubectl berth snapshot --session 17 then.json",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("%s writes one file, and %q is a second one", c.CommandPath(), args[1])
@@ -51,6 +60,9 @@ Berth or Kubernetes reads.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if session.session != "" {
+				return p.runSession(&session, args)
+			}
 			w, err := p.read()
 			if err != nil {
 				return err
@@ -76,6 +88,7 @@ Berth or Kubernetes reads.`,
 		},
 	}
 	c.Flags().BoolVar(&objects, "objects", false, "write the objects of Kubernetes instead, which the other commands read with -f")
+	session.add(c.Flags(), p.options.DefaultName)
 	return c
 }
 
@@ -93,29 +106,28 @@ func (p *program) save(args []string, write func(io.Writer) error) error {
 
 // snapshotOf returns the snapshot of the inputs.
 func (p *program) snapshotOf(w *world, in *inputs) (*manifest.Snapshot, error) {
-	b := &manifest.Bundle{}
-	if p.flags.configuration != "" {
-		var err error
-		if b, err = manifest.Load([]string{p.flags.configuration}); err != nil {
-			return nil, err
-		}
-	}
-	s := b.Snapshot(in.State, in.now, nil)
-	own, err := scenario.Profile(b)
+	c, err := Configuration(p.flags.configuration, in.profile)
 	if err != nil {
 		return nil, err
 	}
-	s.Configuration = configurationFor(s.Configuration, own, in.profile)
-	pods := slices.DeleteFunc(w.pods(), func(o *corev1.Pod) bool {
+	s := (&manifest.Bundle{}).Snapshot(in.State, in.now, nil)
+	s.Configuration = scheduler.PlainConfiguration(c)
+	s.Notes = p.notesAbout(w.pods())
+	return s, nil
+}
+
+// notesAbout returns notes about what a snapshot does not have of the pods.
+func (p *program) notesAbout(all []*corev1.Pod) []string {
+	pods := slices.DeleteFunc(slices.Clone(all), func(o *corev1.Pod) bool {
 		return !slices.Contains(p.flags.names, o.Spec.SchedulerName) || len(o.Spec.SchedulingGates) > 0
 	})
 	// Pods of other schedulers count only while they are on a node.
-	counted := slices.DeleteFunc(w.pods(), func(o *corev1.Pod) bool {
+	counted := slices.DeleteFunc(slices.Clone(all), func(o *corev1.Pod) bool {
 		return o.Spec.NodeName == "" && !slices.Contains(p.flags.names, o.Spec.SchedulerName)
 	})
-	s.Notes = append(manifest.PodNotes(pods), missingNotes(counted)...)
-	slices.Sort(s.Notes)
-	return s, nil
+	notes := append(manifest.PodNotes(pods), missingNotes(counted)...)
+	slices.Sort(notes)
+	return notes
 }
 
 // missingNotes returns notes about conditions of pods that the filters of Kubernetes read and
@@ -155,15 +167,33 @@ func hasRequiredTerms(o *corev1.Pod) bool {
 		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
 }
 
+// Configuration returns a configuration with which the standard profile becomes the profile. It
+// has what the configuration file says, if there is one, and disables the plugins that
+// berth-scheduler does not use.
+func Configuration(file string, profile engine.Profile) (*v1alpha1.SchedulerConfiguration, error) {
+	b := &manifest.Bundle{}
+	if file != "" {
+		var err error
+		if b, err = manifest.Load([]string{file}); err != nil {
+			return nil, err
+		}
+	}
+	own, err := scenario.Profile(b)
+	if err != nil {
+		return nil, err
+	}
+	return configurationFor(b.Snapshot(cluster.NewState(), 0, nil).Configuration, own, profile), nil
+}
+
 // configurationFor returns the configuration with which berth has the profile of
-// berth-scheduler, without the filters of Kubernetes. The profile of c, which may be nil, is
-// own. It disables the plugins that berth-scheduler does not use.
+// berth-scheduler. The profile of c, which may be nil, is own. It disables the plugins that
+// berth-scheduler does not use.
 func configurationFor(c *v1alpha1.SchedulerConfiguration, own, profile engine.Profile) *v1alpha1.SchedulerConfiguration {
 	out := v1alpha1.SchedulerConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSchedulerConfiguration}}
 	if c != nil {
 		out = *c
 	}
-	out.Plugins = slices.DeleteFunc(slices.Clone(out.Plugins), func(p v1alpha1.PluginConfig) bool { return p.Name == intree.Name })
+	out.Plugins = slices.Clone(out.Plugins)
 	for _, plugin := range own {
 		if plugin.Name == intree.Name || slices.ContainsFunc(profile, func(p engine.PluginConfig) bool { return p.Name == plugin.Name }) {
 			continue

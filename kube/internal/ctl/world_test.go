@@ -49,8 +49,16 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	c := testcluster.New(t)
-	return &world{Cluster: c, ctx: c.Ctx, cp: c.CP, client: c.Client}
+	w := &world{}
+	w.connect(t)
+	return w
+}
+
+// connect starts a control plane with kwok and the components.
+func (w *world) connect(t testing.TB, components ...controlplane.Component) {
+	t.Helper()
+	c := testcluster.New(t, components...)
+	w.Cluster, w.ctx, w.cp, w.client = c, c.Ctx, c.CP, c.Client
 }
 
 func (w *world) addNodes(nodes ...controlplane.Node) { w.Helper(); w.AddNodes(nodes...) }
@@ -69,6 +77,7 @@ func node(name string, gpus int, edit ...func(*controlplane.Node)) controlplane.
 func pod(name string, gpus int64, edit ...func(*corev1.Pod)) *corev1.Pod {
 	secret := func(p *corev1.Pod) {
 		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "TOKEN", Value: "secret-of-" + name}}
+		p.Annotations["example.com/token"] = "secret-of-" + name
 	}
 	return testcluster.Pod(name, gpus, append([]func(*corev1.Pod){secret}, edit...)...)
 }
@@ -145,7 +154,7 @@ func golden(t testing.TB, name, text string) {
 }
 
 // scheduler starts berth-scheduler, and returns a function that ends it.
-func (w *world) scheduler() (stop func()) {
+func (w *world) scheduler(flags ...string) (stop func()) {
 	w.Helper()
-	return w.Scheduler(w.cp.Kubeconfig(), "--leader-elect=false").Kill
+	return w.Scheduler(w.cp.Kubeconfig(), append([]string{"--leader-elect=false"}, flags...)...).Kill
 }

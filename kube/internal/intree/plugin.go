@@ -33,6 +33,7 @@ type plugin struct {
 	namespaces corelisters.NamespaceLister
 	claims     *claims
 	resolver   fwk.DeviceClassResolver
+	assumed    *assumptions
 
 	nodes    cluster.Since // up to where State was read
 	slots    []string      // the names of the nodes of State, by slot; "": none
@@ -79,6 +80,7 @@ func build(store *Store) (*plugin, error) {
 		}
 	}
 	p.claims = newClaims(p.wrapped, h)
+	p.assumed = watchAssumptions(p.wrapped, h, store)
 	if store.primary == nil {
 		store.primary = p
 	}

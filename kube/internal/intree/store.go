@@ -46,6 +46,8 @@ type Store struct {
 	epoch     uint64   // grows when an object other than a pod or a node changes
 	changes   []change // what changed, in order
 	dropped   int      // how many changes are not in changes any more
+	observe   func(Update)
+	pending   []*resourcev1.ResourceClaim // see Assume
 }
 
 // sample stands for the pods of the Store that have one key.
@@ -227,6 +229,9 @@ func (s *Store) informer(o runtime.Object) (*frozenInformer, fwk.EventResource, 
 }
 
 func (s *Store) log(c change) {
+	if s.observe != nil {
+		s.observe(updateOf(c))
+	}
 	if len(s.changes) == maxChanges {
 		n := copy(s.changes, s.changes[maxChanges/2:])
 		clear(s.changes[n:])

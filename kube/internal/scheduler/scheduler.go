@@ -24,6 +24,7 @@ import (
 	"github.com/berth-project/berth/internal/live"
 	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/kube/internal/history"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/metrics"
 	"github.com/berth-project/berth/kube/internal/report"
@@ -46,7 +47,10 @@ type Options struct {
 	// Registry has the plugins of the profile. The filters of Kubernetes are added to it.
 	Registry *engine.Registry
 	Profile  engine.Profile
-	Feed     feed.Options
+	// Configuration is a configuration with this profile, for the input of sessions; nil means
+	// that of the default profile.
+	Configuration *v1alpha1.SchedulerConfiguration
+	Feed          feed.Options
 	// Held reports whether this process is the leader. Sessions run, and requests are sent,
 	// only while it is.
 	Held func() bool
@@ -76,6 +80,7 @@ type Scheduler struct {
 	dispatcher dispatcher
 	health     Health
 	metrics    *metrics.Metrics
+	sessions   Sessions
 
 	promised  map[cluster.TaskRef]bool
 	refusals  refusals
@@ -115,6 +120,8 @@ func New(o Options) (*Scheduler, error) {
 	s := &Scheduler{options: o, promised: map[cluster.TaskRef]bool{}, returned: make(chan struct{}, 1), questions: make(chan func())}
 	store := intree.NewStore()
 	store.UseClient(o.Client)
+	kept := history.New()
+	store.Observe(kept.Put)
 	if err := o.Registry.RegisterPluginBuilder(intree.Name, intree.Builder(store)); err != nil {
 		return nil, err
 	}
@@ -123,7 +130,8 @@ func New(o Options) (*Scheduler, error) {
 		return nil, err
 	}
 	s.phrases = explain.PhrasesOf(s.engine)
-	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine, NewEngine: s.readersEngine, Ring: ring})
+	s.leader = live.NewLeader(live.Options{State: cluster.NewState(), Engine: s.engine, NewEngine: s.readersEngine, Log: kept, Ring: ring})
+	s.sessions = Sessions{kept, s.leader, s.engine, store, s.phrases, o.Configuration}
 	s.objects = newObjects(o.Feed, store)
 	if s.watch, err = watch.Start(watch.Options{
 		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Optional: optionalKinds(), Transform: feed.Strip,
@@ -258,7 +266,7 @@ func (s *Scheduler) decide() error {
 	}
 	s.changed, s.dispatcher.changed = false, false
 	session := s.options.Tracer.Begin(now)
-	out, err := s.leader.Run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold), Timings: session.Timings()})
+	out, err := s.sessions.run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold), Timings: session.Timings()})
 	session.End(&out, err)
 	s.measure(&out, time.Since(now), err)
 	s.nextWake = out.NextWake

@@ -35,7 +35,7 @@ func (c *Cluster) Scheduler(kubeconfig string, flags ...string) *Instance {
 	c.Helper()
 	file := c.NewLog()
 	p := &Instance{
-		Cmd: exec.Command(os.Args[0], append([]string{"--kubeconfig", kubeconfig, "--address", ""}, flags...)...),
+		Cmd: exec.Command(os.Args[0], append([]string{"--kubeconfig", kubeconfig, "--address", "", "--secure-address", ""}, flags...)...),
 		Log: file.Name(), Ended: make(chan struct{}),
 	}
 	p.Env, p.Stderr, p.Stdout = append(os.Environ(), asScheduler+"=1"), file, file
