@@ -101,11 +101,11 @@ func (p *program) snapshotOf(w *world, in *inputs) (*manifest.Snapshot, error) {
 		}
 	}
 	s := b.Snapshot(in.State, in.now, nil)
-	own, err := scenario.Profile(b)
+	own, err := scenario.Profiles(b)
 	if err != nil {
 		return nil, err
 	}
-	s.Configuration = configurationFor(s.Configuration, own, in.profile)
+	s.Configuration = configurationFor(s.Configuration, own[0].Plugins, in.profiles[0].Plugins)
 	pods := slices.DeleteFunc(w.pods(), func(o *corev1.Pod) bool {
 		return !slices.Contains(p.flags.names, o.Spec.SchedulerName) || len(o.Spec.SchedulingGates) > 0
 	})
@@ -155,21 +155,29 @@ func hasRequiredTerms(o *corev1.Pod) bool {
 		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
 }
 
-// configurationFor returns the configuration with which berth has the profile of
-// berth-scheduler, without the filters of Kubernetes. The profile of c, which may be nil, is
-// own. It disables the plugins that berth-scheduler does not use.
+// configurationFor returns the configuration with which berth has the profiles of
+// berth-scheduler, without the filters of Kubernetes. The first profile of c, which may be nil,
+// is own, and that of berth-scheduler is profile. It disables the plugins that berth-scheduler
+// does not use, which are the same for all profiles.
 func configurationFor(c *v1alpha1.SchedulerConfiguration, own, profile engine.Profile) *v1alpha1.SchedulerConfiguration {
 	out := v1alpha1.SchedulerConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSchedulerConfiguration}}
 	if c != nil {
 		out = *c
 	}
-	out.Plugins = slices.DeleteFunc(slices.Clone(out.Plugins), func(p v1alpha1.PluginConfig) bool { return p.Name == intree.Name })
+	unused := []string{intree.Name}
 	for _, plugin := range own {
-		if plugin.Name == intree.Name || slices.ContainsFunc(profile, func(p engine.PluginConfig) bool { return p.Name == plugin.Name }) {
-			continue
+		if plugin.Name != intree.Name && !slices.ContainsFunc(profile, func(p engine.PluginConfig) bool { return p.Name == plugin.Name }) {
+			unused = append(unused, plugin.Name)
 		}
-		disabled := v1alpha1.PluginConfig{Name: plugin.Name, Disabled: true}
-		if at := slices.IndexFunc(out.Plugins, func(p v1alpha1.PluginConfig) bool { return p.Name == plugin.Name }); at >= 0 {
+	}
+	out.Profiles = slices.Clone(out.Profiles)
+	for i, p := range out.Profiles {
+		out.Profiles[i].Plugins = slices.DeleteFunc(slices.Clone(p.Plugins), func(p v1alpha1.PluginConfig) bool { return slices.Contains(unused, p.Name) })
+	}
+	out.Plugins = slices.DeleteFunc(slices.Clone(out.Plugins), func(p v1alpha1.PluginConfig) bool { return p.Name == intree.Name })
+	for _, name := range unused[1:] {
+		disabled := v1alpha1.PluginConfig{Name: name, Disabled: true}
+		if at := slices.IndexFunc(out.Plugins, func(p v1alpha1.PluginConfig) bool { return p.Name == name }); at >= 0 {
 			out.Plugins[at] = disabled
 		} else {
 			out.Plugins = append(out.Plugins, disabled)
