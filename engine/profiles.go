@@ -32,15 +32,15 @@ type Shared interface {
 // NewProfiles builds the plugins of several profiles and returns one engine for them, with
 // one order of queues and jobs. A plugin that has the same weight, arguments and position in
 // several profiles is built once. Of any other plugin, each profile has its own, which is
-// called only for the jobs of this profile. The error says which plugin is unknown, has wrong
-// arguments, or must be the same in all profiles.
+// called only for the jobs of this profile. The name of a single profile may be empty. The error
+// says which plugin is unknown, has wrong arguments, or must be the same in all profiles.
 func NewProfiles(r *Registry, profiles []NamedProfile) (*Engine, error) {
 	if len(profiles) == 0 {
 		return nil, errors.New("an engine needs at least one profile")
 	}
 	for i, p := range profiles {
 		switch {
-		case p.Name == "":
+		case p.Name == "" && len(profiles) > 1:
 			return nil, fmt.Errorf("profile %d has no name; name each profile", i+1)
 		case slices.ContainsFunc(profiles[:i], func(o NamedProfile) bool { return o.Name == p.Name }):
 			return nil, fmt.Errorf("there are two profiles named %q; give each its own name", p.Name)
@@ -49,7 +49,7 @@ func NewProfiles(r *Registry, profiles []NamedProfile) (*Engine, error) {
 	return newEngine(r, profiles)
 }
 
-// newEngine returns an engine for the profiles. The name of a single profile may be empty.
+// newEngine returns an engine for the profiles.
 func newEngine(r *Registry, profiles []NamedProfile) (*Engine, error) {
 	plugins, err := r.build(profiles)
 	if err != nil {

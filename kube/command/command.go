@@ -19,7 +19,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -80,7 +79,7 @@ type flags struct {
 func (f *flags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file of the cluster; without it, the service account of the pod is used")
 	set.StringVar(&f.configuration, "config", "", "a file with a SchedulerConfiguration; without it, the default profile is used")
-	set.StringSliceVar(&f.names, "scheduler-name", []string{DefaultName}, "the values of spec.schedulerName of the pods to place")
+	set.StringSliceVar(&f.names, "scheduler-name", []string{DefaultName}, "the values of spec.schedulerName of the pods to place; if the configuration has profiles, their names are used instead")
 	set.BoolVar(&f.dryRun, "dry-run", false, "decide and log, and change nothing in the cluster")
 	set.BoolVar(&f.evictions, "evictions", true, "evict pods to make room for others, as queues and priorities say")
 	set.Float32Var(&f.evictionRate, "eviction-rate", 10, "how many pods are evicted per second")
@@ -123,7 +122,10 @@ func Main(registry *engine.Registry, args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "berth-scheduler:", err)
 		return exitUsage
 	}
-	profile, err := f.profile()
+	profiles, err := readProfiles(f.configuration, f.evictions)
+	if err == nil {
+		f.names, err = schedulerNames(profiles, f.names, set.Changed("scheduler-name"))
+	}
 	if err == nil {
 		err = f.check()
 	}
@@ -133,7 +135,7 @@ func Main(registry *engine.Registry, args []string, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := f.run(ctx, registry, profile, stderr); err != nil {
+	if err := f.run(ctx, registry, profiles, stderr); err != nil {
 		fmt.Fprintln(stderr, "berth-scheduler:", err)
 		return exitError
 	}
@@ -145,8 +147,6 @@ func Main(registry *engine.Registry, args []string, stderr io.Writer) int {
 func (f *flags) check() error {
 	f.leaderElect = f.leaderElect && !f.dryRun
 	switch {
-	case len(f.names) == 0 || slices.Contains(f.names, ""):
-		return errors.New("--scheduler-name: want at least one name, such as " + DefaultName)
 	case f.parallel < 1:
 		return fmt.Errorf("--parallel: want at least 1, have %d", f.parallel)
 	case f.evictionRate <= 0:
@@ -164,7 +164,7 @@ func (f *flags) check() error {
 }
 
 // run runs the scheduler until the context ends.
-func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engine.Profile, stderr io.Writer) error {
+func (f *flags) run(ctx context.Context, registry *engine.Registry, profiles []engine.NamedProfile, stderr io.Writer) error {
 	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("%w; name a kubeconfig file with --kubeconfig", err)
@@ -207,13 +207,13 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profile engi
 		return fmt.Errorf("--tracing-endpoint: %w", err)
 	}
 	defer tracer.Stop()
-	configuration, err := ctl.Configuration(f.configuration, profile)
+	configuration, err := ctl.Configuration(f.configuration, profiles[0].Plugins)
 	if err != nil {
 		return err
 	}
 	s, err := scheduler.New(scheduler.Options{
-		Client: clients.typed, Dynamic: clients.dynamic, Mapper: clients.mapper, Registry: registry, Profile: profile, Configuration: configuration,
-		Feed: feed.Options{SchedulerNames: f.names, DevicesEnforced: f.devicesEnforced, RejectionPause: int64(f.rejectionPause)},
+		Client: clients.typed, Dynamic: clients.dynamic, Mapper: clients.mapper, Registry: registry, Profiles: profiles, Configuration: configuration,
+		Feed: feed.Options{SchedulerNames: f.names, Profiles: profiles[0].Name != "", DevicesEnforced: f.devicesEnforced, RejectionPause: int64(f.rejectionPause)},
 		Held: held, DryRun: f.dryRun, Parallel: f.parallel, Hold: f.hold, EvictionRate: f.evictionRate,
 		Events: broadcaster.NewRecorder(scheme.Scheme, f.names[0]), Log: log, Tracer: tracer,
 	})

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/plugins/consolidate"
 	"github.com/berth-project/berth/plugins/preempt"
@@ -51,21 +53,88 @@ func TestMistakes(t *testing.T) {
 
 // TestProfile checks which plugins take part.
 func TestProfile(t *testing.T) {
-	has := func(f flags) map[string]bool {
-		profile, err := f.profile()
-		if err != nil {
-			t.Fatal(err)
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	text := "apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: Preempt, disabled: true}, {name: Consolidate, disabled: true}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	has := func(configuration string, evictions bool) map[string]bool {
+		profiles, err := readProfiles(configuration, evictions)
+		if err != nil || len(profiles) != 1 {
+			t.Fatal(err, profiles)
 		}
 		out := map[string]bool{}
-		for _, p := range profile {
+		for _, p := range profiles[0].Plugins {
 			out[p.Name] = true
 		}
 		return out
 	}
-	if with := has(flags{evictions: true}); !with[intree.Name] || !with[preempt.Name] || with[consolidate.Name] {
+	if with := has("", true); !with[intree.Name] || !with[preempt.Name] || with[consolidate.Name] {
 		t.Errorf("the default profile has %v", with)
 	}
-	if without := has(flags{}); without[preempt.Name] || !without[intree.Name] {
+	if without := has("", false); without[preempt.Name] || !without[intree.Name] {
 		t.Errorf("without evictions, the profile has %v", without)
+	}
+	if already := has(file, false); already[preempt.Name] || already[consolidate.Name] || !already[intree.Name] {
+		t.Errorf("without evictions, a profile that disables them has %v", already)
+	}
+}
+
+// TestProfiles checks that each profile has the filters of Kubernetes, and that the engine has
+// them once.
+func TestProfiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	text := "apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nprofiles:\n- schedulerName: a\n- schedulerName: b\n  plugins: [{name: DeviceOrder, disabled: true}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	profiles, err := readProfiles(file, true)
+	if err != nil || len(profiles) != 2 {
+		t.Fatal(err, profiles)
+	}
+	for _, p := range profiles {
+		if last := p.Plugins[len(p.Plugins)-1]; last.Name != intree.Name {
+			t.Errorf("the last plugin of profile %s is %s", p.Name, last.Name)
+		}
+	}
+	registry, built := standard.Registry(), 0
+	if err := registry.RegisterPluginBuilder(intree.Name, func(a engine.Arguments) (engine.Plugin, error) {
+		built++
+		return intree.Builder(intree.NewStore())(a)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.NewProfiles(registry, profiles); err != nil || built != 1 {
+		t.Errorf("the filters were built %d times: %v", built, err)
+	}
+}
+
+// TestSchedulerNames checks which scheduler names are used.
+func TestSchedulerNames(t *testing.T) {
+	one, two := []engine.NamedProfile{{}}, []engine.NamedProfile{{Name: "b"}, {Name: "a"}}
+	for name, c := range map[string]struct {
+		profiles []engine.NamedProfile
+		flag     []string
+		given    bool
+		want     []string
+		err      string
+	}{
+		"the default":            {one, []string{DefaultName}, false, []string{DefaultName}, ""},
+		"the flag":               {one, []string{"x", "y"}, true, []string{"x", "y"}, ""},
+		"no name":                {one, nil, true, nil, "--scheduler-name: want at least one name, such as berth-scheduler"},
+		"profiles":               {two, []string{DefaultName}, false, []string{"b", "a"}, ""},
+		"profiles and the same":  {two, []string{"a", "b"}, true, []string{"b", "a"}, ""},
+		"profiles and one other": {two, []string{"a", "c"}, true, nil, "--scheduler-name a,c: the profiles of the configuration have the names b, a, which are the scheduler names; leave the flag out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := schedulerNames(c.profiles, c.flag, c.given)
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if !slices.Equal(got, c.want) || text != c.err {
+				t.Errorf("%v, %q; want %v, %q", got, text, c.want, c.err)
+			}
+		})
 	}
 }

@@ -13,9 +13,6 @@ import (
 func Kubectl(registry *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return ctl.Main(ctl.Options{
 		Registry: registry, DefaultName: DefaultName, Clock: time.Now,
-		Profile: func(configuration string, evictions bool) (engine.Profile, error) {
-			f := flags{configuration: configuration, evictions: evictions}
-			return f.profile()
-		},
+		Profiles: readProfiles, Names: schedulerNames,
 	}, args, stdin, stdout, stderr)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/kube/command"
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
@@ -73,7 +74,7 @@ func (w *world) newInProcess(config *rest.Config, held func() bool, edit ...func
 	}
 	o := scheduler.Options{
 		Client: typed, Dynamic: untyped, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(finder)),
-		Registry: standard.Registry(), Profile: profile, Held: held,
+		Registry: standard.Registry(), Profiles: []engine.NamedProfile{{Plugins: profile}}, Held: held,
 		Feed:   feed.Options{SchedulerNames: []string{command.DefaultName}, RejectionPause: int64(time.Minute)},
 		Events: broadcaster.NewRecorder(scheme.Scheme, command.DefaultName), Log: slog.New(slog.NewJSONHandler(file, nil)),
 	}

@@ -17,14 +17,6 @@ func Engine(r *engine.Registry, b *manifest.Bundle) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewEngine(r, profiles)
-}
-
-// NewEngine returns an engine with the profiles, of which a single one may have no name.
-func NewEngine(r *engine.Registry, profiles []engine.NamedProfile) (*engine.Engine, error) {
-	if len(profiles) == 1 && profiles[0].Name == "" {
-		return engine.New(r, profiles[0].Plugins)
-	}
 	return engine.NewProfiles(r, profiles)
 }
 

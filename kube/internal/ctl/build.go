@@ -17,11 +17,11 @@ import (
 // inputs are a State and an Engine, and what the filters of Kubernetes read.
 type inputs struct {
 	*scheduler.Filled
-	store   *intree.Store
-	trials  *trials
-	engine  *engine.Engine
-	profile engine.Profile // without the plugin of trials
-	now     int64
+	store    *intree.Store
+	trials   *trials
+	engine   *engine.Engine
+	profiles []engine.NamedProfile // without the plugin of trials
+	now      int64
 }
 
 func (in *inputs) cluster() root.Cluster {
@@ -47,18 +47,23 @@ func (p *program) fill(w *world) (*inputs, error) {
 		}
 	}
 	in := &inputs{store: intree.NewStore(), now: w.now}
+	var err error
+	if in.profiles, err = p.options.Profiles(p.flags.configuration, p.flags.evictions); err != nil {
+		return nil, err
+	}
+	if err := p.flags.nameProfiles(in.profiles, p.options.Names); err != nil {
+		return nil, err
+	}
 	in.Filled = scheduler.Fill(p.flags.feed(), w.objects, in.store)
 	in.trials = newTrials(in, w)
 	p.current = in
-	var err error
-	if in.profile, err = p.options.Profile(p.flags.configuration, p.flags.evictions); err != nil {
-		return nil, err
-	}
 	// Trials change the Store when a session opens, before the filters read it.
-	profile := slices.Clone(in.profile)
-	at := slices.IndexFunc(profile, func(c engine.PluginConfig) bool { return c.Name == intree.Name })
-	profile = slices.Insert(profile, max(0, at), engine.PluginConfig{Name: trialsName})
-	in.engine, err = engine.New(p.options.Registry, profile)
+	profiles := slices.Clone(in.profiles)
+	for i, x := range profiles {
+		at := slices.IndexFunc(x.Plugins, func(c engine.PluginConfig) bool { return c.Name == intree.Name })
+		profiles[i].Plugins = slices.Insert(slices.Clone(x.Plugins), max(0, at), engine.PluginConfig{Name: trialsName})
+	}
+	in.engine, err = engine.NewProfiles(p.options.Registry, profiles)
 	return in, err
 }
 

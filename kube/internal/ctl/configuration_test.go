@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/scheduler"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestConfigurationFor checks that a snapshot disables what berth-scheduler does not use, and
@@ -50,5 +51,25 @@ func TestConfigurationFor(t *testing.T) {
 				t.Error("the configuration that was given has changed")
 			}
 		})
+	}
+}
+
+// TestConfigurationWithProfiles checks that the profiles of a snapshot do not enable again what
+// berth-scheduler does not use.
+func TestConfigurationWithProfiles(t *testing.T) {
+	given := &v1alpha1.SchedulerConfiguration{Profiles: []v1alpha1.ProfileConfig{
+		{SchedulerName: "a", Plugins: []v1alpha1.PluginConfig{{Name: intree.Name}, {Name: "B"}, {Name: "C"}}}, {SchedulerName: "b"},
+	}}
+	own, used := engine.Profile{{Name: "A"}, {Name: "B"}, {Name: "C"}}, engine.Profile{{Name: "A"}, {Name: "C"}, {Name: intree.Name}}
+	got := scheduler.PlainConfiguration(configurationFor(given, own, used))
+	want := []v1alpha1.ProfileConfig{{SchedulerName: "a", Plugins: []v1alpha1.PluginConfig{{Name: "C"}}}, {SchedulerName: "b"}}
+	if diff := cmp.Diff(want, got.Profiles); diff != "" {
+		t.Errorf("profiles (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]v1alpha1.PluginConfig{{Name: "B", Disabled: true}}, got.Plugins); diff != "" {
+		t.Errorf("plugins (-want +got):\n%s", diff)
+	}
+	if len(given.Profiles[0].Plugins) != 3 {
+		t.Error("the configuration that was given has changed")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -16,6 +17,8 @@ type flags struct {
 	file                           string
 	access                         clientcmd.ConfigOverrides
 	names                          []string
+	namesGiven                     func() bool // whether --scheduler-name is given
+	profiled                       bool        // the names are those of profiles
 	evictions, devicesEnforced     bool
 	rejectionPause                 time.Duration
 }
@@ -43,15 +46,23 @@ func (f *flags) add(set *pflag.FlagSet, defaultName string) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file of the cluster (default: as kubectl)")
 	set.StringVarP(&f.file, "filename", "f", "", "a file that \"snapshot --objects\" wrote, to read instead of the API server; - for standard input")
 	set.StringVar(&f.configuration, "config", "", "the file with a SchedulerConfiguration that berth-scheduler reads")
-	set.StringSliceVar(&f.names, "scheduler-name", []string{defaultName}, "the values of spec.schedulerName of the pods that berth-scheduler places (may be repeated)")
+	set.StringSliceVar(&f.names, "scheduler-name", []string{defaultName}, "the values of spec.schedulerName of the pods that berth-scheduler places (may be repeated); if the configuration has profiles, their names are used instead")
+	f.namesGiven = func() bool { return set.Changed("scheduler-name") }
 	set.BoolVar(&f.evictions, "evictions", true, "pods may be evicted for others, as with the flag of berth-scheduler")
 	set.BoolVar(&f.devicesEnforced, "devices-enforced", false, "pods may request parts of devices, as with the flag of berth-scheduler")
 	set.DurationVar(&f.rejectionPause, "rejection-pause", time.Minute, "how long a node is avoided after its kubelet rejected a pod, as with the flag of berth-scheduler")
 	set.StringVar(&f.now, "now", "", "the time at which to decide, such as 2026-01-02T15:04:05Z (default: the time of the clock)")
 }
 
+// nameProfiles replaces the scheduler names by those of the profiles, if they have names.
+func (f *flags) nameProfiles(profiles []engine.NamedProfile, names func([]engine.NamedProfile, []string, bool) ([]string, error)) (err error) {
+	f.names, err = names(profiles, f.names, f.namesGiven())
+	f.profiled = profiles[0].Name != ""
+	return err
+}
+
 func (f *flags) feed() feed.Options {
-	return feed.Options{SchedulerNames: f.names, DevicesEnforced: f.devicesEnforced, RejectionPause: int64(f.rejectionPause)}
+	return feed.Options{SchedulerNames: f.names, Profiles: f.profiled, DevicesEnforced: f.devicesEnforced, RejectionPause: int64(f.rejectionPause)}
 }
 
 // time returns the time of the decisions, in nanoseconds since 1970.

@@ -20,9 +20,12 @@ import (
 // Options of Main.
 type Options struct {
 	Registry *engine.Registry // the filters of Kubernetes are added to it
-	// Profile returns the profile of berth-scheduler, given the name of a configuration file,
+	// Profiles returns the profiles of berth-scheduler, given the name of a configuration file,
 	// which may be "", and whether pods are evicted for others.
-	Profile     func(configuration string, evictions bool) (engine.Profile, error)
+	Profiles func(configuration string, evictions bool) ([]engine.NamedProfile, error)
+	// Names returns the scheduler names of berth-scheduler, given the profiles, the value of
+	// --scheduler-name, and whether the flag is given.
+	Names       func(profiles []engine.NamedProfile, names []string, given bool) ([]string, error)
 	DefaultName string // the default of --scheduler-name
 	Clock       func() time.Time
 }
@@ -128,7 +131,7 @@ computed. "berth queues --help" explains the columns.`,
 				return err
 			}
 			p.noteQueueKind(w)
-			return p.answers.Queues(in.cluster(), in.profile, output)
+			return p.answers.Queues(in.cluster(), in.profiles[0].Plugins, output)
 		},
 	}
 	root.OutputFlag(c, &output, "table", "json")

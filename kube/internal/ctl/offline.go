@@ -46,7 +46,7 @@ func (p *program) simulateSession(file string, data []byte, o root.SimulateOptio
 	}, o)
 }
 
-// engineOf returns an engine with the profile of the scheduler that ran the session.
+// engineOf returns an engine with the profiles of the scheduler that ran the session.
 func (p *program) engineOf(file string, saved *scheduler.SavedSession, store *intree.Store) (*engine.Engine, error) {
 	b := &manifest.Bundle{}
 	if saved.Configuration != nil {
@@ -58,17 +58,19 @@ func (p *program) engineOf(file string, saved *scheduler.SavedSession, store *in
 			return nil, err
 		}
 	}
-	profile, err := scenario.Profile(b)
+	profiles, err := scenario.Profiles(b)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(profile, func(c engine.PluginConfig) bool { return c.Name == intree.Name }) {
-		profile = append(profile, engine.PluginConfig{Name: intree.Name})
+	for i, x := range profiles {
+		if !slices.ContainsFunc(x.Plugins, func(c engine.PluginConfig) bool { return c.Name == intree.Name }) {
+			profiles[i].Plugins = append(slices.Clone(x.Plugins), engine.PluginConfig{Name: intree.Name})
+		}
 	}
 	if err := p.options.Registry.RegisterPluginBuilder(intree.Name, intree.Builder(store)); err != nil {
 		return nil, err
 	}
-	e, err := engine.New(p.options.Registry, profile)
+	e, err := engine.NewProfiles(p.options.Registry, profiles)
 	if err != nil {
 		return nil, err
 	}

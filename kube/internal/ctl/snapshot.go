@@ -106,7 +106,7 @@ func (p *program) save(args []string, write func(io.Writer) error) error {
 
 // snapshotOf returns the snapshot of the inputs.
 func (p *program) snapshotOf(w *world, in *inputs) (*manifest.Snapshot, error) {
-	c, err := Configuration(p.flags.configuration, in.profile)
+	c, err := Configuration(p.flags.configuration, in.profiles[0].Plugins)
 	if err != nil {
 		return nil, err
 	}
@@ -167,9 +167,9 @@ func hasRequiredTerms(o *corev1.Pod) bool {
 		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
 }
 
-// Configuration returns a configuration with which the standard profile becomes the profile. It
-// has what the configuration file says, if there is one, and disables the plugins that
-// berth-scheduler does not use.
+// Configuration returns a configuration with the profiles of berth-scheduler, of which the first
+// is given. It has what the configuration file says, if there is one, and disables the plugins
+// that berth-scheduler does not use.
 func Configuration(file string, profile engine.Profile) (*v1alpha1.SchedulerConfiguration, error) {
 	b := &manifest.Bundle{}
 	if file != "" {
@@ -178,28 +178,36 @@ func Configuration(file string, profile engine.Profile) (*v1alpha1.SchedulerConf
 			return nil, err
 		}
 	}
-	own, err := scenario.Profile(b)
+	own, err := scenario.Profiles(b)
 	if err != nil {
 		return nil, err
 	}
-	return configurationFor(b.Snapshot(cluster.NewState(), 0, nil).Configuration, own, profile), nil
+	return configurationFor(b.Snapshot(cluster.NewState(), 0, nil).Configuration, own[0].Plugins, profile), nil
 }
 
-// configurationFor returns the configuration with which berth has the profile of
-// berth-scheduler. The profile of c, which may be nil, is own. It disables the plugins that
-// berth-scheduler does not use.
+// configurationFor returns the configuration with which berth has the profiles of
+// berth-scheduler. The first profile of c, which may be nil, is own, and that of berth-scheduler
+// is profile. It disables the plugins that berth-scheduler does not use, which are the same for
+// all profiles.
 func configurationFor(c *v1alpha1.SchedulerConfiguration, own, profile engine.Profile) *v1alpha1.SchedulerConfiguration {
 	out := v1alpha1.SchedulerConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSchedulerConfiguration}}
 	if c != nil {
 		out = *c
 	}
-	out.Plugins = slices.Clone(out.Plugins)
+	var unused []string
 	for _, plugin := range own {
-		if plugin.Name == intree.Name || slices.ContainsFunc(profile, func(p engine.PluginConfig) bool { return p.Name == plugin.Name }) {
-			continue
+		if plugin.Name != intree.Name && !slices.ContainsFunc(profile, func(p engine.PluginConfig) bool { return p.Name == plugin.Name }) {
+			unused = append(unused, plugin.Name)
 		}
-		disabled := v1alpha1.PluginConfig{Name: plugin.Name, Disabled: true}
-		if at := slices.IndexFunc(out.Plugins, func(p v1alpha1.PluginConfig) bool { return p.Name == plugin.Name }); at >= 0 {
+	}
+	out.Profiles = slices.Clone(out.Profiles)
+	for i, p := range out.Profiles {
+		out.Profiles[i].Plugins = slices.DeleteFunc(slices.Clone(p.Plugins), func(p v1alpha1.PluginConfig) bool { return slices.Contains(unused, p.Name) })
+	}
+	out.Plugins = slices.Clone(out.Plugins)
+	for _, name := range unused {
+		disabled := v1alpha1.PluginConfig{Name: name, Disabled: true}
+		if at := slices.IndexFunc(out.Plugins, func(p v1alpha1.PluginConfig) bool { return p.Name == name }); at >= 0 {
 			out.Plugins[at] = disabled
 		} else {
 			out.Plugins = append(out.Plugins, disabled)

@@ -34,7 +34,7 @@ queue how many devices its pods hold and request.`,
 			if err != nil {
 				return err
 			}
-			tree, err := root.Shares(in.cluster(), in.profile)
+			tree, err := root.Shares(in.cluster(), in.profiles[0].Plugins)
 			if err != nil {
 				return err
 			}

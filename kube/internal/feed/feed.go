@@ -46,6 +46,9 @@ type Options struct {
 	// SchedulerNames are the values of spec.schedulerName of the pods that are placed. Other
 	// pods are foreign: they are facts only while they are on a node.
 	SchedulerNames []string
+	// Profiles is set if each scheduler name is the name of a profile, which decides about the
+	// pods that name it.
+	Profiles bool
 	// DevicesEnforced is set if a container gets the devices that were chosen for it, and not
 	// those that the kubelet chooses. Only then may pods request a part of a device.
 	DevicesEnforced bool
@@ -63,7 +66,7 @@ type Note struct {
 // Feed keeps the newest version of each object. Use New.
 type Feed struct {
 	options  Options
-	env      convert.Environment // DeviceResources and PodsCounted only, so that shapes do not depend on nodes
+	env      convert.Environment // DeviceResources, PodsCounted and Profiles only, so that shapes do not depend on nodes
 	versions versions
 	pods     map[types.NamespacedName]*pod
 	jobs     map[string]*job // by ID; each has at least one member
@@ -85,12 +88,16 @@ type Feed struct {
 // New returns a Feed to which no object was delivered yet.
 func New(options Options) *Feed {
 	options.SchedulerNames = slices.Clone(options.SchedulerNames)
+	var profiles []string
+	if options.Profiles {
+		profiles = options.SchedulerNames
+	}
 	return &Feed{
 		options: options,
 		// Nodes of Kubernetes offer devices only under names that always mean devices. The
 		// kubelet always reports how many pods it takes; kube-scheduler, too, places no pod
 		// on a node that does not.
-		env:      convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: true},
+		env:      convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: true, Profiles: profiles},
 		versions: newVersions(),
 		pods:     map[types.NamespacedName]*pod{},
 		jobs:     map[string]*job{},

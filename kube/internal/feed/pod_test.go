@@ -123,6 +123,38 @@ func TestLifeOfPod(t *testing.T) {
 	}
 }
 
+// TestProfileOfPod checks that pods name their profile by the scheduler name if there are
+// profiles, also the pods of one gang.
+func TestProfileOfPod(t *testing.T) {
+	other := func(p *corev1.Pod) { p.Spec.SchedulerName = "berth-spread" }
+	for _, profiled := range []bool{false, true} {
+		f, s := New(Options{SchedulerNames: []string{"berth", "berth-spread"}, Profiles: profiled}), cluster.NewState()
+		for _, p := range []*corev1.Pod{onePod("a", "1"), onePod("b", "2", other), onePod("c", "3", inGang), onePod("d", "4", inGang, other), onePod("e", "5", foreign, onNode)} {
+			changes, _ := f.PutPod(p)
+			for _, c := range changes {
+				if err := s.Apply(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		got := map[string]string{}
+		for _, j := range s.Jobs() {
+			for _, task := range j.Tasks() {
+				got[task.ID] = task.Shape.Profile
+			}
+		}
+		want := map[string]string{"pod/ml/a/0": "berth", "pod/ml/b/0": "berth-spread", "group/ml/gang/c": "berth", "group/ml/gang/d": "berth-spread", "pod/ml/e/0": ""}
+		if !profiled {
+			for id := range want {
+				want[id] = ""
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("profiles (-want +got):\n%s", diff)
+		}
+	}
+}
+
 // TestNewUIDInheritsNothing decides about a pod, and replaces the pod by one of the same
 // name: the State is as if only the new one had been there.
 func TestNewUIDInheritsNothing(t *testing.T) {

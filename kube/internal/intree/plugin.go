@@ -91,6 +91,10 @@ func build(store *Store) (*plugin, error) {
 // Name returns the name of the plugin.
 func (p *plugin) Name() string { return Name }
 
+// SharedByProfiles marks the plugin as one that all profiles share: it counts the claims of all
+// pods.
+func (p *plugin) SharedByProfiles() {}
+
 // OnSessionOpen brings the mirror up to date and registers the hooks.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	if p.failure != nil {

@@ -34,35 +34,45 @@ func (s *Scheduler) endTurn(synced bool) {
 func (s *Scheduler) measure(out *engine.Outcome, took time.Duration, err error) {
 	s.metrics.Session(took, err)
 	each := took / time.Duration(max(1, len(out.Tried)))
-	bound, victims := 0, map[string]int{}
+	bound, victims := map[string]int{}, map[string]int{}
 	for i := range out.Decisions {
 		switch d := &out.Decisions[i]; d.Action {
 		case engine.Bind:
-			bound++
+			bound[s.profileOf(s.leader.State().Task(d.Task))]++
 		case engine.EvictTask:
 			victims[d.For]++
 		}
 	}
-	if bound > 0 {
-		s.metrics.Attempts(metrics.Scheduled, s.options.Feed.SchedulerNames[0], bound, each)
+	for profile, n := range bound {
+		s.metrics.Attempts(metrics.Scheduled, profile, n, each)
 	}
 	for _, n := range victims {
 		s.metrics.Preempted(n)
 	}
 	for _, r := range out.Refusals {
-		pods := 0
+		pods := map[string]int{}
 		if job := s.leader.State().Job(r.Job); job != nil {
 			for _, t := range job.Tasks() {
 				if t.Status == cluster.Pending {
-					pods++
+					pods[s.profileOf(t)]++
 				}
 			}
 		}
-		s.metrics.Attempts(metrics.Unschedulable, s.options.Feed.SchedulerNames[0], pods, each)
+		for profile, n := range pods {
+			s.metrics.Attempts(metrics.Unschedulable, profile, n, each)
+		}
 	}
 	if err != nil {
 		s.metrics.Attempts(metrics.Error, s.options.Feed.SchedulerNames[0], 1, each)
 	}
+}
+
+// profileOf returns the name of the profile that decides about the task, which may be nil.
+func (s *Scheduler) profileOf(t *cluster.Task) string {
+	if t == nil || t.Shape.Profile == "" {
+		return s.options.Feed.SchedulerNames[0]
+	}
+	return t.Shape.Profile
 }
 
 // measureRequest counts a binding or an eviction.

@@ -44,10 +44,12 @@ type Options struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	Mapper  meta.ResettableRESTMapper
-	// Registry has the plugins of the profile. The filters of Kubernetes are added to it.
+	// Registry has the plugins of the profiles. The filters of Kubernetes are added to it.
 	Registry *engine.Registry
-	Profile  engine.Profile
-	// Configuration is a configuration with this profile, for the input of sessions; nil means
+	// Profiles are the profiles of the engine. If they have names, these are the scheduler
+	// names of Feed.
+	Profiles []engine.NamedProfile
+	// Configuration is a configuration with these profiles, for the input of sessions; nil means
 	// that of the default profile.
 	Configuration *v1alpha1.SchedulerConfiguration
 	Feed          feed.Options
@@ -126,7 +128,7 @@ func New(o Options) (*Scheduler, error) {
 		return nil, err
 	}
 	var err error
-	if s.engine, err = engine.New(o.Registry, o.Profile); err != nil {
+	if s.engine, err = engine.NewProfiles(o.Registry, o.Profiles); err != nil {
 		return nil, err
 	}
 	s.phrases = explain.PhrasesOf(s.engine)
@@ -153,8 +155,11 @@ func New(o Options) (*Scheduler, error) {
 // readersEngine returns an engine for readers in other goroutines. It does not have the filters
 // of Kubernetes, which read the Store: fair shares do not depend on them.
 func (s *Scheduler) readersEngine() (*engine.Engine, error) {
-	profile := slices.DeleteFunc(slices.Clone(s.options.Profile), func(e engine.PluginConfig) bool { return e.Name == intree.Name })
-	return engine.New(s.options.Registry, profile)
+	profiles := slices.Clone(s.options.Profiles)
+	for i, p := range profiles {
+		profiles[i].Plugins = slices.DeleteFunc(slices.Clone(p.Plugins), func(e engine.PluginConfig) bool { return e.Name == intree.Name })
+	}
+	return engine.NewProfiles(s.options.Registry, profiles)
 }
 
 // Health returns what probes read.

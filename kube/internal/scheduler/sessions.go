@@ -114,8 +114,15 @@ func PlainConfiguration(c *v1alpha1.SchedulerConfiguration) *v1alpha1.SchedulerC
 		return nil
 	}
 	out := *c
-	out.Plugins = slices.DeleteFunc(slices.Clone(c.Plugins), func(p v1alpha1.PluginConfig) bool { return p.Name == intree.Name })
+	out.Plugins, out.Profiles = withoutFilter(c.Plugins), slices.Clone(c.Profiles)
+	for i := range out.Profiles {
+		out.Profiles[i].Plugins = withoutFilter(out.Profiles[i].Plugins)
+	}
 	return &out
+}
+
+func withoutFilter(list []v1alpha1.PluginConfig) []v1alpha1.PluginConfig {
+	return slices.DeleteFunc(slices.Clone(list), func(p v1alpha1.PluginConfig) bool { return p.Name == intree.Name })
 }
 
 // SessionDecisions returns the decisions and refusals of an outcome in the form of a snapshot.
