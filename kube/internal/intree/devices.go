@@ -252,12 +252,12 @@ func (p *plugin) chosenDevices(t *cluster.Task, n *cluster.Node) []cluster.Holdi
 
 // leave notes whether the pod of a task is leaving, so that the devices of its claims can be
 // reserved for another pod.
-func (p *plugin) leave(t *cluster.Task, o *v1.Pod) {
-	leaving, is := p.claims.tracker.leaving, isLeaving(t)
+func (c *claims) leave(t *cluster.Task, o *v1.Pod) {
+	leaving, is := c.tracker.leaving, isLeaving(t)
 	if !mayHaveDevices(o) || leaving[o.UID] == is {
 		return
 	}
-	if p.claims.epoch++; is {
+	if c.epoch++; is {
 		leaving[o.UID] = true
 	} else {
 		delete(leaving, o.UID)
@@ -286,25 +286,24 @@ func (p *plugin) readLeaving(v cluster.View) {
 	}
 }
 
-// requestsDevices reports whether a resource that the pod requests may be offered by devices of
+// areRequested reports whether a resource that the pod requests may be offered by devices of
 // ResourceSlices, because a DeviceClass has its name.
-func (p *plugin) requestsDevices(o *v1.Pod) bool {
-	return p.mapsToDevices(extendedResources(o))
+func (d *devices) areRequested(o *v1.Pod) bool { return d.offer(extendedResources(o)) }
+
+// offer reports whether a DeviceClass has one of the names.
+func (d *devices) offer(names []v1.ResourceName) bool {
+	return slices.ContainsFunc(names, func(name v1.ResourceName) bool { return d.DeviceClassResolver().GetDeviceClass(name) != nil })
 }
 
-func (p *plugin) mapsToDevices(names []v1.ResourceName) bool {
-	return slices.ContainsFunc(names, func(name v1.ResourceName) bool { return p.resolver.GetDeviceClass(name) != nil })
-}
-
-// checksOffer reports whether isOffered may return false. State has the devices of slices as
+// checksOffer reports whether rejection may return one. State has the devices of slices as
 // devices of their nodes, whether pods can request them without a claim or not.
 func (p *plugin) checksOffer(of *pod) bool { return len(of.extended) > 0 && p.store.hasSlices() }
 
-// offers returns a rejection if the pod requests a resource of its containers that neither a
+// rejection returns a rejection if the pod requests a resource of its containers that neither a
 // device plugin nor a DeviceClass offers on the node.
-func (p *plugin) offers(of *pod, n *mirrorNode) *engine.Rejection {
+func (d *devices) rejection(of *pod, n *mirrorNode) *engine.Rejection {
 	for _, name := range of.extended {
-		if q, offered := n.info.Node().Status.Allocatable[name]; (!offered || q.IsZero()) && p.resolver.GetDeviceClass(name) == nil {
+		if q, offered := n.info.Node().Status.Allocatable[name]; (!offered || q.IsZero()) && !d.offer([]v1.ResourceName{name}) {
 			return rejection(ResourceNotOffered, string(name))
 		}
 	}
