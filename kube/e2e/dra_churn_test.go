@@ -46,7 +46,7 @@ func TestDRAChurn(t *testing.T) {
 		}
 		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
 	}
-	// The pods need at most 16 of 13 GPUs; those that wait are deleted.
+	// Some pods may wait because too few devices of their kind are left.
 	w.eventually(func() string {
 		if got := len(w.pods()); got != len(alive) {
 			return fmt.Sprintf("there are %d pods, want %d", got, len(alive))

@@ -2,7 +2,6 @@ package intree
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -117,6 +116,7 @@ func (t *claimTracker) released() (sets.Set[structured.DeviceID], error) {
 		return nil, err
 	}
 	out, held := sets.New[structured.DeviceID](), sets.New[structured.DeviceID]()
+	t.store.gone.keep(claims)
 	for _, c := range claims {
 		if t.isReleased(c) {
 			eachDevice(c, func(id structured.DeviceID) { out.Insert(id) })
@@ -201,6 +201,22 @@ func (g *gonePods) note(o *v1.Pod) {
 	if mayHaveDevices(o) {
 		g.add(o.UID)
 	}
+}
+
+// keep forgets all pods except those that a claim is reserved for.
+func (g *gonePods) keep(claims []*resourcev1.ResourceClaim) {
+	if g.empty() {
+		return
+	}
+	left := map[types.UID]bool{}
+	for _, c := range claims {
+		for i := range c.Status.ReservedFor {
+			if uid := c.Status.ReservedFor[i].UID; g.uids[uid] {
+				left[uid] = true
+			}
+		}
+	}
+	g.uids = left
 }
 
 func (g *gonePods) add(uid types.UID) {
@@ -297,7 +313,7 @@ func (d *devices) offer(names []v1.ResourceName) bool {
 
 // checksOffer reports whether rejection may return one. State has the devices of slices as
 // devices of their nodes, whether pods can request them without a claim or not.
-func (p *plugin) checksOffer(of *pod) bool { return len(of.extended) > 0 && p.store.hasSlices() }
+func (p *plugin) checksOffer(of *pod) bool { return len(of.extended) > 0 && p.store.slices > 0 }
 
 // rejection returns a rejection if the pod requests a resource of its containers that neither a
 // device plugin nor a DeviceClass offers on the node.
@@ -308,11 +324,6 @@ func (d *devices) rejection(of *pod, n *mirrorNode) *engine.Rejection {
 		}
 	}
 	return nil
-}
-
-// hasSlices reports whether there is a ResourceSlice.
-func (s *Store) hasSlices() bool {
-	return len(s.informers[reflect.TypeFor[*resourcev1.ResourceSlice]()].indexer.ListKeys()) > 0
 }
 
 // extendedResources returns the names of resources of containers that devices may offer.
