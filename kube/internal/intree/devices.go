@@ -37,6 +37,7 @@ type claimTracker struct {
 	fwk.ResourceClaimTracker
 	store   *Store
 	leaving map[types.UID]bool // the pods that release their room
+	gone    uint64             // the version of the pods that are gone which PreFilters have seen
 	// signalled are the claims for which Reserve has chosen devices since it was emptied.
 	signalled []*resourcev1.ResourceClaim
 
@@ -191,6 +192,8 @@ type gonePods struct {
 	uids  map[types.UID]bool
 	order []types.UID // as a ring
 	next  int
+	// version grows when a pod is added or removed.
+	version uint64
 }
 
 func (g *gonePods) empty() bool            { return len(g.uids) == 0 }
@@ -234,6 +237,15 @@ func (g *gonePods) add(uid types.UID) {
 		g.next = (g.next + 1) % maxGone
 	}
 	g.uids[uid] = true
+	g.version++
+}
+
+// remove forgets a pod that exists again. Pods of simulations do.
+func (g *gonePods) remove(uid types.UID) {
+	if g.uids[uid] {
+		delete(g.uids, uid)
+		g.version++
+	}
 }
 
 // Holdings returns the devices of State that are held by what is allocated.
@@ -296,9 +308,10 @@ func (p *plugin) readLeaving(v cluster.View) {
 			now[known.info.Pod.UID] = true
 		}
 	}
-	if !maps.Equal(now, p.claims.tracker.leaving) {
+	tracker := p.claims.tracker
+	if !maps.Equal(now, tracker.leaving) || tracker.gone != p.store.gone.version {
 		p.claims.epoch++
-		p.claims.tracker.leaving = now
+		tracker.leaving, tracker.gone = now, p.store.gone.version
 	}
 }
 

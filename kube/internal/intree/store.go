@@ -123,6 +123,8 @@ func (s *Store) PutPod(key TaskKey, o *v1.Pod) error {
 	s.pods[key] = p
 	if o.Status.Phase == v1.PodSucceeded || o.Status.Phase == v1.PodFailed {
 		s.gone.note(o)
+	} else {
+		s.gone.remove(o.UID)
 	}
 	_, _ = s.informers[reflect.TypeFor[*v1.Pod]()].put(o) // VolumeBinding reads it when it binds
 	s.log(c)
