@@ -14,6 +14,7 @@ import (
 // which devices it holds.
 func (d *dynamic) claimDevices(p *pod) {
 	need, devices, known := p.plain, p.annotated, true
+	var claimed []cluster.Holding
 	p.complete, p.problem, p.remarks = true, "", nil
 	for i, name := range p.claims {
 		c := d.claims[name]
@@ -27,14 +28,15 @@ func (d *dynamic) claimDevices(p *pod) {
 		held, listed := d.holdings(c.results)
 		known = known && listed
 		if extended := p.extended && i == len(p.claims)-1; extended {
-			devices = held
+			devices = mergeHoldings(append(slices.Clone(claimed), held...))
 			continue
 		}
 		more := d.needOf(c, held)
 		if !addNeed(&need, &more) {
 			p.problem = fmt.Sprintf("the pod claims %s and %s; claim one kind of device, or split the pod", kindOf(&need), kindOf(&more))
 		}
-		devices = mergeHoldings(append(slices.Clone(devices), held...))
+		claimed = mergeHoldings(append(claimed, held...))
+		devices = claimed
 		p.remarks = append(p.remarks, c.remarks()...)
 	}
 	if !known || !need.WholeNode && len(devices) != need.Devices {

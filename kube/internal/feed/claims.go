@@ -258,11 +258,14 @@ func (p *pod) claimNote() convert.Note {
 
 // sharers returns the other pods that use a claim of one of the pods, either of which may be nil.
 func (d *dynamic) sharers(was, now *pod) map[types.NamespacedName]*pod {
-	out := map[types.NamespacedName]*pod{}
+	var out map[types.NamespacedName]*pod
 	var own types.NamespacedName
 	for _, p := range [...]*pod{was, now} {
-		if p == nil {
+		if p == nil || len(p.claims) == 0 {
 			continue
+		}
+		if out == nil {
+			out = map[types.NamespacedName]*pod{}
 		}
 		own = p.name
 		for _, name := range p.claims {
