@@ -187,18 +187,31 @@ func using(claim string) func(*corev1.Pod) {
 	}
 }
 
-// TestDRARelease preempts a pod while the controller that deallocates claims does not run. The
-// device is not allocated again before it is deallocated.
+// TestDRARelease lets a pod leave while the controller that deallocates claims does not run, and
+// creates another that needs the device. The device is not allocated again before it is
+// deallocated, and no further pod is evicted.
 func TestDRARelease(t *testing.T) {
+	for name, preempted := range map[string]bool{"preempted": true, "deleted": false} {
+		t.Run(name, func(t *testing.T) { testRelease(t, preempted) })
+	}
+}
+
+func testRelease(t *testing.T, preempted bool) {
 	w := newWorld(t, controlplane.ControllerManager)
 	w.addClasses()
 	w.apply(draClasses)
 	w.apply(twoClaims)
-	w.draNode("gpus", "NVIDIA H100 80GB HBM3", "80Gi", 1)
+	w.draNode("gpus", "NVIDIA H100 80GB HBM3", "80Gi", 2)
 	scheduler := w.scheduler()
 	w.watchClaims()
-	w.create(pod("first", 0, using("first"), preemptible, withPriority("low")))
-	w.eventually(func() string { return w.allBound("first") })
+	first, other := pod("first", 0, using("first"), withPriority("low")), pod("other", 0, claiming("one"), withPriority("low"))
+	if preempted {
+		preemptible(first)
+	} else {
+		preemptible(other)
+	}
+	w.create(first, other)
+	w.eventually(func() string { return w.allBound("") })
 	controllers, err := os.FindProcess(w.cp.Pid(controlplane.ControllerManager))
 	if err != nil {
 		t.Fatal(err)
@@ -207,6 +220,9 @@ func TestDRARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = controllers.Signal(syscall.SIGCONT) })
+	if !preempted {
+		w.deletePods("first")
+	}
 	w.create(pod("second", 0, using("second"), withPriority("high")))
 	w.eventually(func() string {
 		if w.pods()["first"] != nil {
@@ -222,6 +238,9 @@ func TestDRARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually(func() string { return w.allBound("second") })
+	if w.pods()["other"] == nil {
+		t.Error("pod other was evicted")
+	}
 	w.checkDevices()
 	w.checkDone(scheduler)
 }

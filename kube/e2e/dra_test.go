@@ -214,6 +214,12 @@ func TestDRADevices(t *testing.T) {
 	}
 	w.create(pod("mig-2", 0, claiming("mig")))
 	w.waitCondition("mig-2", "False Unschedulable: 0/3 nodes")
+	help := w.berth("why", "mig-2")
+	for _, want := range []string{"✓ with one more node of NVIDIA-H100-80GB-HBM3 × 1", "✓ with pod/default/mig-0 (Standard, not preemptible, 0.428 devices on parts)"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("why does not say %q:\n%s", want, help)
+		}
+	}
 
 	w.create(pod("impossible", 0, claiming("large")))
 	w.waitCondition("impossible", "False Unschedulable: 0/3 nodes: 3 DeviceNotAllocatable")

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/podkind"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -18,16 +20,18 @@ const trialsName = "KubernetesTrials"
 
 // trials is a plugin without hooks. When a session opens, it makes the objects in the Store
 // agree with changes that a trial made to the State alone, so that the filters of Kubernetes
-// judge the changed cluster: copies of nodes that were added, nodes that were opened, pods of
+// judge the changed cluster: copies of nodes that were added with their slices, nodes that were opened, pods of
 // which a condition was dropped, and tasks that only probe whether a node could take them.
 type trials struct {
 	store   *intree.Store
 	nodes   map[string]*knownNode
+	slices  map[string][]*resourcev1.ResourceSlice // by node
 	pods    map[intree.TaskKey]*knownPod
 	subject string // the job of which conditions are dropped
 
 	addedNodes, changedNodes map[string]bool
-	addedPods                map[intree.TaskKey]bool
+	addedPods, removedPods   map[intree.TaskKey]bool
+	claimants                []intree.TaskKey                  // the pods that may have devices of claims, sorted
 	changedPods              map[intree.TaskKey]*cluster.Shape // the shape that the pod in the Store was made for
 }
 
@@ -47,9 +51,9 @@ type knownPod struct {
 
 func newTrials(in *inputs, w *world) *trials {
 	t := &trials{
-		store: in.store, nodes: map[string]*knownNode{}, pods: map[intree.TaskKey]*knownPod{},
+		store: in.store, nodes: map[string]*knownNode{}, slices: map[string][]*resourcev1.ResourceSlice{}, pods: map[intree.TaskKey]*knownPod{},
 		addedNodes: map[string]bool{}, changedNodes: map[string]bool{},
-		addedPods: map[intree.TaskKey]bool{}, changedPods: map[intree.TaskKey]*cluster.Shape{},
+		addedPods: map[intree.TaskKey]bool{}, removedPods: map[intree.TaskKey]bool{}, changedPods: map[intree.TaskKey]*cluster.Shape{},
 	}
 	for _, e := range w.objects {
 		switch o := e.Object.(type) {
@@ -57,13 +61,23 @@ func newTrials(in *inputs, w *world) *trials {
 			if n := in.State.Node(o.Name); n != nil {
 				t.nodes[o.Name] = &knownNode{o, slices.Clone(n.Taints), n.Unschedulable}
 			}
+		case *resourcev1.ResourceSlice:
+			if name := o.Spec.NodeName; name != nil {
+				t.slices[*name] = append(t.slices[*name], o)
+			}
 		case *corev1.Pod:
 			key, _ := in.Task(o.UID)
 			if task := in.State.Task(cluster.TaskRef{Job: key.Job, Name: key.Task}); task != nil && intree.KeyOf(task) == key {
 				t.pods[key] = &knownPod{withoutNode(o), task.Role, *task.Shape}
+				if len(o.Spec.ResourceClaims) > 0 || o.Status.ExtendedResourceClaimStatus != nil {
+					t.claimants = append(t.claimants, key)
+				}
 			}
 		}
 	}
+	slices.SortFunc(t.claimants, func(a, b intree.TaskKey) int {
+		return cmp.Or(strings.Compare(a.Job, b.Job), strings.Compare(a.Task, b.Task))
+	})
 	return t
 }
 
@@ -91,6 +105,9 @@ func (t *trials) syncNodes(v cluster.View) {
 			if from := t.nodes[templateOf(n.Name)]; from != nil && !t.addedNodes[n.Name] {
 				t.addedNodes[n.Name] = true
 				t.store.PutNode(nodeLike(from.object, n))
+				for _, o := range t.slices[from.object.Name] {
+					_ = t.store.Put(sliceLike(o, n.Name)) // the Store accepts slices
+				}
 			}
 		case n.Unschedulable != known.unschedulable || !slices.Equal(n.Taints, known.taints):
 			t.changedNodes[n.Name] = true
@@ -104,6 +121,9 @@ func (t *trials) syncNodes(v cluster.View) {
 		if v.Node(name) == nil {
 			delete(t.addedNodes, name)
 			t.store.DeleteNode(name)
+			for _, o := range t.slices[templateOf(name)] {
+				_ = t.store.Delete(sliceLike(o, name))
+			}
 		}
 	}
 }
@@ -113,6 +133,14 @@ func (t *trials) syncNodes(v cluster.View) {
 func templateOf(name string) string {
 	at := strings.LastIndexByte(name, '+')
 	return name[:max(at, 0)]
+}
+
+// sliceLike returns a copy of the slice for a copy of its node.
+func sliceLike(o *resourcev1.ResourceSlice, node string) *resourcev1.ResourceSlice {
+	out := *o
+	out.Name, out.UID = o.Name+"/"+node, types.UID(o.Name+"/"+node)
+	out.Spec.NodeName, out.Spec.Pool.Name = &node, o.Spec.Pool.Name+"/"+node
+	return &out
 }
 
 // nodeLike returns a copy of the node with the name and the conditions of a node of State.
@@ -138,25 +166,59 @@ func nodeLike(o *corev1.Node, n *cluster.Node) *corev1.Node {
 }
 
 func (t *trials) syncPods(v cluster.View) {
+	var tasks []*cluster.Task
 	used := map[intree.TaskKey]bool{}
 	if j := v.Job(t.subject); j != nil {
-		for _, task := range j.Tasks() {
-			key := intree.KeyOf(task)
-			used[key] = true
-			if known := t.pods[key]; known != nil {
-				t.syncPod(key, known, task)
-			} else if like := t.podLike(task.Role); like != nil {
-				t.addedPods[key] = true
-				probe := *changedPod(like, task.Shape)
-				probe.UID = types.UID("probe-" + task.Name)
-				_ = t.store.PutPod(key, &probe) // the only error is a pod without a UID
-			}
-		}
+		tasks = j.Tasks()
+	}
+	for _, task := range tasks {
+		used[intree.KeyOf(task)] = true
 	}
 	for key := range t.addedPods { // the order has no effect on the result
 		if !used[key] {
 			delete(t.addedPods, key)
 			t.store.DeletePod(key)
+		}
+	}
+	t.syncClaimants(v)
+	for _, task := range tasks {
+		key := intree.KeyOf(task)
+		if known := t.pods[key]; known != nil {
+			t.syncPod(key, known, task)
+		} else if like := t.podLike(task.Role); like != nil {
+			t.addedPods[key] = true
+			_ = t.store.PutPod(key, probeLike(like, task)) // the only error is a pod without a UID
+		}
+	}
+}
+
+// probeLike returns a pod for a task that only probes whether a node could take it. It has a UID
+// of its own, unless claims of the pod that it is a copy of belong to that pod.
+func probeLike(like *knownPod, task *cluster.Task) *corev1.Pod {
+	probe := *changedPod(like, task.Shape)
+	probe.UID = types.UID("probe-" + task.Name)
+	if key, err := podkind.Key(&probe); err != nil || key != task.Shape.Key {
+		probe.UID = like.object.UID
+	}
+	return &probe
+}
+
+// syncClaimants removes pods from the Store that State does not have, so that the devices of
+// their claims count as free, and adds those that it has again.
+func (t *trials) syncClaimants(v cluster.View) {
+	for _, key := range t.claimants {
+		exists := false
+		if j := v.Job(key.Job); j != nil {
+			exists = slices.ContainsFunc(j.Tasks(), func(task *cluster.Task) bool { return intree.KeyOf(task) == key })
+		}
+		switch {
+		case !exists && !t.removedPods[key]:
+			t.removedPods[key] = true
+			t.store.DeletePod(key)
+		case exists && t.removedPods[key]:
+			delete(t.removedPods, key)
+			delete(t.changedPods, key)
+			_ = t.store.PutPod(key, t.pods[key].object) // the only error is a pod without a UID
 		}
 	}
 }

@@ -20,6 +20,8 @@ type Query struct {
 	users     int
 	matching  map[Sort]map[string]int // how many devices match, by sort and product
 	answers   map[string]bool         // whether devices match, by the attributes that the selectors read
+	text      string                  // all expressions
+	readsAll  bool                    // they may read attributes whose names do not occur in text
 	selection Selection
 }
 
@@ -74,7 +76,11 @@ func expression(s *resourcev1.DeviceSelector) string {
 
 // evaluate counts the devices that match anew.
 func (v *Inventory) evaluate(q *Query) {
-	q.matching, q.answers = map[Sort]map[string]int{}, map[string]bool{}
+	q.matching, q.answers, q.text = map[Sort]map[string]int{}, map[string]bool{}, ""
+	for _, s := range v.selectors(q) {
+		q.text += expression(&s) + "\n"
+	}
+	q.readsAll = slices.ContainsFunc([]string{"exists", "all(", "map(", "filter(", "size(", "bind("}, func(s string) bool { return strings.Contains(q.text, s) })
 	for _, p := range v.pools { // the order has no effect on the result
 		for i := range p.devices {
 			q.count(v, &p.devices[i], +1)
@@ -87,7 +93,7 @@ func (q *Query) count(v *Inventory, d *Device, by int) {
 	if v.classes[q.class] == nil || len(d.Source.Name) == 0 {
 		return
 	}
-	key := q.relevant(v, d)
+	key := q.relevant(d)
 	matches, known := q.answers[key]
 	if !known {
 		matches = v.matches(q, d)
@@ -106,21 +112,13 @@ const maxAnswers = 4096
 
 // relevant returns the attributes and capacities of the device that the selectors may read: those
 // whose names occur in their text. A text that visits all attributes may read all.
-func (q *Query) relevant(v *Inventory, d *Device) string {
-	var text strings.Builder
-	for _, list := range [...][]resourcev1.DeviceSelector{v.classes[q.class].Spec.Selectors, q.selectors} {
-		for i := range list {
-			text.WriteString(expression(&list[i]))
-			text.WriteByte('\n')
-		}
-	}
-	all := slices.ContainsFunc([]string{"exists", "all(", "map(", "filter(", "size(", "bind("}, func(s string) bool { return strings.Contains(text.String(), s) })
+func (q *Query) relevant(d *Device) string {
 	read := func(name resourcev1.QualifiedName) bool {
 		bare := string(name)
 		if at := strings.LastIndexByte(bare, '/'); at >= 0 {
 			bare = bare[at+1:]
 		}
-		return all || strings.Contains(text.String(), bare)
+		return q.readsAll || strings.Contains(q.text, bare)
 	}
 	var key strings.Builder
 	key.WriteString(d.ID.Driver)
@@ -143,18 +141,24 @@ func (q *Query) relevant(v *Inventory, d *Device) string {
 // the allocator then reports the error.
 func (v *Inventory) matches(q *Query, d *Device) bool {
 	input := cel.Device{Driver: d.ID.Driver, AllowMultipleAllocations: d.Source.AllowMultipleAllocations, Attributes: d.Source.Attributes, Capacity: d.Source.Capacity}
-	for _, list := range [...][]resourcev1.DeviceSelector{v.classes[q.class].Spec.Selectors, q.selectors} {
-		for i := range list {
-			compiled := v.cel.GetOrCompile(expression(&list[i]))
-			if compiled.Error != nil {
-				return false
-			}
-			if accepts, _, err := compiled.DeviceMatches(context.Background(), input); err != nil || !accepts {
-				return false
-			}
+	for _, s := range v.selectors(q) {
+		compiled := v.cel.GetOrCompile(expression(&s))
+		if compiled.Error != nil {
+			return false
+		}
+		if accepts, _, err := compiled.DeviceMatches(context.Background(), input); err != nil || !accepts {
+			return false
 		}
 	}
 	return true
+}
+
+// selectors returns the selectors of the class, which may not exist, and those of the request.
+func (v *Inventory) selectors(q *Query) []resourcev1.DeviceSelector {
+	if c := v.classes[q.class]; c != nil {
+		return slices.Concat(c.Spec.Selectors, q.selectors)
+	}
+	return q.selectors
 }
 
 // find returns what the query selects.

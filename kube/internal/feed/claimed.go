@@ -12,29 +12,31 @@ import (
 
 // claimDevices sets what the pod requests of devices, by its containers and by its claims, and
 // which devices it holds.
-func (f *Feed) claimDevices(p *pod) {
+func (d *dynamic) claimDevices(p *pod) {
 	need, devices, known := p.plain, p.annotated, true
+	var claimed []cluster.Holding
 	p.complete, p.problem, p.remarks = true, "", nil
 	for i, name := range p.claims {
-		c := f.claims[name]
+		c := d.claims[name]
 		if c == nil {
 			p.complete = false
 			continue
 		}
-		if f.holder(c) != p {
+		if d.holder(c) != p {
 			continue
 		}
-		held, listed := f.holdings(c.results)
+		held, listed := d.holdings(c.results)
 		known = known && listed
 		if extended := p.extended && i == len(p.claims)-1; extended {
-			devices = held
+			devices = mergeHoldings(append(slices.Clone(claimed), held...))
 			continue
 		}
-		more := f.needOf(c, held)
+		more := d.needOf(c, held)
 		if !addNeed(&need, &more) {
 			p.problem = fmt.Sprintf("the pod claims %s and %s; claim one kind of device, or split the pod", kindOf(&need), kindOf(&more))
 		}
-		devices = mergeHoldings(append(slices.Clone(devices), held...))
+		claimed = mergeHoldings(append(claimed, held...))
+		devices = claimed
 		p.remarks = append(p.remarks, c.remarks()...)
 	}
 	if !known || !need.WholeNode && len(devices) != need.Devices {
@@ -71,7 +73,7 @@ func kindOf(n *cluster.Need) string {
 // needOf returns what a pod requests by the claim. If it does not follow from the requests how
 // many devices of which sort that is, it is what the claim holds, and nothing until it is
 // allocated.
-func (f *Feed) needOf(c *claim, held []cluster.Holding) cluster.Need {
+func (d *dynamic) needOf(c *claim, held []cluster.Holding) cluster.Need {
 	var need cluster.Need
 	for _, r := range c.requests {
 		more, known := r.need()
@@ -85,7 +87,7 @@ func (f *Feed) needOf(c *claim, held []cluster.Holding) cluster.Need {
 		devices = len(c.results) // no slice lists them
 	}
 	if devices > 0 && (need.None() || !need.WholeNode && need.Devices != devices) {
-		return f.needOfResults(c, held, devices)
+		return d.needOfResults(c, held, devices)
 	}
 	return need
 }
@@ -154,10 +156,10 @@ func addNeed(need, more *cluster.Need) bool {
 }
 
 // needOfResults returns the need of a pod to which the devices of the claim are allocated.
-func (f *Feed) needOfResults(c *claim, held []cluster.Holding, devices int) cluster.Need {
+func (d *dynamic) needOfResults(c *claim, held []cluster.Holding, devices int) cluster.Need {
 	need := cluster.Need{Devices: devices, Resource: dra.Resource(c.results[0].Driver)}
-	if d := f.inventory.Find(c.results[0]); d != nil {
-		need.Resource, need.Partition = d.Sort().Resource, d.Sort().Profile
+	if found := d.inventory.Find(c.results[0]); found != nil {
+		need.Resource, need.Partition = found.Sort().Resource, found.Sort().Profile
 	}
 	if len(held) > 0 && held[0].Milli < cluster.Whole {
 		need.Share = held[0].Milli
@@ -166,27 +168,27 @@ func (f *Feed) needOfResults(c *claim, held []cluster.Holding, devices int) clus
 }
 
 // Holdings returns which devices of Berth are held by what is allocated.
-func (f *Feed) Holdings(results []resourcev1.DeviceRequestAllocationResult) []cluster.Holding {
+func (d *dynamic) Holdings(results []resourcev1.DeviceRequestAllocationResult) []cluster.Holding {
 	var list []dra.ID
 	for i := range results {
 		if id, counts := resultID(&results[i]); counts {
 			list = append(list, id)
 		}
 	}
-	out, _ := f.holdings(list)
+	out, _ := d.holdings(list)
 	return out
 }
 
 // holdings returns which devices of Berth are held if the devices are allocated. It returns false
 // if no slice lists one of them.
-func (f *Feed) holdings(list []dra.ID) ([]cluster.Holding, bool) {
+func (d *dynamic) holdings(list []dra.ID) ([]cluster.Holding, bool) {
 	var out []cluster.Holding
 	for _, id := range list {
-		d := f.inventory.Find(id)
-		if d == nil {
+		found := d.inventory.Find(id)
+		if found == nil {
 			return nil, false
 		}
-		out = append(out, d.Holding())
+		out = append(out, found.Holding())
 	}
 	return mergeHoldings(out), true
 }

@@ -43,31 +43,31 @@ type alternative struct {
 }
 
 // PutResourceClaim reports a ResourceClaim as it is now.
-func (f *Feed) PutResourceClaim(o *resourcev1.ResourceClaim) ([]cluster.Change, []Note) {
-	if isNew, _ := f.versions.admit(kindClaim, &o.ObjectMeta); !isNew {
+func (d *dynamic) PutResourceClaim(o *resourcev1.ResourceClaim) ([]cluster.Change, []Note) {
+	if isNew, _ := d.feed.versions.admit(kindClaim, &o.ObjectMeta); !isNew {
 		return nil, nil
 	}
-	c := f.readClaim(o) // before the old one is forgotten, so that they share queries
-	f.forgetClaim(f.claims[c.name])
-	f.claims[c.name] = c
+	c := d.readClaim(o) // before the old one is forgotten, so that they share queries
+	d.forgetClaim(d.claims[c.name])
+	d.claims[c.name] = c
 	for _, id := range c.results {
-		addTo(f.allocated, dra.Pool{Driver: id.Driver, Name: id.Pool}, c)
+		addTo(d.allocated, dra.Pool{Driver: id.Driver, Name: id.Pool}, c)
 	}
 	for _, q := range c.queries() {
-		addTo(f.asking, q, c)
+		addTo(d.asking, q, c)
 	}
-	return f.resettle(map[*claim]bool{c: true})
+	return d.resettle(map[*claim]bool{c: true})
 }
 
 // DeleteResourceClaim reports that the claim was removed. An empty UID means any.
-func (f *Feed) DeleteResourceClaim(name types.NamespacedName, uid types.UID) ([]cluster.Change, []Note) {
-	if !f.versions.remove(kindClaim, name, uid) {
+func (d *dynamic) DeleteResourceClaim(name types.NamespacedName, uid types.UID) ([]cluster.Change, []Note) {
+	if !d.feed.versions.remove(kindClaim, name, uid) {
 		return nil, nil
 	}
-	c := f.claims[name]
-	f.forgetClaim(c)
-	delete(f.claims, name)
-	return f.resettle(map[*claim]bool{c: true})
+	c := d.claims[name]
+	d.forgetClaim(c)
+	delete(d.claims, name)
+	return d.resettle(map[*claim]bool{c: true})
 }
 
 func addTo[K comparable](m map[K]map[*claim]bool, key K, c *claim) {
@@ -84,16 +84,16 @@ func removeFrom[K comparable](m map[K]map[*claim]bool, key K, c *claim) {
 }
 
 // forgetClaim removes the claim, which may be nil, from all indexes.
-func (f *Feed) forgetClaim(c *claim) {
+func (d *dynamic) forgetClaim(c *claim) {
 	if c == nil {
 		return
 	}
 	for _, id := range c.results {
-		removeFrom(f.allocated, dra.Pool{Driver: id.Driver, Name: id.Pool}, c)
+		removeFrom(d.allocated, dra.Pool{Driver: id.Driver, Name: id.Pool}, c)
 	}
 	for _, q := range c.queries() {
-		removeFrom(f.asking, q, c)
-		f.inventory.Release(q)
+		removeFrom(d.asking, q, c)
+		d.inventory.Release(q)
 	}
 }
 
@@ -109,17 +109,17 @@ func (c *claim) queries() []*dra.Query {
 }
 
 // readClaim returns what is kept of the claim. Requests with admin access take no device.
-func (f *Feed) readClaim(o *resourcev1.ResourceClaim) *claim {
+func (d *dynamic) readClaim(o *resourcev1.ResourceClaim) *claim {
 	c := &claim{name: nameOf(&o.ObjectMeta), reserved: map[types.UID]bool{}}
 	for i := range o.Spec.Devices.Requests {
 		r := &o.Spec.Devices.Requests[i]
 		var list []alternative
 		if e := r.Exactly; e != nil && (e.AdminAccess == nil || !*e.AdminAccess) {
-			list = append(list, f.alternative(e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count))
+			list = append(list, d.alternative(e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count))
 		}
 		for k := range r.FirstAvailable {
 			s := &r.FirstAvailable[k]
-			list = append(list, f.alternative(s.DeviceClassName, s.Selectors, s.AllocationMode, s.Count))
+			list = append(list, d.alternative(s.DeviceClassName, s.Selectors, s.AllocationMode, s.Count))
 		}
 		if list != nil {
 			c.requests = append(c.requests, request{r.Name, list})
@@ -139,8 +139,8 @@ func (f *Feed) readClaim(o *resourcev1.ResourceClaim) *claim {
 	return c
 }
 
-func (f *Feed) alternative(class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, count int64) alternative {
-	return alternative{f.inventory.Query(class, selectors), f.inventory.Query(class, nil), int(min(max(1, count), cluster.MaxDevices)), mode == resourcev1.DeviceAllocationModeAll}
+func (d *dynamic) alternative(class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, count int64) alternative {
+	return alternative{d.inventory.Query(class, selectors), d.inventory.Query(class, nil), int(min(max(1, count), cluster.MaxDevices)), mode == resourcev1.DeviceAllocationModeAll}
 }
 
 // resultID returns the device that is allocated, and false if it counts for nothing: the claim
@@ -178,21 +178,21 @@ func claimsOf(o *corev1.Pod) (list []types.NamespacedName, extended bool) {
 }
 
 // linkClaims notes which claims the pod uses.
-func (f *Feed) linkClaims(p *pod) {
+func (d *dynamic) linkClaims(p *pod) {
 	for _, name := range p.claims {
-		if f.users[name] == nil {
-			f.users[name] = map[types.NamespacedName]*pod{}
+		if d.users[name] == nil {
+			d.users[name] = map[types.NamespacedName]*pod{}
 		}
-		f.users[name][p.name] = p
+		d.users[name][p.name] = p
 	}
 }
 
 // unlinkClaims undoes linkClaims.
-func (f *Feed) unlinkClaims(p *pod) {
+func (d *dynamic) unlinkClaims(p *pod) {
 	for _, name := range p.claims {
-		if f.users[name][p.name] == p {
-			if delete(f.users[name], p.name); len(f.users[name]) == 0 {
-				delete(f.users, name)
+		if d.users[name][p.name] == p {
+			if delete(d.users[name], p.name); len(d.users[name]) == 0 {
+				delete(d.users, name)
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func (f *Feed) unlinkClaims(p *pod) {
 
 // holder returns the pod that the devices of the claim count for. If several pods use the claim,
 // it is the oldest of those that the claim is reserved for or, if there is none, of all.
-func (f *Feed) holder(c *claim) *pod {
+func (d *dynamic) holder(c *claim) *pod {
 	var out *pod
 	better := func(p *pod) bool {
 		if out == nil {
@@ -211,7 +211,7 @@ func (f *Feed) holder(c *claim) *pod {
 		}
 		return cmp.Or(cmp.Compare(p.created, out.created), strings.Compare(p.name.Name, out.name.Name)) < 0
 	}
-	for _, p := range f.users[c.name] { // the order has no effect on the result
+	for _, p := range d.users[c.name] { // the order has no effect on the result
 		if p.mayCount && better(p) {
 			out = p
 		}
@@ -220,16 +220,16 @@ func (f *Feed) holder(c *claim) *pod {
 }
 
 // resettle reports what changes for the pods that use the claims.
-func (f *Feed) resettle(affected map[*claim]bool) ([]cluster.Change, []Note) {
+func (d *dynamic) resettle(affected map[*claim]bool) ([]cluster.Change, []Note) {
 	users := map[types.NamespacedName]*pod{}
 	for c := range affected {
-		maps.Copy(users, f.users[c.name])
+		maps.Copy(users, d.users[c.name])
 	}
-	return f.resettlePods(users)
+	return d.resettlePods(users)
 }
 
 // resettlePods reports what changes for the pods, in the order of their names.
-func (f *Feed) resettlePods(users map[types.NamespacedName]*pod) ([]cluster.Change, []Note) {
+func (d *dynamic) resettlePods(users map[types.NamespacedName]*pod) ([]cluster.Change, []Note) {
 	var out []cluster.Change
 	var notes []Note
 	for _, name := range slices.SortedFunc(maps.Keys(users), compareNames) {
@@ -238,8 +238,8 @@ func (f *Feed) resettlePods(users map[types.NamespacedName]*pod) ([]cluster.Chan
 		if p.job != nil {
 			p.job.drop(p) // before its remarks change, which the job counts
 		}
-		f.claimDevices(p)
-		out = append(out, f.place(p)...)
+		d.claimDevices(p)
+		out = append(out, d.feed.place(p)...)
 		if p.problem != "" && p.problem != had && !p.foreign {
 			notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, p.claimNote()})
 		}
@@ -257,16 +257,19 @@ func (p *pod) claimNote() convert.Note {
 }
 
 // sharers returns the other pods that use a claim of one of the pods, either of which may be nil.
-func (f *Feed) sharers(was, now *pod) map[types.NamespacedName]*pod {
-	out := map[types.NamespacedName]*pod{}
+func (d *dynamic) sharers(was, now *pod) map[types.NamespacedName]*pod {
+	var out map[types.NamespacedName]*pod
 	var own types.NamespacedName
 	for _, p := range [...]*pod{was, now} {
-		if p == nil {
+		if p == nil || len(p.claims) == 0 {
 			continue
+		}
+		if out == nil {
+			out = map[types.NamespacedName]*pod{}
 		}
 		own = p.name
 		for _, name := range p.claims {
-			maps.Copy(out, f.users[name])
+			maps.Copy(out, d.users[name])
 		}
 	}
 	delete(out, own)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
-	"github.com/berth-project/berth/kube/internal/dra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,6 +64,7 @@ type Note struct {
 
 // Feed keeps the newest version of each object. Use New.
 type Feed struct {
+	*dynamic
 	options  Options
 	env      convert.Environment // DeviceResources, PodsCounted and Profiles only, so that shapes do not depend on nodes
 	versions versions
@@ -76,13 +76,6 @@ type Feed struct {
 	low      map[string]string // by queue: the nearest queue of the Scavenger tier
 	defaults map[string]string // by namespace: its default queue
 	classes  map[string]int32  // by name: the priority of a class
-
-	nodes     map[string]*cluster.Node // without the devices of slices
-	inventory *dra.Inventory
-	claims    map[types.NamespacedName]*claim
-	users     map[types.NamespacedName]map[types.NamespacedName]*pod // by claim: the pods that use it
-	allocated map[dra.Pool]map[*claim]bool                           // the claims that have devices of a pool
-	asking    map[*dra.Query]map[*claim]bool                         // the claims with a request for what a query selects
 }
 
 // New returns a Feed to which no object was delivered yet.
@@ -92,7 +85,7 @@ func New(options Options) *Feed {
 	if options.Profiles {
 		profiles = options.SchedulerNames
 	}
-	return &Feed{
+	f := &Feed{
 		options: options,
 		// Nodes of Kubernetes offer devices only under names that always mean devices. The
 		// kubelet always reports how many pods it takes; kube-scheduler, too, places no pod
@@ -107,14 +100,9 @@ func New(options Options) *Feed {
 		low:      map[string]string{},
 		defaults: map[string]string{},
 		classes:  map[string]int32{},
-
-		nodes:     map[string]*cluster.Node{},
-		inventory: dra.NewInventory(),
-		claims:    map[types.NamespacedName]*claim{},
-		users:     map[types.NamespacedName]map[types.NamespacedName]*pod{},
-		allocated: map[dra.Pool]map[*claim]bool{},
-		asking:    map[*dra.Query]map[*claim]bool{},
 	}
+	f.dynamic = newDynamic(f)
+	return f
 }
 
 // Pod returns the name and UID of the pod that the task stands for, and false if there is

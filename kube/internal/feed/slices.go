@@ -16,66 +16,89 @@ const (
 	kindDeviceClass = "DeviceClass"
 )
 
+// dynamic is the part of a Feed that reads ResourceSlices, DeviceClasses and ResourceClaims.
+type dynamic struct {
+	feed      *Feed
+	nodes     map[string]*cluster.Node // without the devices of slices
+	inventory *dra.Inventory
+	claims    map[types.NamespacedName]*claim
+	users     map[types.NamespacedName]map[types.NamespacedName]*pod // by claim: the pods that use it
+	allocated map[dra.Pool]map[*claim]bool                           // the claims that have devices of a pool
+	asking    map[*dra.Query]map[*claim]bool                         // the claims with a request for what a query selects
+}
+
+func newDynamic(f *Feed) *dynamic {
+	return &dynamic{
+		feed:      f,
+		nodes:     map[string]*cluster.Node{},
+		inventory: dra.NewInventory(),
+		claims:    map[types.NamespacedName]*claim{},
+		users:     map[types.NamespacedName]map[types.NamespacedName]*pod{},
+		allocated: map[dra.Pool]map[*claim]bool{},
+		asking:    map[*dra.Query]map[*claim]bool{},
+	}
+}
+
 // PutResourceSlice reports a ResourceSlice as it is now. Its devices are devices of their node.
-func (f *Feed) PutResourceSlice(o *resourcev1.ResourceSlice) ([]cluster.Change, []Note) {
-	if isNew, _ := f.versions.admit(kindSlice, &o.ObjectMeta); !isNew {
+func (d *dynamic) PutResourceSlice(o *resourcev1.ResourceSlice) ([]cluster.Change, []Note) {
+	if isNew, _ := d.feed.versions.admit(kindSlice, &o.ObjectMeta); !isNew {
 		return nil, nil
 	}
-	return f.follow(f.inventory.PutSlice(o))
+	return d.follow(d.inventory.PutSlice(o))
 }
 
 // DeleteResourceSlice reports that the slice was removed. In this and in the next functions, an
 // empty UID means any object of this name.
-func (f *Feed) DeleteResourceSlice(name string, uid types.UID) ([]cluster.Change, []Note) {
-	if !f.versions.remove(kindSlice, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: name}, uid) {
+func (d *dynamic) DeleteResourceSlice(name string, uid types.UID) ([]cluster.Change, []Note) {
+	if !d.feed.versions.remove(kindSlice, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: name}, uid) {
 		return nil, nil
 	}
-	return f.follow(f.inventory.DeleteSlice(name))
+	return d.follow(d.inventory.DeleteSlice(name))
 }
 
 // PutDeviceClass reports a DeviceClass as it is now. Requests of claims name classes.
-func (f *Feed) PutDeviceClass(o *resourcev1.DeviceClass) ([]cluster.Change, []Note) {
-	if isNew, _ := f.versions.admit(kindDeviceClass, &o.ObjectMeta); !isNew {
+func (d *dynamic) PutDeviceClass(o *resourcev1.DeviceClass) ([]cluster.Change, []Note) {
+	if isNew, _ := d.feed.versions.admit(kindDeviceClass, &o.ObjectMeta); !isNew {
 		return nil, nil
 	}
-	return f.follow(f.inventory.PutClass(o))
+	return d.follow(d.inventory.PutClass(o))
 }
 
 // DeleteDeviceClass reports that the class was removed.
-func (f *Feed) DeleteDeviceClass(name string, uid types.UID) ([]cluster.Change, []Note) {
-	if !f.versions.remove(kindDeviceClass, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: name}, uid) {
+func (d *dynamic) DeleteDeviceClass(name string, uid types.UID) ([]cluster.Change, []Note) {
+	if !d.feed.versions.remove(kindDeviceClass, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: name}, uid) {
 		return nil, nil
 	}
-	return f.follow(f.inventory.DeleteClass(name))
+	return d.follow(d.inventory.DeleteClass(name))
 }
 
 // follow reports what changes for nodes and pods after devices or selections have changed.
-func (f *Feed) follow(a dra.Affected) ([]cluster.Change, []Note) {
+func (d *dynamic) follow(a dra.Affected) ([]cluster.Change, []Note) {
 	var out []cluster.Change
 	for _, name := range a.Nodes {
-		if n := f.nodes[name]; n != nil {
-			out = append(out, f.reportNode(n, 0)...)
+		if n := d.nodes[name]; n != nil {
+			out = append(out, d.reportNode(n, 0)...)
 		}
 	}
 	affected := map[*claim]bool{}
 	for _, p := range a.Pools {
-		for c := range f.allocated[p] {
+		for c := range d.allocated[p] {
 			affected[c] = true
 		}
 	}
 	for _, q := range a.Queries {
-		for c := range f.asking[q] {
+		for c := range d.asking[q] {
 			affected[c] = true
 		}
 	}
-	changes, notes := f.resettle(affected)
+	changes, notes := d.resettle(affected)
 	return append(out, changes...), notes
 }
 
 // reportNode reports the node with its devices and its status. State ignores a node with a
 // revision that it knows already; if slices have changed, and not the node, the revision is 0.
-func (f *Feed) reportNode(n *cluster.Node, revision uint64) []cluster.Change {
-	devices, lost := f.inventory.Devices(n.Name)
+func (d *dynamic) reportNode(n *cluster.Node, revision uint64) []cluster.Change {
+	devices, lost := d.inventory.Devices(n.Name)
 	phase := n.Phase
 	// NodePut reports the status only of a node that is new, and NodeSeen that of a known one.
 	seen := cluster.NodeSeen{Name: n.Name, Phase: &phase}

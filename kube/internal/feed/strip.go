@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -31,6 +32,10 @@ func Strip(o any) (any, error) {
 		out := *o
 		stripMeta(&out.ObjectMeta)
 		out.Spec.Template, out.Status = corev1.PodTemplateSpec{}, batchv1.JobStatus{}
+		return &out, nil
+	case *resourcev1.ResourceSlice:
+		out := *o
+		stripMeta(&out.ObjectMeta)
 		return &out, nil
 	case *unstructured.Unstructured:
 		fields := prune(o.Object)

@@ -103,7 +103,7 @@ func hasVolumeClaims(pod *v1.Pod) bool {
 
 // HasClaims reports whether the pod claims something beside room.
 func (s *Store) HasClaims(pod *v1.Pod) bool {
-	return hasVolumeClaims(pod) || hasResourceClaims(pod) || s.primary != nil && s.primary.requestsDevices(pod)
+	return hasVolumeClaims(pod) || hasResourceClaims(pod) || s.primary != nil && s.primary.devices.areRequested(pod)
 }
 
 func hasResourceClaims(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }

@@ -81,7 +81,7 @@ func (p *plugin) cycleOf(t *cluster.Task, of *pod) *cycle {
 	if t.ShadowOf() != nil {
 		k.node = "" // the pod that replaces the one that moves has no node yet
 	}
-	if p.mapsToDevices(of.extended) {
+	if p.devices.offer(of.extended) {
 		k.uid = of.info.Pod.UID
 	}
 	c := p.cycles[k]

@@ -2,7 +2,6 @@ package intree
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +37,7 @@ type claimTracker struct {
 	fwk.ResourceClaimTracker
 	store   *Store
 	leaving map[types.UID]bool // the pods that release their room
+	gone    uint64             // the version of the pods that are gone which PreFilters have seen
 	// signalled are the claims for which Reserve has chosen devices since it was emptied.
 	signalled []*resourcev1.ResourceClaim
 
@@ -117,6 +117,7 @@ func (t *claimTracker) released() (sets.Set[structured.DeviceID], error) {
 		return nil, err
 	}
 	out, held := sets.New[structured.DeviceID](), sets.New[structured.DeviceID]()
+	t.store.gone.keep(claims)
 	for _, c := range claims {
 		if t.isReleased(c) {
 			eachDevice(c, func(id structured.DeviceID) { out.Insert(id) })
@@ -191,6 +192,8 @@ type gonePods struct {
 	uids  map[types.UID]bool
 	order []types.UID // as a ring
 	next  int
+	// version grows when a pod is added or removed.
+	version uint64
 }
 
 func (g *gonePods) empty() bool            { return len(g.uids) == 0 }
@@ -201,6 +204,22 @@ func (g *gonePods) note(o *v1.Pod) {
 	if mayHaveDevices(o) {
 		g.add(o.UID)
 	}
+}
+
+// keep forgets all pods except those that a claim is reserved for.
+func (g *gonePods) keep(claims []*resourcev1.ResourceClaim) {
+	if g.empty() {
+		return
+	}
+	left := map[types.UID]bool{}
+	for _, c := range claims {
+		for i := range c.Status.ReservedFor {
+			if uid := c.Status.ReservedFor[i].UID; g.uids[uid] {
+				left[uid] = true
+			}
+		}
+	}
+	g.uids = left
 }
 
 func (g *gonePods) add(uid types.UID) {
@@ -218,6 +237,15 @@ func (g *gonePods) add(uid types.UID) {
 		g.next = (g.next + 1) % maxGone
 	}
 	g.uids[uid] = true
+	g.version++
+}
+
+// remove forgets a pod that exists again. Pods of simulations do.
+func (g *gonePods) remove(uid types.UID) {
+	if g.uids[uid] {
+		delete(g.uids, uid)
+		g.version++
+	}
 }
 
 // Holdings returns the devices of State that are held by what is allocated.
@@ -252,12 +280,12 @@ func (p *plugin) chosenDevices(t *cluster.Task, n *cluster.Node) []cluster.Holdi
 
 // leave notes whether the pod of a task is leaving, so that the devices of its claims can be
 // reserved for another pod.
-func (p *plugin) leave(t *cluster.Task, o *v1.Pod) {
-	leaving, is := p.claims.tracker.leaving, isLeaving(t)
+func (c *claims) leave(t *cluster.Task, o *v1.Pod) {
+	leaving, is := c.tracker.leaving, isLeaving(t)
 	if !mayHaveDevices(o) || leaving[o.UID] == is {
 		return
 	}
-	if p.claims.epoch++; is {
+	if c.epoch++; is {
 		leaving[o.UID] = true
 	} else {
 		delete(leaving, o.UID)
@@ -280,40 +308,35 @@ func (p *plugin) readLeaving(v cluster.View) {
 			now[known.info.Pod.UID] = true
 		}
 	}
-	if !maps.Equal(now, p.claims.tracker.leaving) {
+	tracker := p.claims.tracker
+	if !maps.Equal(now, tracker.leaving) || tracker.gone != p.store.gone.version {
 		p.claims.epoch++
-		p.claims.tracker.leaving = now
+		tracker.leaving, tracker.gone = now, p.store.gone.version
 	}
 }
 
-// requestsDevices reports whether a resource that the pod requests may be offered by devices of
+// areRequested reports whether a resource that the pod requests may be offered by devices of
 // ResourceSlices, because a DeviceClass has its name.
-func (p *plugin) requestsDevices(o *v1.Pod) bool {
-	return p.mapsToDevices(extendedResources(o))
+func (d *devices) areRequested(o *v1.Pod) bool { return d.offer(extendedResources(o)) }
+
+// offer reports whether a DeviceClass has one of the names.
+func (d *devices) offer(names []v1.ResourceName) bool {
+	return slices.ContainsFunc(names, func(name v1.ResourceName) bool { return d.DeviceClassResolver().GetDeviceClass(name) != nil })
 }
 
-func (p *plugin) mapsToDevices(names []v1.ResourceName) bool {
-	return slices.ContainsFunc(names, func(name v1.ResourceName) bool { return p.resolver.GetDeviceClass(name) != nil })
-}
-
-// checksOffer reports whether isOffered may return false. State has the devices of slices as
+// checksOffer reports whether rejection may return one. State has the devices of slices as
 // devices of their nodes, whether pods can request them without a claim or not.
-func (p *plugin) checksOffer(of *pod) bool { return len(of.extended) > 0 && p.store.hasSlices() }
+func (p *plugin) checksOffer(of *pod) bool { return len(of.extended) > 0 && p.store.slices > 0 }
 
-// offers returns a rejection if the pod requests a resource of its containers that neither a
+// rejection returns a rejection if the pod requests a resource of its containers that neither a
 // device plugin nor a DeviceClass offers on the node.
-func (p *plugin) offers(of *pod, n *mirrorNode) *engine.Rejection {
+func (d *devices) rejection(of *pod, n *mirrorNode) *engine.Rejection {
 	for _, name := range of.extended {
-		if q, offered := n.info.Node().Status.Allocatable[name]; (!offered || q.IsZero()) && p.resolver.GetDeviceClass(name) == nil {
+		if q, offered := n.info.Node().Status.Allocatable[name]; (!offered || q.IsZero()) && !d.offer([]v1.ResourceName{name}) {
 			return rejection(ResourceNotOffered, string(name))
 		}
 	}
 	return nil
-}
-
-// hasSlices reports whether there is a ResourceSlice.
-func (s *Store) hasSlices() bool {
-	return len(s.informers[reflect.TypeFor[*resourcev1.ResourceSlice]()].indexer.ListKeys()) > 0
 }
 
 // extendedResources returns the names of resources of containers that devices may offer.

@@ -96,7 +96,7 @@ func (p *plugin) rejectTask(t *cluster.Task, _ *cluster.Job, on *cluster.Node) *
 		return c.before // rejectShape rejects a node that is not known
 	}
 	if p.checksOffer(known) {
-		if r := p.offers(known, n); r != nil {
+		if r := p.devices.rejection(known, n); r != nil {
 			return r
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
@@ -32,8 +31,8 @@ type plugin struct {
 	hints      *hints
 	namespaces corelisters.NamespaceLister
 	claims     *claims
-	resolver   fwk.DeviceClassResolver
 	assumed    *assumptions
+	devices    *devices
 
 	nodes    cluster.Since // up to where State was read
 	slots    []string      // the names of the nodes of State, by slot; "": none
@@ -70,13 +69,13 @@ func build(store *Store) (*plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.resolver = h.dra.DeviceClassResolver()
+	p.devices = h.dra
 	if p.wrapped, err = wrapAll(h); err != nil {
 		return nil, err
 	}
 	for _, w := range p.wrapped {
 		if w.name == names.DynamicResources {
-			w.applies = func(o *v1.Pod) bool { return hasResourceClaims(o) || p.requestsDevices(o) }
+			w.applies = func(o *v1.Pod) bool { return hasResourceClaims(o) || p.devices.areRequested(o) }
 		}
 	}
 	p.claims = newClaims(p.wrapped, h)
@@ -326,7 +325,7 @@ func (p *plugin) note(err error) {
 func (p *plugin) allocated(e *engine.Event) {
 	known := p.store.pods[KeyOf(e.Task)]
 	if known != nil {
-		p.leave(e.Task, known.info.Pod)
+		p.claims.leave(e.Task, known.info.Pod)
 	}
 	if known != nil && !p.mirror.has(e.Node.Name, known.info.Pod.UID) {
 		p.note(p.mirror.add(e.Node.Name, known.info))
@@ -337,7 +336,7 @@ func (p *plugin) allocated(e *engine.Event) {
 func (p *plugin) deallocated(e *engine.Event) {
 	known := p.store.pods[KeyOf(e.Task)]
 	if known != nil {
-		p.leave(e.Task, known.info.Pod)
+		p.claims.leave(e.Task, known.info.Pod)
 	}
 	if known != nil && p.mirror.has(e.Node.Name, known.info.Pod.UID) {
 		p.note(p.mirror.remove(e.Node.Name, known.info.Pod.UID))

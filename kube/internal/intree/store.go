@@ -42,6 +42,7 @@ type Store struct {
 	factory   informers.SharedInformerFactory
 	informers map[reflect.Type]*frozenInformer
 	gone      gonePods
+	slices    int      // how many ResourceSlices there are
 	holdings  Holdings // nil: devices of claims are counted only
 	epoch     uint64   // grows when an object other than a pod or a node changes
 	changes   []change // what changed, in order
@@ -124,6 +125,8 @@ func (s *Store) PutPod(key TaskKey, o *v1.Pod) error {
 	s.pods[key] = p
 	if o.Status.Phase == v1.PodSucceeded || o.Status.Phase == v1.PodFailed {
 		s.gone.note(o)
+	} else {
+		s.gone.remove(o.UID)
 	}
 	_, _ = s.informers[reflect.TypeFor[*v1.Pod]()].put(o) // VolumeBinding reads it when it binds
 	s.log(c)
@@ -198,6 +201,9 @@ func (s *Store) Put(o runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	if resource == fwk.ResourceSlice && earlier == nil {
+		s.slices++
+	}
 	s.epoch++
 	s.log(change{resource: resource, earlier: earlier, now: o})
 	return nil
@@ -213,6 +219,9 @@ func (s *Store) Delete(o runtime.Object) error {
 	earlier, err := informer.remove(o)
 	if err != nil || earlier == nil {
 		return err
+	}
+	if resource == fwk.ResourceSlice {
+		s.slices--
 	}
 	s.epoch++
 	s.log(change{resource: resource, earlier: earlier})
