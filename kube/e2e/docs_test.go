@@ -16,7 +16,7 @@ import (
 )
 
 // marked matches code in a page that has a comment above it, which may be indented:
-// "run" and "start" for commands, "file: PATH" for a whole file, "after: N pods" for manifests.
+// "run" and "start" for commands, "prints" for what the last command prints, "file: PATH" for a whole file, "after: N pods" for manifests.
 var marked = regexp.MustCompile("(?m)^( *)<!-- ([a-z]+)(?:: (.*))? -->\n *```[a-z]*\n((?s).*?) *```$")
 
 // sample is code in a page.
@@ -67,10 +67,16 @@ func TestFirstGang(t *testing.T) {
 		return c
 	}
 	began := time.Now()
+	var out []byte
 	for _, s := range samples(t, "kubernetes.md") {
 		switch s.kind {
+		case "prints":
+			if !strings.HasSuffix(string(out), s.text) {
+				t.Errorf("the page says that this is printed:\n%s", s.text)
+			}
 		case "run":
-			out, err := run(s.text).CombinedOutput()
+			var err error
+			out, err = run(s.text).CombinedOutput()
 			t.Logf("%s after the start:\n%s%s", time.Since(began).Round(time.Second), s.text, out)
 			if err != nil {
 				t.Fatal(err)
