@@ -36,8 +36,8 @@ outoftree: ## Build and test the plugins that live in modules of their own, the 
 # The module kube/ and the control plane share packages of Kubernetes. They are compiled once
 # because every command below uses the same flags and kube/go.mod the same versions.
 KUBE_FLAGS := $(shell $(GO) env GOFLAGS) -trimpath
-kube-build kube-tools kube-test e2e-soak e2e-bench: export GOFLAGS = $(KUBE_FLAGS)
-kube-build kube-tools kube-test e2e-soak e2e-bench: export CGO_ENABLED = 0
+kube-build kube-tools kube-cluster kube-test kube-docs e2e-soak e2e-bench: export GOFLAGS = $(KUBE_FLAGS)
+kube-build kube-tools kube-cluster kube-test kube-docs e2e-soak e2e-bench: export CGO_ENABLED = 0
 
 .PHONY: kube-build
 kube-build: ## Build bin/berth-scheduler and bin/kubectl-berth
@@ -46,6 +46,10 @@ kube-build: ## Build bin/berth-scheduler and bin/kubectl-berth
 .PHONY: kube-tools
 kube-tools: ## Build a Kubernetes control plane for tests into bin/kube, once
 	GO="$(GO)" hack/kube/build.sh
+
+.PHONY: kube-cluster
+kube-cluster: kube-tools ## Run a Kubernetes control plane with simulated nodes (NODES=1, GPUS=8) until it is interrupted
+	cd kube && $(GO) run ./hack/cluster -nodes $(or $(NODES),1) -gpus $(or $(GPUS),8)
 
 .PHONY: kube-test
 kube-test: kube-tools ## Test the module kube/ on a real control plane
@@ -103,6 +107,10 @@ fuzz: ## Fuzz every decoder for a while (FUZZTIME=30s each)
 .PHONY: docs
 docs: build ## Generate docs/reference
 	$(GO) run ./hack/reference
+
+.PHONY: kube-docs
+kube-docs: ## Generate the pages of docs/reference about the module kube/
+	cd kube && $(GO) run ./hack/reference
 
 .PHONY: crd
 crd: ## Generate kube/config/crd from the Go types

@@ -73,6 +73,7 @@ var rules = []struct {
 	{"kube/internal/controlplane", nil, []string{"k8s.io/", "sigs.k8s.io/yaml"}, "it starts processes for tests and knows nothing of Berth"},
 	{"kube/internal/bind", []string{"cluster", "kube/internal/lease"}, []string{"k8s.io/"}, "it carries out decisions and makes none"},
 	{"kube/config/crd", nil, nil, "it is a file, for programs that install it"},
+	{"kube/hack/cluster", []string{"kube/internal/controlplane"}, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it only starts a control plane"},
 	{"kube/hack/crd", []string{"api/...", "cluster"}, []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "sigs.k8s.io/yaml"}, "it derives a file from the types of manifests"},
 	{"kube/hack/reference", []string{"kube/command", "kube/internal/...", "plugins/standard"}, []string{"github.com/prometheus/client_golang/"}, "generators import the packages that they document"},
 	{"kube/internal/crdtest", []string{"api/...", "kube/config/crd"}, []string{"k8s.io/", "sigs.k8s.io/yaml"}, "it prepares an API server for tests"},

@@ -82,6 +82,25 @@ func (w *world) setAvailable() string {
 // TestLeaderFirst places LeaderWorkerSets whose workers are created only after the leader is
 // ready, or on a node: the leader does not wait for workers that do not exist yet.
 func TestLeaderFirst(t *testing.T) {
+	t.Run("startup policy", func(t *testing.T) {
+		w := newRacks(t)
+		w.apply(fmt.Sprintf(lws, "", "LeaderReady"))
+		w.eventually(w.setAvailable)
+		w.checkRoom()
+	})
+	t.Run("exclusive placement", func(t *testing.T) {
+		w := newRacks(t)
+		w.apply(fmt.Sprintf(lws, "leaderworkerset.sigs.k8s.io/exclusive-topology: rack", "LeaderCreated"))
+		w.eventually(w.setAvailable)
+		w.checkRoom()
+		w.checkRacks()
+	})
+}
+
+// newRacks returns a cluster with the controller of LeaderWorkerSets, and with three nodes in
+// each of the racks a and b. The name of a node begins with that of its rack.
+func newRacks(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t, controlplane.ControllerManager, controlplane.LWS)
 	for i := range 3 {
 		for _, rack := range []string{"a", "b"} {
@@ -91,22 +110,7 @@ func TestLeaderFirst(t *testing.T) {
 		}
 	}
 	w.scheduler()
-	for name, manifest := range map[string]string{
-		"startup policy":      fmt.Sprintf(lws, "", "LeaderReady"),
-		"exclusive placement": fmt.Sprintf(lws, "leaderworkerset.sigs.k8s.io/exclusive-topology: rack", "LeaderCreated"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			w.TB = t
-			w.apply(manifest)
-			w.eventually(w.setAvailable)
-			w.checkRoom()
-			if name == "exclusive placement" {
-				w.checkRacks()
-			}
-			w.kubectl("", "delete", "leaderworkerset", "serve", "--cascade=foreground", "--timeout=2m")
-			w.deleteAll()
-		})
-	}
+	return w
 }
 
 // checkRacks fails the test if the pods of a group are in different racks.

@@ -47,7 +47,12 @@ type world struct {
 
 func newWorld(t testing.TB, components ...controlplane.Component) *world {
 	t.Helper()
-	c := testcluster.New(t, components...)
+	return useCluster(testcluster.New(t, components...))
+}
+
+// useCluster installs the permissions of berth-scheduler.
+func useCluster(c *testcluster.Cluster) *world {
+	c.Helper()
 	w := &world{Cluster: c, ctx: c.Ctx, cp: c.CP, client: c.Client}
 	w.install("../config/rbac.yaml")
 	w.access = w.actAs("system:serviceaccount:kube-system:berth-scheduler")

@@ -185,7 +185,7 @@ func waitFor(t *testing.T, what string, condition func() (bool, error)) {
 func TestAllComponents(t *testing.T) {
 	checkGoroutines(t)
 	begin := time.Now()
-	cp := StartForTest(t, Options{Components: []Component{ControllerManager, Scheduler, Kwok}})
+	cp := StartForTest(t, Options{Components: []Component{ControllerManager, Scheduler, Kwok, LWS}})
 	t.Logf("all components are ready after %v", time.Since(begin).Round(time.Millisecond))
 	ctx := t.Context()
 	config, err := clientcmd.BuildConfigFromFlags("", cp.Kubeconfig())

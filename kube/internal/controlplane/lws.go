@@ -19,6 +19,7 @@ import (
 const (
 	// lastLWSWebhook is the path of the webhook that the LeaderWorkerSet controller sets up last.
 	lastLWSWebhook = "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset"
+	lwsGroup       = "leaderworkerset.x-k8s.io"
 	// lwsLabel is a label of the pods of a LeaderWorkerSet.
 	lwsLabel = "leaderworkerset.sigs.k8s.io/name"
 	// lwsConfiguration lets the controller serve webhooks with a certificate of the control plane.
@@ -76,7 +77,22 @@ func (cp *ControlPlane) installLWS(ctx context.Context, port string) error {
 			}
 		}
 	}
-	return nil
+	return poll(ctx, cp.findLWS)
+}
+
+// findLWS returns an error until clients find LeaderWorkerSets, which is some time after their
+// definition was created.
+func (cp *ControlPlane) findLWS() error {
+	_, lists, err := cp.client.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		if strings.HasPrefix(list.GroupVersion, lwsGroup+"/") {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is not served", lwsGroup)
 }
 
 // lwsModule returns the directory of the module of the LeaderWorkerSet controller.

@@ -30,6 +30,9 @@ const (
 )
 
 // Reasons documents the reasons of the plugin.
+func Reasons() []engine.ReasonDoc { return reasons }
+
+// Reasons implements engine.Documented.
 func (p *plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // The cures of a reason follow from the events that its in-tree plugin registers: Wait and

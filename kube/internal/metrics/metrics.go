@@ -110,6 +110,9 @@ func (p pending) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
+// Describe sends the descriptions of all metrics.
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) { m.registry.Describe(out) }
+
 // Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
