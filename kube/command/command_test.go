@@ -65,6 +65,8 @@ func TestProfile(t *testing.T) {
 	if with := has(flags{evictions: true}); !with[intree.Name] || !with[preempt.Name] || with[consolidate.Name] {
 		t.Errorf("the default profile has %v", with)
 	}
+	has(flags{evictions: true, devicesEnforced: true})
+	has(flags{devicesEnforced: true})
 	if without := has(flags{}); without[preempt.Name] || !without[intree.Name] {
 		t.Errorf("without evictions, the profile has %v", without)
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/berth-project/berth/engine"
@@ -8,6 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/sim/scenario"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/plugins/consolidate"
+	"github.com/berth-project/berth/plugins/doublebooking"
 	"github.com/berth-project/berth/plugins/preempt"
 	"github.com/berth-project/berth/plugins/reclaim"
 	"github.com/berth-project/berth/plugins/stalegang"
@@ -32,8 +34,18 @@ func (f *flags) profile() (engine.Profile, error) {
 		}
 	}
 	overrides := []standard.Override{{Name: intree.Name}, {Name: consolidate.Name, Disabled: true}}
+	if f.devicesEnforced && f.evictions {
+		overrides = append(overrides, standard.Override{Name: doublebooking.Name, Arguments: exactDevices{}})
+	}
 	if !f.evictions {
-		overrides = append(overrides, standard.Override{Name: preempt.Name, Disabled: true}, standard.Override{Name: reclaim.Name, Disabled: true}, standard.Override{Name: stalegang.Name, Disabled: true})
+		overrides = append(overrides, standard.Override{Name: preempt.Name, Disabled: true}, standard.Override{Name: reclaim.Name, Disabled: true}, standard.Override{Name: stalegang.Name, Disabled: true}, standard.Override{Name: doublebooking.Name, Disabled: true})
 	}
 	return standard.Merge(profile, overrides, false)
 }
+
+// exactDevices are the arguments of the plugin DoubleBooking if containers get the devices that
+// were chosen for them.
+type exactDevices struct{}
+
+// Decode sets the argument; the others keep their defaults.
+func (exactDevices) Decode(into any) error { return json.Unmarshal([]byte(`{"exact": true}`), into) }

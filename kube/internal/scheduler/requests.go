@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/berth-project/berth/cluster"
@@ -24,7 +25,7 @@ func (s *Scheduler) accept(out *engine.Outcome) {
 	causes := map[cluster.TaskRef]string{}
 	for i := range out.Decisions {
 		if d := &out.Decisions[i]; d.Action == engine.EvictTask {
-			causes[d.Task] = explain.CauseText(d.For, string(d.Reason), d.Landing)
+			causes[d.Task] = s.causeText(d)
 		}
 	}
 	for _, c := range out.Changes {
@@ -47,6 +48,14 @@ func (s *Scheduler) accept(out *engine.Outcome) {
 			}
 		}
 	}
+}
+
+// causeText returns why a pod is evicted.
+func (s *Scheduler) causeText(d *engine.Decision) string {
+	if d.For == "" {
+		return fmt.Sprintf("Evicted: %s (%s)", s.phrases[d.Reason].Phrase, d.Reason)
+	}
+	return "Evicted for " + explain.CauseText(d.For, string(d.Reason), d.Landing)
 }
 
 func (s *Scheduler) acceptBinding(c *cluster.Assign) {

@@ -75,11 +75,13 @@ type Scheduler struct {
 	health     Health
 	metrics    *metrics.Metrics
 
-	promised  map[cluster.TaskRef]bool
-	refusals  refusals
-	recovered bool  // what an earlier leader left was read
-	changed   bool  // facts have arrived since the last session
-	nextWake  int64 // when the engine asked for a session; 0: never
+	promised map[cluster.TaskRef]bool
+	refusals refusals
+	// doubleBookings are those that were reported.
+	doubleBookings doubleBookings
+	recovered      bool  // what an earlier leader left was read
+	changed        bool  // facts have arrived since the last session
+	nextWake       int64 // when the engine asked for a session; 0: never
 
 	mu       sync.Mutex
 	results  []bind.Result
@@ -136,6 +138,7 @@ func New(o Options) (*Scheduler, error) {
 	}
 	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
 	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: s.reporter.Waiting})
+	s.doubleBookings.finder.Exact = o.Feed.DevicesEnforced
 	s.health.turned.Store(time.Now().UnixNano())
 	return s, nil
 }
@@ -255,6 +258,7 @@ func (s *Scheduler) decide() error {
 		return nil
 	}
 	s.changed, s.dispatcher.changed = false, false
+	s.tellDoubleBookings()
 	out, err := s.leader.Run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold)})
 	s.measure(&out, time.Since(now), err)
 	s.nextWake = out.NextWake
