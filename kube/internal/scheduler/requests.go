@@ -91,6 +91,11 @@ func (s *Scheduler) deliver(r bind.Result) {
 	s.mu.Lock()
 	s.results = append(s.results, r)
 	s.mu.Unlock()
+	s.wake()
+}
+
+// wake ends a wait of the loop.
+func (s *Scheduler) wake() {
 	select {
 	case s.returned <- struct{}{}:
 	default:

@@ -76,6 +76,7 @@ type Scheduler struct {
 	metrics    *metrics.Metrics
 
 	promised map[cluster.TaskRef]bool
+	barrier  barrier
 	refusals refusals
 	// doubleBookings are those that were reported.
 	doubleBookings doubleBookings
@@ -136,6 +137,7 @@ func New(o Options) (*Scheduler, error) {
 		leader: s.leader, objects: s.objects, sender: s.sender, log: o.Log, refusals: &s.refusals, causes: map[string]string{},
 		limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst),
 	}
+	s.barrier = barrier{client: o.Client, log: o.Log, wake: s.wake}
 	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
 	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: s.reporter.Waiting})
 	s.doubleBookings.finder.Exact = o.Feed.DevicesEnforced
@@ -165,6 +167,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	defer func() {
 		stop()
+		s.barrier.reset()
 		statuses.Wait()
 		s.watch.Stop()
 		s.sender.Stop()
@@ -177,9 +180,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			return err
 		}
 		// 2. Decisions.
-		if ready && s.options.Held() {
-			s.recover()
-			if err := s.decide(); err != nil {
+		if ready {
+			if err := s.lead(); err != nil {
 				return err
 			}
 		}
@@ -191,6 +193,25 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		s.wait(ctx, ready)
 	}
 	return nil
+}
+
+// lead decides, if this process is the leader and knows what the earlier one has written.
+func (s *Scheduler) lead() error {
+	if !s.options.Held() {
+		s.barrier.reset()
+		return nil
+	}
+	pods, passed := s.barrier.pass()
+	if !passed {
+		return nil
+	}
+	for _, e := range pods {
+		if err := s.take(e); err != nil {
+			return err
+		}
+	}
+	s.recover()
+	return s.decide()
 }
 
 // observe applies what has arrived since the last call.
