@@ -115,7 +115,7 @@ func (s *Scheduler) tellResult(r *bind.Result) {
 	case evicted:
 		s.options.Events.Eventf(pod, nil, corev1.EventTypeNormal, "Preempted", "Evicting", "%s", clip(cause))
 	case !r.Evicts && r.Outcome == bind.Failed && pod.Spec.NodeName == "":
-		s.tell(r.Pod.Task, corev1.PodReasonSchedulerError, r.Reason)
+		s.tell(r.Pod.Task, feed.ReasonBindingRefused, r.Reason)
 	}
 }
 

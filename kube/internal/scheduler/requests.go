@@ -112,22 +112,10 @@ func (s *Scheduler) finish(r *bind.Result) error {
 	if r.Prepares && r.Outcome == bind.Prepared && s.leader.State().Task(r.Pod.Task) == nil {
 		s.changed = true // the next session finds that what was allocated is not needed
 	}
-	switch fact := r.Fact.(type) {
-	case nil:
-		if !r.Prepares {
-			s.refusals.forget(r.Pod.UID)
+	if fact := r.Fact; fact != nil {
+		if failed, is := fact.(cluster.BindFailed); is && r.Outcome == bind.Failed && !r.Gone {
+			fact = heldBack(failed, s.leader.State().Job(r.Pod.Task.Job), time.Now())
 		}
-	case cluster.BindFailed:
-		delay := time.Duration(0)
-		if r.Outcome == bind.Failed && !r.Gone {
-			delay = s.refusals.delay(r.Pod.UID)
-		}
-		if delay > 0 {
-			s.refusals.add(fact, time.Now().Add(delay))
-		} else if err := s.apply([]cluster.Change{fact}); err != nil {
-			return err
-		}
-	default:
 		if err := s.apply([]cluster.Change{fact}); err != nil {
 			return err
 		}

@@ -77,7 +77,6 @@ type Scheduler struct {
 
 	promised map[cluster.TaskRef]bool
 	barrier  barrier
-	refusals refusals
 	// doubleBookings are those that were reported.
 	doubleBookings doubleBookings
 	recovered      bool  // what an earlier leader left was read
@@ -134,7 +133,7 @@ func New(o Options) (*Scheduler, error) {
 	}
 	s.sender = bind.New(bind.Options{Client: o.Client, Held: o.Held, Deliver: s.deliver, Parallel: o.Parallel})
 	s.dispatcher = dispatcher{
-		leader: s.leader, objects: s.objects, sender: s.sender, log: o.Log, refusals: &s.refusals, causes: map[string]string{},
+		leader: s.leader, objects: s.objects, sender: s.sender, log: o.Log, causes: map[string]string{},
 		limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst),
 	}
 	s.barrier = barrier{client: o.Client, log: o.Log, wake: s.wake}
@@ -225,9 +224,6 @@ func (s *Scheduler) observe() error {
 			return err
 		}
 	}
-	if err := s.apply(s.refusals.due(time.Now())); err != nil {
-		return err
-	}
 	for _, e := range s.watch.Take() {
 		if err := s.take(e); err != nil {
 			return err
@@ -250,9 +246,7 @@ func (s *Scheduler) take(e watch.Event) error {
 	}
 	s.objects.keep(e)
 	s.changed = s.changed || readByFilters(e.Object)
-	if pod, isPod := e.Object.(*corev1.Pod); isPod && e.Deleted {
-		s.refusals.forget(string(pod.UID))
-	} else if isPod {
+	if pod, isPod := e.Object.(*corev1.Pod); isPod && !e.Deleted {
 		s.tellWaiting(pod)
 	}
 	return nil
@@ -306,9 +300,6 @@ func (s *Scheduler) wait(ctx context.Context, ready bool) {
 		pause = 50 * time.Millisecond // until the limit of the rate allows the next
 	case s.nextWake > 0:
 		pause = max(0, time.Until(time.Unix(0, s.nextWake)))
-	}
-	if at, found := s.refusals.next(); found && (pause < 0 || time.Until(at) < pause) {
-		pause = max(0, time.Until(at))
 	}
 	if pause >= 0 {
 		t := time.NewTimer(min(pause, idle))
