@@ -238,7 +238,11 @@ func (c SessionOpened) apply(s *State) error {
 	if c.Now <= s.tree.now {
 		return nil
 	}
+	ending := s.workload.endingBackOffs(c.Now)
 	s.tree.advance(c.Now)
 	s.fleet.expire(c.Now)
+	for _, j := range ending {
+		s.workload.update(j)
+	}
 	return nil
 }

@@ -85,7 +85,7 @@ type (
 // Facts about jobs and tasks.
 type (
 	// JobPut reports the spec of a job. For a new job it also reports the status:
-	// Displaced, Evicted, Retired, BelowMinimumSince, Parked, Health and Offload. A known
+	// Displaced, Evicted, Retired, BelowMinimumSince, Parked, BindRefused, Health and Offload. A known
 	// job keeps its status. Tasks of a known job that are on nodes stay there, unless the
 	// new spec gives them another UID. Landings of tasks that the new spec does not have
 	// are released. If the UID of the job itself differs, the known job is removed with its
@@ -160,6 +160,10 @@ type (
 		Task    TaskRef `json:"task"`
 		UID     string  `json:"uid,omitempty"`
 		Attempt uint64  `json:"attempt"`
+		// RetryAt is set if the binding was refused and may be refused again. The job of the
+		// task is not pending before this time, in nanoseconds since 1970, so that others can
+		// use the room meanwhile. See Job.BindRefused.
+		RetryAt int64 `json:"retryAt,omitempty"`
 	}
 	// EvictionRefused reports that the eviction of a task was refused, so that the task
 	// still runs. The reservations of the job that it was evicted for are released: the

@@ -61,6 +61,11 @@ type Job struct {
 	Evicted int64 `json:"evicted,omitempty"`
 	// Parked is the back-off after a refusal; nil: the job was not refused.
 	Parked *Parked `json:"parked,omitempty"`
+	// BindRefused is the back-off after bindings of tasks of the job were refused (BindFailed
+	// with RetryAt): the job is not pending before RetryAt. It is kept after that time, so that
+	// the next back-off can be longer, until a task of the job is seen on the node that it was
+	// assigned to. Nil: no binding was refused since then.
+	BindRefused *Parked `json:"bindRefused,omitempty"`
 
 	// Chosen is the index of the alternative that is placed; -1 if no task is placed.
 	Chosen int `json:"-"`
@@ -99,10 +104,11 @@ type jobStatus struct {
 	displaced         []string
 	retired           bool
 	parked            *Parked // what it points to never changes
+	bindRefused       *Parked // as parked
 }
 
 func (j *Job) status() jobStatus {
-	return jobStatus{j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked}
+	return jobStatus{j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused}
 }
 
 // DelayEnds returns when the job's PreemptionDelay ends, in nanoseconds since 1970; 0

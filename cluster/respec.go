@@ -33,7 +33,7 @@ func (sp *specs) add(spec *Job, revision uint64) {
 // node and not in the new spec is kept until it has left the node.
 func (sp *specs) respec(j, spec *Job, revision uint64) {
 	next := buildJob(spec, revision)
-	next.BelowMinimumSince, next.Evicted, next.Displaced, next.Retired, next.Parked = j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked
+	next.BelowMinimumSince, next.Evicted, next.Displaced, next.Retired, next.Parked, next.BindRefused = j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload
 	sp.dropReplaced(j, next)
@@ -263,7 +263,7 @@ func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 		sp.add(spec, revision)
 		return
 	}
-	sp.workload.changeStatus(j, jobStatus{displaced: slices.Clone(spec.Displaced), belowMinimumSince: spec.BelowMinimumSince, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked})
+	sp.workload.changeStatus(j, jobStatus{displaced: slices.Clone(spec.Displaced), belowMinimumSince: spec.BelowMinimumSince, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked, bindRefused: spec.BindRefused})
 	sp.respec(j, spec, revision)
 }
 

@@ -13,6 +13,7 @@ type roster struct {
 	slots          slots[Job]
 	pending        map[string]*Job // by ID: jobs with tasks that are to be placed
 	belowMinimum   map[string]*Job // by ID: jobs that run below their minimum
+	heldBack       map[string]*Job // by ID: jobs with BindRefused
 	retired        map[string]*Job
 	byQueue        map[string][]*Job // by queue, which need not be known: the jobs that name it, in any order
 	nominated      map[*Task]bool
@@ -23,7 +24,7 @@ type roster struct {
 
 func newRoster(l *journal) roster {
 	return roster{
-		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, belowMinimum: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
+		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, belowMinimum: map[string]*Job{}, heldBack: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
 		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, earlySightings: map[TaskRef]TaskSeen{},
 	}
 }
@@ -117,6 +118,7 @@ func (r *roster) list(j *Job) {
 	r.byQueue[j.Queue] = append(r.byQueue[j.Queue], j)
 	r.listRetired(j)
 	r.listBelowMinimum(j)
+	r.listHeldBack(j)
 }
 
 func (r *roster) unlist(j *Job) {
@@ -124,6 +126,7 @@ func (r *roster) unlist(j *Job) {
 	r.listPending(j, false)
 	delete(r.retired, j.ID)
 	delete(r.belowMinimum, j.ID)
+	delete(r.heldBack, j.ID)
 }
 
 // leaveQueue removes the job from the list of its queue. The last job of the list takes
@@ -190,6 +193,7 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 		c.jobs[id], c.slots.at[k.slot] = k, k
 	}
 	c.pending, c.belowMinimum, c.retired = c.copiesByID(r.pending), c.copiesByID(r.belowMinimum), c.copiesByID(r.retired)
+	c.heldBack = c.copiesByID(r.heldBack)
 	for name, jobs := range r.byQueue {
 		c.byQueue[name] = c.same(jobs)
 	}

@@ -138,6 +138,7 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 		to = t.state()
 		if to.sent = false; to.status == Assumed {
 			to.status = Bound
+			g.specs.workload.acceptBinding(t.Job)
 		}
 		if c.Started != 0 {
 			to.started = c.Started
@@ -254,6 +255,9 @@ func (c BindFailed) apply(s *State) error {
 	}
 	s.taskStates.clear(t)
 	j := t.Job
+	if c.RetryAt > 0 {
+		s.workload.refuseBinding(j, c.RetryAt)
+	}
 	if j.HasMinimum() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
 		return nil // the job still has its minimum or runs already: only the failed task is pending again
 	}

@@ -99,20 +99,26 @@ func (w *workload) changeStatus(j *Job, to jobStatus) {
 // setStatus is changeStatus without the journal.
 func (w *workload) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
-	j.BelowMinimumSince, j.Evicted, j.Displaced, j.Parked = to.belowMinimumSince, to.evicted, to.displaced, to.parked
+	refused := j.BindRefused
+	j.BelowMinimumSince, j.Evicted, j.Displaced, j.Parked, j.BindRefused = to.belowMinimumSince, to.evicted, to.displaced, to.parked, to.bindRefused
 	w.roster.listBelowMinimum(j)
+	if refused != to.bindRefused {
+		w.roster.listHeldBack(j)
+		w.update(j)
+	}
 	if to.retired != retired {
 		w.setRetired(j, to.retired)
 	}
 }
 
 // isEligible reports whether the job can be placed: it is reported, it has as many tasks
-// as its minimum, and its queue is a leaf of the tree.
+// as its minimum, its queue is a leaf of the tree, and it does not wait because a binding was
+// refused.
 func (w *workload) isEligible(j *Job) bool {
 	if q := w.tree.byName[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
 		return false
 	}
-	return !j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })
+	return (!j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })) && !j.isHeldBack(w.tree.now)
 }
 
 // needsPlacement reports whether a task of the chosen alternative is on no node and has

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
@@ -102,7 +103,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		start := time.Now()
 		options.Timings = &engine.Timings{Clock: func() int64 { return int64(time.Since(start)) }}
 	}
-	if s := b.Session(); s != nil {
+	if s, _ := manifest.SessionOf(b); s != nil {
 		options.Once = &sim.OneSession{Hold: s.Hold, Tried: s.Tried}
 	}
 	simulation, err := sim.Simulate(e, state, options)

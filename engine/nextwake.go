@@ -2,7 +2,7 @@ package engine
 
 // nextWake returns when the next session should run if nothing changes before, in
 // nanoseconds since 1970: when a back-off ends, a reservation expires, an evicted task
-// becomes overdue, a node no longer avoids a shape, or a plugin asked for a session by
+// becomes overdue, a node no longer avoids a shape, a job is not held back any more, or a plugin asked for a session by
 // WakeAt. 0 means that there is no such time.
 func (s *Session) nextWake() int64 {
 	if b := s.engine.backlog; s.options.Patient && b != nil && len(b.timers.Items) > 0 {
@@ -21,6 +21,7 @@ func (s *Session) nextWake() int64 {
 			}
 		}
 	}
+	s.WakeAt(s.View.HeldBack())
 	s.View.Avoiding(func(until int64) { s.WakeAt(until) })
 	return s.wake
 }

@@ -35,18 +35,11 @@ type SessionRefusal struct {
 	Message  string `json:"message,omitempty"`
 }
 
-// Session returns the session of which the snapshot is the input; nil if it is of none.
-func (b *Bundle) Session() *Session {
+// SessionOf returns the session of which the snapshot is the input, and what the filters of
+// Kubernetes read then, if the snapshot has it. It returns nil if it is the input of none.
+func SessionOf(b *Bundle) (*Session, json.RawMessage) {
 	if f := b.snapshot(); f != nil {
-		return f.Session
+		return f.Session, f.Kubernetes
 	}
-	return nil
-}
-
-// Kubernetes returns what the filters of Kubernetes read, if the snapshot has it.
-func (b *Bundle) Kubernetes() json.RawMessage {
-	if f := b.snapshot(); f != nil {
-		return f.Kubernetes
-	}
-	return nil
+	return nil, nil
 }

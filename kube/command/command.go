@@ -122,7 +122,7 @@ func Main(registry *engine.Registry, args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "berth-scheduler:", err)
 		return exitUsage
 	}
-	profiles, err := readProfiles(f.configuration, f.evictions)
+	profiles, err := readProfiles(f.configuration, f.evictions, f.devicesEnforced)
 	if err == nil {
 		f.names, err = schedulerNames(profiles, f.names, set.Changed("scheduler-name"))
 	}

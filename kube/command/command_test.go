@@ -59,7 +59,7 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	has := func(configuration string, evictions bool) map[string]bool {
-		profiles, err := readProfiles(configuration, evictions)
+		profiles, err := readProfiles(configuration, evictions, true)
 		if err != nil || len(profiles) != 1 {
 			t.Fatal(err, profiles)
 		}
@@ -71,6 +71,9 @@ func TestProfile(t *testing.T) {
 	}
 	if with := has("", true); !with[intree.Name] || !with[preempt.Name] || with[consolidate.Name] {
 		t.Errorf("the default profile has %v", with)
+	}
+	if has("", true)[doublebooking.Name] == has("", false)[doublebooking.Name] {
+		t.Error("DoubleBooking evicts pods, and takes part only if evictions are allowed")
 	}
 	if without := has("", false); without[preempt.Name] || !without[intree.Name] {
 		t.Errorf("without evictions, the profile has %v", without)
@@ -88,7 +91,7 @@ func TestProfiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := readProfiles(file, true)
+	profiles, err := readProfiles(file, true, false)
 	if err != nil || len(profiles) != 2 {
 		t.Fatal(err, profiles)
 	}

@@ -13,6 +13,8 @@ import (
 func Kubectl(registry *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return ctl.Main(ctl.Options{
 		Registry: registry, DefaultName: DefaultName, Clock: time.Now,
-		Profiles: readProfiles, Names: schedulerNames,
+		Profiles: func(configuration string, evictions bool) ([]engine.NamedProfile, error) {
+			return readProfiles(configuration, evictions, false)
+		}, Names: schedulerNames,
 	}, args, stdin, stdout, stderr)
 }

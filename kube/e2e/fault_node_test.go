@@ -2,14 +2,17 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/berth-project/berth/kube/command"
 	"github.com/berth-project/berth/kube/internal/controlplane"
 	"github.com/berth-project/berth/kube/internal/scheduler"
+	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -201,6 +204,42 @@ func TestRefused(t *testing.T) {
 	}
 	p.before(nil)
 	w.eventually(func() string { return w.allBound("refused") })
+}
+
+// TestRefusedRoom refuses all bindings of a pod that would fill the node. While the pod is held
+// back, a younger pod gets the room, and the condition and kubectl berth say why the pod is not
+// bound.
+func TestRefusedRoom(t *testing.T) {
+	w := newWorld(t)
+	w.addNodes(1)
+	p := w.newProxy(*faultSeed)
+	s := w.newInProcess(p.config(), always)
+	p.before(func(r *http.Request) int {
+		if strings.HasSuffix(r.URL.Path, "/refused/binding") {
+			return http.StatusForbidden
+		}
+		return 0
+	})
+	w.create(pod("refused", 8))
+	w.eventually(func() string {
+		if text := conditionText(w.pods()["refused"]); !strings.HasPrefix(text, "False BindingRefused: a fault of the test") {
+			return "pod refused: " + text
+		}
+		return ""
+	})
+	var notes strings.Builder
+	if code := command.Kubectl(standard.Registry(), []string{"--kubeconfig", w.cp.Kubeconfig(), "why", "refused"}, strings.NewReader(""), io.Discard, &notes); code != 0 || !strings.Contains(notes.String(), "the binding was refused: a fault of the test") {
+		t.Errorf("kubectl berth why ends with %d: %s", code, notes.String())
+	}
+	w.create(pod("younger", 8))
+	w.eventually(func() string { return w.allBound("younger") })
+	w.eventually(func() string {
+		if text := conditionText(w.pods()["refused"]); !strings.HasPrefix(text, "False Unschedulable") {
+			return "pod refused: " + text
+		}
+		return ""
+	})
+	w.sameAsFresh(s)
 }
 
 // TestStaleDeletion deletes a pod that is being bound while the watch of pods is stale. The

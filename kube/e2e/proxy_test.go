@@ -56,6 +56,7 @@ type proxy struct {
 	hook   func(*http.Request) int
 	log    []sent
 	faults map[string]int
+	frozen chan struct{} // watches deliver nothing until it is closed; nil: they deliver
 }
 
 // newProxy returns a proxy that forwards all requests without faults.
@@ -111,6 +112,22 @@ func (p *proxy) before(hook func(*http.Request) int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hook = hook
+}
+
+// freeze makes watches deliver nothing until the function that it returns is called.
+func (p *proxy) freeze() (resume func()) {
+	gate := make(chan struct{})
+	p.mu.Lock()
+	p.frozen = gate
+	p.mu.Unlock()
+	resume = sync.OnceFunc(func() {
+		p.mu.Lock()
+		p.frozen = nil
+		p.mu.Unlock()
+		close(gate)
+	})
+	p.w.Cleanup(resume)
+	return resume
 }
 
 // requests returns the requests that were received so far.
@@ -241,6 +258,12 @@ func (p *proxy) watch(w http.ResponseWriter, r *http.Request) {
 	piece := make([]byte, 64<<10)
 	for {
 		n, err := answer.Body.Read(piece)
+		p.mu.Lock()
+		gate := p.frozen
+		p.mu.Unlock()
+		if gate != nil {
+			<-gate
+		}
 		switch fault, within, _ := p.draw("stale", "cut"); fault {
 		case "stale":
 			time.Sleep(5 * within)

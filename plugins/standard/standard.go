@@ -24,6 +24,7 @@ import (
 	"github.com/berth-project/berth/plugins/devicefitscorer"
 	"github.com/berth-project/berth/plugins/deviceorder"
 	"github.com/berth-project/berth/plugins/disruptionbudget"
+	"github.com/berth-project/berth/plugins/doublebooking"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/firstcome"
 	"github.com/berth-project/berth/plugins/gpumatchingfilter"
@@ -132,6 +133,7 @@ var plugins = []entry{
 	{reclaim.Name, reclaim.New, 0},
 	{preempt.Name, preempt.New, 0},
 	{stalegang.Name, stalegang.New, 0},
+	{doublebooking.Name, doublebooking.New, 0},
 
 	// What is protected from eviction.
 	{minruntime.Name, minruntime.New, 0},

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/scheduler"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // inputs are a State and an Engine, and what the filters of Kubernetes read.
@@ -36,7 +37,24 @@ func (p *program) build(w *world) (*inputs, error) {
 		return nil, err
 	}
 	p.writeNotes(in)
+	p.writeRefused(w)
 	return in, nil
+}
+
+// writeRefused writes which pods were placed, and could not be bound. The engine, which would place
+// them again, does not know that.
+func (p *program) writeRefused(w *world) {
+	for _, e := range w.objects {
+		pod, isPod := e.Object.(*corev1.Pod)
+		if !isPod || pod.Spec.NodeName != "" {
+			continue
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Reason == feed.ReasonBindingRefused {
+				fmt.Fprintf(p.answers.Stderr(), "note: Pod %s/%s: there was room, but the binding was refused: %s\n", pod.Namespace, pod.Name, c.Message)
+			}
+		}
+	}
 }
 
 // fill makes inputs of the objects.

@@ -21,7 +21,7 @@ func (p *program) simulateSession(file string, data []byte, o root.SimulateOptio
 	if err != nil {
 		return err
 	}
-	if b.Session() == nil || len(b.Kubernetes()) == 0 {
+	if session, read := manifest.SessionOf(b); session == nil || len(read) == 0 {
 		return fmt.Errorf("%s is a snapshot without what the filters of Kubernetes read; \"berth simulate %s\" decides about it", file, file)
 	}
 	if p.flags.now != "" || p.flags.configuration != "" {

@@ -298,7 +298,7 @@ func (w *sessionWorld) checkSession(number uint64) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	session := b.Session()
+	session, _ := manifest.SessionOf(b)
 	for _, d := range session.Decisions {
 		w.kinds[d.Action]++
 	}

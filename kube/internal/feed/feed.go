@@ -36,6 +36,11 @@ const (
 	AnnotationDevices = "berth.dev/devices"
 )
 
+// ReasonBindingRefused is the reason of the condition PodScheduled of a pod for which there is
+// room, and that could not be bound: the API server or a webhook refused it, or what the pod
+// claims could not be allocated. Autoscalers do not react to it: more nodes would not help.
+const ReasonBindingRefused = "BindingRefused"
+
 // ForeignQueue is the queue of pods that other schedulers placed. No object can have this
 // name, so that the queue is never known and the pods count for no queue.
 const ForeignQueue = "(foreign)"

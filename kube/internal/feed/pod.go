@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
@@ -162,6 +163,7 @@ func (f *Feed) readPod(o *corev1.Pod) (*pod, convert.Notes) {
 	p.preemptible = preemptibility(o, j.Preemptible)
 	list = append(list, f.readDevices(o, p)...)
 	p.place, _ = convert.PodPlacement(o)
+	p.place.Started = cmp.Or(p.place.Started, boundAt(o))
 	p.taskIfValid, p.taskIfInvalid = f.isTask(o, p, list.Invalid()), f.isTask(o, p, true)
 	p.mayCount = p.taskIfValid && p.ended == cluster.Pending
 	p.rejected = rejectedUntil(o, f.options.RejectionPause)
@@ -229,6 +231,17 @@ func preemptibility(o *corev1.Pod, own bool) string {
 		}
 	}
 	return ""
+}
+
+// boundAt returns when the pod was bound to its node; 0 if that is not known. It counts as the
+// start of a pod that the kubelet has not started.
+func boundAt(o *corev1.Pod) int64 {
+	for i := range o.Status.Conditions {
+		if c := &o.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return convert.Nanoseconds(&c.LastTransitionTime)
+		}
+	}
+	return 0
 }
 
 // rejectedUntil returns until when the node of the pod is avoided, because the kubelet

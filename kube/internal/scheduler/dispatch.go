@@ -15,12 +15,11 @@ import (
 
 // dispatcher has the bindings and evictions that were decided and not sent yet.
 type dispatcher struct {
-	leader   *live.Leader
-	objects  *objects
-	sender   *bind.Sender
-	limiter  flowcontrol.RateLimiter // of evictions
-	log      *slog.Logger
-	refusals *refusals
+	leader  *live.Leader
+	objects *objects
+	sender  *bind.Sender
+	limiter flowcontrol.RateLimiter // of evictions
+	log     *slog.Logger
 
 	toBind    []bind.Binding
 	toPrepare []bind.Binding // bindings of pods with claims, those that are being prepared first
@@ -120,9 +119,6 @@ func (d *dispatcher) dispatchBinding(b *bind.Binding) progress {
 		d.log.Info("A binding is not sent.", "pod", b.Namespace+"/"+b.Name, "node", b.Node, "reason", reason)
 		d.notBound(b)
 		return dropped
-	}
-	if d.refusals.waitsFor(b.Task.Job) {
-		return kept // a member of its gang was refused: it is pending again when State knows that
 	}
 	key := intree.KeyOf(t)
 	switch d.objects.store.ClaimPhase(key) {

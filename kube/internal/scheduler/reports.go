@@ -113,9 +113,9 @@ func (s *Scheduler) tellResult(r *bind.Result) {
 	switch {
 	case pod == nil:
 	case evicted:
-		s.options.Events.Eventf(pod, nil, corev1.EventTypeNormal, "Preempted", "Evicting", "%s", clip("Evicted for "+cause))
+		s.options.Events.Eventf(pod, nil, corev1.EventTypeNormal, "Preempted", "Evicting", "%s", clip(cause))
 	case !r.Evicts && r.Outcome == bind.Failed && pod.Spec.NodeName == "":
-		s.tell(r.Pod.Task, corev1.PodReasonSchedulerError, r.Reason)
+		s.tell(r.Pod.Task, feed.ReasonBindingRefused, r.Reason)
 	}
 }
 

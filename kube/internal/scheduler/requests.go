@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/berth-project/berth/cluster"
@@ -24,7 +25,7 @@ func (s *Scheduler) accept(out *engine.Outcome) {
 	causes := map[cluster.TaskRef]string{}
 	for i := range out.Decisions {
 		if d := &out.Decisions[i]; d.Action == engine.EvictTask {
-			causes[d.Task] = explain.CauseText(d.For, string(d.Reason), d.Landing)
+			causes[d.Task] = s.causeText(d)
 		}
 	}
 	for _, c := range out.Changes {
@@ -47,6 +48,14 @@ func (s *Scheduler) accept(out *engine.Outcome) {
 			}
 		}
 	}
+}
+
+// causeText returns why a pod is evicted.
+func (s *Scheduler) causeText(d *engine.Decision) string {
+	if d.For == "" {
+		return fmt.Sprintf("Evicted: %s (%s)", s.phrases[d.Reason].Phrase, d.Reason)
+	}
+	return "Evicted for " + explain.CauseText(d.For, string(d.Reason), d.Landing)
 }
 
 func (s *Scheduler) acceptBinding(c *cluster.Assign) {
@@ -82,6 +91,11 @@ func (s *Scheduler) deliver(r bind.Result) {
 	s.mu.Lock()
 	s.results = append(s.results, r)
 	s.mu.Unlock()
+	s.wake()
+}
+
+// wake ends a wait of the loop.
+func (s *Scheduler) wake() {
 	select {
 	case s.returned <- struct{}{}:
 	default:
@@ -98,22 +112,10 @@ func (s *Scheduler) finish(r *bind.Result) error {
 	if r.Prepares && r.Outcome == bind.Prepared && s.leader.State().Task(r.Pod.Task) == nil {
 		s.changed = true // the next session finds that what was allocated is not needed
 	}
-	switch fact := r.Fact.(type) {
-	case nil:
-		if !r.Prepares {
-			s.refusals.forget(r.Pod.UID)
+	if fact := r.Fact; fact != nil {
+		if failed, is := fact.(cluster.BindFailed); is && r.Outcome == bind.Failed && !r.Gone {
+			fact = heldBack(failed, s.leader.State().Job(r.Pod.Task.Job), time.Now())
 		}
-	case cluster.BindFailed:
-		delay := time.Duration(0)
-		if r.Outcome == bind.Failed && !r.Gone {
-			delay = s.refusals.delay(r.Pod.UID)
-		}
-		if delay > 0 {
-			s.refusals.add(fact, time.Now().Add(delay))
-		} else if err := s.apply([]cluster.Change{fact}); err != nil {
-			return err
-		}
-	default:
 		if err := s.apply([]cluster.Change{fact}); err != nil {
 			return err
 		}

@@ -84,11 +84,13 @@ type Scheduler struct {
 	metrics    *metrics.Metrics
 	sessions   Sessions
 
-	promised  map[cluster.TaskRef]bool
-	refusals  refusals
-	recovered bool  // what an earlier leader left was read
-	changed   bool  // facts have arrived since the last session
-	nextWake  int64 // when the engine asked for a session; 0: never
+	promised map[cluster.TaskRef]bool
+	barrier  barrier
+	// doubleBookings are those that were reported.
+	doubleBookings doubleBookings
+	recovered      bool  // what an earlier leader left was read
+	changed        bool  // facts have arrived since the last session
+	nextWake       int64 // when the engine asked for a session; 0: never
 
 	mu       sync.Mutex
 	results  []bind.Result
@@ -143,11 +145,13 @@ func New(o Options) (*Scheduler, error) {
 	}
 	s.sender = bind.New(bind.Options{Client: o.Client, Held: o.Held, Deliver: s.deliver, Parallel: o.Parallel})
 	s.dispatcher = dispatcher{
-		leader: s.leader, objects: s.objects, sender: s.sender, log: o.Log, refusals: &s.refusals, causes: map[string]string{},
+		leader: s.leader, objects: s.objects, sender: s.sender, log: o.Log, causes: map[string]string{},
 		limiter: flowcontrol.NewTokenBucketRateLimiter(o.EvictionRate, o.EvictionBurst),
 	}
+	s.barrier = barrier{client: o.Client, log: o.Log, wake: s.wake}
 	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
 	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: s.reporter.Waiting})
+	s.doubleBookings.finder.Exact = o.Feed.DevicesEnforced
 	s.health.turned.Store(time.Now().UnixNano())
 	return s, nil
 }
@@ -177,6 +181,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	defer func() {
 		stop()
+		s.barrier.reset()
 		statuses.Wait()
 		s.watch.Stop()
 		s.sender.Stop()
@@ -189,9 +194,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			return err
 		}
 		// 2. Decisions.
-		if ready && s.options.Held() {
-			s.recover()
-			if err := s.decide(); err != nil {
+		if ready {
+			if err := s.lead(); err != nil {
 				return err
 			}
 		}
@@ -205,6 +209,25 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	return nil
 }
 
+// lead decides, if this process is the leader and knows what the earlier one has written.
+func (s *Scheduler) lead() error {
+	if !s.options.Held() {
+		s.barrier.reset()
+		return nil
+	}
+	pods, passed := s.barrier.pass()
+	if !passed {
+		return nil
+	}
+	for _, e := range pods {
+		if err := s.take(e); err != nil {
+			return err
+		}
+	}
+	s.recover()
+	return s.decide()
+}
+
 // observe applies what has arrived since the last call.
 func (s *Scheduler) observe() error {
 	s.mu.Lock()
@@ -215,9 +238,6 @@ func (s *Scheduler) observe() error {
 		if err := s.finish(&results[i]); err != nil {
 			return err
 		}
-	}
-	if err := s.apply(s.refusals.due(time.Now())); err != nil {
-		return err
 	}
 	for _, e := range s.watch.Take() {
 		if err := s.take(e); err != nil {
@@ -241,9 +261,7 @@ func (s *Scheduler) take(e watch.Event) error {
 	}
 	s.objects.keep(e)
 	s.changed = s.changed || readByFilters(e.Object)
-	if pod, isPod := e.Object.(*corev1.Pod); isPod && e.Deleted {
-		s.refusals.forget(string(pod.UID))
-	} else if isPod {
+	if pod, isPod := e.Object.(*corev1.Pod); isPod && !e.Deleted {
 		s.tellWaiting(pod)
 	}
 	return nil
@@ -270,6 +288,7 @@ func (s *Scheduler) decide() error {
 		return nil
 	}
 	s.changed, s.dispatcher.changed = false, false
+	s.tellDoubleBookings()
 	session := s.options.Tracer.Begin(now)
 	out, err := s.sessions.run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold), Timings: session.Timings()})
 	session.End(&out, err)
@@ -298,9 +317,6 @@ func (s *Scheduler) wait(ctx context.Context, ready bool) {
 		pause = 50 * time.Millisecond // until the limit of the rate allows the next
 	case s.nextWake > 0:
 		pause = max(0, time.Until(time.Unix(0, s.nextWake)))
-	}
-	if at, found := s.refusals.next(); found && (pause < 0 || time.Until(at) < pause) {
-		pause = max(0, time.Until(at))
 	}
 	if pause >= 0 {
 		t := time.NewTimer(min(pause, idle))

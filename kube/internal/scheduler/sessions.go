@@ -153,8 +153,9 @@ type SavedSession struct {
 // ReadSession makes a State of the bundle, which must be the input of a session, and fills the
 // Store with what the filters of Kubernetes read.
 func ReadSession(b *manifest.Bundle, store *intree.Store) (*SavedSession, error) {
+	session, read := manifest.SessionOf(b)
 	var filters filterInput
-	if err := json.Unmarshal(b.Kubernetes(), &filters); err != nil {
+	if err := json.Unmarshal(read, &filters); err != nil {
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
 	if err := filters.fill(store); err != nil {
@@ -164,5 +165,5 @@ func ReadSession(b *manifest.Bundle, store *intree.Store) (*SavedSession, error)
 	if err != nil {
 		return nil, err
 	}
-	return &SavedSession{Session: b.Session(), State: state, Now: b.Now(), Configuration: filters.Configuration, Parameters: b.Parameters()}, nil
+	return &SavedSession{Session: session, State: state, Now: b.Now(), Configuration: filters.Configuration, Parameters: b.Parameters()}, nil
 }
