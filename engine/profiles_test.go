@@ -185,6 +185,43 @@ func TestReserversCountTasksOfAllProfiles(t *testing.T) {
 	}
 }
 
+// TestReserversChooseDevicesForTheirProfiles checks that a Reserver does not choose the devices of
+// tasks of profiles that do not have its plugin.
+func TestReserversChooseDevicesForTheirProfiles(t *testing.T) {
+	r := profileRegistry(t)
+	build := func(engine.Arguments) (engine.Plugin, error) {
+		return &policy{name: "Chooses", open: func(s *engine.Session) {
+			s.Hooks.AddReserve(nil, engine.Reserver{
+				Reserve:   func(*cluster.Task, *cluster.Node) *engine.Rejection { return nil },
+				Unreserve: func(*cluster.Task, *cluster.Node) {},
+				Devices: func(*cluster.Task, *cluster.Node) []cluster.Holding {
+					return []cluster.Holding{{Device: "GPU-a-3", Milli: cluster.Whole, Memory: enginetest.Size("80Gi")}}
+				},
+			})
+		}}, nil
+	}
+	if err := r.RegisterPluginBuilder("Chooses", build); err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.NewProfiles(r, []engine.NamedProfile{
+		{Name: "plain", Plugins: engine.Profile{entry("Fit", "")}}, {Name: "choosing", Plugins: engine.Profile{entry("Fit", ""), entry("Chooses", "")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.Open(enginetest.State(
+		enginetest.Node("a").GPUs(4, "A100", "80Gi"),
+		enginetest.Job("1").Devices(1).Profile("plain"), enginetest.Job("2").Devices(1).Profile("choosing"),
+	), engine.Options{}).Run()
+	got := map[string]int{}
+	for _, d := range out.Decisions {
+		got[d.Task.Job] = d.Claims[0].Device
+	}
+	if diff := cmp.Diff(map[string]int{"job/1": 0, "job/2": 3}, got); diff != "" || err != nil {
+		t.Errorf("%v, devices (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestProfilesKeepTheirOwnParameters checks that plugins of one name that differ between
 // profiles do not replace each other's published parameters.
 func TestProfilesKeepTheirOwnParameters(t *testing.T) {

@@ -85,7 +85,7 @@ func (r reservers) reserve(t *cluster.Task, n *cluster.Node, fault *fault) error
 func (r reservers) devices(t *cluster.Task, n *cluster.Node) []cluster.Claim {
 	for i := range r {
 		k := &r[i]
-		if k.fn.Devices == nil || k.tasks != nil && !k.tasks(t, t.Job) {
+		if k.fn.Devices == nil || !k.profiles.decideShape(t.Shape) || k.tasks != nil && !k.tasks(t, t.Job) {
 			continue
 		}
 		chosen := k.fn.Devices(t, n)
