@@ -60,7 +60,13 @@ func newWorld(t testing.TB) *world {
 // connect starts a control plane with kwok and the components.
 func (w *world) connect(components ...controlplane.Component) {
 	w.Helper()
-	w.cp = controlplane.StartForTest(w.TB, controlplane.Options{Components: append(components, controlplane.Kwok)})
+	w.start(controlplane.Options{Components: append(components, controlplane.Kwok)})
+}
+
+// start starts a control plane.
+func (w *world) start(o controlplane.Options) {
+	w.Helper()
+	w.cp = controlplane.StartForTest(w.TB, o)
 	config := w.cp.Config()
 	config.QPS = -1
 	var err error
