@@ -30,7 +30,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-var sessions = flag.Int("sessions", 40, "how many random sessions TestSessions runs again")
+var (
+	sessions = flag.Int("sessions", 40, "how many random sessions TestSessions runs again")
+	seed     = flag.Uint64("seed", 7, "the seed of the random changes of TestSessions")
+)
 
 // sessionWorld is a cluster in which many small sessions are run.
 type sessionWorld struct {
@@ -39,6 +42,7 @@ type sessionWorld struct {
 	address string // the secure address of the scheduler
 	berth   func(args ...string) string
 	names   int
+	filters bool // pods have what only the filters of Kubernetes read
 	seen    map[uint64]bool
 	files   string // the folder of the inputs of sessions
 	plain   int    // how many sessions plain berth has run again
@@ -74,7 +78,7 @@ func TestSessions(t *testing.T) {
 
 func newSessionWorld(t *testing.T) *sessionWorld {
 	t.Helper()
-	w := &sessionWorld{world: &world{TB: t, ctx: t.Context()}, dice: rand.New(rand.NewPCG(7, 1)), berth: buildBerth(t), files: t.ArtifactDir(), seen: map[uint64]bool{}, kinds: map[string]int{}}
+	w := &sessionWorld{world: &world{TB: t, ctx: t.Context()}, dice: rand.New(rand.NewPCG(*seed, 1)), berth: buildBerth(t), files: t.ArtifactDir(), seen: map[uint64]bool{}, kinds: map[string]int{}}
 	w.connect(controlplane.ControllerManager)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -166,8 +170,12 @@ func withDevice(p *corev1.Pod) {
 // change makes one random change.
 func (w *sessionWorld) change(step int) {
 	w.Helper()
+	if step%12 == 0 {
+		w.deleteSome(1000) // room for what follows
+		w.filters = step%24 == 0
+	}
 	switch roll := w.dice.IntN(20); {
-	case roll < 8:
+	case roll < 8 || roll < 13 && roll > 9 && !w.filters:
 		for range 1 + w.dice.IntN(4) {
 			w.create(w.randomPod())
 		}
@@ -183,9 +191,6 @@ func (w *sessionWorld) change(step int) {
 		w.setCordon(fmt.Sprintf("node-%d", w.dice.IntN(6)), w.dice.IntN(3) == 0)
 	default:
 		w.setCordon(fmt.Sprintf("node-%d", w.dice.IntN(6)), false)
-	}
-	if step%25 == 24 { // room for what follows
-		w.deleteSome(1000)
 	}
 }
 
@@ -204,7 +209,7 @@ func (w *sessionWorld) randomPod() *corev1.Pod {
 	case 1:
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}}
 	}
-	if w.names%60 < 40 { // some sessions need no filter of Kubernetes
+	if w.filters {
 		restrict(w.dice, p)
 	}
 	return p
