@@ -66,7 +66,10 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	t.Logf("%d sessions are run again with the same decisions, %d of them by berth alone: %v", len(w.seen), w.plain, w.kinds)
-	for _, kind := range []string{"Bind", "Nominate", "Evict", "refusal"} {
+	if *sessions < 200 {
+		return // few sessions may have few kinds of decisions
+	}
+	for _, kind := range []string{"Bind", "Nominate", "Evict", "refusal", "assumed volume"} {
 		if w.kinds[kind] == 0 {
 			t.Errorf("no session has a %s", kind)
 		}
