@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,4 +117,44 @@ func outline(out *engine.Outcome) string {
 		text += fmt.Sprintf("%s %s; ", r.Job, r.Reason)
 	}
 	return text
+}
+
+// TestFilledBefore checks that a plugin that is built after the Store was filled knows the
+// ResourceClaims in it and the devices that are allocated.
+func TestFilledBefore(t *testing.T) {
+	const driver = "gpu.example.com"
+	w := newWorld(t)
+	contents := NewContents()
+	w.store.Observe(contents.Apply)
+	w.putNode(t, node("n", nil))
+	name := "n"
+	w.put(t, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver}})
+	w.put(t, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: driver, NodeName: &name, Pool: resourcev1.ResourcePool{Name: "n", Generation: 1, ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
+	}})
+	claim := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "c", ResourceVersion: "5"},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+			Name: "one", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: driver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
+		}}}},
+	}
+	w.put(t, claim)
+	o := plain("p")
+	o.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "one", ResourceClaimName: &claim.Name}}
+	w.job(t, o)
+	if out := rerun(t, w.state, contents, Assumed{}); len(out.Decisions) != 1 {
+		t.Errorf("the pod is not placed: %s", outline(&out))
+	}
+	other := claim.DeepCopy()
+	other.Name, other.UID = "other", "other"
+	other.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+		Results: []resourcev1.DeviceRequestAllocationResult{{Request: "one", Driver: driver, Pool: "n", Device: "gpu-0"}},
+	}}
+	if out := rerun(t, w.state, contents, Assumed{Pending: []*resourcev1.ResourceClaim{other}}); len(out.Decisions) != 0 {
+		t.Error("a device that is being allocated to another claim is allocated")
+	}
+	w.put(t, other)
+	if out := rerun(t, w.state, contents, Assumed{}); len(out.Decisions) != 0 {
+		t.Error("a device that is allocated to another claim is allocated")
+	}
 }
