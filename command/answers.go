@@ -42,7 +42,7 @@ type Cluster struct {
 // OneSession is a session that is run by itself.
 type OneSession struct {
 	Hold    int64                 // see engine.Options
-	Tried   []string              // the workloads that had a turn in it
+	Tried   []string              // the workloads that had a turn in it, in this order
 	Decided func(*engine.Outcome) // is called with what was decided
 }
 

@@ -53,10 +53,10 @@ type Options struct {
 	// Patient makes the session try refused jobs again only when their back-off has ended
 	// or something has changed that may help them.
 	Patient bool
-	// Due, if not nil, limits the turns of a session that is not patient to these jobs. It is
-	// for a patient session that is run again: which parked jobs such a session tries before
-	// their back-off has ended depends on what earlier sessions found.
-	Due map[string]bool
+	// Turns, if not nil, are the IDs of the jobs that have a turn in a session that is not
+	// patient, in this order; see Outcome.Tried. It is for a patient session that is run again:
+	// which parked jobs such a session tries, and when, depends on what earlier sessions found.
+	Turns []string
 	// Record adds the changes that the session makes to State to its outcome.
 	Record bool
 	// Timings, if not nil, measures how long hooks take.

@@ -108,14 +108,18 @@ func (s *Session) run(out *Outcome) {
 	}
 }
 
-// tryAll gives every pending job its turns, or those in Options.Due. Queues are compared first,
-// then the jobs of the queue that comes first.
+// tryAll gives every pending job its turns. Queues are compared first, then the jobs of the
+// queue that comes first. With Options.Turns, it gives these turns and no others.
 func (s *Session) tryAll(out *Outcome) {
-	pending := s.View.Pending()
-	if due := s.options.Due; due != nil {
-		pending = slices.DeleteFunc(slices.Clone(pending), func(j *cluster.Job) bool { return !due[j.ID] })
+	if s.options.Turns != nil {
+		for _, id := range s.options.Turns {
+			if job := s.View.Job(id); job != nil && s.View.IsPending(job) && s.fault.err == nil {
+				s.decide(job, out)
+			}
+		}
+		return
 	}
-	t := s.order.lineUp(pending)
+	t := s.order.lineUp(s.View.Pending())
 	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
 		if again := takeTurn(s, job, out); again {
 			t.contender(s.View.Queue(job.Queue)).line.(*jobList).insert(turnOf(job))

@@ -217,3 +217,20 @@ func TestRegistryIsStrict(t *testing.T) {
 		}
 	}
 }
+
+// A session with Options.Turns tries the jobs that it names, in this order, and no others.
+func TestGivenTurns(t *testing.T) {
+	s := with(twoNodes(), enginetest.Job("a"), enginetest.Job("b"), enginetest.Job("c"))
+	e := enginetest.Engine(fit())
+	out, err := e.Open(s, engine.Options{Now: 1, Turns: []string{"job/c", "job/none", "job/a", "job/a"}}).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"job/c", "job/a"}, out.Tried); diff != "" || len(out.Decisions) != 2 {
+		t.Errorf("%d decisions; tried (-want +got):\n%s", len(out.Decisions), diff)
+	}
+	none, err := e.Open(s, engine.Options{Now: 2, Turns: []string{}}).Run()
+	if err != nil || len(none.Tried) > 0 {
+		t.Errorf("without turns, %v are tried: %v", none.Tried, err)
+	}
+}

@@ -9,8 +9,8 @@ type Session struct {
 	// Hold is how long room is reserved for a nominated task, in nanoseconds. 0 means as long
 	// as its node has the room.
 	Hold int64 `json:"hold,omitempty"`
-	// Tried lists the workloads that had a turn, and have one if the session is run again. The
-	// others were refused before, and their back-off had not ended.
+	// Tried lists the workloads that had a turn, in this order. If the session is run again,
+	// they have the same turns. The others were refused before, and their back-off had not ended.
 	Tried []string `json:"tried,omitempty"`
 	// Decisions are what was decided, in this order.
 	Decisions []SessionDecision `json:"decisions,omitempty"`

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -25,16 +26,7 @@ type Options struct {
 // OneSession is a session of a scheduler that is run again.
 type OneSession struct {
 	Hold  int64    // see engine.Options
-	Tried []string // the IDs of the jobs that had a turn in it
-}
-
-// due returns the jobs that have a turn.
-func (o *OneSession) due() map[string]bool {
-	out := map[string]bool{}
-	for _, id := range o.Tried {
-		out[id] = true
-	}
-	return out
+	Tried []string // the IDs of the jobs that had a turn in it, in this order
 }
 
 // Simulation is what sessions decided until nothing was left to decide.
@@ -64,7 +56,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	if o.Once != nil {
 		var err error
 		sim.Sessions = 1
-		sim.Outcome, err = Session(e, state, engine.Options{Now: o.Now, Hold: o.Once.Hold, Due: o.Once.due(), Search: o.Search, Explain: o.Explain, Record: o.Record, Timings: o.Timings})
+		sim.Outcome, err = Session(e, state, engine.Options{Now: o.Now, Hold: o.Once.Hold, Turns: slices.Concat([]string{}, o.Once.Tried), Search: o.Search, Explain: o.Explain, Record: o.Record, Timings: o.Timings})
 		return sim, err
 	}
 	reported := map[string]engine.Reason{} // the last reason among the events, by job

@@ -30,6 +30,8 @@ func TestMistakes(t *testing.T) {
 		want string
 		code int
 	}{
+		"a certificate without key":  {[]string{"--tls-cert-file", "a.crt"}, "--tls-cert-file and --tls-private-key-file: want both or neither", exitUsage},
+		"profiles served nowhere":    {[]string{"--profiling", "--secure-address", ""}, "--profiling: want a --secure-address", exitUsage},
 		"an unknown flag":            {[]string{"--nonsense"}, "unknown flag: --nonsense", exitUsage},
 		"an argument":                {[]string{"run"}, `"run" is not a flag; see --help`, exitUsage},
 		"no such configuration":      {[]string{"--config", filepath.Join(t.TempDir(), "none.yaml")}, "none.yaml", exitUsage},

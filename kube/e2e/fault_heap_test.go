@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-var heapPods = flag.Int("heap-pods", 300, "after how many pods TestHeap measures first; it measures again after five times as many")
+var heapPods = flag.Int("heap-pods", 600, "after how many pods TestHeap measures first; it measures again after five times as many")
 
 // TestHeap checks that pods that were placed and deleted leave nothing behind: the heap after a
 // collection does not grow with their number.
@@ -44,8 +44,8 @@ func TestHeap(t *testing.T) {
 	perPod := (float64(heap[1]) - float64(heap[0])) / float64(4**heapPods)
 	t.Logf("the heap has grown by a factor of %.2f, %.0f bytes per pod", ratio, perPod)
 	// With few pods, lists of a fixed length, such as that of the UIDs of deleted pods, are still
-	// being filled.
-	if ratio > 1.1 && (*heapPods >= 10000 || perPod > 1024) {
+	// being filled, and how many changes the last sessions had makes a difference.
+	if ratio > 1.1 && (*heapPods >= 10000 || perPod > 2048) {
 		t.Errorf("want at most 1.1")
 	}
 }

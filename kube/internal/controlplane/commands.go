@@ -188,6 +188,7 @@ func (cp *ControlPlane) kwokArgs(port string) []string {
 		"--manage-nodes-with-annotation-selector=" + fakeNode + "=" + fakeNodeValue,
 		"--node-lease-duration-seconds=40",
 		"--server-address=" + net.JoinHostPort(loopback, port),
+		"--node-port=" + port,
 	}
 }
 

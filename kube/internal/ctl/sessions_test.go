@@ -2,6 +2,7 @@ package ctl_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/controlplane"
 	"github.com/berth-project/berth/kube/internal/crdtest"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +30,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-var sessions = flag.Int("sessions", 40, "how many random sessions TestSessions runs again")
+var (
+	sessions = flag.Int("sessions", 40, "how many random sessions TestSessions runs again")
+	seed     = flag.Uint64("seed", 7, "the seed of the random changes of TestSessions")
+)
 
 // sessionWorld is a cluster in which many small sessions are run.
 type sessionWorld struct {
@@ -37,8 +42,10 @@ type sessionWorld struct {
 	address string // the secure address of the scheduler
 	berth   func(args ...string) string
 	names   int
+	filters bool // pods have what only the filters of Kubernetes read
 	seen    map[uint64]bool
-	plain   int // how many sessions plain berth has run again
+	files   string // the folder of the inputs of sessions
+	plain   int    // how many sessions plain berth has run again
 	kinds   map[string]int
 }
 
@@ -59,7 +66,10 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	t.Logf("%d sessions are run again with the same decisions, %d of them by berth alone: %v", len(w.seen), w.plain, w.kinds)
-	for _, kind := range []string{"Bind", "Nominate", "Evict", "refusal"} {
+	if *sessions < 200 {
+		return // few sessions may have few kinds of decisions
+	}
+	for _, kind := range []string{"Bind", "Nominate", "Evict", "refusal", "assumed volume"} {
 		if w.kinds[kind] == 0 {
 			t.Errorf("no session has a %s", kind)
 		}
@@ -71,7 +81,7 @@ func TestSessions(t *testing.T) {
 
 func newSessionWorld(t *testing.T) *sessionWorld {
 	t.Helper()
-	w := &sessionWorld{world: &world{}, dice: rand.New(rand.NewPCG(7, 1)), berth: buildBerth(t), seen: map[uint64]bool{}, kinds: map[string]int{}}
+	w := &sessionWorld{world: &world{}, dice: rand.New(rand.NewPCG(*seed, 1)), berth: buildBerth(t), files: t.ArtifactDir(), seen: map[uint64]bool{}, kinds: map[string]int{}}
 	w.connect(t, controlplane.ControllerManager)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -89,6 +99,7 @@ func newSessionWorld(t *testing.T) *sessionWorld {
 	}
 	w.addClasses()
 	w.addQueues()
+	w.addDevices()
 	return w
 }
 
@@ -125,11 +136,49 @@ func (w *sessionWorld) addQueues() {
 	}
 }
 
+// addDevices adds devices of a driver to two nodes, and a template of claims for one of them.
+func (w *sessionWorld) addDevices() {
+	w.Helper()
+	const driver = "gpu.example.com"
+	request := resourcev1.DeviceRequest{Name: "one", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: driver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}
+	_, errClass := w.client.ResourceV1().DeviceClasses().Create(w.ctx, &resourcev1.DeviceClass{
+		ObjectMeta: metav1.ObjectMeta{Name: driver},
+		Spec:       resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: "device.driver == '" + driver + "'"}}}},
+	}, metav1.CreateOptions{})
+	_, errTemplate := w.client.ResourceV1().ResourceClaimTemplates(namespace).Create(w.ctx, &resourcev1.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "one"},
+		Spec:       resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{request}}}},
+	}, metav1.CreateOptions{})
+	if err := errors.Join(errClass, errTemplate); err != nil {
+		w.Fatal(err)
+	}
+	for _, node := range []string{"node-1", "node-3"} {
+		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: resourcev1.ResourceSliceSpec{
+			Driver: driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
+			Devices: []resourcev1.Device{{Name: "gpu-0"}, {Name: "gpu-1"}},
+		}}
+		if _, err := w.client.ResourceV1().ResourceSlices().Create(w.ctx, slice, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// withDevice makes the pod claim a device of the driver.
+func withDevice(p *corev1.Pod) {
+	template := "one"
+	p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "one", ResourceClaimTemplateName: &template}}
+	p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "one"}}
+}
+
 // change makes one random change.
 func (w *sessionWorld) change(step int) {
 	w.Helper()
+	if step%12 == 0 {
+		w.deleteSome(1000) // room for what follows
+		w.filters = step%24 == 0
+	}
 	switch roll := w.dice.IntN(20); {
-	case roll < 8:
+	case roll < 8 || roll < 13 && roll > 9 && !w.filters:
 		for range 1 + w.dice.IntN(4) {
 			w.create(w.randomPod())
 		}
@@ -137,15 +186,14 @@ func (w *sessionWorld) change(step int) {
 		w.createGang()
 	case roll < 12:
 		w.createWithVolume()
+	case roll < 13:
+		w.create(pod(w.name("d"), 0, withDevice), pod(w.name("d"), 0, withDevice))
 	case roll < 18:
 		w.deleteSome(1 + w.dice.IntN(5))
 	case roll < 19:
 		w.setCordon(fmt.Sprintf("node-%d", w.dice.IntN(6)), w.dice.IntN(3) == 0)
 	default:
 		w.setCordon(fmt.Sprintf("node-%d", w.dice.IntN(6)), false)
-	}
-	if step%25 == 24 { // room for what follows
-		w.deleteSome(1000)
 	}
 }
 
@@ -164,7 +212,7 @@ func (w *sessionWorld) randomPod() *corev1.Pod {
 	case 1:
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}}
 	}
-	if w.names%60 < 40 { // some sessions need no filter of Kubernetes
+	if w.filters {
 		restrict(w.dice, p)
 	}
 	return p
@@ -285,7 +333,7 @@ func (w *sessionWorld) checkSessions() {
 // checkSession runs a session again, and compares.
 func (w *sessionWorld) checkSession(number uint64) {
 	w.Helper()
-	file := filepath.Join(w.TempDir(), fmt.Sprintf("session-%d.json", number))
+	file := filepath.Join(w.files, fmt.Sprintf("session-%d.json", number))
 	saved := w.ask("--session", fmt.Sprint(number), file)
 	if saved.code != 0 {
 		if strings.Contains(saved.stderr, "is not kept") { // newer sessions have replaced it
@@ -303,16 +351,20 @@ func (w *sessionWorld) checkSession(number uint64) {
 		w.kinds[d.Action]++
 	}
 	w.kinds["refusal"] += len(session.Refusals)
+	var filters struct{ Assumed, Pending []any }
+	if err := json.Unmarshal(b.Kubernetes(), &filters); err != nil {
+		w.Fatal(err)
+	}
+	w.kinds["assumed volume"] += len(filters.Assumed)
+	w.kinds["pending claim"] += len(filters.Pending)
 	again := run("simulate", "-f", file, "-o", "json")
 	if want := fmt.Sprintf("note: berth-scheduler decided the same in session %d\n", number); again.code != 0 || again.stderr != want {
 		w.Errorf("kubectl berth simulate: exit code %d\n%s", again.code, again.stderr)
-		w.keep(file)
 	}
 	if saved.stderr == "" {
 		w.plain++
 		if got := decided(w.TB, w.berth("simulate", file, "-o", "json")); !slices.EqualFunc(got, session.Decisions, sameDecision) {
 			w.Errorf("berth simulate decides\n%v\nand berth-scheduler decided\n%v\nin session %d", got, session.Decisions, number)
-			w.keep(file)
 		}
 	}
 	text, err := os.ReadFile(file)
@@ -321,21 +373,6 @@ func (w *sessionWorld) checkSession(number uint64) {
 	}
 	if strings.Contains(string(text), "secret-of-") {
 		w.Errorf("the input of session %d has environment variables or annotations", number)
-	}
-}
-
-// keep copies a file to a place that outlives the test.
-func (w *sessionWorld) keep(file string) {
-	dir := os.Getenv("BERTH_KEEP")
-	if dir == "" {
-		return
-	}
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), data, 0o600)
-	}
-	if err != nil {
-		w.Log(err)
 	}
 }
 

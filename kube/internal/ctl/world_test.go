@@ -57,7 +57,13 @@ func newWorld(t testing.TB) *world {
 // connect starts a control plane with kwok and the components.
 func (w *world) connect(t testing.TB, components ...controlplane.Component) {
 	t.Helper()
-	c := testcluster.New(t, components...)
+	w.start(t, controlplane.Options{Components: components})
+}
+
+// start starts a control plane with kwok.
+func (w *world) start(t testing.TB, o controlplane.Options) {
+	t.Helper()
+	c := testcluster.NewWith(t, o)
 	w.Cluster, w.ctx, w.cp, w.client = c, c.Ctx, c.CP, c.Client
 }
 

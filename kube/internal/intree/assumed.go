@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -94,14 +93,14 @@ func (a *assumptions) list(c *claims) Assumed {
 }
 
 // assumedVolumes returns the volumes and claims that are assumed, and forgets those of which the
-// Store has a newer version.
+// Store has another version.
 func (a *assumptions) assumedVolumes() []runtime.Object {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := map[objectID]runtime.Object{}
 	for id, v := range a.volumes { // the order has no effect on the result
 		known, found, err := a.store.informers[id.kind].indexer.Get(v.object)
-		if err != nil || !found || isNewer(known, v.object) {
+		if err != nil || !found || !isSameVersion(known, v.object) {
 			delete(a.volumes, id)
 		} else {
 			list[id] = v.object
@@ -110,15 +109,12 @@ func (a *assumptions) assumedVolumes() []runtime.Object {
 	return (&Contents{others: list}).Others()
 }
 
-// isNewer reports whether the API server has written a after b.
-func isNewer(a, b any) bool {
+// isSameVersion reports whether both are the same version of an object. VolumeBinding reads an
+// assumed object only as long as the informer has the version that it was made of.
+func isSameVersion(a, b any) bool {
 	x, errX := meta.Accessor(a)
 	y, errY := meta.Accessor(b)
-	if errX != nil || errY != nil {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(x.GetResourceVersion(), y.GetResourceVersion())
-	return err == nil && order > 0
+	return errX == nil && errY == nil && x.GetResourceVersion() == y.GetResourceVersion()
 }
 
 // pending returns the ResourceClaims that are being allocated.
