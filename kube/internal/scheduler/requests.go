@@ -131,7 +131,9 @@ func (s *Scheduler) takeRead(r *bind.Result) error {
 	case known == nil:
 		return nil
 	case r.Gone:
-		return s.take(watch.Event{Object: known, Deleted: true})
+		err := s.take(watch.Event{Object: known, Deleted: true})
+		s.objects.gone[known.UID] = true // until the watch delivers the deletion
+		return err
 	case r.Current == nil:
 		return nil
 	}

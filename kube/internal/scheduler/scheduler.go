@@ -31,6 +31,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -77,6 +78,7 @@ type Scheduler struct {
 
 	promised map[cluster.TaskRef]bool
 	barrier  barrier
+	arrived  []types.UID // pods that arrived since the last session
 	// doubleBookings are those that were reported.
 	doubleBookings doubleBookings
 	recovered      bool  // what an earlier leader left was read
@@ -198,7 +200,11 @@ func (s *Scheduler) Run(ctx context.Context) error {
 func (s *Scheduler) lead() error {
 	if !s.options.Held() {
 		s.barrier.reset()
+		s.health.noteDue(false, time.Now())
 		return nil
+	}
+	if s.isDue(time.Now()) {
+		s.health.noteDue(true, time.Now())
 	}
 	pods, passed := s.barrier.pass()
 	if !passed {
@@ -248,6 +254,7 @@ func (s *Scheduler) take(e watch.Event) error {
 	s.changed = s.changed || readByFilters(e.Object)
 	if pod, isPod := e.Object.(*corev1.Pod); isPod && !e.Deleted {
 		s.tellWaiting(pod)
+		s.noteArrival(pod)
 	}
 	return nil
 }
@@ -266,15 +273,21 @@ func (s *Scheduler) apply(facts []cluster.Change) error {
 	return nil
 }
 
+// isDue reports whether there is something to decide.
+func (s *Scheduler) isDue(now time.Time) bool {
+	return s.changed || s.dispatcher.changed || s.nextWake > 0 && s.nextWake <= now.UnixNano()
+}
+
 // decide runs a session if there is something to decide.
 func (s *Scheduler) decide() error {
 	now := time.Now()
-	if !s.changed && !s.dispatcher.changed && (s.nextWake == 0 || s.nextWake > now.UnixNano()) {
+	if !s.isDue(now) {
 		return nil
 	}
 	s.changed, s.dispatcher.changed = false, false
 	s.tellDoubleBookings()
 	out, err := s.leader.Run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold)})
+	s.health.noteSession(err, time.Now())
 	s.measure(&out, time.Since(now), err)
 	s.nextWake = out.NextWake
 	if err != nil {
@@ -284,6 +297,7 @@ func (s *Scheduler) decide() error {
 	}
 	s.accept(&out)
 	s.report(&out)
+	s.tellArrived()
 	return nil
 }
 
