@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/live"
 	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/metrics"
 )
@@ -117,9 +118,9 @@ func (s *Scheduler) measureRequest(r *bind.Result) {
 }
 
 // pending counts pending pods. It may be called from any goroutine.
-func (s *Scheduler) pending() metrics.Pending {
+func pending(f *live.Follower) metrics.Pending {
 	var out metrics.Pending
-	view, err := s.leader.Follower().View()
+	view, err := f.View()
 	if err != nil {
 		return out
 	}

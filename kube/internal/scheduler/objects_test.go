@@ -3,6 +3,7 @@ package scheduler
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -60,10 +61,43 @@ func newTestScheduler(t *testing.T) *Scheduler {
 		t.Fatal(err)
 	}
 	s := &Scheduler{
-		options: Options{Held: func() bool { return false }, Log: slog.New(slog.DiscardHandler)}, engine: e,
+		options: Options{Feed: feed.Options{SchedulerNames: []string{"berth"}}, Held: func() bool { return false }, Log: slog.New(slog.DiscardHandler)}, engine: e,
 		leader:  live.NewLeader(live.Options{State: cluster.NewState(), Engine: e}),
 		objects: newObjects(feed.Options{SchedulerNames: []string{"berth"}}, intree.NewStore()),
 	}
-	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: func() int { return 0 }})
+	s.metrics = metrics.New(metrics.Sources{Pending: func() metrics.Pending { return pending(s.leader.Follower()) }, Reports: func() int { return 0 }})
+	s.dryRun = dryRun{leader: s.leader, objects: s.objects, metrics: s.metrics, log: s.options.Log, hold: time.Minute}
 	return s
+}
+
+// TestMayRecover checks that a reservation of an earlier leader is used only if no filter that looks
+// at other pods matters for the pod.
+func TestMayRecover(t *testing.T) {
+	terms := []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}}
+	for name, tc := range map[string]struct {
+		edit func(*corev1.PodSpec)
+		want bool
+	}{
+		"plain":       {func(*corev1.PodSpec) {}, true},
+		"a host port": {func(s *corev1.PodSpec) { s.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} }, false},
+		"affinity": {func(s *corev1.PodSpec) {
+			s.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+		}, false},
+		"anti-affinity": {func(s *corev1.PodSpec) {
+			s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+		}, false},
+		"spread": {func(s *corev1.PodSpec) {
+			s.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.DoNotSchedule}}
+		}, false},
+		"a preference": {func(s *corev1.PodSpec) {
+			s.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.ScheduleAnyway}}
+		}, true},
+		"a claim": {func(s *corev1.PodSpec) { s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }, false},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: corev1.PodStatus{NominatedNodeName: "a"}}
+		tc.edit(&pod.Spec)
+		if got := mayRecover(pod, &reservation{Node: "a", At: time.Now().UnixNano() - 1}, time.Minute); got != tc.want {
+			t.Errorf("%s: the reservation is recovered: %t, want %t", name, got, tc.want)
+		}
+	}
 }

@@ -78,6 +78,7 @@ type Scheduler struct {
 
 	promised map[cluster.TaskRef]bool
 	barrier  barrier
+	dryRun   dryRun
 	arrived  []types.UID // pods that arrived since the last session
 	// doubleBookings are those that were reported.
 	doubleBookings doubleBookings
@@ -140,7 +141,8 @@ func New(o Options) (*Scheduler, error) {
 	}
 	s.barrier = barrier{client: o.Client, log: o.Log, wake: s.wake}
 	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
-	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: s.reporter.Waiting})
+	s.metrics = metrics.New(metrics.Sources{Pending: func() metrics.Pending { return pending(s.leader.Follower()) }, Reports: s.reporter.Waiting})
+	s.dryRun = dryRun{leader: s.leader, objects: s.objects, metrics: s.metrics, log: o.Log, hold: o.Hold}
 	s.doubleBookings.finder.Exact = o.Feed.DevicesEnforced
 	s.health.turned.Store(time.Now().UnixNano())
 	return s, nil
@@ -230,6 +232,11 @@ func (s *Scheduler) observe() error {
 			return err
 		}
 	}
+	if s.options.DryRun {
+		if err := s.apply(s.dryRun.due(time.Now())); err != nil {
+			return err
+		}
+	}
 	for _, e := range s.watch.Take() {
 		if err := s.take(e); err != nil {
 			return err
@@ -242,6 +249,9 @@ func (s *Scheduler) observe() error {
 func (s *Scheduler) take(e watch.Event) error {
 	if s.objects.isOld(e) {
 		return nil
+	}
+	if s.options.DryRun {
+		s.dryRun.compare(e)
 	}
 	facts, notes := s.objects.read(e)
 	for _, n := range notes {
@@ -308,7 +318,7 @@ func (s *Scheduler) wait(ctx context.Context, ready bool) {
 	switch {
 	case !ready || !s.options.Held():
 		pause = 100 * time.Millisecond // neither is signalled
-	case s.changed || s.dispatcher.changed:
+	case s.changed || s.dispatcher.changed || len(s.dryRun.refused) > 0:
 		pause = 0 // dispatch has found that a decision does not hold any more
 	case len(s.dispatcher.toEvict) > 0:
 		pause = 50 * time.Millisecond // until the limit of the rate allows the next
