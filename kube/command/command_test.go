@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/plugins/consolidate"
+	"github.com/berth-project/berth/plugins/doublebooking"
 	"github.com/berth-project/berth/plugins/preempt"
 	"github.com/berth-project/berth/plugins/standard"
 )

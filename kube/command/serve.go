@@ -82,22 +82,32 @@ type check struct {
 	err  error
 }
 
-// alive checks that decisions are made: the loop turns, and does not stay in one session.
+// alive checks that decisions are made: the loop turns, does not stay in one session, and runs
+// a session if something is to be decided.
 func alive(h *scheduler.Health) []check {
 	c := check{name: "loop"}
 	if since := time.Since(h.Turned()); since > stuckAfter {
 		c.err = fmt.Errorf("no turn of the loop has ended for %s", since.Round(time.Second))
 	}
-	return []check{c}
+	decisions := check{name: "decisions"}
+	if due := h.DueFor(time.Now()); due > stuckAfter {
+		decisions.err = fmt.Errorf("jobs are due, and no session has ended for %s", due.Round(time.Second))
+	}
+	return []check{c, decisions}
 }
 
-// ready checks that all objects are known.
+// ready checks that all objects are known, and that sessions do not fail again and again. A restart
+// would not mend a plugin that fails, and the decisions before its failure count.
 func ready(h *scheduler.Health) []check {
 	caches := check{name: "caches"}
 	if !h.Synced() {
 		caches.err = errors.New("not all objects are known yet")
 	}
-	return append(alive(h), caches)
+	sessions := check{name: "sessions"}
+	if failing := h.FailingFor(time.Now()); failing > stuckAfter {
+		sessions.err = fmt.Errorf("every session has ended with an error for %s; the log names the plugin", failing.Round(time.Second))
+	}
+	return append(alive(h), caches, sessions)
 }
 
 // probe writes the checks, as the probes of Kubernetes do: all of them if the request has

@@ -207,3 +207,41 @@ func TestKilled(t *testing.T) {
 	w.checkRoom()
 	t.Logf("%d kills, %d of them with a gang that was bound in part; a gang was bound in part for at most %s", *kills, torn, g.longest)
 }
+
+// TestLateMember creates a pod of a gang that is pending already. It is told why it is not placed
+// as the others were, although the gang is refused for the same reason as before. The time of the
+// transition does not change with the reason.
+func TestLateMember(t *testing.T) {
+	w := newWorld(t)
+	w.addNodes(1)
+	w.newInProcess(w.cp.Config(), always)
+	transition := func(name string) (at metav1.Time) {
+		for _, c := range w.pods()[name].Status.Conditions {
+			if c.Type == corev1.PodScheduled {
+				at = c.LastTransitionTime
+			}
+		}
+		return at
+	}
+	says := func(name, want string) {
+		t.Helper()
+		w.eventually(func() string {
+			if text := conditionText(w.pods()[name]); !strings.HasPrefix(text, want) {
+				return fmt.Sprintf("pod %s: %s", name, text)
+			}
+			return ""
+		})
+	}
+	w.create(pod("a", 9, inGang("large", 2)))
+	says("a", "False WaitingForGang")
+	began := transition("a")
+	time.Sleep(1100 * time.Millisecond) // times are in seconds
+	w.create(pod("b", 9, inGang("large", 2)))
+	says("a", "False Unschedulable")
+	says("b", "False Unschedulable")
+	if now := transition("a"); !now.Equal(&began) {
+		t.Errorf("the condition of pod a changed at %s, and again at %s", began, now)
+	}
+	w.create(pod("c", 9, inGang("large", 2)))
+	says("c", "False Unschedulable")
+}

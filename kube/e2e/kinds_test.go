@@ -136,6 +136,14 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("pod %s is on node %q: %s", name, p.Spec.NodeName, conditionText(p))
 		}
 	}
+	w.bindByHand("a", "node-0000", "") // as the other scheduler does
+	w.eventually(func() string {
+		text, err := os.ReadFile(p.log)
+		if want := `"msg":"Another scheduler has bound a pod.","pod":"default/a","node":"node-0000","would":"node-000`; err != nil || !strings.Contains(string(text), want) {
+			return fmt.Sprintf("no %s in the log: %v", want, err)
+		}
+		return ""
+	})
 }
 
 // TestOtherSchedulers checks that pods of other schedulers are bound while Berth is down, and

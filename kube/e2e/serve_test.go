@@ -35,7 +35,7 @@ func TestServe(t *testing.T) {
 		return response.StatusCode, string(text)
 	}
 	for path, want := range map[string]string{
-		"/livez": "ok\n", "/readyz": "ok\n", "/readyz?verbose": "[+]loop ok\n[+]caches ok\n",
+		"/livez": "ok\n", "/readyz": "ok\n", "/readyz?verbose": "[+]loop ok\n[+]decisions ok\n[+]caches ok\n[+]sessions ok\n",
 	} {
 		if code, text := get(path); code != http.StatusOK || text != want {
 			t.Errorf("%s: %d %q, want %q", path, code, text, want)

@@ -346,13 +346,13 @@ func (w *sessionWorld) checkSession(number uint64) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	session, _ := manifest.SessionOf(b)
+	session, read := manifest.SessionOf(b)
 	for _, d := range session.Decisions {
 		w.kinds[d.Action]++
 	}
 	w.kinds["refusal"] += len(session.Refusals)
 	var filters struct{ Assumed, Pending []any }
-	if err := json.Unmarshal(b.Kubernetes(), &filters); err != nil {
+	if err := json.Unmarshal(read, &filters); err != nil {
 		w.Fatal(err)
 	}
 	w.kinds["assumed volume"] += len(filters.Assumed)

@@ -20,6 +20,13 @@ const (
 	Error         = "error"
 )
 
+// What a dry run found when another scheduler bound a pod.
+const (
+	Same  = "same"  // the dry run had chosen the same node
+	Other = "other" // the dry run had chosen another node
+	Later = "later" // the dry run had not placed the pod yet
+)
+
 // The kinds of request.
 const (
 	Binding     = "binding"
@@ -52,6 +59,7 @@ type Metrics struct {
 	requestsWaiting *prometheus.GaugeVec
 	leads           prometheus.Gauge
 	doubleBookings  prometheus.Counter
+	compared        *prometheus.CounterVec
 }
 
 // Sources are functions that metrics are read from when they are collected.
@@ -76,12 +84,13 @@ func New(s Sources) *Metrics {
 		scheduling:      prometheus.NewHistogram(prometheus.HistogramOpts{Name: name("pod_scheduling_sli_duration_seconds"), Help: "Time from the creation of a pod to its binding.", Buckets: seconds(0.01, 20)}),
 		rejectedFacts:   prometheus.NewCounter(prometheus.CounterOpts{Name: name("facts_rejected_total"), Help: "Facts that were rejected as malformed."}),
 		requestsWaiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name("requests_waiting"), Help: "Bindings and evictions that were decided and not sent yet."}, []string{"kind"}),
+		compared:        counters("dry_run_compared_total", "Pods that another scheduler bound during a dry run, by whether the dry run had chosen the same node.", "result"),
 		doubleBookings:  prometheus.NewCounter(prometheus.CounterOpts{Name: name("double_bookings_total"), Help: "Devices that the watch reported as held by several pods that cannot share them."}),
 		leads:           prometheus.NewGauge(prometheus.GaugeOpts{Name: name("leader"), Help: "1 if this process is the leader."}),
 		reportsWaiting:  prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name("reports_waiting"), Help: "Pods with a condition that was not written yet."}, func() float64 { return float64(s.Reports()) }),
 	}
 	m.registry.MustRegister(m.attempts, m.attemptTime, m.sessionTime, m.sessionErrors, m.preemptions, m.victims, m.requestTime, m.requests,
-		m.scheduling, m.rejectedFacts, m.requestsWaiting, m.leads, m.reportsWaiting, m.doubleBookings, pending{s.Pending},
+		m.scheduling, m.rejectedFacts, m.requestsWaiting, m.leads, m.reportsWaiting, m.doubleBookings, m.compared, pending{s.Pending},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -148,6 +157,9 @@ func (m *Metrics) Request(kind, outcome string, took time.Duration) {
 
 // Bound counts a pod that was bound, by the time since its creation.
 func (m *Metrics) Bound(sinceCreation time.Duration) { m.scheduling.Observe(sinceCreation.Seconds()) }
+
+// Compared counts a pod that another scheduler bound during a dry run.
+func (m *Metrics) Compared(result string) { m.compared.WithLabelValues(result).Inc() }
 
 // DoubleBooked counts a device that several pods hold.
 func (m *Metrics) DoubleBooked() { m.doubleBookings.Inc() }

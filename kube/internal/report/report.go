@@ -25,6 +25,10 @@ type Report struct {
 	Pod       types.NamespacedName
 	UID       types.UID
 	Condition *Condition
+	// Version is the resource version of the pod that the condition is about. If the pod has
+	// changed, it is read, and the condition is set only if the pod is still not bound. "": the
+	// condition is set in any case.
+	Version string
 	// NominatedNode is the node on which room is being freed for the pod; "" for none. A pod
 	// with a nominated node does not make autoscalers add nodes.
 	NominatedNode *string
@@ -37,12 +41,14 @@ type Report struct {
 type Condition struct {
 	Reason  string // Unschedulable, or another reason of Kubernetes
 	Message string
+	// Since is since when the condition is false; the zero time means from now on.
+	Since time.Time
 }
 
 // merge returns the report with what a later one changes.
 func (r Report) merge(later Report) Report {
 	if later.Condition != nil {
-		r.Condition = later.Condition
+		r.Condition, r.Version = later.Condition, later.Version
 	}
 	if later.NominatedNode != nil {
 		r.NominatedNode = later.NominatedNode
@@ -139,10 +145,14 @@ func (r *Reporter) work() {
 		delete(r.waiting, uid)
 		r.mu.Unlock()
 		// The lease may be renewed late: what is reported is not decided again, so it is kept.
-		if waits && (!r.options.Held() || !r.send(n)) {
-			r.again(n)
-		} else {
+		sent := !waits
+		if waits && r.options.Held() {
+			n, sent = r.send(n)
+		}
+		if sent {
 			r.queue.Forget(uid)
+		} else {
+			r.again(n)
 		}
 		r.queue.Done(uid)
 	}
@@ -160,29 +170,79 @@ func (r *Reporter) again(n Report) {
 	r.queue.AddRateLimited(n.UID)
 }
 
-// send reports false if the request is to be sent again.
-func (r *Reporter) send(n Report) bool {
+// send reports false if the request is to be sent again, with what is to be sent then.
+func (r *Reporter) send(n Report) (rest Report, sent bool) {
 	patch, err := n.patch(time.Now())
 	if err != nil {
-		return true // the report consists of texts, which can always be encoded
+		return n, true // the report consists of texts, which can always be encoded
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.options.Timeout)
 	defer cancel()
-	_, err = r.options.Client.CoreV1().Pods(n.Pod.Namespace).Patch(ctx, n.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	// A conflict means that another pod has the name now. Other answers with 4xx, such as
-	// a webhook that forbids the change, would be the same again.
+	pods := r.options.Client.CoreV1().Pods(n.Pod.Namespace)
+	_, err = pods.Patch(ctx, n.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if apierrors.IsConflict(err) {
+		// Another pod has the name now, or the pod has changed.
+		pod, err := pods.Get(ctx, n.Pod.Name, metav1.GetOptions{})
+		if err == nil {
+			n = n.about(pod)
+			return n, n.isEmpty()
+		}
+		return n, apierrors.IsNotFound(err)
+	}
+	// Other answers with 4xx, such as a webhook that forbids the change, would be the same
+	// again.
 	var status apierrors.APIStatus
 	if as, is := err.(apierrors.APIStatus); is {
 		status = as
 	}
-	return err == nil || status != nil && status.Status().Code >= 400 && status.Status().Code < 500 && !apierrors.IsTooManyRequests(err) && !apierrors.IsUnauthorized(err)
+	return n, err == nil || status != nil && status.Status().Code >= 400 && status.Status().Code < 500 && !apierrors.IsTooManyRequests(err) && !apierrors.IsUnauthorized(err)
+}
+
+// about returns what is left to report about the pod as it is now.
+func (n Report) about(pod *corev1.Pod) Report {
+	if pod.UID != n.UID {
+		return Report{Pod: n.Pod, UID: n.UID}
+	}
+	n.Version = pod.ResourceVersion
+	if pod.Spec.NodeName != "" {
+		n.Condition, n.NominatedNode = nil, nil // the pod is placed
+	}
+	if n.Condition != nil {
+		c := *n.Condition
+		c.Since = FalseSince(pod)
+		n.Condition = &c
+	}
+	return n
+}
+
+// FalseSince returns since when the condition PodScheduled of the pod has been false; the zero time
+// if it is not false.
+func FalseSince(pod *corev1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// isEmpty reports whether there is nothing to send.
+func (n Report) isEmpty() bool {
+	return n.Condition == nil && n.NominatedNode == nil && len(n.Annotations) == 0
 }
 
 // patch returns the report as a strategic merge patch. The UID makes the API server refuse
-// the patch for another pod of the same name.
+// the patch for another pod of the same name, and the version the condition of a pod that has
+// changed. The time of the last transition does not change with the reason.
 func (n Report) patch(now time.Time) ([]byte, error) {
-	status := map[string]any{}
+	status, metadata := map[string]any{}, map[string]any{"uid": n.UID}
 	if c := n.Condition; c != nil {
+		if n.Version != "" {
+			metadata["resourceVersion"] = n.Version
+		}
+		if !c.Since.IsZero() {
+			now = c.Since
+		}
 		status["conditions"] = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: c.Reason, Message: c.Message,
 			LastTransitionTime: metav1.NewTime(now),
@@ -194,7 +254,6 @@ func (n Report) patch(now time.Time) ([]byte, error) {
 			status["nominatedNodeName"] = *n.NominatedNode
 		}
 	}
-	metadata := map[string]any{"uid": n.UID}
 	if len(n.Annotations) > 0 {
 		metadata["annotations"] = n.Annotations
 	}

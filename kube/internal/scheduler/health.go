@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/live"
 	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/metrics"
 )
@@ -14,6 +15,9 @@ import (
 type Health struct {
 	synced atomic.Bool
 	turned atomic.Int64 // when the loop ended its last turn, in nanoseconds since 1970
+	// due is since when something is to be decided and no session has ended, and failing since
+	// when every session has ended with an error, in nanoseconds since 1970; 0: neither.
+	due, failing atomic.Int64
 }
 
 // Synced reports whether all objects that existed at the start are known.
@@ -22,6 +26,39 @@ func (h *Health) Synced() bool { return h.synced.Load() }
 // Turned returns when the loop ended its last turn, which includes a session if something was
 // to be decided. It is the time of the start before the first turn.
 func (h *Health) Turned() time.Time { return time.Unix(0, h.turned.Load()) }
+
+// DueFor returns for how long something has had to be decided without a session that ended. It is 0
+// for a process that is not the leader.
+func (h *Health) DueFor(now time.Time) time.Duration { return sinceOf(&h.due, now) }
+
+// FailingFor returns for how long every session has ended with an error.
+func (h *Health) FailingFor(now time.Time) time.Duration { return sinceOf(&h.failing, now) }
+
+func sinceOf(at *atomic.Int64, now time.Time) time.Duration {
+	since := at.Load()
+	if since == 0 {
+		return 0
+	}
+	return now.Sub(time.Unix(0, since))
+}
+
+// note keeps the time of the first of several calls with is set.
+func note(at *atomic.Int64, is bool, now time.Time) {
+	if !is {
+		at.Store(0)
+	} else {
+		at.CompareAndSwap(0, now.UnixNano())
+	}
+}
+
+// noteDue notes whether something is to be decided by this process.
+func (h *Health) noteDue(is bool, now time.Time) { note(&h.due, is, now) }
+
+// noteSession notes that a session has ended.
+func (h *Health) noteSession(err error, now time.Time) {
+	note(&h.failing, err != nil, now)
+	h.due.Store(0)
+}
 
 // endTurn notes that a turn of the loop has ended.
 func (s *Scheduler) endTurn(synced bool) {
@@ -91,9 +128,9 @@ func (s *Scheduler) measureRequest(r *bind.Result) {
 }
 
 // pending counts pending pods. It may be called from any goroutine.
-func (s *Scheduler) pending() metrics.Pending {
+func pending(f *live.Follower) metrics.Pending {
 	var out metrics.Pending
-	view, err := s.leader.Follower().View()
+	view, err := f.View()
 	if err != nil {
 		return out
 	}

@@ -33,23 +33,27 @@ type objects struct {
 	invalid invalidQueues
 	notes   map[types.UID][]feed.Note    // how each pod was read, if its user should know
 	tasks   map[types.UID]intree.TaskKey // the task that each pod is in State
+	// gone are pods of which a read has shown that they are gone, before the watch has delivered
+	// that.
+	gone map[types.UID]bool
 }
 
 func newObjects(o feed.Options, store *intree.Store) *objects {
-	x := &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}}
+	x := &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}, gone: map[types.UID]bool{}}
 	store.UseHoldings(x.feed.Holdings)
 	return x
 }
 
 // isOld reports whether the event has an older version of a pod than the one that is known. A
-// pod that was read after a refused request may be newer than what the watch delivers next.
+// pod that was read after a refused request may be newer than what the watch delivers next, or
+// may be gone: what the watch delivers of it before its deletion is old.
 func (x *objects) isOld(e watch.Event) bool {
 	o, isPod := e.Object.(*corev1.Pod)
 	if !isPod || e.Deleted {
 		return false
 	}
 	known := x.pods[o.UID]
-	return known != nil && feed.Revision(&o.ObjectMeta) < feed.Revision(&known.ObjectMeta)
+	return x.gone[o.UID] || known != nil && feed.Revision(&o.ObjectMeta) < feed.Revision(&known.ObjectMeta)
 }
 
 // read returns the facts that the event makes true.
@@ -173,6 +177,7 @@ func (x *objects) keep(e watch.Event) {
 		key, isTask := x.tasks[o.UID]
 		switch {
 		case e.Deleted:
+			delete(x.gone, o.UID)
 			delete(x.pods, o.UID)
 			delete(x.notes, o.UID)
 			if x.names[nameOf(o)] == o.UID {

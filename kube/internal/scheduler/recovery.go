@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/report"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -120,7 +121,7 @@ func (s *Scheduler) recover() {
 		}
 		if text := pod.Annotations[AnnotationReservation]; text != "" && pod.Spec.NodeName == "" {
 			var r reservation
-			if err := json.Unmarshal([]byte(text), &r); err != nil || !s.mayRecover(pod, &r) {
+			if err := json.Unmarshal([]byte(text), &r); err != nil || !mayRecover(pod, &r, s.options.Hold, s.objects.store) {
 				s.options.Log.Warn("A reservation is not recovered.", "pod", nameOf(pod).String(), "error", err)
 				s.dropPromise(cluster.TaskRef{Job: key.Job, Name: key.Task})
 				continue
@@ -141,10 +142,12 @@ func (s *Scheduler) recover() {
 
 // mayRecover reports whether the reservation is one that an earlier leader made and that has not
 // ended. Users can write annotations, but not the nominated node, which is in the status. What a
-// pod claims beside room is not part of a reservation, so that such a pod is decided anew.
-func (s *Scheduler) mayRecover(pod *corev1.Pod, r *reservation) bool {
+// pod claims beside room is not part of a reservation, and room that is reserved is used without
+// asking the filters again that look at other pods. A pod for which these matter is decided anew:
+// other pods may have been bound while no leader knew of the reservation.
+func mayRecover(pod *corev1.Pod, r *reservation, hold time.Duration, store *intree.Store) bool {
 	now := time.Now().UnixNano()
-	return pod.Status.NominatedNodeName == r.Node && r.At <= now && r.At > now-int64(s.options.Hold) && !s.objects.store.HasClaims(pod)
+	return pod.Status.NominatedNodeName == r.Node && r.At <= now && r.At > now-int64(hold) && !store.LooksAtOthers(pod)
 }
 
 // left is what an earlier leader left about a job.

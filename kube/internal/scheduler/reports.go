@@ -43,6 +43,35 @@ func (s *Scheduler) report(out *engine.Outcome) {
 	}
 }
 
+// noteArrival keeps the pod for tellArrived if its condition does not say why it is pending.
+func (s *Scheduler) noteArrival(pod *corev1.Pod) {
+	if _, isTask := s.objects.tasks[pod.UID]; !isTask || pod.Spec.NodeName != "" || s.options.DryRun || !s.options.Held() {
+		return
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason != ReasonWaitingForGang {
+			return
+		}
+	}
+	s.arrived = append(s.arrived, pod.UID)
+}
+
+// tellArrived tells pods that arrived before the session why they are not placed, if their job was
+// refused as before. A session reports a refusal only if it differs from the last one.
+func (s *Scheduler) tellArrived() {
+	for _, uid := range s.arrived {
+		pod, key := s.objects.pods[uid], s.objects.tasks[uid]
+		t := s.leader.State().Task(cluster.TaskRef{Job: key.Job, Name: key.Task})
+		if pod == nil || t == nil || t.Status != cluster.Pending {
+			continue
+		}
+		if r := s.engine.Refusal(t.Job); r != nil {
+			s.setCondition(pod, corev1.PodReasonUnschedulable, clip(s.phrases.Message(r)))
+		}
+	}
+	s.arrived = nil
+}
+
 // tell reports to the pod of the task why it is not placed, as a condition and as an event.
 func (s *Scheduler) tell(ref cluster.TaskRef, reason, message string) {
 	pod := s.objects.pod(ref)
@@ -61,7 +90,10 @@ func (s *Scheduler) setCondition(pod *corev1.Pod, reason, message string) {
 			return
 		}
 	}
-	s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, Condition: &report.Condition{Reason: reason, Message: message}})
+	s.reporter.Put(report.Report{
+		Pod: nameOf(pod), UID: pod.UID, Version: pod.ResourceVersion,
+		Condition: &report.Condition{Reason: reason, Message: message, Since: report.FalseSince(pod)},
+	})
 }
 
 // note logs how an object was read, and tells the users of a pod.

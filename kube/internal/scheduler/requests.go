@@ -25,7 +25,7 @@ func (s *Scheduler) accept(out *engine.Outcome) {
 	causes := map[cluster.TaskRef]string{}
 	for i := range out.Decisions {
 		if d := &out.Decisions[i]; d.Action == engine.EvictTask {
-			causes[d.Task] = s.causeText(d)
+			causes[d.Task] = causeText(d, s.phrases)
 		}
 	}
 	for _, c := range out.Changes {
@@ -51,38 +51,39 @@ func (s *Scheduler) accept(out *engine.Outcome) {
 }
 
 // causeText returns why a pod is evicted.
-func (s *Scheduler) causeText(d *engine.Decision) string {
+func causeText(d *engine.Decision, phrases explain.Phrases) string {
 	if d.For == "" {
-		return fmt.Sprintf("Evicted: %s (%s)", s.phrases[d.Reason].Phrase, d.Reason)
+		return fmt.Sprintf("Evicted: %s (%s)", phrases[d.Reason].Phrase, d.Reason)
 	}
 	return "Evicted for " + explain.CauseText(d.For, string(d.Reason), d.Landing)
 }
 
 func (s *Scheduler) acceptBinding(c *cluster.Assign) {
-	b := bind.Binding{Pod: s.podOf(c.Task, c.UID), Attempt: c.Attempt, Node: c.Node}
+	b := bind.Binding{Pod: s.objects.podOf(c.Task, c.UID), Attempt: c.Attempt, Node: c.Node}
 	if len(c.Devices) > 0 {
 		if text, err := json.Marshal(c.Devices); err == nil {
 			b.Annotations = map[string]string{feed.AnnotationDevices: string(text)}
 		}
 	}
 	if s.options.DryRun {
-		s.options.Log.Info("A pod would be bound.", "pod", b.Namespace+"/"+b.Name, "node", b.Node)
+		s.dryRun.notBinding(c, b.Namespace+"/"+b.Name, b.Node)
 		return
 	}
 	s.dispatcher.addBinding(b)
 }
 
 func (s *Scheduler) acceptEviction(c *cluster.Evict, cause string) {
-	e := eviction{bind.Eviction{Pod: s.podOf(c.Task, c.UID), Attempt: c.Attempt}, cause}
+	e := eviction{bind.Eviction{Pod: s.objects.podOf(c.Task, c.UID), Attempt: c.Attempt}, cause}
 	if s.options.DryRun {
-		s.options.Log.Info("A pod would be evicted.", "pod", e.Namespace+"/"+e.Name, "cause", cause)
+		s.dryRun.notEvicting(c, e.Namespace+"/"+e.Name, cause)
 		return
 	}
 	s.dispatcher.toEvict = append(s.dispatcher.toEvict, e)
 }
 
-func (s *Scheduler) podOf(ref cluster.TaskRef, uid string) bind.Pod {
-	name, _, _ := s.objects.feed.Pod(ref)
+// podOf returns the names of the pod of a task.
+func (x *objects) podOf(ref cluster.TaskRef, uid string) bind.Pod {
+	name, _, _ := x.feed.Pod(ref)
 	return bind.Pod{Namespace: name.Namespace, Name: name.Name, UID: uid, Task: ref}
 }
 
@@ -131,7 +132,9 @@ func (s *Scheduler) takeRead(r *bind.Result) error {
 	case known == nil:
 		return nil
 	case r.Gone:
-		return s.take(watch.Event{Object: known, Deleted: true})
+		err := s.take(watch.Event{Object: known, Deleted: true})
+		s.objects.gone[known.UID] = true // until the watch delivers the deletion
+		return err
 	case r.Current == nil:
 		return nil
 	}

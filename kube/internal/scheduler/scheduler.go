@@ -33,6 +33,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -86,6 +87,8 @@ type Scheduler struct {
 
 	promised map[cluster.TaskRef]bool
 	barrier  barrier
+	dryRun   dryRun
+	arrived  []types.UID // pods that arrived since the last session
 	// doubleBookings are those that were reported.
 	doubleBookings doubleBookings
 	recovered      bool  // what an earlier leader left was read
@@ -150,7 +153,8 @@ func New(o Options) (*Scheduler, error) {
 	}
 	s.barrier = barrier{client: o.Client, log: o.Log, wake: s.wake}
 	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
-	s.metrics = metrics.New(metrics.Sources{Pending: s.pending, Reports: s.reporter.Waiting})
+	s.metrics = metrics.New(metrics.Sources{Pending: func() metrics.Pending { return pending(s.leader.Follower()) }, Reports: s.reporter.Waiting})
+	s.dryRun = dryRun{leader: s.leader, objects: s.objects, metrics: s.metrics, log: o.Log, hold: o.Hold}
 	s.doubleBookings.finder.Exact = o.Feed.DevicesEnforced
 	s.health.turned.Store(time.Now().UnixNano())
 	return s, nil
@@ -213,7 +217,11 @@ func (s *Scheduler) Run(ctx context.Context) error {
 func (s *Scheduler) lead() error {
 	if !s.options.Held() {
 		s.barrier.reset()
+		s.health.noteDue(false, time.Now())
 		return nil
+	}
+	if s.isDue(time.Now()) {
+		s.health.noteDue(true, time.Now())
 	}
 	pods, passed := s.barrier.pass()
 	if !passed {
@@ -239,6 +247,11 @@ func (s *Scheduler) observe() error {
 			return err
 		}
 	}
+	if s.options.DryRun {
+		if err := s.apply(s.dryRun.due(time.Now())); err != nil {
+			return err
+		}
+	}
 	for _, e := range s.watch.Take() {
 		if err := s.take(e); err != nil {
 			return err
@@ -252,6 +265,9 @@ func (s *Scheduler) take(e watch.Event) error {
 	if s.objects.isOld(e) {
 		return nil
 	}
+	if s.options.DryRun {
+		s.dryRun.compare(e)
+	}
 	facts, notes := s.objects.read(e)
 	for _, n := range notes {
 		s.note(&n)
@@ -263,6 +279,7 @@ func (s *Scheduler) take(e watch.Event) error {
 	s.changed = s.changed || readByFilters(e.Object)
 	if pod, isPod := e.Object.(*corev1.Pod); isPod && !e.Deleted {
 		s.tellWaiting(pod)
+		s.noteArrival(pod)
 	}
 	return nil
 }
@@ -281,10 +298,15 @@ func (s *Scheduler) apply(facts []cluster.Change) error {
 	return nil
 }
 
+// isDue reports whether there is something to decide.
+func (s *Scheduler) isDue(now time.Time) bool {
+	return s.changed || s.dispatcher.changed || s.nextWake > 0 && s.nextWake <= now.UnixNano()
+}
+
 // decide runs a session if there is something to decide.
 func (s *Scheduler) decide() error {
 	now := time.Now()
-	if !s.changed && !s.dispatcher.changed && (s.nextWake == 0 || s.nextWake > now.UnixNano()) {
+	if !s.isDue(now) {
 		return nil
 	}
 	s.changed, s.dispatcher.changed = false, false
@@ -292,6 +314,7 @@ func (s *Scheduler) decide() error {
 	session := s.options.Tracer.Begin(now)
 	out, err := s.sessions.run(engine.Options{Now: now.UnixNano(), Hold: int64(s.options.Hold), Timings: session.Timings()})
 	session.End(&out, err)
+	s.health.noteSession(err, time.Now())
 	s.measure(&out, time.Since(now), err)
 	s.nextWake = out.NextWake
 	if err != nil {
@@ -301,6 +324,7 @@ func (s *Scheduler) decide() error {
 	}
 	s.accept(&out)
 	s.report(&out)
+	s.tellArrived()
 	return nil
 }
 
@@ -311,7 +335,7 @@ func (s *Scheduler) wait(ctx context.Context, ready bool) {
 	switch {
 	case !ready || !s.options.Held():
 		pause = 100 * time.Millisecond // neither is signalled
-	case s.changed || s.dispatcher.changed:
+	case s.changed || s.dispatcher.changed || len(s.dryRun.refused) > 0:
 		pause = 0 // dispatch has found that a decision does not hold any more
 	case len(s.dispatcher.toEvict) > 0:
 		pause = 50 * time.Millisecond // until the limit of the rate allows the next
