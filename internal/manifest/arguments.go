@@ -116,6 +116,17 @@ func entries(list []v1alpha1.PluginConfig, in path, r reporter) []PluginEntry {
 	return out
 }
 
+// names returns the names of the profiles; nil if there are none. The configuration may be nil.
+func (c *Configuration) names() []string {
+	var out []string
+	if c != nil {
+		for _, p := range c.Profiles {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
 // Entry returns the entry of a plugin, nil if there is none.
 func (c *Configuration) Entry(plugin string) *PluginEntry {
 	i := slices.IndexFunc(c.Plugins, func(e PluginEntry) bool { return e.Name == plugin })

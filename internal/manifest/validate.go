@@ -81,7 +81,7 @@ func (b *Bundle) checkSingle(errs *Errors) {
 
 // checkReferences reports queues and nodes that are named and do not exist.
 func (b *Bundle) checkReferences(errs *Errors) {
-	queues := b.queueTree()
+	queues, profiles := b.queueTree(), b.Configuration().names()
 	queues.check(b, errs)
 	nodes := map[string]bool{}
 	for _, n := range b.Nodes {
@@ -94,7 +94,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 	for _, o := range b.Jobs {
 		r := b.reporter(o, errs)
 		queues.checkLeaf(o.Spec.Queue, path{"spec", "queue"}, r)
-		b.checkProfile(o.Spec.SchedulerName, r)
+		checkProfile(o.Spec.SchedulerName, profiles, r)
 		for i, p := range o.Status.Placements {
 			checkPlaced(p, path{"status", "placements", i}, nodes, nodeNames, r)
 		}
@@ -102,7 +102,7 @@ func (b *Bundle) checkReferences(errs *Errors) {
 	for _, o := range b.Models {
 		r := b.reporter(o, errs)
 		queues.checkLeaf(o.Spec.Queue, path{"spec", "queue"}, r)
-		b.checkProfile(o.Spec.SchedulerName, r)
+		checkProfile(o.Spec.SchedulerName, profiles, r)
 		for i, x := range o.Status.Replicas {
 			for k, p := range x.Placements {
 				at := path{"status", "replicas", i, "placements", k}
@@ -125,10 +125,9 @@ func (b *Bundle) checkReferences(errs *Errors) {
 	}
 }
 
-// checkProfile reports a scheduler name of a job or a model that no profile has, if the
-// configuration has profiles. Pods may have other schedulers, and are not checked.
-func (b *Bundle) checkProfile(name string, r reporter) {
-	names := b.profiles()
+// checkProfile reports a scheduler name of a job or a model that no profile has, if there are
+// profiles. Pods may have other schedulers, and are not checked.
+func checkProfile(name string, names []string, r reporter) {
 	if name == "" || len(names) == 0 || slices.Contains(names, name) {
 		return
 	}
@@ -137,19 +136,6 @@ func (b *Bundle) checkProfile(name string, r reporter) {
 		remedy = "; the configuration has " + phrase.Either(names[:min(len(names), 5)])
 	}
 	r.errorf(path{"spec", "schedulerName"}, "there is no profile %s%s", phrase.Quote(name), remedy)
-}
-
-// profiles returns the names of the profiles of the configuration; nil if it has none.
-func (b *Bundle) profiles() []string {
-	c := b.Configuration()
-	if c == nil {
-		return nil
-	}
-	var out []string
-	for _, p := range c.Profiles {
-		out = append(out, p.Name)
-	}
-	return out
 }
 
 // checkPlaced reports a placement on a node that does not exist.
@@ -174,7 +160,7 @@ func noQueue(name string, there []string) string {
 
 // environment returns what the bundle says about how each object is read.
 func (b *Bundle) environment() *convert.Environment {
-	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree()), Profiles: b.profiles()}
+	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree()), Profiles: b.Configuration().names()}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {
 		h, ok := labels[corev1.LabelHostname]
