@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/live"
 	"github.com/berth-project/berth/kube/internal/bind"
+	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/metrics"
 )
 
@@ -75,7 +76,7 @@ func (s *Scheduler) measure(out *engine.Outcome, took time.Duration, err error) 
 	for i := range out.Decisions {
 		switch d := &out.Decisions[i]; d.Action {
 		case engine.Bind:
-			bound[s.profileOf(s.leader.State().Task(d.Task))]++
+			bound[profileOf(s.leader.State().Task(d.Task), &s.options.Feed)]++
 		case engine.EvictTask:
 			victims[d.For]++
 		}
@@ -91,7 +92,7 @@ func (s *Scheduler) measure(out *engine.Outcome, took time.Duration, err error) 
 		if job := s.leader.State().Job(r.Job); job != nil {
 			for _, t := range job.Tasks() {
 				if t.Status == cluster.Pending {
-					pods[s.profileOf(t)]++
+					pods[profileOf(t, &s.options.Feed)]++
 				}
 			}
 		}
@@ -105,9 +106,9 @@ func (s *Scheduler) measure(out *engine.Outcome, took time.Duration, err error) 
 }
 
 // profileOf returns the name of the profile that decides about the task, which may be nil.
-func (s *Scheduler) profileOf(t *cluster.Task) string {
+func profileOf(t *cluster.Task, o *feed.Options) string {
 	if t == nil || t.Shape.Profile == "" {
-		return s.options.Feed.SchedulerNames[0]
+		return o.SchedulerNames[0]
 	}
 	return t.Shape.Profile
 }

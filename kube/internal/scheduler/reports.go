@@ -151,27 +151,32 @@ func (s *Scheduler) tellResult(r *bind.Result) {
 	}
 }
 
-// tellWaiting tells a pending pod that its group has too few pods to be considered. The message
-// has no count, so that it does not change with every pod that is created.
+// tellWaiting tells a pending pod that it is not considered until other objects exist.
 func (s *Scheduler) tellWaiting(pod *corev1.Pod) {
+	if reason, message := waitsFor(s, pod); reason != "" {
+		s.setCondition(pod, reason, message)
+	}
+}
+
+// waitsFor returns the reason and the message of the condition of a pod whose group has too few
+// pods, or whose queue does not exist. The reason is "" if the pod is considered, or is not to be
+// told. The message has no count, so that it does not change with every pod that is created.
+func waitsFor(s *Scheduler, pod *corev1.Pod) (reason, message string) {
 	key, isTask := s.objects.tasks[pod.UID]
 	if !isTask || pod.Spec.NodeName != "" || s.options.DryRun || !s.options.Held() {
-		return
+		return "", ""
 	}
 	job := s.leader.State().Job(key.Job)
 	if job == nil {
-		return
+		return "", ""
 	}
 	if s.leader.State().Queue(job.Queue) == nil {
-		s.setCondition(pod, corev1.PodReasonUnschedulable, fmt.Sprintf("queue %s does not exist; create it, or name another with the label %s", job.Queue, v1alpha1.LabelQueue))
-		return
+		return corev1.PodReasonUnschedulable, fmt.Sprintf("queue %s does not exist; create it, or name another with the label %s", job.Queue, v1alpha1.LabelQueue)
 	}
-	if !job.Open {
-		return
+	if alt := &job.Alternatives[0]; job.Open && len(alt.Tasks) < alt.Min {
+		return ReasonWaitingForGang, fmt.Sprintf("waiting until %s has %d pods", job.ID, alt.Min)
 	}
-	if alt := &job.Alternatives[0]; len(alt.Tasks) < alt.Min {
-		s.setCondition(pod, ReasonWaitingForGang, fmt.Sprintf("waiting until %s has %d pods", job.ID, alt.Min))
-	}
+	return "", ""
 }
 
 // maxNote is how long the text of an event may be.

@@ -86,6 +86,7 @@ type Scheduler struct {
 	sessions   Sessions
 
 	promised map[cluster.TaskRef]bool
+	waiters  waiters
 	barrier  barrier
 	dryRun   dryRun
 	arrived  []types.UID // pods that arrived since the last session
@@ -257,6 +258,11 @@ func (s *Scheduler) observe() error {
 			return err
 		}
 	}
+	for _, uid := range s.waiters.due(time.Now()) {
+		if pod := s.objects.pods[uid]; pod != nil {
+			s.tellWaiting(pod)
+		}
+	}
 	return nil
 }
 
@@ -278,7 +284,9 @@ func (s *Scheduler) take(e watch.Event) error {
 	s.objects.keep(e)
 	s.changed = s.changed || readByFilters(e.Object)
 	if pod, isPod := e.Object.(*corev1.Pod); isPod && !e.Deleted {
-		s.tellWaiting(pod)
+		if reason, _ := waitsFor(s, pod); reason != "" {
+			s.waiters.add(pod.UID, time.Now())
+		}
 		s.noteArrival(pod)
 	}
 	return nil
