@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/live"
 	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/kube/internal/history"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/metrics"
 	"github.com/berth-project/berth/kube/internal/watch"
@@ -60,11 +61,13 @@ func newTestScheduler(t *testing.T) *Scheduler {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kept := history.New()
 	s := &Scheduler{
 		options: Options{Feed: feed.Options{SchedulerNames: []string{"berth"}}, Held: func() bool { return false }, Log: slog.New(slog.DiscardHandler)}, engine: e,
-		leader:  live.NewLeader(live.Options{State: cluster.NewState(), Engine: e}),
+		leader:  live.NewLeader(live.Options{State: cluster.NewState(), Engine: e, Log: kept}),
 		objects: newObjects(feed.Options{SchedulerNames: []string{"berth"}}, intree.NewStore()),
 	}
+	s.sessions = Sessions{kept, s.leader, e, s.objects.store, s.phrases, nil}
 	s.metrics = metrics.New(metrics.Sources{Pending: func() metrics.Pending { return pending(s.leader.Follower()) }, Reports: func() int { return 0 }})
 	s.dryRun = dryRun{leader: s.leader, objects: s.objects, metrics: s.metrics, log: s.options.Log, hold: time.Minute}
 	return s
