@@ -56,6 +56,10 @@ const (
 	// AnnotationPreemptionDelay is how long a pod evicts and moves no other task, such
 	// as "5m". It has the meaning of preemptionDelay of a Job.
 	AnnotationPreemptionDelay = "berth.dev/preemption-delay"
+	// AnnotationIsolation of a node is the isolation that it offers, as NodeIsolation in JSON,
+	// such as {"cpu": ["WholeCore"], "gpu": ["DeviceExclusive"]}. That of a pod is the
+	// isolation that it requests, as Isolation in JSON, such as {"gpu": "DeviceExclusive"}.
+	AnnotationIsolation = "berth.dev/isolation"
 	// LabelInstanceType is the label that Placement.InstanceType requires.
 	LabelInstanceType = "node.kubernetes.io/instance-type"
 )

@@ -33,6 +33,7 @@ func CoreNode(o *corev1.Node) (*cluster.Node, Notes) {
 	for _, t := range o.Spec.Taints {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
 	}
+	nodeIsolation(o, n, r)
 	offered := amounts(Allocatable(o), allocatablePath(o), r)
 	findDevices(n, offered, false)
 	noteDefect(n, offered, allocatablePath(o), r)

@@ -51,6 +51,7 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 	j.PreemptionDelay = podPreemptionDelay(o, r)
 	shape := cluster.Shape{Preemptible: j.Preemptible, Profile: env.profile(o.Spec.SchedulerName), Selector: cluster.SortLabels(o.Spec.NodeSelector)}
 	podRequests(o, &shape, env, r)
+	podIsolation(o, &shape, r)
 	for _, t := range o.Spec.Tolerations {
 		if isKnownOperator(t.Operator) {
 			shape.Tolerations = append(shape.Tolerations, cluster.Toleration{
