@@ -71,6 +71,9 @@ func build(a Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
+// SharedByProfiles marks the plugin as one that decides about the jobs of all profiles.
+func (*plugin) SharedByProfiles() {}
+
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
 	s.Hooks.AddSweep(p.sweep)

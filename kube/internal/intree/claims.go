@@ -231,7 +231,9 @@ func (c *claims) settle(view cluster.View) {
 			c.setPhase(h, releasing)
 			c.toRelease = append(c.toRelease, h)
 		default:
-			c.drop(key)
+			if c.drop(key); phase == reserved { // another scheduler has bound the pod
+				c.undo(h)
+			}
 			c.epoch++
 		}
 	}

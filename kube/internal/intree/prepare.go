@@ -35,7 +35,7 @@ func (s *Store) ClaimPhase(key TaskKey) ClaimPhase {
 	if h == nil {
 		return ClaimsReady
 	}
-	return map[holdPhase]ClaimPhase{reserved: ClaimsReserved, preparing: ClaimsPreparing, prepared: ClaimsReady, failed: ClaimsFailed}[phase]
+	return map[holdPhase]ClaimPhase{reserved: ClaimsReserved, preparing: ClaimsPreparing, prepared: ClaimsReady, failed: ClaimsFailed, releasing: ClaimsFailed}[phase]
 }
 
 // Prepare returns a function that allocates what was reserved for the claims of the task, and

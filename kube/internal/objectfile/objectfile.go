@@ -32,7 +32,7 @@ func isKept(key string) bool {
 
 // dropped are fields that no decision depends on and that may hold secrets: what drivers of
 // volumes and devices interpret, and annotations of templates.
-var dropped = map[string]bool{"managedFields": true, "volumeAttributes": true, "parameters": true, "annotations": true}
+var dropped = map[string]bool{"managedFields": true, "volumeAttributes": true, "parameters": true, "annotations": true, "mountOptions": true, "options": true}
 
 // Encode returns the fields of an object that feed.Strip returned, without annotations and
 // fields that may be secret.

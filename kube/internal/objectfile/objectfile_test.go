@@ -27,6 +27,10 @@ func TestSecrets(t *testing.T) {
 		"a volume": &corev1.PersistentVolume{ObjectMeta: meta, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
 			CSI: &corev1.CSIPersistentVolumeSource{Driver: "kept", VolumeAttributes: map[string]string{"password": "secret"}},
 		}}},
+		"a volume with options": &corev1.PersistentVolume{ObjectMeta: meta, Spec: corev1.PersistentVolumeSpec{
+			StorageClassName: "kept", MountOptions: []string{"password=secret"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: "d", Options: map[string]string{"password": "secret"}}},
+		}},
 		"a volume of a pod": &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{SchedulerName: "kept", Volumes: []corev1.Volume{
 			{Name: "a", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", VolumeAttributes: map[string]string{"password": "secret"}}}},
 			{Name: "b", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/live"
@@ -134,12 +135,38 @@ func (d *dispatcher) dispatchBinding(b *bind.Binding) progress {
 		d.notBound(b)
 		return dropped
 	}
+	if d.matePrepares(t) {
+		return kept
+	}
 	if !d.sender.Bind(*b) {
 		return blocked
 	}
 	// The State rejects it only if the task is not Assumed, which was checked.
 	_ = d.leader.Apply(cluster.BindSent{Task: b.Task, UID: b.UID, Attempt: b.Attempt})
 	return dropped
+}
+
+// matePrepares reports whether the task belongs to a gang of which fewer pods than its minimum are
+// bound, and the claims of another member are being allocated. If that fails, the gang is decided
+// anew, which is possible only as long as none of its pods is bound.
+func (d *dispatcher) matePrepares(t *cluster.Task) bool {
+	job, bound := t.Job, 0
+	for _, mate := range job.Tasks() {
+		if mate.Status == cluster.Bound {
+			bound++
+		}
+	}
+	if len(job.Tasks()) == 1 || bound >= job.Alternatives[max(0, job.Chosen)].Min {
+		return false
+	}
+	return slices.ContainsFunc(d.toPrepare, func(b bind.Binding) bool {
+		mate := d.taskOf(b.Pod, b.Attempt)
+		if mate == nil || mate == t || mate.Job != job || mate.Status != cluster.Assumed {
+			return false
+		}
+		phase := d.objects.store.ClaimPhase(intree.KeyOf(mate))
+		return phase == intree.ClaimsReserved || phase == intree.ClaimsPreparing
+	})
 }
 
 // overtaken returns why the task must not be bound to its node any more; "" if it may be.

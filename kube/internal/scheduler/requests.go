@@ -110,7 +110,7 @@ func (s *Scheduler) finish(r *bind.Result) error {
 		s.options.Log.Warn("A request was not carried out.", "pod", r.Pod.Namespace+"/"+r.Pod.Name, "outcome", r.Outcome.String(), "reason", r.Reason)
 	}
 	s.tellResult(r)
-	if r.Prepares && r.Outcome == bind.Prepared && s.leader.State().Task(r.Pod.Task) == nil {
+	if r.Prepares && r.Outcome == bind.Prepared && !isAssumed(s.leader.State().Task(r.Pod.Task)) {
 		s.changed = true // the next session finds that what was allocated is not needed
 	}
 	if fact := r.Fact; fact != nil {
@@ -123,6 +123,8 @@ func (s *Scheduler) finish(r *bind.Result) error {
 	}
 	return s.takeRead(r)
 }
+
+func isAssumed(t *cluster.Task) bool { return t != nil && t.Status == cluster.Assumed }
 
 // takeRead applies what the Sender has read about the pod. Without it, a pod that is gone or
 // bound elsewhere would be placed again and again until the watch delivers that.

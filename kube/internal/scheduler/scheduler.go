@@ -186,10 +186,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	defer func() {
 		stop()
+		s.sender.Stop() // first, so that nothing is sent any more
 		s.barrier.reset()
 		statuses.Wait()
 		s.watch.Stop()
-		s.sender.Stop()
 		s.reporter.Stop()
 	}()
 	for ctx.Err() == nil {
