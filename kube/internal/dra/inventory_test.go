@@ -114,3 +114,27 @@ func TestQuery(t *testing.T) {
 		t.Error("the inventory is not empty")
 	}
 }
+
+// TestCostlyQuery checks that the evaluation of a costly expression ends after few devices, and
+// that nothing is said about them.
+func TestCostlyQuery(t *testing.T) {
+	numbers := strings.Repeat("1,", 60) + "1"
+	costly := fmt.Sprintf("[%s].all(x, [%s].all(y, x*y > 0)) && device.attributes['gpu.nvidia.com'].uuid != ''", numbers, numbers)
+	v := NewInventory()
+	v.PutClass(class("true"))
+	var devices []string
+	for i := range 1000 {
+		devices = append(devices, fmt.Sprintf("gpu-%d - 80 type=gpu productName=A uuid=%d", i, i))
+	}
+	v.PutSlice(slice("s", 1, devices...))
+	q := v.Query("class", []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: costly}}})
+	if got := q.Selection(); !got.Any || got.Found {
+		t.Errorf("the query selects %+v, want what is not known", got)
+	}
+	if n := len(q.answers); n == 0 || n > 500 {
+		t.Errorf("%d of 1000 devices were examined, want some and not most", n)
+	}
+	if plain := v.Query("class", nil).Selection(); !plain.Found {
+		t.Errorf("a plain query selects %+v", plain)
+	}
+}
