@@ -2,9 +2,9 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// Engine holds the plugins of a profile, or of several profiles, and what is remembered from session to session:
-// ranked nodes for each shape, and the backlog of patient sessions. It serves one State at a
-// time and is not safe for concurrent use.
+// Engine holds the plugins of a profile, or of several profiles, and what is remembered from
+// session to session: ranked nodes for each shape, and the backlog of patient sessions. It
+// serves one State at a time and is not safe for concurrent use.
 type Engine struct {
 	registry *Registry
 	profiles []NamedProfile

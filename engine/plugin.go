@@ -108,8 +108,8 @@ func (r *Registry) Names() []string {
 	return slices.Sorted(maps.Keys(r.builders))
 }
 
-// Profile lists the plugins of an engine, or of one of its profiles (see NewProfiles). Filters and comparisons are called in the order of
-// this list.
+// Profile lists the plugins of an engine, or of one of its profiles (see NewProfiles). Filters
+// and comparisons are called in the order of this list.
 type Profile []PluginConfig
 
 // PluginConfig is one plugin of a profile.
