@@ -172,11 +172,15 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 	}
 	// The sort is stable, so that devices of equal score stay in the order of their index.
 	slices.SortStableFunc(takers, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-	order := make([]int, len(takers))
-	for i, t := range takers {
-		order[i] = t.device
+	var few [16]int
+	order := few[:0]
+	for _, t := range takers {
+		order = append(order, t.device)
 	}
-	return c.s.set().claimInOrder(c, order)
+	if set, plain := c.s.set().(countSet); plain {
+		return set.claimInOrder(c, order) // a direct call, so that the order stays on the stack
+	}
+	return c.s.set().claimInOrder(c, slices.Clone(order))
 }
 
 // take claims as many devices as the shape needs, in the given order. It may return

@@ -28,6 +28,7 @@ type clerk struct {
 	// spareLog and spareDecisions are memory of an ended statement, for reuse by the next one.
 	spareLog       []operation
 	spareDecisions []Decision
+	event          Event // the event that handlers are called with
 }
 
 // begin opens an empty statement.
@@ -67,14 +68,14 @@ func (c *clerk) announce(kind EventKind, t *cluster.Task, n *cluster.Node, undo 
 	if len(c.hooks.handlers) == 0 {
 		return
 	}
-	e := Event{Kind: kind, Job: t.Job, Task: t, Node: n, Undo: undo}
+	c.event = Event{Kind: kind, Job: t.Job, Task: t, Node: n, Undo: undo}
 	for i := range c.hooks.handlers {
 		h := &c.hooks.handlers[i].fn
 		if kind == Allocated && h.AllocateFunc != nil {
-			h.AllocateFunc(&e)
+			h.AllocateFunc(&c.event)
 		}
 		if kind == Deallocated && h.DeallocateFunc != nil {
-			h.DeallocateFunc(&e)
+			h.DeallocateFunc(&c.event)
 		}
 	}
 }

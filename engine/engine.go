@@ -14,8 +14,8 @@ type Engine struct {
 	idle     idleDevices
 	occupied occupancies
 	swept    swept
-	events   int        // how many events the last session with any had
-	hooks    hookCounts // how many hooks the last session had
+	events   int // how many events the last session with any had
+	hooks    spareHooks
 	// observers holds the hooks that the last session registered.
 	observers     []hook[Observer]
 	uncalledHooks []UncalledHook
@@ -79,27 +79,43 @@ const (
 // Open starts a session: it calls OnSessionOpen of each plugin, in which hooks are
 // registered. A plugin that fails makes Session.Run return the error.
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
-	view := state.View()
-	s := &Session{View: view, Now: o.Now, engine: e, options: o, fault: &fault{}}
-	s.Hooks = &Hooks{fault: s.fault, publish: e.index.publish, makeRoom: s.MakeRoom}
-	e.hooks.allocate(s.Hooks)
-	s.finder = &finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
-	s.accounts = &accounts{view: view, idle: &e.idle}
-	s.explainer = &explainer{finder: s.finder, all: o.Explain}
-	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events}
-	s.order = &order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
+	view, b := state.View(), &sessionParts{}
+	s := &b.session
+	*s = Session{View: view, Now: o.Now, engine: e, options: o, fault: &b.fault, Hooks: &b.hooks}
+	b.hooks = Hooks{fault: s.fault, publish: e.index.publish, makeRoom: s.MakeRoom}
+	e.hooks.take(s.Hooks)
+	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
+	b.accounts = accounts{view: view, idle: &e.idle}
+	b.explainer = explainer{finder: &b.finder, all: o.Explain}
+	b.clerk = clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events}
+	b.order = order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
+	b.victims, b.heaps = victims{view: view, hooks: s.Hooks, clerk: &b.clerk}, nodeHeaps{occupancies: &e.occupied}
+	s.finder, s.accounts, s.explainer, s.clerk, s.order, s.victims, s.heaps = &b.finder, &b.accounts, &b.explainer, &b.clerk, &b.order, &b.victims, &b.heaps
 	s.reservations = reservations{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
-	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &nodeHeaps{occupancies: &e.occupied}
 	e.register(s)
 	staticFirst(s.Hooks.shapeFilters)
 	if o.Timings != nil {
 		o.Timings.measure(s.Hooks)
 	}
 	e.index.open(view, s.Hooks, s.fault, o.Search == Twin)
-	e.hooks, e.observers, e.uncalledHooks = countHooks(s.Hooks), s.Hooks.observers, s.Hooks.UncalledHooks()
+	e.observers, e.uncalledHooks = s.Hooks.observers, s.Hooks.UncalledHooks()
 	return s
+}
+
+// sessionParts are a session and its parts, which are allocated together.
+type sessionParts struct {
+	session   Session
+	hooks     Hooks
+	fault     fault
+	finder    finder
+	accounts  accounts
+	explainer explainer
+	clerk     clerk
+	order     order
+	victims   victims
+	heaps     nodeHeaps
 }
 
 // register calls OnSessionOpen of each plugin.

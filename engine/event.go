@@ -19,7 +19,8 @@ const (
 )
 
 // Event is a change in a statement that event handlers are called with. The statement is not
-// committed yet, so the change may be undone, with another event.
+// committed yet, so the change may be undone, with another event. The Event is valid only during
+// the call: a handler copies what it keeps.
 type Event struct {
 	Kind EventKind     // Allocated or Deallocated
 	Job  *cluster.Job  // the job of the task

@@ -34,12 +34,18 @@ func (r *laneOrder) update(b *backlog) bool {
 		return false
 	}
 	changed, all := b.order.changedBids()
+	if all || len(changed) > 2+len(b.lanes)/8 {
+		// Most bids change from session to session, as past use does. An order that is used in
+		// one session only costs more than an election without one.
+		r.revision = 0
+		return false
+	}
 	for _, q := range changed {
 		if q.Slot() < len(b.lanes) && b.lanes[q.Slot()] != nil {
 			r.markStale(b.lanes[q.Slot()])
 		}
 	}
-	if revision := b.view.Recent().QueueSpecsVersion(); all || r.revision != revision || len(r.stale) > 2+len(r.lanes)/8 {
+	if revision := b.view.Recent().QueueSpecsVersion(); r.revision != revision || len(r.stale) > 2+len(r.lanes)/8 {
 		r.revision = revision
 		r.build(b)
 	} else {

@@ -262,6 +262,7 @@ func (s *Session) Close() error {
 		}
 	}
 	s.fault.err, s.clerk.closed = run, true
+	s.engine.hooks.keep(s.Hooks)
 	return errors.Join(errs...)
 }
 

@@ -53,7 +53,7 @@ func TestInvariantsWithProfiles(t *testing.T) {
 		return []string{"standard", "spread", "plain", "", "unknown"}[n%5]
 	}
 	var total Counts
-	for seed := uint64(1001); seed <= 1060; seed++ {
+	for seed := uint64(1001); seed <= 1020; seed++ {
 		counts, failure := Sequence{Seed: seed, Steps: 200, Profiles: profiles, Assign: assign}.Run()
 		if failure != nil {
 			t.Fatal(failure.Shrink())
@@ -61,7 +61,7 @@ func TestInvariantsWithProfiles(t *testing.T) {
 		total.Add(counts)
 	}
 	t.Log(total)
-	if total.Decisions < 1500 || total.Moves < 20 || total.Evictions < 50 {
+	if total.Decisions < 400 || total.Moves < 5 || total.Evictions < 15 {
 		t.Errorf("too little happened: %v", total)
 	}
 }
@@ -72,7 +72,7 @@ func TestOneOfSeveralProfiles(t *testing.T) {
 	profiles := severalProfiles(t)
 	decided := 0
 	for i, profile := range profiles {
-		for seed := uint64(1); seed <= 4; seed++ {
+		for seed := uint64(1); seed <= 2; seed++ {
 			var digests []string
 			alone := Sequence{
 				Seed: seed, Steps: 150, Profiles: profiles[i : i+1], Assign: func(string, int) string { return profile.Name },
