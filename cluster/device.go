@@ -15,7 +15,11 @@ type Device struct {
 	// Lost is true for a device that is broken, or that its node does not list any more
 	// (Gone). It takes no new task. It stays in Node.Devices, so that the indexes of other
 	// devices do not change.
-	Lost     bool  `json:"lost,omitempty"`
+	Lost bool `json:"lost,omitempty"`
+	// ByCount is true for a device of a node that itself chooses which of its devices a task
+	// gets, as a kubelet does. Which of several equal devices a task holds is then not known:
+	// only their number counts.
+	ByCount  bool  `json:"byCount,omitempty"`
 	Reserved Bytes `json:"reserved,omitempty"` // memory that is kept for the system, and that no task can have
 	// Foreign is memory that is used by processes that Berth did not place. It is
 	// determined from NodeRead.

@@ -122,7 +122,7 @@ func Main(registry *engine.Registry, args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "berth-scheduler:", err)
 		return exitUsage
 	}
-	profiles, err := readProfiles(f.configuration, f.evictions, f.devicesEnforced)
+	profiles, err := readProfiles(f.configuration, f.evictions)
 	if err == nil {
 		f.names, err = schedulerNames(profiles, f.names, set.Changed("scheduler-name"))
 	}
@@ -183,15 +183,15 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profiles []e
 	if err != nil {
 		return err
 	}
-	held := func() bool { return true }
+	held, left := func() bool { return true }, func() time.Duration { return lease.Forever }
 	election := lease.New(lease.Options{
 		Client: electionClient, Namespace: f.leaseNamespace, Name: f.leaseName, Identity: fmt.Sprintf("%s_%d_%d", identity, os.Getpid(), time.Now().UnixNano()),
 		Duration: f.leaseDuration, RenewDeadline: f.renewDeadline, RetryPeriod: f.retryPeriod,
 	})
 	if f.leaderElect {
-		held = election.Held
+		held, left = election.Held, election.Left
 	}
-	clients, err := newClients(config, held, f.qps, f.burst)
+	clients, err := newClients(config, left, f.qps, f.burst)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profiles []e
 	if err != nil {
 		return err
 	}
-	server, err := f.serve(s, clients.events, log)
+	server, err := f.serve(s, clients.reviews, log)
 	if err != nil {
 		return err
 	}
@@ -245,28 +245,28 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profiles []e
 	return <-ended
 }
 
-// clients are the clients of a scheduler. The lease and events have clients of their own, so
-// that many bindings do not delay a renewal.
+// clients are the clients of a scheduler. The lease, events and reviews of the secure address have
+// clients of their own, so that many requests of one sort do not delay those of another.
 type clients struct {
-	typed, events kubernetes.Interface
-	dynamic       dynamic.Interface
-	mapper        *restmapper.DeferredDiscoveryRESTMapper
+	typed, events, reviews kubernetes.Interface
+	dynamic                dynamic.Interface
+	mapper                 *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// newClients returns clients of which typed and dynamic change objects only while held returns
-// true.
-func newClients(config *rest.Config, held func() bool, qps float32, burst int) (*clients, error) {
+// newClients returns clients of which typed and dynamic change objects only while time is left.
+func newClients(config *rest.Config, left func() time.Duration, qps float32, burst int) (*clients, error) {
 	other := otherConfig(config)
-	config = lease.Fence(config, held)
+	config = lease.Fence(config, left)
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS, config.Burst = qps, burst
 	binary := rest.CopyConfig(config)
 	binary.AcceptContentTypes, binary.ContentType = "application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"
 	c := &clients{}
-	var errs [3]error
+	var errs [4]error
 	c.typed, errs[0] = kubernetes.NewForConfig(binary)
 	c.events, errs[1] = kubernetes.NewForConfig(other)
 	c.dynamic, errs[2] = dynamic.NewForConfig(config)
+	c.reviews, errs[3] = kubernetes.NewForConfig(other)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	has := func(configuration string, evictions bool) map[string]bool {
-		profiles, err := readProfiles(configuration, evictions, true)
+		profiles, err := readProfiles(configuration, evictions)
 		if err != nil || len(profiles) != 1 {
 			t.Fatal(err, profiles)
 		}
@@ -94,7 +94,7 @@ func TestProfiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := readProfiles(file, true, false)
+	profiles, err := readProfiles(file, true)
 	if err != nil || len(profiles) != 2 {
 		t.Fatal(err, profiles)
 	}

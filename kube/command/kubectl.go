@@ -13,8 +13,6 @@ import (
 func Kubectl(registry *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return ctl.Main(ctl.Options{
 		Registry: registry, DefaultName: DefaultName, Clock: time.Now,
-		Profiles: func(configuration string, evictions bool) ([]engine.NamedProfile, error) {
-			return readProfiles(configuration, evictions, false)
-		}, Names: schedulerNames,
+		Profiles: readProfiles, Names: schedulerNames,
 	}, args, stdin, stdout, stderr)
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,7 +22,7 @@ import (
 // Kubernetes; a single profile may have no name. Running pods are not moved: the pod that
 // replaces an evicted one has another name and another UID, so that the room that is reserved
 // for a move would not be found again.
-func readProfiles(configuration string, evictions, devicesEnforced bool) ([]engine.NamedProfile, error) {
+func readProfiles(configuration string, evictions bool) ([]engine.NamedProfile, error) {
 	b := &manifest.Bundle{}
 	if configuration != "" {
 		var err error
@@ -43,12 +42,8 @@ func readProfiles(configuration string, evictions, devicesEnforced bool) ([]engi
 		disabled = append(disabled, preempt.Name, reclaim.Name, stalegang.Name, doublebooking.Name)
 	}
 	for i, p := range profiles {
-		overrides := []standard.Override{{Name: intree.Name}}
 		own := slices.DeleteFunc(slices.Clone(p.Plugins), func(c engine.PluginConfig) bool { return slices.Contains(disabled, c.Name) })
-		if devicesEnforced && slices.ContainsFunc(own, func(c engine.PluginConfig) bool { return c.Name == doublebooking.Name }) {
-			overrides = append(overrides, standard.Override{Name: doublebooking.Name, Arguments: exactDevices{}})
-		}
-		if profiles[i].Plugins, err = standard.Merge(own, overrides, false); err != nil {
+		if profiles[i].Plugins, err = standard.Merge(own, []standard.Override{{Name: intree.Name}}, false); err != nil {
 			return nil, err
 		}
 	}
@@ -74,10 +69,3 @@ func schedulerNames(profiles []engine.NamedProfile, names []string, given bool) 
 	}
 	return out, nil
 }
-
-// exactDevices are the arguments of the plugin DoubleBooking if containers get the devices that
-// were chosen for them.
-type exactDevices struct{}
-
-// Decode sets the argument; the others keep their defaults.
-func (exactDevices) Decode(into any) error { return json.Unmarshal([]byte(`{"exact": true}`), into) }

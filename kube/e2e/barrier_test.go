@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestStaleLeader makes a process the leader whose watches are behind: an earlier leader has bound
@@ -40,4 +43,51 @@ func TestStaleLeader(t *testing.T) {
 	w.checkRoom()
 	resume()
 	w.sameAsFresh(s)
+}
+
+// TestStaleLeaderClaims makes a process the leader whose watches are behind: an earlier leader has
+// allocated the only device to the claim of a pod, which they have not delivered. The new leader
+// does not allocate the device to another claim.
+func TestStaleLeaderClaims(t *testing.T) {
+	w := newWorld(t)
+	w.apply(draClasses)
+	w.apply(twoClaims)
+	w.draNode("gpus", "NVIDIA H100 80GB HBM3", "80Gi", 1)
+	p := w.newProxy(*faultSeed)
+	var leads atomic.Bool
+	s := w.newInProcess(p.config(), leads.Load)
+	w.create(pod("other", 0, using("second"))) // it is the older one, and is tried first
+	time.Sleep(1100 * time.Millisecond)
+	w.create(pod("bound", 0, using("first")))
+	w.eventually(func() string {
+		digest, err := s.Digest(w.ctx)
+		if err != nil {
+			return err.Error()
+		}
+		if !strings.Contains(digest, "pod/default/other") || !strings.Contains(digest, "pod/default/bound") {
+			return "the scheduler does not know the pods"
+		}
+		return ""
+	})
+	resume := p.freeze()
+	claims := w.client.ResourceV1().ResourceClaims(namespace)
+	c, err := claims.Get(w.ctx, "first", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+		Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpu", Driver: "gpu.nvidia.com", Pool: "gpus", Device: "gpu-0"}},
+	}}
+	c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "bound", UID: w.pods()["bound"].UID}}
+	if _, err := claims.UpdateStatus(w.ctx, c, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.watchClaims()
+	leads.Store(true)
+	// The pod that has the claim is bound by the new leader, and the other one is refused.
+	w.eventually(func() string { return w.allBound("bound") })
+	w.waitCondition("other", "False Unschedulable")
+	resume()
+	w.sameAsFresh(s)
+	w.checkDevices()
 }

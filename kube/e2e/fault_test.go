@@ -54,7 +54,12 @@ func (w *world) newInProcess(config *rest.Config, held func() bool, edit ...func
 	if err != nil {
 		w.Fatal(err)
 	}
-	config = lease.Fence(config, held)
+	config = lease.Fence(config, func() time.Duration {
+		if held() {
+			return lease.Forever
+		}
+		return 0
+	})
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		w.Fatal(err)

@@ -170,3 +170,36 @@ func TestLostWhilePreparing(t *testing.T) {
 	w.eventually(func() string { return w.allBound("a") })
 	w.checkClaims()
 }
+
+// TestGangWaitsForClaims holds the request that allocates the devices of one pod of a gang. The
+// other pod, which claims nothing, is not bound before. If the request is refused, no pod of the
+// gang is bound, and the gang is placed again.
+func TestGangWaitsForClaims(t *testing.T) {
+	w := newWorld(t, controlplane.ControllerManager)
+	w.addNodes(1)
+	w.apply(deviceClass)
+	w.apply(fmt.Sprintf(slice, "node-0000"))
+	p := w.newProxy(*faultSeed)
+	w.newInProcess(p.config(), always)
+	var tries atomic.Int32
+	p.before(func(r *http.Request) int {
+		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/resourceclaims/") || !strings.HasSuffix(r.URL.Path, "/status") {
+			return 0
+		}
+		time.Sleep(time.Second)
+		for name, pod := range w.pods() {
+			if n := nodeOf(pod); n != "" {
+				t.Errorf("pod %s is bound to %s while the claim of its gang is being allocated", name, n)
+			}
+		}
+		if tries.Add(1) == 1 {
+			return http.StatusForbidden
+		}
+		return 0
+	})
+	w.create(pod("a", 0, inGang("pair", 2)), pod("b", 0, withDevices, inGang("pair", 2)))
+	w.eventually(func() string { return w.allBound("") })
+	if tries.Load() < 2 {
+		t.Errorf("the claim was allocated by %d requests, of which the first was refused", tries.Load())
+	}
+}

@@ -8,11 +8,11 @@ import (
 )
 
 // Conflict is a device that several tasks hold, of which at least one cannot use it together with
-// the others; or a node that has fewer devices than its tasks hold.
+// the others; or a node that has fewer devices of one sort than its tasks hold.
 type Conflict struct {
 	Node   *cluster.Node
 	Device string          // the UUID of the device; "" if the node has too few devices
-	Tasks  []*cluster.Task // the tasks that hold the device or need devices, the oldest first
+	Tasks  []*cluster.Task // the tasks that hold the device or need devices of the sort, the oldest first
 }
 
 // Youngest returns the task that started last; of equal times, the last by ID. A task of which the
@@ -22,33 +22,82 @@ func (c *Conflict) Youngest() *cluster.Task { return c.Tasks[len(c.Tasks)-1] }
 // Conflicts returns the conflicts on the node. Tasks that are releasing their room, and tasks for
 // which room is only reserved, are in no conflict.
 func (f *Finder) Conflicts(n *cluster.Node) []Conflict {
-	var out []Conflict
 	if !f.overbooked(n) {
 		return nil
 	}
+	var out []Conflict
 	for i := range n.Devices {
-		if f.Exact && bookedTwice(&n.Devices[i]) {
+		if d := &n.Devices[i]; f.isExact(d) && bookedTwice(d) {
 			if tasks := holders(n, func(t *cluster.Task) bool { return holds(t, i) }); len(tasks) > 1 {
-				out = append(out, Conflict{n, n.Devices[i].UUID, tasks})
+				out = append(out, Conflict{n, d.UUID, tasks})
 			}
 		}
 	}
-	if !f.Exact || slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return lacksDevices(n, t) }) {
-		tasks := holders(n, func(t *cluster.Task) bool { return !t.Held().Need.None() })
-		if len(tasks) > 1 && needed(tasks) > len(n.Devices) {
+	for _, s := range sortsOf(n) {
+		if tasks := holders(n, func(t *cluster.Task) bool { return s.amount(n, t) > 0 }); len(tasks) > 1 && f.isCounted(n, s, tasks) && s.isExceeded(n, tasks) {
 			out = append(out, Conflict{n, "", tasks})
 		}
 	}
 	return out
 }
 
-// needed returns how many devices the tasks need together.
-func needed(tasks []*cluster.Task) int {
-	sum := 0
-	for _, t := range tasks {
-		sum += max(1, t.Held().Need.Devices, len(t.Claims))
+// isExact reports whether a task that holds the device really has it.
+func (f *Finder) isExact(d *cluster.Device) bool { return f.Exact || !d.ByCount }
+
+// isCounted reports whether devices of the sort must be counted: it is not known which of them the
+// tasks have.
+func (f *Finder) isCounted(n *cluster.Node, s sort, tasks []*cluster.Task) bool {
+	return slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return s.has(&d) && !f.isExact(&d) }) ||
+		slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return lacksDevices(n, t) })
+}
+
+// sort is what devices have in common that can replace each other if they are only counted.
+type sort struct{ resource, profile string }
+
+func (s sort) has(d *cluster.Device) bool { return s == sort{d.Resource, d.Profile} }
+
+// sortsOf returns the sorts of the devices of the node.
+func sortsOf(n *cluster.Node) []sort {
+	var out []sort
+	for i := range n.Devices {
+		if s := (sort{n.Devices[i].Resource, n.Devices[i].Profile}); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
 	}
-	return sum
+	return out
+}
+
+// amount returns how much the task holds of devices of the sort, in thousandths of a device. If
+// State has found no devices for it, that is what it needs.
+func (s sort) amount(n *cluster.Node, t *cluster.Task) cluster.Milli {
+	var sum cluster.Milli
+	for _, c := range t.Claims {
+		if s.has(&n.Devices[c.Device]) {
+			sum += c.Milli
+		}
+	}
+	need := t.Held().Need
+	if len(t.Claims) > 0 || need.None() || need.Partition != s.profile || need.Resource != "" && need.Resource != s.resource {
+		return sum
+	}
+	if need.Share > 0 {
+		return need.Share
+	}
+	return cluster.Whole * cluster.Milli(max(1, need.Devices))
+}
+
+// isExceeded reports whether the tasks hold more devices of the sort than the node has.
+func (s sort) isExceeded(n *cluster.Node, tasks []*cluster.Task) bool {
+	var held, there cluster.Milli
+	for i := range n.Devices {
+		if s.has(&n.Devices[i]) {
+			there += cluster.Whole
+		}
+	}
+	for _, t := range tasks {
+		held += s.amount(n, t)
+	}
+	return held > there
 }
 
 // overbooked is a quick test: it returns true if the node may have a conflict.

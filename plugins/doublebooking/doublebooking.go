@@ -6,8 +6,8 @@
 // another job, and it does not matter whether the task is preemptible, because both tasks
 // cannot use the device.
 //
-// If the devices of tasks are not reported, a conflict is a node that has fewer devices than its
-// tasks hold. A device that a node does not report any more counts until the node changes again.
+// If the devices of tasks are not reported, or the node chooses them, a conflict is a node that
+// has fewer devices of one sort than its tasks hold. A device that a node does not report any more counts until the node changes again.
 // As a further protection of nodes that lose devices, only tasks that started recently are
 // evicted, and none from a node that reports no device at all. Cores and memory of nodes are not
 // considered: the kubelet does not start a pod for which they do not suffice.
@@ -45,9 +45,10 @@ type Arguments struct {
 	// Within is how long ago a task may have started to be evicted: a duration above 0, such
 	// as 5m; 10m unless given.
 	Within string `json:"within"`
-	// Exact is true if tasks get the devices that were chosen for them. Two tasks with the same
-	// device are then a conflict. Otherwise, as where a kubelet chooses the devices, they are no
-	// conflict as long as their node has enough devices for all its tasks.
+	// Exact is true if tasks get the devices that were chosen for them on all nodes, so that two
+	// tasks with the same device are a conflict. Otherwise each device says whether that is so:
+	// where a kubelet chooses the devices, two tasks with the same device are no conflict as long
+	// as their node has enough devices of the sort for all its tasks.
 	Exact bool `json:"exact"`
 }
 

@@ -49,6 +49,19 @@ func newState(t *testing.T, devices int, edit func(*cluster.Job), list ...seen) 
 	return state
 }
 
+// count makes node a one that chooses the devices of tasks itself.
+func count(t *testing.T, state *cluster.State) {
+	t.Helper()
+	n := *state.Node("a")
+	n.Devices = slices.Clone(n.Devices)
+	for i := range n.Devices {
+		n.Devices[i].ByCount = true
+	}
+	if err := state.Apply(cluster.NodePut{Node: n}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // evictions runs a session, and returns the jobs of which tasks are evicted.
 func evictions(t *testing.T, e *engine.Engine, state *cluster.State, now int64) (string, engine.Outcome) {
 	t.Helper()
@@ -71,9 +84,9 @@ func evictions(t *testing.T, e *engine.Engine, state *cluster.State, now int64) 
 	return strings.Join(jobs, " "), out
 }
 
-func newEngine(t *testing.T, exact bool) *engine.Engine {
+func newEngine(t *testing.T) *engine.Engine {
 	t.Helper()
-	p, err := New(enginetest.Arguments(fmt.Sprintf(`{"within": "10m", "exact": %t}`, exact)))
+	p, err := New(enginetest.Arguments(`{"within": "10m"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,30 +109,33 @@ func TestSweep(t *testing.T) {
 		edit    func(*cluster.Job)
 		seen    []seen
 		want    string
-		exact   bool
+		counted bool
 	}{
-		"a device each":                    {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "1"}}, "", true},
-		"the younger":                      {2, nil, []seen{{"x", start + 5*second, "0"}, {"y", start, "0"}}, "x", true},
-		"equal times":                      {2, nil, []seen{{"y", start, "0"}, {"x", start, "0"}}, "y", true},
-		"three on one device":              {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "0"}, {"z", start + 2, "0"}}, "y z", true},
-		"two devices, one eviction helps":  {2, nil, []seen{{"x", start, "0"}, {"y", start, "1"}, {"z", start + 1, "01"}}, "z", true},
-		"two conflicts":                    {2, nil, []seen{{"v", start, "0"}, {"w", start, "1"}, {"x", start + 1, "0"}, {"y", start + 1, "1"}}, "x y", true},
-		"all started long ago":             {2, nil, []seen{{"x", start - 700*second, "0"}, {"y", start - 650*second, "0"}}, "", true},
-		"the starts are not known":         {2, nil, []seen{{"x", 0, "0"}, {"y", 0, "0"}}, "", true},
-		"placed by others":                 {2, foreign, []seen{{"x", start, "0"}, {"y", start + 1, "0"}}, "", true},
-		"more tasks than devices":          {2, nil, []seen{{"x", start, ""}, {"y", start + 2, ""}, {"z", start + 1, ""}}, "y", true},
-		"as many tasks as devices":         {3, nil, []seen{{"x", start, ""}, {"y", start + 2, ""}, {"z", start + 1, ""}}, "", true},
-		"a node that reports no device":    {0, nil, []seen{{"x", start, ""}, {"y", start + 2, ""}}, "", true},
-		"known and unknown devices":        {2, nil, []seen{{"x", start, "01"}, {"y", start + 2, ""}}, "y", true},
-		"the younger are several, by name": {1, nil, []seen{{"x", start, ""}, {"y", start, ""}, {"z", start, ""}}, "y z", true},
-		"counted, with room":               {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "0"}}, "", false},
-		"counted, without room":            {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "0"}, {"z", start + 2, "0"}}, "z", false},
-		"counted, a device each":           {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "1"}}, "", false},
+		"a device each":                    {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "1"}}, "", false},
+		"the younger":                      {2, nil, []seen{{"x", start + 5*second, "0"}, {"y", start, "0"}}, "x", false},
+		"equal times":                      {2, nil, []seen{{"y", start, "0"}, {"x", start, "0"}}, "y", false},
+		"three on one device":              {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "0"}, {"z", start + 2, "0"}}, "y z", false},
+		"two devices, one eviction helps":  {2, nil, []seen{{"x", start, "0"}, {"y", start, "1"}, {"z", start + 1, "01"}}, "z", false},
+		"two conflicts":                    {2, nil, []seen{{"v", start, "0"}, {"w", start, "1"}, {"x", start + 1, "0"}, {"y", start + 1, "1"}}, "x y", false},
+		"all started long ago":             {2, nil, []seen{{"x", start - 700*second, "0"}, {"y", start - 650*second, "0"}}, "", false},
+		"the starts are not known":         {2, nil, []seen{{"x", 0, "0"}, {"y", 0, "0"}}, "", false},
+		"placed by others":                 {2, foreign, []seen{{"x", start, "0"}, {"y", start + 1, "0"}}, "", false},
+		"more tasks than devices":          {2, nil, []seen{{"x", start, ""}, {"y", start + 2, ""}, {"z", start + 1, ""}}, "y", false},
+		"as many tasks as devices":         {3, nil, []seen{{"x", start, ""}, {"y", start + 2, ""}, {"z", start + 1, ""}}, "", false},
+		"a node that reports no device":    {0, nil, []seen{{"x", start, ""}, {"y", start + 2, ""}}, "", false},
+		"known and unknown devices":        {2, nil, []seen{{"x", start, "01"}, {"y", start + 2, ""}}, "y", false},
+		"the younger are several, by name": {1, nil, []seen{{"x", start, ""}, {"y", start, ""}, {"z", start, ""}}, "y z", false},
+		"counted, with room":               {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "0"}}, "", true},
+		"counted, without room":            {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "0"}, {"z", start + 2, "0"}}, "z", true},
+		"counted, a device each":           {2, nil, []seen{{"x", start, "0"}, {"y", start + 1, "1"}}, "", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := newState(t, tt.devices, tt.edit, tt.seen...)
-			e := newEngine(t, tt.exact)
+			if tt.counted {
+				count(t, state)
+			}
+			e := newEngine(t)
 			if got, _ := evictions(t, e, state, start+10*second); got != tt.want {
 				t.Errorf("%q are evicted, want %q", got, tt.want)
 			}
@@ -135,7 +151,7 @@ func TestSweep(t *testing.T) {
 // a session then.
 func TestFollows(t *testing.T) {
 	state := newState(t, 2, nil, seen{"x", start, "0"}, seen{"y", start + 1, "1"})
-	e := newEngine(t, true)
+	e := newEngine(t)
 	if got, _ := evictions(t, e, state, start+second); got != "" {
 		t.Fatalf("%q are evicted", got)
 	}
@@ -172,7 +188,7 @@ func TestLostDevice(t *testing.T) {
 			if err := state.Apply(cluster.NodePut{Node: *enginetest.Node("a").GPUs(1, "A100", "80Gi").Build()}); err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := evictions(t, newEngine(t, true), state, start+second); got != "" {
+			if got, _ := evictions(t, newEngine(t), state, start+second); got != "" {
 				t.Errorf("%q are evicted", got)
 			}
 		})
@@ -184,10 +200,61 @@ func TestConflicts(t *testing.T) {
 	state := newState(t, 2, nil, seen{"x", start + 1, "0"}, seen{"y", start, "0"})
 	n := state.Node("a")
 	var got []string
-	for _, c := range (&Finder{Exact: true}).Conflicts(n) {
+	for _, c := range (&Finder{}).Conflicts(n) {
 		got = append(got, fmt.Sprintf("%s %s then %s", c.Device, c.Tasks[0].Job.ID, c.Youngest().Job.ID))
 	}
 	if d := cmp.Diff([]string{n.Devices[0].UUID + " job/y then job/x"}, got); d != "" {
 		t.Errorf("conflicts (-want +got):\n%s", d)
+	}
+}
+
+// TestExactArgument checks that the argument makes devices exact that are counted otherwise.
+func TestExactArgument(t *testing.T) {
+	p, err := New(enginetest.Arguments(`{"exact": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := newState(t, 2, nil, seen{"x", start, "0"}, seen{"y", start + 1, "0"})
+	count(t, state)
+	if got, _ := evictions(t, enginetest.Engine(enginetest.Fit(), p), state, start+second); got != "y" {
+		t.Errorf("%q are evicted, want y", got)
+	}
+}
+
+// TestSorts checks that devices of each sort are counted alone: a node with two whole devices and
+// two slices has room for two tasks of each sort.
+func TestSorts(t *testing.T) {
+	state := newState(t, 4, nil)
+	n := *state.Node("a")
+	n.Devices = slices.Clone(n.Devices)
+	for i := range n.Devices {
+		n.Devices[i].ByCount = true
+		if i > 1 {
+			n.Devices[i].Profile = "1g.10gb"
+		}
+	}
+	report := func(c cluster.Change) {
+		t.Helper()
+		if err := state.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(cluster.NodePut{Node: n})
+	e, started := newEngine(t), start
+	add := func(name, profile string) {
+		t.Helper()
+		j := enginetest.Job(name).Devices(1).Build()
+		j.Alternatives[0].Tasks[0].Shape.Need.Partition = profile
+		report(cluster.JobPut{Job: *j})
+		started++
+		report(cluster.TaskSeen{Task: cluster.TaskRef{Job: j.ID, Name: j.Alternatives[0].Tasks[0].Name}, Node: "a", Started: started})
+	}
+	for _, step := range []struct{ job, profile, want string }{
+		{"v", "", ""}, {"w", "1g.10gb", ""}, {"x", "1g.10gb", ""}, {"y", "1g.10gb", "y"}, {"z", "", ""},
+	} {
+		add(step.job, step.profile)
+		if got, _ := evictions(t, e, state, start+second); got != step.want {
+			t.Errorf("after job %s: %q are evicted, want %q", step.job, got, step.want)
+		}
 	}
 }

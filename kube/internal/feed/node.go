@@ -27,6 +27,9 @@ func (f *Feed) PutNode(o *corev1.Node) ([]cluster.Change, []Note) {
 		return out, notes
 	}
 	numberDevices(n)
+	for i := range n.Devices {
+		n.Devices[i].ByCount = !f.options.DevicesEnforced
+	}
 	f.nodes[o.Name] = n
 	return append(out, f.reportNode(n, Revision(&o.ObjectMeta))...), notes
 }

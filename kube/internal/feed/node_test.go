@@ -98,7 +98,7 @@ func TestBuriedUIDsAreBounded(t *testing.T) {
 			t.Fatalf("object %d came back", i)
 		}
 	}
-	if len(v.buried) != maxBuried || len(v.order) != maxBuried || len(v.known) != 0 {
-		t.Errorf("%d and %d are remembered, %d are known", len(v.buried), len(v.order), len(v.known))
+	if v.buried.Len() != maxBuried || len(v.known) != 0 {
+		t.Errorf("%d are remembered, %d are known", v.buried.Len(), len(v.known))
 	}
 }

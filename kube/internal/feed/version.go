@@ -3,6 +3,7 @@ package feed
 import (
 	"strconv"
 
+	"github.com/berth-project/berth/kube/internal/recent"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -26,13 +27,11 @@ type version struct {
 // versions tells which deliveries are new.
 type versions struct {
 	known  map[objectKey]version
-	buried map[types.UID]bool // objects that were deleted or replaced
-	order  []types.UID        // of buried, as a ring
-	next   int                // the index in order that is overwritten next
+	buried *recent.Set[types.UID] // objects that were deleted or replaced
 }
 
 func newVersions() versions {
-	return versions{known: map[objectKey]version{}, buried: map[types.UID]bool{}}
+	return versions{known: map[objectKey]version{}, buried: recent.New[types.UID](maxBuried)}
 }
 
 // Revision returns the resourceVersion as a number, and 0 if it is none. The API server
@@ -50,7 +49,7 @@ func Revision(m *metav1.ObjectMeta) uint64 {
 // admit reports whether the version of the object is newer than the one that is known, and
 // then remembers it. replaced is set if the known one has another UID.
 func (v *versions) admit(kind string, m *metav1.ObjectMeta) (isNew, replaced bool) {
-	if m.UID != "" && v.buried[m.UID] {
+	if m.UID != "" && v.buried.Has(m.UID) {
 		return false, false
 	}
 	key, now := objectKey{kind, nameOf(m)}, version{m.UID, Revision(m)}
@@ -79,15 +78,7 @@ func (v *versions) remove(kind string, name types.NamespacedName, uid types.UID)
 
 // bury remembers that no later version of the object counts.
 func (v *versions) bury(uid types.UID) {
-	if uid == "" {
-		return
+	if uid != "" {
+		v.buried.Add(uid)
 	}
-	if len(v.order) < maxBuried {
-		v.order = append(v.order, uid)
-	} else {
-		delete(v.buried, v.order[v.next])
-		v.order[v.next] = uid
-		v.next = (v.next + 1) % maxBuried
-	}
-	v.buried[uid] = true
 }

@@ -1,9 +1,11 @@
 package intree
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/berth-project/berth/cluster"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 )
 
@@ -26,7 +30,22 @@ type Assumed struct {
 	Objects []runtime.Object
 	// Pending are ResourceClaims that are being allocated, with their allocations.
 	Pending []*resourcev1.ResourceClaim
+	// Holds are the reservations for tasks, by task.
+	Holds []Hold
+	// Gone are pods with claims that were deleted or have ended, and whose claims are not
+	// deallocated yet, in order.
+	Gone []types.UID
 }
+
+// Hold is what is reserved for the claims of a task on a node.
+type Hold struct {
+	Task   TaskKey     `json:"task"`
+	Node   string      `json:"node"`
+	Phase  string      `json:"phase"`            // reserved, preparing, prepared, failed or releasing
+	Claims []types.UID `json:"claims,omitempty"` // the claims in Pending that are being allocated for the task
+}
+
+var phaseNames = [...]string{reserved: "reserved", preparing: "preparing", prepared: "prepared", failed: "failed", releasing: "releasing"}
 
 // Assumed returns what the filters take for true when the next session is opened on the State
 // of the view. It ends the reservations of tasks that are not placed any more, as the session
@@ -36,7 +55,25 @@ func (s *Store) Assumed(v cluster.View) Assumed {
 		return Assumed{}
 	}
 	s.primary.claims.settle(v)
-	return s.primary.assumed.list(s.primary.claims)
+	out := s.primary.assumed.list(s.primary.claims)
+	out.Holds, out.Gone = s.primary.claims.list(), s.gone.list()
+	return out
+}
+
+// list returns the reservations, by task.
+func (c *claims) list() []Hold {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Hold
+	for _, key := range slices.SortedFunc(maps.Keys(c.held), compareKeys) {
+		h := c.held[key]
+		kept := Hold{Task: key, Node: h.node, Phase: phaseNames[h.phase]}
+		for _, claim := range h.pending {
+			kept.Claims = append(kept.Claims, claim.UID)
+		}
+		out = append(out, kept)
+	}
+	return out
 }
 
 // Assume makes the filters of plugins that are built from now on take a for true. It must be
@@ -47,8 +84,37 @@ func (s *Store) Assume(a Assumed) error {
 			return err
 		}
 	}
-	s.pending = a.Pending
+	for _, uid := range a.Gone {
+		s.gone.add(uid)
+	}
+	for _, h := range a.Holds {
+		if !slices.Contains(phaseNames[:], h.Phase) {
+			return fmt.Errorf("the claims of task %s/%s have the phase %q; want one of %s", h.Task.Job, h.Task.Task, h.Phase, strings.Join(phaseNames[:], ", "))
+		}
+	}
+	s.assumed = a
 	return nil
+}
+
+// restore holds what was held for the claims of tasks. The reservation of a volume is not undone
+// in the session, since the volume is among the objects: it is as if it were written.
+func (c *claims) restore(a *Assumed) {
+	for _, was := range a.Holds {
+		known := c.tracker.store.pods[was.Task]
+		if known == nil {
+			continue
+		}
+		h := &hold{state: framework.NewCycleState(), pod: known.info.Pod, node: was.Node, phase: holdPhase(slices.Index(phaseNames[:], was.Phase))}
+		for _, claim := range a.Pending {
+			if slices.Contains(was.Claims, claim.UID) {
+				h.pending = append(h.pending, claim)
+			}
+		}
+		if i := slices.IndexFunc(c.kinds, func(k claimKind) bool { return k.name == names.DynamicResources }); i >= 0 && len(h.pending) > 0 {
+			h.kinds = []*claimKind{&c.kinds[i]}
+		}
+		c.held[was.Task] = h
+	}
 }
 
 // assumptions notes what VolumeBinding and DynamicResources assume. It is used by the goroutine
@@ -80,10 +146,11 @@ func watchAssumptions(list []*wrapped, h *handle, store *Store) *assumptions {
 			p.Binder = &watchedBinder{p.Binder, a}
 		}
 	}
-	for _, c := range store.pending {
+	for _, c := range store.assumed.Pending {
 		// The tracker of upstream returns no error.
 		_ = a.claims.SignalClaimPendingAllocation(c.UID, c)
 	}
+	h.dra.tracker.takeSignalled() // they are not those of the next reservation
 	return a
 }
 

@@ -42,6 +42,7 @@ type claimKind struct {
 		fwk.ReservePlugin
 		fwk.PreBindPlugin
 	}
+	name    string
 	index   int // of the plugin among the wrapped ones
 	matters func(*v1.Pod) bool
 	// undo releases in memory what Reserve reserved. Unlike Unreserve of the plugin, it never
@@ -74,7 +75,7 @@ const (
 func newClaims(list []*wrapped, h *handle) *claims {
 	c := &claims{held: map[TaskKey]*hold{}, tracker: h.dra.tracker}
 	for i, w := range list {
-		k := claimKind{index: i}
+		k := claimKind{name: w.name, index: i}
 		switch w.name {
 		case names.VolumeBinding:
 			k.matters = hasVolumeClaims
@@ -224,6 +225,9 @@ func (c *claims) settle(view cluster.View) {
 		placed := t != nil && t.Node != nil && t.Node.Name == h.node && t.Status != cluster.Pending
 		switch {
 		case phase == preparing, phase == releasing, placed && t.Status == cluster.Assumed, placed && t.Status == cluster.Nominated:
+		case phase == prepared && placed && t.Status == cluster.Releasing && !c.tracker.store.isBound(key):
+			// The pod is to be evicted and was not bound: it becomes pending without a request,
+			// and then what is allocated for it is released.
 		case phase == reserved && !placed:
 			c.drop(key)
 			c.undo(h)
@@ -237,6 +241,12 @@ func (c *claims) settle(view cluster.View) {
 			c.epoch++
 		}
 	}
+}
+
+// isBound reports whether the pod of the task is bound to a node.
+func (s *Store) isBound(key TaskKey) bool {
+	known := s.pods[key]
+	return known != nil && known.info.Pod.Spec.NodeName != ""
 }
 
 func compareKeys(a, b TaskKey) int {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/kube/internal/recent"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -109,7 +110,7 @@ func (t *claimTracker) GatherAllocatedState() (*structured.AllocatedState, error
 
 // released returns the devices that are allocated only to claims whose pods are leaving.
 func (t *claimTracker) released() (sets.Set[structured.DeviceID], error) {
-	if len(t.leaving) == 0 && t.store.gone.empty() {
+	if len(t.leaving) == 0 && t.store.gone.uids.Len() == 0 {
 		return nil, nil
 	}
 	claims, err := t.List()
@@ -140,7 +141,7 @@ func (t *claimTracker) isReleased(c *resourcev1.ResourceClaim) bool {
 		return false
 	}
 	return !slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
-		return !t.leaving[r.UID] && !t.store.gone.has(r.UID)
+		return !t.leaving[r.UID] && !t.store.gone.uids.Has(r.UID)
 	})
 }
 
@@ -187,17 +188,14 @@ func (t *claimTracker) occupied(pending []*resourcev1.ResourceClaim) string {
 // after.
 const maxGone = 4096
 
-// gonePods are the pods that were deleted or have ended lately.
+// gonePods are the pods with claims that were deleted or have ended lately.
 type gonePods struct {
-	uids  map[types.UID]bool
-	order []types.UID // as a ring
-	next  int
-	// version grows when a pod is added or removed.
-	version uint64
+	uids    *recent.Set[types.UID]
+	version uint64      // grows when a pod is added, or removed because it exists again
+	listed  []types.UID // the answer of list; nil if it must be made anew
 }
 
-func (g *gonePods) empty() bool            { return len(g.uids) == 0 }
-func (g *gonePods) has(uid types.UID) bool { return g.uids[uid] }
+func newGonePods() gonePods { return gonePods{uids: recent.New[types.UID](maxGone)} }
 
 // note adds a pod that is deleted or has ended, if claims can be allocated for it.
 func (g *gonePods) note(o *v1.Pod) {
@@ -206,45 +204,41 @@ func (g *gonePods) note(o *v1.Pod) {
 	}
 }
 
-// keep forgets all pods except those that a claim is reserved for.
-func (g *gonePods) keep(claims []*resourcev1.ResourceClaim) {
-	if g.empty() {
-		return
+func (g *gonePods) add(uid types.UID) {
+	if g.uids.Add(uid) {
+		g.version++
+		g.listed = nil
 	}
-	left := map[types.UID]bool{}
-	for _, c := range claims {
-		for i := range c.Status.ReservedFor {
-			if uid := c.Status.ReservedFor[i].UID; g.uids[uid] {
-				left[uid] = true
-			}
-		}
-	}
-	g.uids = left
 }
 
-func (g *gonePods) add(uid types.UID) {
-	if g.uids == nil {
-		g.uids = map[types.UID]bool{}
+// list returns the pods in the order of their UIDs. The caller must not change the list.
+func (g *gonePods) list() []types.UID {
+	if len(g.listed) != g.uids.Len() {
+		g.listed = slices.Sorted(g.uids.All())
 	}
-	if g.uids[uid] {
+	return g.listed
+}
+
+// keep forgets all pods except those that a claim is reserved for.
+func (g *gonePods) keep(claims []*resourcev1.ResourceClaim) {
+	if g.uids.Len() == 0 {
 		return
 	}
-	if len(g.order) < maxGone {
-		g.order = append(g.order, uid)
-	} else {
-		delete(g.uids, g.order[g.next])
-		g.order[g.next] = uid
-		g.next = (g.next + 1) % maxGone
+	reserved := map[types.UID]bool{}
+	for _, c := range claims {
+		for i := range c.Status.ReservedFor {
+			reserved[c.Status.ReservedFor[i].UID] = true
+		}
 	}
-	g.uids[uid] = true
-	g.version++
+	g.uids.Keep(func(uid types.UID) bool { return reserved[uid] })
+	g.listed = nil
 }
 
 // remove forgets a pod that exists again. Pods of simulations do.
 func (g *gonePods) remove(uid types.UID) {
-	if g.uids[uid] {
-		delete(g.uids, uid)
+	if g.uids.Remove(uid) {
 		g.version++
+		g.listed = nil
 	}
 }
 

@@ -79,7 +79,7 @@ func TestReleasedDevices(t *testing.T) {
 	}
 	tracker.leaving["c"] = true
 	check("another pod is leaving", false)
-	if !s.gone.empty() {
+	if s.gone.uids.Len() > 0 {
 		t.Error("pods are remembered that have no claim any more")
 	}
 }

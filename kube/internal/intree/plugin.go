@@ -80,6 +80,7 @@ func build(store *Store) (*plugin, error) {
 	}
 	p.claims = newClaims(p.wrapped, h)
 	p.assumed = watchAssumptions(p.wrapped, h, store)
+	p.claims.restore(&store.assumed)
 	if store.primary == nil {
 		store.primary = p
 	}

@@ -18,7 +18,11 @@ import (
 
 // TaskKey identifies a task of State and, by its UID, one of several tasks that have the
 // same name at different times.
-type TaskKey struct{ Job, Task, UID string }
+type TaskKey struct {
+	Job  string `json:"job"`
+	Task string `json:"task"`
+	UID  string `json:"uid,omitempty"`
+}
 
 // KeyOf returns the key of a task. For the shadow of a task that moves, it is that of the
 // task.
@@ -48,7 +52,7 @@ type Store struct {
 	changes   []change // what changed, in order
 	dropped   int      // how many changes are not in changes any more
 	observe   func(Update)
-	pending   []*resourcev1.ResourceClaim // see Assume
+	assumed   Assumed // see Assume; its Objects are in the informers
 }
 
 // sample stands for the pods of the Store that have one key.
@@ -100,6 +104,7 @@ func NewStore() *Store {
 	s := &Store{
 		pods: map[TaskKey]*pod{}, samples: map[string]*sample{}, nodes: map[string]*v1.Node{}, informers: map[reflect.Type]*frozenInformer{},
 		factory: informers.NewSharedInformerFactory(nil, 0), // never started
+		gone:    newGonePods(),
 	}
 	for _, k := range kinds {
 		informer := newFrozenInformer()

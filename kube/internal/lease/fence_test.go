@@ -1,10 +1,13 @@
 package lease_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/berth-project/berth/kube/internal/lease"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +27,12 @@ func TestFence(t *testing.T) {
 	}))
 	defer server.Close()
 	held := true
-	client, err := kubernetes.NewForConfig(lease.Fence(&rest.Config{Host: server.URL}, func() bool { return held }))
+	client, err := kubernetes.NewForConfig(lease.Fence(&rest.Config{Host: server.URL}, func() time.Duration {
+		if held {
+			return time.Minute
+		}
+		return 0
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,4 +51,24 @@ func TestFence(t *testing.T) {
 	if len(got) != 4 {
 		t.Errorf("%v were sent, want two GET, one PATCH and one DELETE", got)
 	}
+}
+
+// TestFenceEndsRequests checks that a request which is under way when the lease ends does not wait
+// for its answer.
+func TestFenceEndsRequests(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // a server notices that its client has gone after it has read the body
+		<-r.Context().Done()
+		close(ended)
+	}))
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(lease.Fence(&rest.Config{Host: server.URL}, func() time.Duration { return 50 * time.Millisecond }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.CoreV1().Pods("ml").Delete(t.Context(), "p", metav1.DeleteOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("delete: %v, want that the deadline is exceeded", err)
+	}
+	<-ended
 }

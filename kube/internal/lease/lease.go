@@ -52,7 +52,12 @@ func New(o Options) *Lease {
 
 // Held reports whether the local deadline has not passed. It may be called at any time, from
 // any goroutine.
-func (l *Lease) Held() bool { return int64(time.Since(l.base)) < l.deadline.Load() }
+func (l *Lease) Held() bool { return l.Left() > 0 }
+
+// Left returns how long it is until the local deadline; 0 or less if it has passed.
+func (l *Lease) Left() time.Duration {
+	return time.Duration(l.deadline.Load()) - time.Since(l.base)
+}
 
 // Run waits for the lease, calls lead and renews the lease. It returns when the context has
 // ended, when lead has returned, or with an error when the lease is lost. The context of lead

@@ -5,6 +5,7 @@ package objectfile
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/kube/internal/watch"
@@ -14,20 +15,22 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// kept are parts of the keys of annotations that Berth or the filters of Kubernetes read. All
-// other annotations may hold secrets and are left out.
-var kept = []string{"berth.dev/", "kubernetes.io/", "k8s.io/", "volcano.sh/", "koordinator.sh/", "kai.scheduler/", "pod-group-name"}
+// The annotations that Berth or the filters of Kubernetes read: those of the domains and their
+// subdomains, and those of the keys. All other annotations may hold secrets and are left out.
+var (
+	keptDomains = []string{"berth.dev", "kubernetes.io", "k8s.io", "volcano.sh", "koordinator.sh", "kai.scheduler"}
+	keptKeys    = []string{"pod-group-name", "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"}
+)
 
 func isKept(key string) bool {
 	if key == corev1.LastAppliedConfigAnnotation { // it holds a whole object, with its environment
 		return false
 	}
-	for _, part := range kept {
-		if strings.Contains(key, part) {
-			return true
-		}
+	domain, _, hasDomain := strings.Cut(key, "/")
+	if !hasDomain {
+		return slices.Contains(keptKeys, key)
 	}
-	return false
+	return slices.ContainsFunc(keptDomains, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
 }
 
 // dropped are fields that no decision depends on and that may hold secrets: what drivers of

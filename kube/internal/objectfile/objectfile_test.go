@@ -78,3 +78,16 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// TestKeptAnnotations checks which annotations are written.
+func TestKeptAnnotations(t *testing.T) {
+	for key, want := range map[string]bool{
+		"berth.dev/queue": true, "batch.kubernetes.io/job-completion-index": true, "scheduling.k8s.io/group-name": true, "gpu-fraction": true, "pod-group-name": true,
+		"notberth.dev/token": false, "k8s.io.example.com/token": false, "example.com/berth.dev/token": false, "my-pod-group-name": false, "token": false, "": false, "/": false,
+		corev1.LastAppliedConfigAnnotation: false,
+	} {
+		if got := isKept(key); got != want {
+			t.Errorf("annotation %q is kept: %t, want %t", key, got, want)
+		}
+	}
+}

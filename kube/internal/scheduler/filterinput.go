@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // filterInput is what the filters of Kubernetes read in a session: the field kubernetes of a
@@ -25,6 +26,10 @@ type filterInput struct {
 	Assumed []map[string]any `json:"assumed,omitempty"`
 	// Pending are ResourceClaims that are being allocated.
 	Pending []map[string]any `json:"pending,omitempty"`
+	// Holds are what is reserved for the claims of tasks.
+	Holds []intree.Hold `json:"holds,omitempty"`
+	// Gone are pods that are gone, and whose claims are not deallocated yet.
+	Gone []types.UID `json:"gone,omitempty"`
 }
 
 // taskPod is the pod of a task.
@@ -36,7 +41,7 @@ type taskPod struct {
 
 // encodeFilterInput returns what the filters read in the session, without what may be secret.
 func encodeFilterInput(c *v1alpha1.SchedulerConfiguration, in *history.Input) (json.RawMessage, error) {
-	out := filterInput{Configuration: c}
+	out := filterInput{Configuration: c, Holds: in.Assumed.Holds, Gone: in.Assumed.Gone}
 	var err error
 	encode := func(o runtime.Object) map[string]any {
 		fields, failed := objectfile.Encode(o)
@@ -105,7 +110,7 @@ func (f *filterInput) fill(store *intree.Store) error {
 
 // assume makes the filters take for true what they did when the session was opened.
 func (f *filterInput) assume(store *intree.Store) error {
-	var a intree.Assumed
+	a := intree.Assumed{Holds: f.Holds, Gone: f.Gone}
 	for i, fields := range f.Assumed {
 		o, err := decode[runtime.Object](fields)
 		if err != nil {

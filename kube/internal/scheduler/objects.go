@@ -6,6 +6,7 @@ import (
 	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/queuestatus"
+	"github.com/berth-project/berth/kube/internal/recent"
 	"github.com/berth-project/berth/kube/internal/watch"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,24 +37,44 @@ type objects struct {
 	// gone are pods of which a read has shown that they are gone, before the watch has delivered
 	// that.
 	gone map[types.UID]bool
+	// claims are the versions of the ResourceClaims, and deleted are pods and claims that were
+	// deleted lately. Both tell what a read delivers later than the watch.
+	claims  map[types.UID]uint64
+	deleted *recent.Set[types.UID]
 }
 
+// maxDeleted is how many deleted objects are remembered. A read ends soon after it began.
+const maxDeleted = 1 << 14
+
 func newObjects(o feed.Options, store *intree.Store) *objects {
-	x := &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}, gone: map[types.UID]bool{}}
+	x := &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}, gone: map[types.UID]bool{}, claims: map[types.UID]uint64{}, deleted: recent.New[types.UID](maxDeleted)}
 	store.UseHoldings(x.feed.Holdings)
 	return x
 }
 
-// isOld reports whether the event has an older version of a pod than the one that is known. A
-// pod that was read after a refused request may be newer than what the watch delivers next, or
-// may be gone: what the watch delivers of it before its deletion is old.
+// isOld reports whether the event has an older version of a pod or a ResourceClaim than the one
+// that is known. An object that was read after a refused request, or by the barrier, may be newer
+// than what the watch delivers next, or may be gone: what the watch delivers of it before its
+// deletion is old. What the barrier has read may be older than what the watch has delivered.
 func (x *objects) isOld(e watch.Event) bool {
-	o, isPod := e.Object.(*corev1.Pod)
-	if !isPod || e.Deleted {
+	if e.Deleted {
 		return false
 	}
-	known := x.pods[o.UID]
-	return x.gone[o.UID] || known != nil && feed.Revision(&o.ObjectMeta) < feed.Revision(&known.ObjectMeta)
+	switch o := e.Object.(type) {
+	case *corev1.Pod:
+		known := x.pods[o.UID]
+		return x.gone[o.UID] || x.deleted.Has(o.UID) || known != nil && feed.Revision(&o.ObjectMeta) < feed.Revision(&known.ObjectMeta)
+	case *resourcev1.ResourceClaim:
+		return x.deleted.Has(o.UID) || feed.Revision(&o.ObjectMeta) < x.claims[o.UID]
+	}
+	return false
+}
+
+// isKnown reports whether the pod or ResourceClaim was delivered or read before.
+func (x *objects) isKnown(o any) bool {
+	uid := uidOf(o)
+	_, isClaim := x.claims[uid]
+	return isClaim || x.pods[uid] != nil
 }
 
 // read returns the facts that the event makes true.
@@ -178,6 +199,7 @@ func (x *objects) keep(e watch.Event) {
 		switch {
 		case e.Deleted:
 			delete(x.gone, o.UID)
+			x.deleted.Add(o.UID)
 			delete(x.pods, o.UID)
 			delete(x.notes, o.UID)
 			if x.names[nameOf(o)] == o.UID {
@@ -197,12 +219,25 @@ func (x *objects) keep(e watch.Event) {
 		}
 	case *schedulingv1.PriorityClass, *policyv1.PodDisruptionBudget, *batchv1.Job, *unstructured.Unstructured:
 	case runtime.Object:
+		if claim, is := o.(*resourcev1.ResourceClaim); is {
+			x.keepClaim(claim, e.Deleted)
+		}
 		// Objects that no filter reads are no error: they are in the feed.
 		if e.Deleted {
 			_ = x.store.Delete(o)
 		} else {
 			_ = x.store.Put(o)
 		}
+	}
+}
+
+// keepClaim notes the version of the claim, or that it was deleted.
+func (x *objects) keepClaim(o *resourcev1.ResourceClaim, deleted bool) {
+	if deleted {
+		delete(x.claims, o.UID)
+		x.deleted.Add(o.UID)
+	} else {
+		x.claims[o.UID] = feed.Revision(&o.ObjectMeta)
 	}
 }
 

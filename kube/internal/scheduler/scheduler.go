@@ -156,7 +156,6 @@ func New(o Options) (*Scheduler, error) {
 	s.reporter = report.New(report.Options{Client: o.Client, Held: o.Held})
 	s.metrics = metrics.New(metrics.Sources{Pending: func() metrics.Pending { return pending(s.leader.Follower()) }, Reports: s.reporter.Waiting})
 	s.dryRun = dryRun{leader: s.leader, objects: s.objects, metrics: s.metrics, log: o.Log, hold: o.Hold}
-	s.doubleBookings.finder.Exact = o.Feed.DevicesEnforced
 	s.health.turned.Store(time.Now().UnixNano())
 	return s, nil
 }
@@ -224,11 +223,14 @@ func (s *Scheduler) lead() error {
 	if s.isDue(time.Now()) {
 		s.health.noteDue(true, time.Now())
 	}
-	pods, passed := s.barrier.pass()
+	read, passed := s.barrier.pass(time.Now())
 	if !passed {
 		return nil
 	}
-	for _, e := range pods {
+	for _, e := range read {
+		if !e.Deleted && !s.objects.isOld(e) && !s.objects.isKnown(e.Object) {
+			s.barrier.expect(e)
+		}
 		if err := s.take(e); err != nil {
 			return err
 		}
@@ -254,6 +256,7 @@ func (s *Scheduler) observe() error {
 		}
 	}
 	for _, e := range s.watch.Take() {
+		s.barrier.confirm(e)
 		if err := s.take(e); err != nil {
 			return err
 		}

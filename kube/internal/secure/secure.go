@@ -5,6 +5,7 @@
 package secure
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -25,14 +26,22 @@ type Gate struct {
 	authorities authorities
 	tokens      cache[*user]
 	allowed     cache[bool]
+	reviews     chan struct{} // has a value for each request that is being reviewed
 }
+
+// maxReviews is how many requests are reviewed at the same time, and reviewTime how long that may
+// take. Requests that are not authenticated yet cost requests to the API server.
+const (
+	maxReviews = 16
+	reviewTime = 10 * time.Second
+)
 
 // remember is how long an answer of the API server is used again.
 const remember = 10 * time.Second
 
 // New returns a Gate.
 func New(o Options) *Gate {
-	return &Gate{options: o, authorities: authorities{client: o.Client, log: o.Log}}
+	return &Gate{options: o, authorities: authorities{client: o.Client, log: o.Log}, reviews: make(chan struct{}, maxReviews)}
 }
 
 // Protect returns a handler that passes on the requests of users that may read the path.
@@ -47,27 +56,45 @@ func (g *Gate) Protect(next http.Handler) http.Handler {
 			http.Error(w, "impersonation is not supported; send the request as yourself", http.StatusForbidden)
 			return
 		}
-		u, err := g.authenticate(r)
-		switch {
-		case err != nil:
-			g.options.Log.Error("A request could not be authenticated.", "path", r.URL.Path, "error", err)
-			http.Error(w, "the API server did not say which user this is; see the log of the scheduler", http.StatusInternalServerError)
-			return
-		case u == nil:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "a bearer token or a client certificate of the cluster is required", http.StatusUnauthorized)
-			return
-		}
-		switch allowed, err := g.authorize(r, u); {
-		case err != nil:
-			g.options.Log.Error("A request could not be authorized.", "path", r.URL.Path, "user", u.name, "error", err)
-			http.Error(w, "the API server did not say whether this is allowed; see the log of the scheduler", http.StatusInternalServerError)
-		case !allowed:
-			http.Error(w, "user "+u.name+" may not get "+r.URL.Path+"; a ClusterRole with this path in nonResourceURLs and the verb get allows it", http.StatusForbidden)
-		default:
+		if g.review(w, r) {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// review reports whether the request is allowed. Otherwise it answers the request.
+func (g *Gate) review(w http.ResponseWriter, r *http.Request) bool {
+	select {
+	case g.reviews <- struct{}{}:
+		defer func() { <-g.reviews }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many requests wait for the API server to say which user they are of; try again", http.StatusTooManyRequests)
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), reviewTime)
+	defer cancel()
+	r = r.WithContext(ctx)
+	u, err := g.authenticate(r)
+	switch {
+	case err != nil:
+		g.options.Log.Error("A request could not be authenticated.", "path", r.URL.Path, "error", err)
+		http.Error(w, "the API server did not say which user this is; see the log of the scheduler", http.StatusInternalServerError)
+		return false
+	case u == nil:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "a bearer token or a client certificate of the cluster is required", http.StatusUnauthorized)
+		return false
+	}
+	allowed, err := g.authorize(r, u)
+	switch {
+	case err != nil:
+		g.options.Log.Error("A request could not be authorized.", "path", r.URL.Path, "user", u.name, "error", err)
+		http.Error(w, "the API server did not say whether this is allowed; see the log of the scheduler", http.StatusInternalServerError)
+	case !allowed:
+		http.Error(w, "user "+u.name+" may not get "+r.URL.Path+"; a ClusterRole with this path in nonResourceURLs and the verb get allows it", http.StatusForbidden)
+	}
+	return allowed && err == nil
 }
 
 func impersonates(h http.Header) bool {
