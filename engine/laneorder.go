@@ -16,6 +16,7 @@ type laneOrder struct {
 	lanes    []*lane // lanes with parked jobs, the lowest bid first
 	stale    []*lane // lanes whose first parked job or bid has changed since
 	flat     bool    // all queues with lanes are at the top of the tree
+	dropped  uint64  // the last session in which most bids had changed
 	revision uint64  // the version of the specs of queues as of which lanes was built; 0 if it was not built
 }
 
@@ -29,6 +30,9 @@ func (r *laneOrder) markStale(l *lane) {
 
 // update brings the order up to date, and reports whether it can be used.
 func (r *laneOrder) update(b *backlog) bool {
+	if r.dropped == b.sessions && b.sessions > 0 {
+		return false
+	}
 	if !b.order.mayRank() {
 		r.revision = 0
 		return false
@@ -37,7 +41,7 @@ func (r *laneOrder) update(b *backlog) bool {
 	if all || len(changed) > 2+len(b.lanes)/8 {
 		// Most bids change from session to session, as past use does. An order that is used in
 		// one session only costs more than an election without one.
-		r.revision = 0
+		r.revision, r.dropped = 0, b.sessions
 		return false
 	}
 	for _, q := range changed {

@@ -261,8 +261,10 @@ func (s *Session) Close() error {
 			s.fault.err = nil
 		}
 	}
-	s.fault.err, s.clerk.closed = run, true
-	s.engine.hooks.keep(s.Hooks)
+	if s.fault.err = run; !s.clerk.closed {
+		s.clerk.closed = true
+		s.engine.hooks.keep(s.Hooks)
+	}
 	return errors.Join(errs...)
 }
 

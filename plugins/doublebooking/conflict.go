@@ -12,6 +12,7 @@ import (
 type Conflict struct {
 	Node   *cluster.Node
 	Device string          // the UUID of the device; "" if the node has too few devices
+	Sort   Sort            // the sort of the device, or of the devices of which the node has too few
 	Tasks  []*cluster.Task // the tasks that hold the device or need devices of the sort, the oldest first
 }
 
@@ -29,13 +30,13 @@ func (f *Finder) Conflicts(n *cluster.Node) []Conflict {
 	for i := range n.Devices {
 		if d := &n.Devices[i]; f.isExact(d) && bookedTwice(d) {
 			if tasks := holders(n, func(t *cluster.Task) bool { return holds(t, i) }); len(tasks) > 1 {
-				out = append(out, Conflict{n, d.UUID, tasks})
+				out = append(out, Conflict{n, d.UUID, Sort{d.Resource, d.Profile}, tasks})
 			}
 		}
 	}
 	for _, s := range sortsOf(n) {
 		if tasks := holders(n, func(t *cluster.Task) bool { return s.amount(n, t) > 0 }); len(tasks) > 1 && f.isCounted(n, s, tasks) && s.isExceeded(n, tasks) {
-			out = append(out, Conflict{n, "", tasks})
+			out = append(out, Conflict{n, "", s, tasks})
 		}
 	}
 	return out
@@ -46,21 +47,32 @@ func (f *Finder) isExact(d *cluster.Device) bool { return f.Exact || !d.ByCount 
 
 // isCounted reports whether devices of the sort must be counted: it is not known which of them the
 // tasks have.
-func (f *Finder) isCounted(n *cluster.Node, s sort, tasks []*cluster.Task) bool {
+func (f *Finder) isCounted(n *cluster.Node, s Sort, tasks []*cluster.Task) bool {
 	return slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return s.has(&d) && !f.isExact(&d) }) ||
 		slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return lacksDevices(n, t) })
 }
 
-// sort is what devices have in common that can replace each other if they are only counted.
-type sort struct{ resource, profile string }
+// Sort is what devices have in common that can replace each other if they are only counted.
+type Sort struct{ Resource, Profile string }
 
-func (s sort) has(d *cluster.Device) bool { return s == sort{d.Resource, d.Profile} }
+func (s Sort) has(d *cluster.Device) bool { return s == Sort{d.Resource, d.Profile} }
+
+// count returns how many devices of the sort the node has.
+func (s Sort) count(n *cluster.Node) int {
+	out := 0
+	for i := range n.Devices {
+		if s.has(&n.Devices[i]) {
+			out++
+		}
+	}
+	return out
+}
 
 // sortsOf returns the sorts of the devices of the node.
-func sortsOf(n *cluster.Node) []sort {
-	var out []sort
+func sortsOf(n *cluster.Node) []Sort {
+	var out []Sort
 	for i := range n.Devices {
-		if s := (sort{n.Devices[i].Resource, n.Devices[i].Profile}); !slices.Contains(out, s) {
+		if s := (Sort{n.Devices[i].Resource, n.Devices[i].Profile}); !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}
@@ -69,7 +81,7 @@ func sortsOf(n *cluster.Node) []sort {
 
 // amount returns how much the task holds of devices of the sort, in thousandths of a device. If
 // State has found no devices for it, that is what it needs.
-func (s sort) amount(n *cluster.Node, t *cluster.Task) cluster.Milli {
+func (s Sort) amount(n *cluster.Node, t *cluster.Task) cluster.Milli {
 	var sum cluster.Milli
 	for _, c := range t.Claims {
 		if s.has(&n.Devices[c.Device]) {
@@ -77,27 +89,28 @@ func (s sort) amount(n *cluster.Node, t *cluster.Task) cluster.Milli {
 		}
 	}
 	need := t.Held().Need
-	if len(t.Claims) > 0 || need.None() || need.Partition != s.profile || need.Resource != "" && need.Resource != s.resource {
+	if len(t.Claims) > 0 || need.None() || need.Partition != s.Profile || need.Resource != "" && need.Resource != s.Resource {
 		return sum
 	}
-	if need.Share > 0 {
-		return need.Share
+	devices := cluster.Milli(max(1, need.Devices))
+	switch {
+	case need.WholeNode:
+		return cluster.Whole * cluster.Milli(s.count(n))
+	case need.Share > 0:
+		return need.Share * devices
+	case need.Memory > 0:
+		return 0 // how much of a device that is depends on the device
 	}
-	return cluster.Whole * cluster.Milli(max(1, need.Devices))
+	return cluster.Whole * devices
 }
 
 // isExceeded reports whether the tasks hold more devices of the sort than the node has.
-func (s sort) isExceeded(n *cluster.Node, tasks []*cluster.Task) bool {
-	var held, there cluster.Milli
-	for i := range n.Devices {
-		if s.has(&n.Devices[i]) {
-			there += cluster.Whole
-		}
-	}
+func (s Sort) isExceeded(n *cluster.Node, tasks []*cluster.Task) bool {
+	var held cluster.Milli
 	for _, t := range tasks {
 		held += s.amount(n, t)
 	}
-	return held > there
+	return held > cluster.Whole*cluster.Milli(s.count(n))
 }
 
 // overbooked is a quick test: it returns true if the node may have a conflict.

@@ -195,6 +195,28 @@ func TestLostDevice(t *testing.T) {
 	}
 }
 
+// TestAmount checks how many devices a task counts for of which State does not know the devices.
+func TestAmount(t *testing.T) {
+	state := newState(t, 4, nil)
+	n := state.Node("a")
+	for name, tt := range map[string]struct {
+		need cluster.Need
+		want cluster.Milli
+	}{
+		"whole":         {cluster.Need{Devices: 3}, 3000},
+		"shares":        {cluster.Need{Devices: 2, Share: 500}, 1000},
+		"a whole node":  {cluster.Need{WholeNode: true}, 4000},
+		"memory":        {cluster.Need{Devices: 1, Memory: 1 << 30}, 0},
+		"another sort":  {cluster.Need{Devices: 1, Partition: "1g.10gb"}, 0},
+		"another maker": {cluster.Need{Devices: 1, Resource: "amd.com/gpu"}, 0},
+	} {
+		task := &cluster.Task{Shape: &cluster.Shape{Need: tt.need}}
+		if got := (Sort{n.Devices[0].Resource, n.Devices[0].Profile}).amount(n, task); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
 // TestConflicts checks what is reported about a conflict.
 func TestConflicts(t *testing.T) {
 	state := newState(t, 2, nil, seen{"x", start + 1, "0"}, seen{"y", start, "0"})

@@ -119,14 +119,22 @@ func withDevices(n *cluster.Node, devices []cluster.Device) *cluster.Node {
 	}
 	out := *n
 	out.Defect = nil // of labels, which slices make superfluous
+	counted := false // a device plugin offers the same devices, and chooses among them
 	out.Devices = slices.DeleteFunc(slices.Clone(n.Devices), func(d cluster.Device) bool {
 		k := kind{d.Resource, d.Profile}
 		if d.Resource == "" {
 			k.resource = n.DeviceResource
 		}
 		count[k]--
+		counted = counted || count[k] >= 0 && d.ByCount
 		return count[k] >= 0
 	})
+	if counted {
+		devices = slices.Clone(devices)
+		for i := range devices {
+			devices[i].ByCount = true
+		}
+	}
 	if len(out.Devices) == 0 {
 		out.DeviceResource, out.Sharing = "", cluster.Sharing{}
 		if i := slices.IndexFunc(devices, func(d cluster.Device) bool { return d.Profile == "" }); i >= 0 {

@@ -271,3 +271,28 @@ func TestEvictedBeforeBound(t *testing.T) {
 		t.Errorf("%d holds are released, want 1", len(list))
 	}
 }
+
+// TestDeleteOfEarlierObject checks that the deletion of an object does not remove one that has the
+// same name and was created later.
+func TestDeleteOfEarlierObject(t *testing.T) {
+	s := NewStore()
+	p, err := build(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := allocatedClaim("c", "gpu", "a")
+	earlier := now.DeepCopy()
+	earlier.UID = "earlier"
+	if err := errors.Join(s.Put(now), s.Delete(earlier)); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := p.claims.tracker.Get("default", "c"); err != nil || c.UID != now.UID {
+		t.Errorf("the claim is %v, %v", c, err)
+	}
+	if err := s.Delete(now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.claims.tracker.Get("default", "c"); err == nil {
+		t.Error("the claim is known after its deletion")
+	}
+}

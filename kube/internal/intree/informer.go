@@ -43,10 +43,11 @@ func (f *frozenInformer) put(obj any) (earlier any, err error) {
 }
 
 // remove removes the object with the name and namespace of obj, and calls the handlers. It
-// returns the object that was removed, or nil if there was none.
+// returns the object that was removed, or nil if there was none. An object with another UID is
+// another object, which has the name by now, and stays.
 func (f *frozenInformer) remove(obj any) (earlier any, err error) {
 	earlier, known, err := f.indexer.Get(obj)
-	if err != nil || !known {
+	if err != nil || !known || !isSameObject(earlier, obj) {
 		return nil, err
 	}
 	if err := f.indexer.Delete(earlier); err != nil {
@@ -56,6 +57,13 @@ func (f *frozenInformer) remove(obj any) (earlier any, err error) {
 		h.OnDelete(earlier)
 	}
 	return earlier, nil
+}
+
+// isSameObject reports whether both have the same UID, or one of them has none.
+func isSameObject(a, b any) bool {
+	x, errX := meta.Accessor(a)
+	y, errY := meta.Accessor(b)
+	return errX != nil || errY != nil || x.GetUID() == y.GetUID() || x.GetUID() == "" || y.GetUID() == ""
 }
 
 // AddEventHandler registers a handler, and calls it for the objects that are known, as any

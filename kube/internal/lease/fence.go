@@ -49,7 +49,7 @@ func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	if left == Forever {
 		return f.next.RoundTrip(r)
 	}
-	ctx, end := context.WithTimeout(r.Context(), left)
+	ctx, end := f.whileLeft(r.Context(), left)
 	response, err := f.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		end()
@@ -57,6 +57,27 @@ func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = &limitedBody{response.Body, end}
 	return response, nil
+}
+
+// whileLeft returns a context that ends when no time is left. The lease may be renewed meanwhile.
+func (f *fenced) whileLeft(ctx context.Context, left time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var timer *time.Timer
+	timer = time.AfterFunc(Forever, func() {
+		if ctx.Err() != nil {
+			return
+		}
+		if left := f.left(); left > 0 {
+			timer.Reset(left)
+		} else {
+			cancel(context.DeadlineExceeded)
+		}
+	})
+	timer.Reset(left) // the function reads timer
+	return ctx, func() {
+		cancel(nil)
+		timer.Stop()
+	}
 }
 
 // limitedBody is the body of a response whose context must be ended.

@@ -54,21 +54,31 @@ func TestFence(t *testing.T) {
 }
 
 // TestFenceEndsRequests checks that a request which is under way when the lease ends does not wait
-// for its answer.
+// for its answer, and that it does wait while the lease is renewed.
 func TestFenceEndsRequests(t *testing.T) {
-	ended := make(chan struct{})
+	ended, asked := make(chan struct{}), 0
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // a server notices that its client has gone after it has read the body
 		<-r.Context().Done()
 		close(ended)
 	}))
 	defer server.Close()
-	client, err := kubernetes.NewForConfig(lease.Fence(&rest.Config{Host: server.URL}, func() time.Duration { return 50 * time.Millisecond }))
+	client, err := kubernetes.NewForConfig(lease.Fence(&rest.Config{Host: server.URL}, func() time.Duration {
+		// The lease is renewed twice, and then lost.
+		if asked++; asked > 3 {
+			return 0
+		}
+		return 50 * time.Millisecond
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
+	begin := time.Now()
 	if err := client.CoreV1().Pods("ml").Delete(t.Context(), "p", metav1.DeleteOptions{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("delete: %v, want that the deadline is exceeded", err)
 	}
 	<-ended
+	if took := time.Since(begin); took < 150*time.Millisecond {
+		t.Errorf("the request has ended after %s, although the lease was renewed twice", took)
+	}
 }

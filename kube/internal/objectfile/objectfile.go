@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// The annotations that Berth or the filters of Kubernetes read: those of the domains and their
-// subdomains, and those of the keys. All other annotations may hold secrets and are left out.
+// Berth and the filters of Kubernetes read the annotations of these domains and their subdomains,
+// and those with these keys. All other annotations may hold secrets and are left out.
 var (
 	keptDomains = []string{"berth.dev", "kubernetes.io", "k8s.io", "volcano.sh", "koordinator.sh", "kai.scheduler"}
 	keptKeys    = []string{"pod-group-name", "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"}

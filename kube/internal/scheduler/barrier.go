@@ -99,13 +99,14 @@ func (b *barrier) withDeleted(list []watch.Event) []watch.Event {
 	for _, e := range list {
 		found[uidOf(e.Object)] = true
 	}
-	for uid, e := range b.unconfirmed { // the order has no effect: they are of different objects
+	var out []watch.Event               // deletions are first: another object may have the name by now
+	for uid, e := range b.unconfirmed { // the order has no effect
 		if !found[uid] {
-			list = append(list, watch.Event{Object: e.Object, Deleted: true})
+			out = append(out, watch.Event{Object: e.Object, Deleted: true})
 			delete(b.unconfirmed, uid)
 		}
 	}
-	return list
+	return append(out, list...)
 }
 
 // expect notes that the watch has not delivered the object.
@@ -156,19 +157,19 @@ func (b *barrier) readAll(ctx context.Context) {
 	}
 }
 
-// list returns all pods and claims as they are now. Claims are read first: a pod may be bound
-// after its claims were allocated, and not before.
+// list returns all claims and pods as they are now. Pods are read first: a pod is bound after its
+// claims were allocated, so that the claims of all pods that are bound in the list are allocated.
 func (b *barrier) list(ctx context.Context) ([]watch.Event, error) {
-	claims, err := listPages(func(o metav1.ListOptions) (*resourcev1.ResourceClaimList, error) {
-		return b.client.ResourceV1().ResourceClaims(corev1.NamespaceAll).List(ctx, o)
-	}, func(l *resourcev1.ResourceClaimList) []resourcev1.ResourceClaim { return l.Items })
-	if err != nil && !apierrors.IsNotFound(err) { // the API server does not have the kind in this version
-		return nil, err
-	}
 	pods, err := listPages(func(o metav1.ListOptions) (*corev1.PodList, error) {
 		return b.client.CoreV1().Pods(corev1.NamespaceAll).List(ctx, o)
 	}, func(l *corev1.PodList) []corev1.Pod { return l.Items })
 	if err != nil {
+		return nil, err
+	}
+	claims, err := listPages(func(o metav1.ListOptions) (*resourcev1.ResourceClaimList, error) {
+		return b.client.ResourceV1().ResourceClaims(corev1.NamespaceAll).List(ctx, o)
+	}, func(l *resourcev1.ResourceClaimList) []resourcev1.ResourceClaim { return l.Items })
+	if err != nil && !apierrors.IsNotFound(err) { // the API server does not have the kind in this version
 		return nil, err
 	}
 	return append(claims, pods...), nil

@@ -83,7 +83,7 @@ func TestBarrier(t *testing.T) {
 	}
 	<-ended
 	list, _ = b.pass(now)
-	if got := describe(list); !slices.Equal(got, []string{"c", "b", "a is deleted"}) {
+	if got := describe(list); !slices.Equal(got, []string{"a is deleted", "c", "b"}) {
 		t.Errorf("%v, want that pod a is deleted", got)
 	}
 	b.confirm(watch.Event{Object: &corev1.Pod{ObjectMeta: meta("b")}})

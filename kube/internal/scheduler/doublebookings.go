@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/plugins/doublebooking"
@@ -13,7 +14,7 @@ import (
 // a request. The plugin DoubleBooking evicts the younger pod, if evictions are allowed.
 type doubleBookings struct {
 	finder doublebooking.Finder
-	known  map[string]bool // those that were reported, by node and device
+	known  map[string]bool // those that were reported, by node, device and sort
 }
 
 // take returns the conflicts that were not there at the last call.
@@ -27,7 +28,7 @@ func (d *doubleBookings) take(v cluster.View) []doublebooking.Conflict {
 	now := map[string]bool{}
 	for _, n := range nodes {
 		for _, c := range d.finder.Conflicts(n) {
-			key := n.Name + "/" + c.Device
+			key := fmt.Sprintf("%s/%s/%v", n.Name, c.Device, c.Sort)
 			now[key] = true
 			if !d.known[key] {
 				out = append(out, c)
@@ -44,7 +45,7 @@ func (s *Scheduler) tellDoubleBookings() {
 		young, old := c.Youngest(), c.Tasks[0]
 		message := fmt.Sprintf("device %s of node %s is held by %s and %s", c.Device, c.Node.Name, old.ID, young.ID)
 		if c.Device == "" {
-			message = fmt.Sprintf("node %s has fewer devices than its pods hold; the youngest is %s", c.Node.Name, young.ID)
+			message = fmt.Sprintf("node %s has fewer devices than its pods hold of %s; the youngest is %s", c.Node.Name, strings.TrimSpace(c.Sort.Resource+" "+c.Sort.Profile), young.ID)
 		}
 		s.metrics.DoubleBooked()
 		s.options.Log.Error("A device is booked twice.", "node", c.Node.Name, "device", c.Device, "older", old.ID, "younger", young.ID)

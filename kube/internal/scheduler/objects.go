@@ -52,8 +52,8 @@ func newObjects(o feed.Options, store *intree.Store) *objects {
 	return x
 }
 
-// isOld reports whether the event has an older version of a pod or a ResourceClaim than the one
-// that is known. An object that was read after a refused request, or by the barrier, may be newer
+// isOld reports whether the event has a version of a pod or a ResourceClaim that is known, or an
+// older one. An object that was read after a refused request, or by the barrier, may be newer
 // than what the watch delivers next, or may be gone: what the watch delivers of it before its
 // deletion is old. What the barrier has read may be older than what the watch has delivered.
 func (x *objects) isOld(e watch.Event) bool {
@@ -63,11 +63,18 @@ func (x *objects) isOld(e watch.Event) bool {
 	switch o := e.Object.(type) {
 	case *corev1.Pod:
 		known := x.pods[o.UID]
-		return x.gone[o.UID] || x.deleted.Has(o.UID) || known != nil && feed.Revision(&o.ObjectMeta) < feed.Revision(&known.ObjectMeta)
+		return x.gone[o.UID] || x.deleted.Has(o.UID) || known != nil && isUpTo(o, feed.Revision(&known.ObjectMeta))
 	case *resourcev1.ResourceClaim:
-		return x.deleted.Has(o.UID) || feed.Revision(&o.ObjectMeta) < x.claims[o.UID]
+		return x.deleted.Has(o.UID) || isUpTo(o, x.claims[o.UID])
 	}
 	return false
+}
+
+// isUpTo reports whether the object has the revision or an earlier one. A revision of 0 is not
+// known.
+func isUpTo(o metav1.ObjectMetaAccessor, revision uint64) bool {
+	own := feed.Revision(o.GetObjectMeta().(*metav1.ObjectMeta))
+	return own != 0 && own <= revision
 }
 
 // isKnown reports whether the pod or ResourceClaim was delivered or read before.

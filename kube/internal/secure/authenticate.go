@@ -35,13 +35,11 @@ func (g *Gate) authenticate(r *http.Request) (*user, error) {
 			return u, nil
 		}
 	}
-	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	if !strings.EqualFold(kind, "bearer") || token == "" {
+	token := bearerToken(r)
+	if token == "" {
 		return nil, nil
 	}
-	sum := sha256.Sum256([]byte(token))
-	key := hex.EncodeToString(sum[:])
+	key := tokenKey(token)
 	if u, known := g.tokens.get(key); known {
 		return u, nil
 	}
@@ -57,6 +55,21 @@ func (g *Gate) authenticate(r *http.Request) (*user, error) {
 	return u, nil
 }
 
+// bearerToken returns the token of the request; "" if it has none.
+func bearerToken(r *http.Request) string {
+	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(kind, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// tokenKey returns the key of the token in a cache, which does not hold tokens.
+func tokenKey(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
 // The API server publishes the certificate authority of its clients in this object.
 const (
 	authorityNamespace = "kube-system"
@@ -64,8 +77,12 @@ const (
 	authorityKey       = "client-ca-file"
 )
 
-// reread is how long the published authorities are used before they are read again.
-const reread = time.Minute
+// reread is how long the published authorities are used before they are read again, and retry how
+// long after they could not be read.
+const (
+	reread = time.Minute
+	retry  = 5 * time.Second
+)
 
 // authorities are the certificate authorities of the users of the cluster.
 type authorities struct {
@@ -106,6 +123,7 @@ func (a *authorities) current(ctx context.Context) *x509.CertPool {
 	object, err := a.client.CoreV1().ConfigMaps(authorityNamespace).Get(ctx, authorityName, metav1.GetOptions{})
 	if err != nil {
 		a.log.Warn("The certificate authority of clients cannot be read; users are authenticated by tokens only.", "error", err)
+		a.read = time.Now().Add(retry - reread)
 		return a.pool
 	}
 	a.read, a.pool = time.Now(), nil

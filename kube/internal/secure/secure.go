@@ -64,6 +64,9 @@ func (g *Gate) Protect(next http.Handler) http.Handler {
 
 // review reports whether the request is allowed. Otherwise it answers the request.
 func (g *Gate) review(w http.ResponseWriter, r *http.Request) bool {
+	if g.isKnown(r) {
+		return true
+	}
 	select {
 	case g.reviews <- struct{}{}:
 		defer func() { <-g.reviews }()
