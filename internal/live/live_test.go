@@ -326,3 +326,40 @@ func TestRing(t *testing.T) {
 		})
 	}
 }
+
+// TestFinishedJobs checks that jobs which come and go while no View is made leave nothing behind,
+// and that the next View is right.
+func TestFinishedJobs(t *testing.T) {
+	w := newWorld(t, 1, 64)
+	f := w.leader.Follower()
+	if _, err := f.View(); err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string) string {
+		j := enginetest.Job(name).Devices(1).Build()
+		w.apply(cluster.JobPut{Job: *j})
+		return j.ID
+	}
+	seen := put("seen")
+	if _, err := f.View(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 500 {
+		w.apply(cluster.JobGone{Job: put(fmt.Sprintf("short-%d", i))})
+	}
+	w.apply(cluster.JobGone{Job: seen})
+	stays := put("stays")
+	f.mutex.Lock()
+	f.follow()
+	if n := len(f.tables.newJobs.dirty); n != 2 {
+		t.Errorf("%d jobs are to be updated, want the one with a row and the one that stays", n)
+	}
+	f.mutex.Unlock()
+	v, err := f.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if jobs := v.Jobs(); len(jobs) != 1 || jobs[0].ID != stays {
+		t.Errorf("the jobs are %v", jobs)
+	}
+}

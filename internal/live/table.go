@@ -97,6 +97,9 @@ func (c *changed) add(name string) {
 	}
 }
 
+// drop forgets that the name changed.
+func (c *changed) drop(name string) { delete(c.dirty, name) }
+
 func (c *changed) take() map[string]bool {
 	out := c.dirty
 	c.dirty = nil

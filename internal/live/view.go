@@ -126,6 +126,9 @@ func (t *tables) record(s *cluster.State, refusals []*engine.Refusal) {
 			id = j.ID
 		}
 		t.newJobs.setName(slot, id)
+		if _, hasRow := t.jobs.get(was); was != id && !hasRow && s.Job(was) == nil {
+			t.newJobs.drop(was) // it came and went between two views
+		}
 		if r, known := t.refusals[was]; known && (r.job != j || !s.View().IsPending(j)) {
 			delete(t.refusals, was)
 		}

@@ -44,7 +44,7 @@ type objects struct {
 }
 
 // maxDeleted is how many deleted objects are remembered. A read ends soon after it began.
-const maxDeleted = 1 << 14
+const maxDeleted = 1 << 12
 
 func newObjects(o feed.Options, store *intree.Store) *objects {
 	x := &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}, gone: map[types.UID]bool{}, claims: map[types.UID]uint64{}, deleted: recent.New[types.UID](maxDeleted)}
