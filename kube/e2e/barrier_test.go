@@ -10,6 +10,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// waitKnown waits until the scheduler knows the pods.
+func (w *world) waitKnown(s *inProcess, names ...string) {
+	w.Helper()
+	w.eventually(func() string {
+		digest, err := s.Digest(w.ctx)
+		if err != nil {
+			return err.Error()
+		}
+		for _, name := range names {
+			if !strings.Contains(digest, "pod/default/"+name) {
+				return "the scheduler does not know pod " + name
+			}
+		}
+		return ""
+	})
+}
+
 // TestStaleLeader makes a process the leader whose watches are behind: an earlier leader has bound
 // a pod, which they have not delivered. The new leader does not give the room to another pod.
 func TestStaleLeader(t *testing.T) {
@@ -21,16 +38,7 @@ func TestStaleLeader(t *testing.T) {
 	w.create(pod("other", 8)) // it is the older one, and is tried first
 	time.Sleep(1100 * time.Millisecond)
 	w.create(pod("bound", 8))
-	w.eventually(func() string {
-		digest, err := s.Digest(w.ctx)
-		if err != nil {
-			return err.Error()
-		}
-		if !strings.Contains(digest, "pod/default/other") || !strings.Contains(digest, "pod/default/bound") {
-			return "the scheduler does not know the pods"
-		}
-		return ""
-	})
+	w.waitKnown(s, "other", "bound")
 	resume := p.freeze()
 	w.bindByHand("bound", "node-0000", "")
 	leads.Store(true)
@@ -59,16 +67,7 @@ func TestStaleLeaderClaims(t *testing.T) {
 	w.create(pod("other", 0, using("second"))) // it is the older one, and is tried first
 	time.Sleep(1100 * time.Millisecond)
 	w.create(pod("bound", 0, using("first")))
-	w.eventually(func() string {
-		digest, err := s.Digest(w.ctx)
-		if err != nil {
-			return err.Error()
-		}
-		if !strings.Contains(digest, "pod/default/other") || !strings.Contains(digest, "pod/default/bound") {
-			return "the scheduler does not know the pods"
-		}
-		return ""
-	})
+	w.waitKnown(s, "other", "bound")
 	resume := p.freeze()
 	claims := w.client.ResourceV1().ResourceClaims(namespace)
 	c, err := claims.Get(w.ctx, "first", metav1.GetOptions{})
