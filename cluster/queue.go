@@ -125,6 +125,9 @@ func (r Resources) plus(name string, v int64) Resources {
 			return r
 		}
 	}
+	if cap(r) == 0 {
+		r = make(Resources, 0, 4) // cpu, memory, devices and their memory
+	}
 	i, _ := slices.BinarySearchFunc(r, name, func(x Amount, n string) int { return strings.Compare(x.Name, n) })
 	return slices.Insert(r, i, Amount{name, v})
 }

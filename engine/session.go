@@ -189,7 +189,8 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	}
 	refusal := s.denied.refusalFor(job, s.clerk.decided)
 	if refusal == nil {
-		place := s.placer(stmt)
+		stmt.placer = s.placer(stmt)
+		place := &stmt.placer
 		if onlyMakesRoom(s.Hooks) { // MakeRoom does not read the nearest misses
 			place.aim.deferMissesAt = s.View.Version()
 		}

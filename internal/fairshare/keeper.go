@@ -99,6 +99,9 @@ func (k *Keeper) follow(s cluster.View, total cluster.Resources, settings Settin
 	return k.tree
 }
 
+// Slots returns the number of slots of the queues of the tree.
+func (k *Keeper) Slots() int { return len(k.tree.BySlot) }
+
 // updatePastUse computes past use again, and marks all divisions as dirty.
 func (k *Keeper) updatePastUse() {
 	k.tree.addUpPastUse(k.view)

@@ -60,17 +60,16 @@ type Share struct {
 
 // newTree returns the tree of queues without shares.
 func newTree(s cluster.View) *Tree {
-	t := &Tree{ByName: map[string]*Queue{}}
 	queues := s.Queues()
+	t := &Tree{ByName: make(map[string]*Queue, len(queues)), BySlot: make([]*Queue, len(queues))}
 	for _, q := range queues {
-		t.ByName[q.Name] = &Queue{Queue: q, SliceTerms: len(profiles(q)) > 0}
+		node := &Queue{Queue: q, SliceTerms: len(profiles(q)) > 0}
+		t.ByName[q.Name], t.BySlot[q.Slot()] = node, node
 	}
-	t.BySlot = make([]*Queue, len(queues))
 	for _, q := range queues {
-		node := t.ByName[q.Name]
-		t.BySlot[q.Slot()] = node
+		node := t.BySlot[q.Slot()]
 		if above := s.Parent(q); above != nil { // without its parent, a queue is at the top
-			node.Parent = t.ByName[above.Name]
+			node.Parent = t.BySlot[above.Slot()]
 		}
 		if node.Parent == nil {
 			t.Roots = append(t.Roots, node)
@@ -78,11 +77,16 @@ func newTree(s cluster.View) *Tree {
 			node.Parent.Children = append(node.Parent.Children, node)
 		}
 	}
-	for _, q := range t.ByName {
+	for _, q := range t.BySlot {
+		depth := 0
 		for p := q; p != nil; p = p.Parent {
-			q.Branch = append(q.Branch, p)
+			depth++
 		}
-		slices.Reverse(q.Branch)
+		q.Branch = make([]*Queue, depth)
+		for p := q; p != nil; p = p.Parent {
+			depth--
+			q.Branch[depth] = p
+		}
 	}
 	return t
 }

@@ -75,8 +75,8 @@ type jobRequest struct {
 
 // cacheOf returns the cache of the queue. The result is valid until the next call.
 func (p *plugin) cacheOf(q *fairshare.Queue) *queueCache {
-	for q.Slot() >= len(p.cache) {
-		p.cache = append(p.cache, queueCache{})
+	if q.Slot() >= len(p.cache) {
+		p.cache = append(p.cache, make([]queueCache, p.keeper.Slots()-len(p.cache))...)
 	}
 	c := &p.cache[q.Slot()]
 	if c.queue != q {
