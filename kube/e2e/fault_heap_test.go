@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-var heapPods = flag.Int("heap-pods", 600, "after how many pods TestHeap measures first; it measures again after five times as many")
+var heapPods = flag.Int("heap-pods", 300, "after how many pods TestHeap measures first; it measures again after five times as many")
 
 // TestHeap checks that pods that were placed and deleted leave nothing behind: the heap after a
 // collection does not grow with their number.

@@ -42,6 +42,7 @@ func severalProfiles(t *testing.T) []engine.NamedProfile {
 // TestInvariantsWithProfiles runs sequences in which jobs name different profiles, and some
 // jobs have tasks of several profiles.
 func TestInvariantsWithProfiles(t *testing.T) {
+	t.Parallel()
 	profiles := severalProfiles(t)
 	assign := func(owner string, task int) string {
 		h := fnv.New32a()
@@ -69,6 +70,7 @@ func TestInvariantsWithProfiles(t *testing.T) {
 // TestOneOfSeveralProfiles checks that an engine of several profiles decides about jobs that all
 // name one profile as an engine with this profile alone: the same steps lead to the same State.
 func TestOneOfSeveralProfiles(t *testing.T) {
+	t.Parallel()
 	profiles := severalProfiles(t)
 	decided := 0
 	for i, profile := range profiles {

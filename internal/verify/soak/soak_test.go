@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -14,13 +15,15 @@ import (
 // TestInvariants runs 500 sequences with fixed seeds. `make soak` runs sequences with
 // other seeds.
 func TestInvariants(t *testing.T) {
+	t.Parallel()
 	const sequences, steps = 500, 200
 	var total Counts
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	for worker := range uint64(2) {
+	var last atomic.Uint64
+	for range 2 {
 		wg.Go(func() {
-			for seed := 1 + worker; seed <= sequences; seed += 2 {
+			for seed := last.Add(1); seed <= sequences; seed = last.Add(1) {
 				counts, failure := Sequence{Seed: seed, Steps: steps}.Run()
 				if failure != nil {
 					failure = failure.Shrink()
@@ -48,6 +51,7 @@ func TestInvariants(t *testing.T) {
 // TestEqualSeeds checks that equal seeds give equal counts, so that a failure can be
 // replayed.
 func TestEqualSeeds(t *testing.T) {
+	t.Parallel()
 	for seed := uint64(1); seed <= 5; seed++ {
 		first, _ := Sequence{Seed: seed, Steps: 150}.Run()
 		second, _ := Sequence{Seed: seed, Steps: 150}.Run()
@@ -61,6 +65,7 @@ func TestEqualSeeds(t *testing.T) {
 // task on a new node with the same name, whether it is answered or the scheduler
 // restarts.
 func TestBindingToRemovedNode(t *testing.T) {
+	t.Parallel()
 	for name, event := range map[string]func(*simulation) error{
 		"answered":  func(s *simulation) error { return s.tasks.answerBindings() },
 		"restarted": func(s *simulation) error { return s.recovery.crash() },
@@ -100,6 +105,7 @@ func TestBindingToRemovedNode(t *testing.T) {
 // TestShrink checks that a failure is found and reduced to a few steps, and that its
 // command replays it.
 func TestShrink(t *testing.T) {
+	t.Parallel()
 	runTwice := func(s *site) stepKind {
 		return stepKind{"two processes on one device", 18, func() error {
 			for _, id := range sorted(s.processes) {
