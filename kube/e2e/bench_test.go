@@ -61,7 +61,7 @@ func compareSchedulers(b *testing.B, live bool) {
 					b.Run(fmt.Sprintf("gangs=%t/scheduler=%s", mix, s.name), func(b *testing.B) {
 						w.TB = b
 						for range b.N {
-							m := w.measure(min(2*nodes, 5000), live, mix, s.value, s.start)
+							m := w.measure(min(5*nodes, 5000), live, mix, s.value, s.start)
 							m.report(b)
 						}
 					})
