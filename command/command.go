@@ -108,7 +108,9 @@ usage, and 3 for a bug in Berth.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: rejectEmptyFlags,
+		Version:           versionLine(),
 	}
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)

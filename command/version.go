@@ -21,14 +21,19 @@ func (p *program) version() *cobra.Command {
 		Short: "Print the version of berth, its commit, and the Go version and platform",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			version, commit := Version, Commit
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version, commit = fromBuild(info, version, commit)
-			}
-			_, err := fmt.Fprintf(p.stdout, "berth %s %s%s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(p.stdout, versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine returns what the command version and the flag --version print.
+func versionLine() string {
+	version, commit := Version, Commit
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version, commit = fromBuild(info, version, commit)
+	}
+	return fmt.Sprintf("berth %s %s%s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // fromBuild completes the version and the commit with what the Go command recorded in the

@@ -33,10 +33,12 @@ change.
 A GROUP is a product (NVIDIA-L4), a product and a count of devices per node
 ("NVIDIA-L4 x 8"), or the name of a node, to add empty copies of it. An OBJECT is
 job/NAME, model/NAME, queue/NAME, node/NAME, budget/NAME or pod/NAMESPACE/NAME. A
-job, model or budget with a namespace is written job/NAMESPACE/NAME.`,
+job, model or budget with a namespace is written job/NAMESPACE/NAME. Without a
+VALUE, the field is removed.`,
 		Example: `  berth whatif cluster/ --add-nodes NVIDIA-L4=2
   berth whatif cluster/ --remove gpu-17 --set job/train.spec.priority=10
-  berth whatif cluster/ --set 'job/train.spec.tasks[0].devices.count=4'`,
+  berth whatif cluster/ --set 'job/train.spec.tasks[0].devices.count=4'
+  berth whatif cluster/ --set queue/research.spec.quota.nvidia.com/gpu=20`,
 		Args: minArgs(1, "a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error { return p.runWhatif(args, o) },
 	}

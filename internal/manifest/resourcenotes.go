@@ -8,8 +8,9 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 )
 
-// resourceNotes returns notes about resources that no node has, although workloads request them
-// or queues have a quota, limit or weight for them. It returns none if there are no nodes.
+// resourceNotes returns notes about resources and products that no node has, although workloads
+// request them or queues have a quota, limit or weight for them. It returns none if there are no
+// nodes.
 func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluster.Node) []string {
 	if len(nodes) == 0 {
 		return nil
@@ -43,6 +44,49 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		out = requests[name].note(out, "requesting "+name+", which no node has"+phrase.Suggestion(name, names), "workload")
+	}
+	return append(out, deviceNotes(jobs, nodes)...)
+}
+
+// deviceNotes returns notes about workloads that allow only products that no node has, or that
+// request less than 1 MiB of a device, as a memory without a unit does.
+func deviceNotes(jobs []*cluster.Job, nodes []*cluster.Node) []string {
+	there := map[string]bool{}
+	for _, n := range nodes {
+		for i := range n.Devices {
+			there[n.Devices[i].Product] = true
+		}
+	}
+	products := slices.Sorted(maps.Keys(there))
+	absent, small := map[string]*tally{}, tally{}
+	for _, j := range jobs {
+		seen := map[string]bool{}
+		note := func(t *tally, what string) {
+			if !seen[what] {
+				seen[what] = true
+				t.add(j.ID)
+			}
+		}
+		for i := range j.Alternatives {
+			for _, t := range j.Alternatives[i].Tasks {
+				need := &t.Shape.Need
+				if need.Memory > 0 && need.Memory < 1<<20 || need.SumAtLeast > 0 && need.SumAtLeast < 1<<20 {
+					note(&small, "")
+				}
+				for _, p := range need.Products {
+					if !there[p] && !t.Shape.ServesModel() {
+						if absent[p] == nil {
+							absent[p] = &tally{}
+						}
+						note(absent[p], p)
+					}
+				}
+			}
+		}
+	}
+	out := small.note(nil, "requesting less than 1 MiB of device memory; a memory without a unit is in bytes, so write 10Gi and not 10", "workload")
+	for _, p := range slices.Sorted(maps.Keys(absent)) {
+		out = absent[p].note(out, "allowing the product "+phrase.Quote(p)+", which no node has"+phrase.Suggestion(p, products), "workload")
 	}
 	return out
 }

@@ -28,6 +28,22 @@ func TestResourceNotes(t *testing.T) {
 	}
 }
 
+func TestDeviceNotes(t *testing.T) {
+	nodes := []*cluster.Node{enginetest.Node("n").CPU(8, "8Gi").GPUs(1, "NVIDIA-L4", "24Gi").Build()}
+	jobs := []*cluster.Job{
+		enginetest.Job("small").Gang(2).DeviceMemory(1, "10").Build(),
+		enginetest.Job("l4").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"L4"} }).Build(),
+		enginetest.Job("right").DeviceMemory(1, "10Gi").Shape(func(s *cluster.Shape) { s.Need.Products = []string{"NVIDIA-L4"} }).Build(),
+	}
+	want := []string{
+		"1 workload requesting less than 1 MiB of device memory; a memory without a unit is in bytes, so write 10Gi and not 10: job/small",
+		`1 workload allowing the product "L4", which no node has; did you mean "NVIDIA-L4"?: job/l4`,
+	}
+	if diff := cmp.Diff(want, deviceNotes(jobs, nodes)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // The strategies are Pack and Spread. The older name Binpack is read as well.
 func TestStrategySpellings(t *testing.T) {
 	for spelt, want := range map[string]cluster.Strategy{"": cluster.Binpack, "Pack": cluster.Binpack, "Binpack": cluster.Binpack, "Spread": cluster.Spread} {

@@ -13,8 +13,10 @@ import (
 )
 
 // Set changes one field of one object, as in "job/train.spec.priority=10" or
-// `job/train.spec.tasks[0].devices.count=4`. The object is decoded and checked again. A
-// name with dots is written in brackets: labels["a.b/c"]. The value is YAML.
+// `job/train.spec.tasks[0].devices.count=4`. The object is decoded and checked again. What
+// follows the name of a map, such as labels or quota, is one key, and may have dots:
+// queue/q.spec.quota.nvidia.com/gpu=8. Any name may be written in brackets: labels["a.b/c"].
+// The value is YAML. Without a value, the field or the entry of a list is removed.
 func (b *Bundle) Set(assignment string) error {
 	name := "--set " + assignment
 	if len(name) > 200 { // the value may be a whole object
@@ -86,10 +88,29 @@ func splitTarget(s string) (object, field string) {
 	return s[:first], s[first+1:]
 }
 
-// parsePath parses a path such as spec.tasks[0].resources["nvidia.com/gpu"].
+// mapFields are the names of the fields that are maps from a key, which may have dots, to a
+// single value.
+var mapFields = []string{
+	"labels", "annotations", "nodeSelector", "matchLabels", "resources", "requests", "limits",
+	"quota", "overQuotaWeight", "allocatable", "capacity", "artifacts",
+}
+
+// isKey reports whether the rest of a path, after the step, is one key of a map.
+func isKey(step any, rest string) bool {
+	name, _ := step.(string)
+	if name == "resources" && (strings.HasPrefix(rest, "requests") || strings.HasPrefix(rest, "limits")) {
+		return false // of a container
+	}
+	return slices.Contains(mapFields, name)
+}
+
+// parsePath parses a path such as spec.tasks[0].resources.nvidia.com/gpu.
 func parsePath(s string) (path, error) {
 	var out path
 	for s != "" {
+		if len(out) > 0 && s[0] != '[' && isKey(out[len(out)-1], s) {
+			return append(out, s), nil
+		}
 		if s[0] == '[' {
 			end := strings.IndexByte(s, ']')
 			if strings.HasPrefix(s, `["`) {
@@ -124,8 +145,8 @@ func parsePath(s string) (path, error) {
 	return out, nil
 }
 
-// assign sets the value at the path and returns the changed tree. Objects on the way that
-// are missing are made. Where a list has a single entry, a name is taken for a field of
+// assign sets the value at the path and returns the changed tree. If the value is nil, the
+// field, or the entry of a list, is removed. Objects on the way that are missing are made. Where a list has a single entry, a name is taken for a field of
 // that entry, since such a list may be written without brackets.
 func assign(tree any, steps path, v any) (any, error) {
 	if len(steps) == 0 {
@@ -144,6 +165,10 @@ func assign(tree any, steps path, v any) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: there is no object around it", steps)
 		}
+		if len(steps) == 1 && v == nil {
+			delete(m, step)
+			return m, nil
+		}
 		changed, err := assign(m[step], steps[1:], v)
 		m[step] = changed
 		return m, err
@@ -154,6 +179,9 @@ func assign(tree any, steps path, v any) (any, error) {
 		}
 		if step > len(list) {
 			return nil, fmt.Errorf("%s: the list has %d entries", steps, len(list))
+		}
+		if len(steps) == 1 && v == nil && step < len(list) {
+			return slices.Delete(list, step, step+1), nil
 		}
 		if step == len(list) {
 			list = append(list, nil)

@@ -39,14 +39,25 @@ spec: {selector: {}, maxUnavailable: 1}
 
 func TestSet(t *testing.T) {
 	for assignment, check := range map[string]func(*Bundle) bool{
-		`job/ml/train.spec.priority=10`:                 func(b *Bundle) bool { return b.Jobs[0].Spec.Priority == 10 },
-		`job/ml/train.spec.tasks[0].replicas=3`:         func(b *Bundle) bool { return *b.Jobs[0].Spec.Tasks[0].Replicas == 3 },
-		`job/ml/train.spec.tasks[1]={name: u}`:          func(b *Bundle) bool { return len(b.Jobs[0].Spec.Tasks) == 2 },
-		`job/ml/train.spec.nodeSelector={a: b=c}`:       nil, // the value is not a label value
-		`node/a.example.com.spec.devices.count=4`:       func(b *Bundle) bool { return b.Nodes[0].Spec.Devices[0].Count == 4 },
-		`node/a.example.com.metadata.labels["a.b/c"]=d`: func(b *Bundle) bool { return b.Nodes[0].Labels["a.b/c"] == "d" },
-		`node/a.example.com.spec.unschedulable=true`:    func(b *Bundle) bool { return b.Nodes[0].Spec.Unschedulable },
-		`pod/ml/web.spec.nodeSelector={rack: r1}`:       func(b *Bundle) bool { return b.Pods[0].Spec.NodeSelector["rack"] == "r1" },
+		`job/ml/train.spec.priority=10`:                                   func(b *Bundle) bool { return b.Jobs[0].Spec.Priority == 10 },
+		`job/ml/train.spec.tasks[0].replicas=3`:                           func(b *Bundle) bool { return *b.Jobs[0].Spec.Tasks[0].Replicas == 3 },
+		`job/ml/train.spec.tasks[1]={name: u}`:                            func(b *Bundle) bool { return len(b.Jobs[0].Spec.Tasks) == 2 },
+		`job/ml/train.spec.nodeSelector={a: b=c}`:                         nil, // the value is not a label value
+		`node/a.example.com.spec.devices.count=4`:                         func(b *Bundle) bool { return b.Nodes[0].Spec.Devices[0].Count == 4 },
+		`node/a.example.com.metadata.labels["a.b/c"]=d`:                   func(b *Bundle) bool { return b.Nodes[0].Labels["a.b/c"] == "d" },
+		`node/a.example.com.spec.unschedulable=true`:                      func(b *Bundle) bool { return b.Nodes[0].Spec.Unschedulable },
+		`pod/ml/web.spec.nodeSelector={rack: r1}`:                         func(b *Bundle) bool { return b.Pods[0].Spec.NodeSelector["rack"] == "r1" },
+		`node/a.example.com.metadata.labels.a.b/c=d`:                      func(b *Bundle) bool { return b.Nodes[0].Labels["a.b/c"] == "d" },
+		`node/a.example.com.metadata.labels.topology.kubernetes.io/zone=`: func(b *Bundle) bool { return len(b.Nodes[0].Labels) == 0 },
+		`queue/q.spec.quota.nvidia.com/gpu=20`:                            func(b *Bundle) bool { return len(b.Queues[0].Spec.Quota) == 1 },
+		`queue/q.spec.limits.cpu=20`:                                      func(b *Bundle) bool { return len(b.Queues[0].Spec.Limits) == 1 },
+		`queue/q.spec.minRunTime=`:                                        func(b *Bundle) bool { return b.Queues[0].Spec.MinRunTime == nil },
+		`job/ml/train.spec.tasks[0].devices=`:                             func(b *Bundle) bool { return b.Jobs[0].Spec.Tasks[0].Devices == nil },
+		`job/ml/train.spec.tasks[0].resources.example.com/x=2`:            func(b *Bundle) bool { return len(b.Jobs[0].Spec.Tasks[0].Resources) == 2 },
+		`job/ml/train.spec.tasks[0]=`:                                     nil, // a job without tasks
+		`pod/ml/web.spec.containers[0].resources.requests.nvidia.com/gpu=2`: func(b *Bundle) bool {
+			return len(b.Pods[0].Spec.Containers[0].Resources.Requests) == 2
+		},
 		`budget/ml/b.spec.minAvailable=2`:               func(b *Bundle) bool { return b.Budgets[0].Spec.MinAvailable.IntVal == 2 },
 		`budget/ml/b.spec.selector.matchLabels.app=api`: func(b *Bundle) bool { return b.Budgets[0].Spec.MinAvailable.StrVal == "30%" },
 		`budget/ml/b.spec.maxUnavailable=1`:             nil, // the budget has minAvailable already

@@ -1,11 +1,15 @@
 // Package nearest finds the known word that is most similar to a misspelled one.
 package nearest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Find returns the candidate that is most similar to the word, and false if none is
 // similar enough to be suggested. Case is ignored. If several candidates are equally
-// similar, the first one is returned.
+// similar, the first one is returned. If none is similar, it returns the only candidate that
+// has the word as a part between dashes, such as NVIDIA-L4 for L4.
 func Find(word string, candidates []string) (string, bool) {
 	const longest = 100 // longer words are ignored, to bound the time
 	if len(word) > longest {
@@ -21,7 +25,26 @@ func Find(word string, candidates []string) (string, bool) {
 			best, least = c, d
 		}
 	}
+	if best == "" {
+		best = withPart(w, candidates)
+	}
 	return best, best != ""
+}
+
+// withPart returns the only candidate of which the word is a part between dashes, and "" if
+// there is none or there are several.
+func withPart(word string, candidates []string) string {
+	found := ""
+	for _, c := range candidates {
+		if word == "" || !slices.Contains(strings.Split(strings.ToLower(c), "-"), word) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = c
+	}
+	return found
 }
 
 // Hint returns the end of an error message about an unknown word: `; did you mean "x"?` if

@@ -17,6 +17,12 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q is nearest to %q, want %q", word, got, want)
 		}
 	}
+	products := []string{"NVIDIA-A100-SXM4-80GB", "NVIDIA-A100-PCIE-40GB", "NVIDIA-L4"}
+	for word, want := range map[string]string{"l4": "NVIDIA-L4", "A100": "", "80GB": "NVIDIA-A100-SXM4-80GB", "H100": ""} {
+		if got, _ := Find(word, products); got != want {
+			t.Errorf("%q is a part of %q, want %q", word, got, want)
+		}
+	}
 	if got, _ := Find("abc", []string{strings.Repeat("abc", 100), "abd"}); got != "abd" {
 		t.Errorf("got %q", got)
 	}

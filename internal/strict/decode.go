@@ -39,7 +39,7 @@ func Decode(n *yaml.Node, into any, o Options) Errors {
 	if n == nil {
 		return nil
 	}
-	d := decoder{Options: o}
+	d := decoder{Options: o, root: v.Type().Elem(), base: o.Path}
 	d.Path = o.Path.Add()
 	d.value(n, v.Elem())
 	d.errs.sort()
@@ -48,6 +48,8 @@ func Decode(n *yaml.Node, into any, o Options) Errors {
 
 type decoder struct {
 	Options
+	root reflect.Type // of the whole value
+	base field.Path   // of the whole value
 	errs Errors
 }
 
@@ -130,7 +132,11 @@ func (d *decoder) object(n *yaml.Node, v reflect.Value) {
 		if known {
 			d.within(key.Value, func() { d.value(value, v.FieldByIndex(index)) })
 		} else if !d.AllowUnknown {
-			d.errorf(key, "unknown field %s%s", phrase.Quote(key.Value), nearest.Hint(key.Value, fields.names))
+			hint := nearest.Hint(key.Value, fields.names)
+			if at, elsewhere := placeOf(d.root, key.Value); elsewhere {
+				hint = "; it belongs under " + d.base.Add(at...).String()
+			}
+			d.errorf(key, "unknown field %s%s", phrase.Quote(key.Value), hint)
 		}
 	})
 }

@@ -58,3 +58,40 @@ func (f *fields) collect(t reflect.Type, at []int) {
 		f.collect(field.Type, append(at[:len(at):len(at)], field.Index...))
 	}
 }
+
+// genericNames are names of fields that many types have, so that it is not known which is meant.
+var genericNames = []string{"name", "key", "value", "kind", "type"}
+
+// placeOf returns the path of the object, below a value of type root, that has a field of the
+// name. If there are several, it returns the shortest path. It returns false if there is none,
+// if the value itself has the field, or if the name is a generic one.
+func placeOf(root reflect.Type, name string) (at []any, found bool) {
+	type place struct {
+		of reflect.Type
+		at []any
+	}
+	if slices.Contains(genericNames, name) {
+		return nil, false
+	}
+	seen := map[reflect.Type]bool{}
+	for list := []place{{root, nil}}; len(list) > 0; list = list[1:] {
+		p := list[0]
+		for p.of.Kind() == reflect.Pointer || p.of.Kind() == reflect.Slice {
+			p.of = p.of.Elem()
+		}
+		if p.of.Kind() != reflect.Struct || seen[p.of] || reflect.PointerTo(p.of).Implements(unmarshaler) {
+			continue
+		}
+		seen[p.of] = true
+		fields := fieldsOf(p.of)
+		if _, known := fields.index[name]; known {
+			return p.at, len(p.at) > 0
+		}
+		for _, next := range fields.names {
+			if next != "metadata" { // its fields have meanings of their own
+				list = append(list, place{p.of.FieldByIndex(fields.index[next]).Type, append(p.at[:len(p.at):len(p.at)], next)})
+			}
+		}
+	}
+	return nil, false
+}
