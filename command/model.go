@@ -21,18 +21,16 @@ func knobs(plans []*model.Result, state *cluster.State) func(id string) []whatif
 		}
 		var out []whatif.Knob
 		for _, k := range plans[i].Spec.Relaxations() {
-			out = append(out, whatif.Knob{Steps: k.Steps, At: func(step int) (string, int, *cluster.Job) {
+			out = append(out, whatif.Knob{Steps: k.Steps, At: func(step int) (string, int, []*cluster.Job) {
 				text, cost, spec := k.At(step)
 				plan, err := fleet.Convert(spec)
 				if err != nil {
 					return text, cost, nil
 				}
-				for _, j := range plan.Jobs {
-					if j.ID == id {
-						return text, cost, j
-					}
+				if !slices.ContainsFunc(plan.Jobs, func(j *cluster.Job) bool { return j.ID == id }) {
+					return text, cost, nil
 				}
-				return text, cost, nil
+				return text, cost, plan.Jobs
 			}})
 		}
 		return out

@@ -18,6 +18,12 @@ type Options struct {
 	Now     int64           // in nanoseconds since 1970
 	Timings *engine.Timings // measures how long hooks take; may be nil
 	Record  bool            // keep the changes, so that they can be applied again
+	// Brief leaves out the session that only lists the nodes in the refusals. Decisions are the
+	// same.
+	Brief bool
+	// Enough, if not nil, is called after each session that decides something. If it returns
+	// true, the simulation ends before it is known whether another session decides more.
+	Enough func(*Simulation) bool
 	// Once, if not nil, is the only session that is run. Nothing of what it decides is carried
 	// out.
 	Once *OneSession
@@ -43,6 +49,9 @@ type Simulation struct {
 // in which two jobs evict each other in turn.
 const maxSessions = 100
 
+// ErrUnsettled is the error of a simulation that does not end.
+var ErrUnsettled = fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
+
 // MaxMisses bounds the number of nodes that all refusals of a session list together if
 // Options.Explain is not set: pending jobs × nodes. Above it, each refusal lists only the
 // nodes that are closest to being feasible.
@@ -62,8 +71,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	reported := map[string]engine.Reason{} // the last reason among the events, by job
 	permanent := map[string]bool{}
 	for {
-		nodes, pending := len(state.Nodes()), len(state.Pending())
-		explainAll := sim.Sessions > 0 && nodes*pending <= MaxMisses && !o.Record
+		explainAll := sim.Sessions > 0 && !o.Record && !o.Brief && len(state.Nodes())*len(state.Pending()) <= MaxMisses
 		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || explainAll, Record: o.Record, Timings: o.Timings})
 		if err != nil {
 			return nil, err
@@ -94,14 +102,17 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		}
 		// The refusals of the first session do not list every node. If it decides nothing and
 		// refuses a job, one more session is run, which lists every node within MaxMisses.
-		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain) {
+		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain || o.Brief) {
 			return sim, nil
 		}
 		if o.Record && len(out.Changes) == 1 {
 			return sim, nil // the only change is that the session began: one more session would decide nothing either
 		}
+		if o.Enough != nil && o.Enough(sim) {
+			return sim, nil
+		}
 		if sim.Sessions == maxSessions {
-			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
+			return nil, ErrUnsettled
 		}
 		if err := sim.release(out.Decisions); err != nil {
 			return nil, err

@@ -63,8 +63,12 @@ func (x *combiner) combine() (conflict bool) {
 
 // curableRejection returns why emptyNodeTakes last returned false, if that rejection has a
 // cure. The plugin then names a type of cure, such as Grow, and only the plugin knows what
-// exactly would help. It returns nil if the rejection has no cure, or if there is none.
+// exactly would help. If no empty node was tested, because no node has devices, a node without
+// devices is tested. It returns nil if the rejection has no cure, or if there is none.
 func (g *grower) curableRejection() *engine.Rejection {
+	if g.lastRefusal == nil {
+		g.emptyNodeTakes(g.workload.state.Nodes()[0], dropConditions)
+	}
 	if g.lastRefusal == nil || len(g.lastRefusal.Attempts) == 0 {
 		return nil
 	}
@@ -155,6 +159,9 @@ func (x *combiner) allChanges() ([]*change, *nodeType) {
 	for _, nodes := range x.grow.nodesByGroup() {
 		list := templates(nodes)
 		for _, n := range list {
+			if devices, _ := countedDevices(n); devices == 0 && x.workload.shape().Need.Devices > 0 {
+				continue // a request for no device is another request
+			}
 			edit := reduceTo(n)
 			holds := func(n *cluster.Node) bool {
 				return x.grow.emptyNodeTakes(n, func(s *cluster.Shape) { dropConditions(s); edit(s) })

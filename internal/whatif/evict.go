@@ -29,8 +29,9 @@ type evictor struct {
 }
 
 // rivals returns the workloads that are removed in tries. If the job was rejected before any
-// node was considered, these are the workloads of its queue that have a placed task; there are
-// none if evicting cannot cure the rejection. Otherwise they are the workloads on the nearest
+// node was considered, these are the workloads with a placed task in the queue that the
+// rejection is about and in the queues below it; there are none if neither evicting nor waiting
+// can cure the rejection. Otherwise they are the workloads on the nearest
 // nodes of which evicting cures the rejection. The cheapest to remove are first: preemptible
 // before firm, then by weaker tier, lower priority, fewer devices, and ID.
 func (e *evictor) rivals() []*cluster.Job {
@@ -43,11 +44,12 @@ func (e *evictor) rivals() []*cluster.Job {
 		}
 	}
 	if b := e.workload.attempt.Before; b != nil {
-		if b.Cure&engine.Evict == 0 {
+		if b.Cure&(engine.Evict|engine.Wait) == 0 {
 			return nil
 		}
+		queue := cmp.Or(b.Queue, e.workload.job().Queue)
 		for _, j := range e.workload.state.Jobs() {
-			if j.Queue == e.workload.job().Queue && j.Placed() > 0 {
+			if j.Placed() > 0 && e.isBelow(j.Queue, queue) {
 				add(j)
 			}
 		}
@@ -75,6 +77,17 @@ func (e *evictor) rivals() []*cluster.Job {
 			strings.Compare(a.ID, b.ID))
 	})
 	return out
+}
+
+// isBelow reports whether the queue is the other queue or below it.
+func (e *evictor) isBelow(queue, other string) bool {
+	s := e.workload.state
+	for q := s.Queue(queue); q != nil; q = s.View().Parent(q) {
+		if q.Name == other {
+			return true
+		}
+	}
+	return false
 }
 
 func preemptible(j *cluster.Job) int {

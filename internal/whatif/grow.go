@@ -295,7 +295,7 @@ func (m nodeType) change(n int) *change {
 // and the verdict of that change.
 func (g *grower) fewest(m nodeType, with ...*change) (*change, verdict) {
 	missing, pending := g.workload.missing(), 0
-	for _, j := range g.workload.state.Pending() {
+	for _, j := range g.lab.state.Pending() {
 		pending += j.Missing()
 	}
 	// Other pending workloads may take the nodes that are added.

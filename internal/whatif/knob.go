@@ -14,10 +14,11 @@ import (
 type Knob struct {
 	Steps int // how many values there are
 	// At returns a text that completes "It would fit …", the cost of the value, which is
-	// compared with the costs of other changes (see change.cost), and the workload as it would
-	// be requested with the value. The job is nil if the value is not possible, or if the
-	// workload would not exist with it. If a value helps, all lower values must help too.
-	At func(step int) (text string, cost int, job *cluster.Job)
+	// compared with the costs of other changes (see change.cost), and the workload and the other
+	// replicas of its set as they would be requested with the value. There are no jobs if the
+	// value is not possible, or if the workload would not exist with it. If a value helps, all
+	// lower values must help too.
+	At func(step int) (text string, cost int, jobs []*cluster.Job)
 }
 
 // knobTurner tries other values of the settings.
@@ -32,8 +33,8 @@ type knobTurner struct {
 func (t *knobTurner) turn() {
 	for _, k := range t.knobs {
 		at := func(step int) *change {
-			text, cost, job := k.At(step)
-			return &change{wire.SmallerRequest, text, cost, t.replace(job)}
+			text, cost, jobs := k.At(step)
+			return &change{wire.SmallerRequest, text, cost, t.replace(jobs)}
 		}
 		if c := t.found.largestThatFits(k.Steps, at); c != nil {
 			c.text += t.devicesText(c)
@@ -41,14 +42,19 @@ func (t *knobTurner) turn() {
 	}
 }
 
-// replace returns a change with which the workload requests what the job requests. The change
-// fails if the job is nil.
-func (t *knobTurner) replace(job *cluster.Job) func(*cluster.State) error {
-	if job == nil {
+// replace returns a change with which the workload and the other replicas of its set request
+// what the jobs request. Replicas that run, and those that the jobs do not name, stay as they
+// are. The change fails if there are no jobs.
+func (t *knobTurner) replace(jobs []*cluster.Job) func(*cluster.State) error {
+	if len(jobs) == 0 {
 		return func(*cluster.State) error { return fmt.Errorf("%s cannot have the setting", t.workload.id) }
 	}
 	return t.workload.editJob(func(j *cluster.Job) {
-		j.Alternatives = slices.Clone(job.Alternatives)
+		i := slices.IndexFunc(jobs, func(other *cluster.Job) bool { return other.ID == j.ID })
+		if i < 0 || t.lab.state.Job(j.ID).Placed() > 0 {
+			return
+		}
+		j.Alternatives = slices.Clone(jobs[i].Alternatives)
 		for a := range j.Alternatives {
 			alt := &j.Alternatives[a]
 			alt.Tasks = slices.Clone(alt.Tasks)
@@ -69,11 +75,11 @@ func (t *knobTurner) turnAndGrow() {
 		if k.Steps != 1 {
 			continue
 		}
-		text, cost, job := k.At(0)
-		if job == nil {
+		text, cost, jobs := k.At(0)
+		if len(jobs) == 0 {
 			continue
 		}
-		c := &change{wire.SmallerRequest, text, cost, t.replace(job)}
+		c := &change{wire.SmallerRequest, text, cost, t.replace(jobs)}
 		for _, g := range t.workload.state.View().Groups() {
 			m := nodeType{name: groupName(g.Nodes[0]), template: g.Nodes[0], exact: len(templates(g.Nodes)) == 1}
 			for n := 1; n <= mostNodes && !t.lab.noTriesLeft(); n *= 2 {

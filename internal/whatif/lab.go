@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -9,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// change is a change of the State that is made before a session.
+// change is a change of the State that is made before a simulation.
 type change struct {
 	kind wire.ChangeKind
 	text string // completes the sentence "It would fit …"
@@ -26,14 +27,18 @@ type verdict struct {
 	refusal *engine.Refusal // why not; may be nil
 }
 
-// lab tries changes: it applies them, runs a session, and undoes both. Its budget is a
-// number of tries and not a time, so that answers are the same on every machine.
+// lab tries changes: it applies them to the State before the simulation, simulates to the end,
+// and undoes both. So a change helps if the input of the user, changed in this way, would lead
+// to the placement. The budget of a lab is a number of tries and not a time, so that answers
+// are the same on every machine.
 type lab struct {
 	engine      *engine.Engine
+	state       *cluster.State // as it was before the simulation
 	workload    *workload
 	now         int64
-	tries       int                  // sessions that were run
-	budget      int                  // sessions that may be run
+	tries       int                  // simulations that were run
+	budget      int                  // simulations that may be run
+	displaced   map[string]bool      // the workloads that are evicted without a change
 	laterTime   map[*change]int64    // the time at which a change is tried, if that is later than now
 	alsoEvicted map[*change][]string // for a change that was tried alone and helps: the workloads that are evicted for the workload in addition, without those that move
 	err         error                // the first error of the engine; no verdict is valid after it
@@ -42,46 +47,48 @@ type lab struct {
 // noTriesLeft reports whether the budget is used up, or the engine has failed.
 func (l *lab) noTriesLeft() bool { return l.tries >= l.budget || l.err != nil }
 
-// try applies the changes, runs a session in which all pending jobs take part, and undoes
-// both. If no tries are left or a change cannot be applied, the verdict is that the workload
-// does not fit.
+// try applies the changes, simulates, and undoes both. If no tries are left, a change cannot
+// be applied or the simulation does not end, the verdict is that the workload does not fit.
 func (l *lab) try(changes ...*change) verdict { return l.tryAndRead(nil, changes...) }
 
-// tryAndRead is like try, and calls read with the State after the session, before it is
+// tryAndRead is like try, and calls read with the State after the simulation, before it is
 // undone.
 func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict {
 	if l.noTriesLeft() {
 		return verdict{}
 	}
 	l.tries++
-	state := l.workload.state
-	defer undoAtEnd(state)()
+	defer undoAtEnd(l.state)()
 	now := l.now
 	for _, c := range changes {
-		if err := c.apply(state); err != nil {
+		if err := c.apply(l.state); err != nil {
 			return verdict{}
 		}
 		now = max(now, l.laterTime[c])
 	}
-	out, err := sim.Session(l.engine, state, engine.Options{Now: now})
+	simulation, err := sim.Simulate(l.engine, l.state, sim.Options{Now: now, Brief: true, Enough: l.isFinal})
 	if err != nil {
-		l.err = err
+		if !errors.Is(err, sim.ErrUnsettled) {
+			l.err = err
+		}
 		return verdict{}
 	}
-	var v verdict
-	for _, r := range out.Refusals {
-		if r.Job == l.workload.id {
-			v.refusal = r
-		}
-	}
-	v.fits = l.workload.satisfied()
+	v := verdict{fits: l.workload.isSatisfied(l.state), refusal: simulation.RefusalOf(l.workload.id)}
 	if v.fits && len(changes) == 1 {
-		l.alsoEvicted[changes[0]] = evictedFor(out.Decisions, l.workload.id)
+		l.alsoEvicted[changes[0]] = slices.DeleteFunc(evicted(simulation.Decisions), func(id string) bool { return l.displaced[id] || id == l.workload.id })
 	}
 	if read != nil {
-		read(state)
+		read(l.state)
 	}
 	return v
+}
+
+// isFinal reports whether further sessions cannot change the verdict: the workload is placed and
+// not preemptible, and no task was evicted, so that no task leaves.
+func (l *lab) isFinal(simulation *sim.Simulation) bool {
+	j := l.state.Job(l.workload.id)
+	evicts := func(d engine.Decision) bool { return d.Action == engine.EvictTask }
+	return j != nil && !j.Preemptible && l.workload.isSatisfied(l.state) && !slices.ContainsFunc(simulation.Decisions, evicts)
 }
 
 // undoAtEnd marks the State, and returns a function that undoes all changes since the mark.
@@ -93,13 +100,12 @@ func undoAtEnd(s *cluster.State) func() {
 	}
 }
 
-// evictedFor returns the workloads that are evicted for the workload with the ID, without
-// those that move.
-func evictedFor(decisions []engine.Decision, id string) []string {
+// evicted returns the workloads that are evicted, without those that move.
+func evicted(decisions []engine.Decision) []string {
 	var out []string
 	for i := range decisions {
 		d := &decisions[i]
-		if job := d.Task.Job; d.Action == engine.EvictTask && d.For == id && d.Landing == "" && !slices.Contains(out, job) {
+		if job := d.Task.Job; d.Action == engine.EvictTask && d.Landing == "" && !slices.Contains(out, job) {
 			out = append(out, job)
 		}
 	}

@@ -80,7 +80,7 @@ func TestFailureNamesTheNodesThatWereTried(t *testing.T) {
 		t.Fatal(out.Refusals, err)
 	}
 	w := &workload{state, "job/x", out.Refusals[0], wire.MainAttempt(out.Refusals[0]), nil}
-	l := &lab{engine: e, workload: w, budget: 2, alsoEvicted: map[*change][]string{}}
+	l := &lab{engine: e, state: state, workload: w, budget: 2, alsoEvicted: map[*change][]string{}}
 	found := &finder{lab: l, phrases: testPhrases(t)}
 	(&grower{lab: l, workload: w, found: found}).grow()
 	var got []string

@@ -1,8 +1,11 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/explain"
@@ -28,6 +31,16 @@ func (r *relaxer) relax() {
 			r.found.addFailure(c, v)
 		}
 	}
+	// Without a quota, the job need not be preemptible, but other rules may depend on it. This
+	// is reported only if it helps.
+	if !r.hasQuota() && !r.workload.job().Preemptible && !r.lab.noTriesLeft() {
+		r.found.try(r.makePreemptible())
+	}
+}
+
+// hasQuota reports whether the job must not exceed a quota because it is not preemptible.
+func (r *relaxer) hasQuota() bool {
+	return slices.ContainsFunc(r.workload.bounds(), func(b bound) bool { return b.quota })
 }
 
 func (r *relaxer) liftChange(cost int, text string, edit func(*cluster.Shape)) *change {
@@ -75,7 +88,51 @@ func (r *relaxer) conditions() []*change {
 	if s.Need.Partition != "" {
 		out = append(out, r.liftChange(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
 	}
-	return slices.Concat(out, r.topologies(), r.makePreemptible(), r.affinities())
+	out = slices.Concat(out, r.smallerSlices(), r.topologies())
+	if r.hasQuota() {
+		out = append(out, r.makePreemptible())
+	}
+	return append(out, r.affinities()...)
+}
+
+// smallerSlices returns changes that request a MIG slice of another profile with less memory,
+// the largest first.
+func (r *relaxer) smallerSlices() []*change {
+	const most = 4
+	own := r.workload.shape().Need
+	if own.Partition == "" {
+		return nil
+	}
+	var size cluster.Bytes
+	others := map[cluster.Device]bool{} // only Profile, Resource and Memory are set
+	for _, n := range r.workload.state.Nodes() {
+		for i := range n.Devices {
+			switch d := &n.Devices[i]; d.Profile {
+			case "":
+			case own.Partition:
+				size = max(size, d.Memory)
+			default:
+				others[cluster.Device{Profile: d.Profile, Resource: d.Resource, Memory: d.Memory}] = true
+			}
+		}
+	}
+	list := slices.SortedFunc(maps.Keys(others), func(a, b cluster.Device) int {
+		return cmp.Or(cmp.Compare(b.Memory, a.Memory), strings.Compare(a.Profile, b.Profile), strings.Compare(a.Resource, b.Resource))
+	})
+	var out []*change
+	for _, d := range list {
+		if d.Memory >= size || len(out) == most {
+			continue
+		}
+		text := fmt.Sprintf("on a slice of profile %s instead of %s", d.Profile, own.Partition)
+		out = append(out, r.liftChange(20+costOfGivingUp(int64(size), int64(d.Memory))/2, text, func(s *cluster.Shape) {
+			s.Need.Partition = d.Profile
+			if s.Need.Resource != "" {
+				s.Need.Resource = d.Resource
+			}
+		}))
+	}
+	return out
 }
 
 // affinities returns changes that each drop one required affinity to other jobs.
@@ -145,17 +202,14 @@ func (r *relaxer) topologies() []*change {
 }
 
 // makePreemptible returns the change that makes the job preemptible. It may then exceed
-// quotas, and may be evicted. There is no change if no quota applies to the job.
-func (r *relaxer) makePreemptible() []*change {
-	if !slices.ContainsFunc(r.workload.bounds(), func(b bound) bool { return b.quota }) {
-		return nil
-	}
-	return []*change{{wire.LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
+// quotas, and may be evicted.
+func (r *relaxer) makePreemptible() *change {
+	return &change{wire.LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
 		if err := r.workload.editAllShapes(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
 			return err
 		}
 		return r.workload.editJob(func(j *cluster.Job) { j.Preemptible = true })(s)
-	}}}
+	}}
 }
 
 // weakerIsolation returns changes that request a weaker isolation class, the strongest first.

@@ -24,6 +24,9 @@ func (k *shrinker) shrink() {
 		return // the request of a model follows from its settings, which knobTurner changes
 	}
 	k.found.largestThatFits(k.fewerMembers())
+	if k.roleRuns() {
+		return // the manifest has one request for all tasks of the role, and a task that runs holds more
+	}
 	if s.Need.Devices > 1 && !s.Need.WholeNode {
 		k.found.largestThatFits(k.fewerDevices())
 	}
@@ -38,6 +41,13 @@ func (k *shrinker) shrink() {
 			k.found.largestThatFits(k.lessOf(a.Name))
 		}
 	}
+}
+
+// roleRuns reports whether a task with the role of the task that could not be placed runs
+// before the simulation.
+func (k *shrinker) roleRuns() bool {
+	role := k.workload.attempt.Task.Role
+	return slices.ContainsFunc(k.found.lab.state.Job(k.workload.id).Tasks(), func(t *cluster.Task) bool { return t.Role == role && t.Node != nil })
 }
 
 // costOfGivingUp returns the cost of a change: 20 plus the percentage of the request that is

@@ -16,11 +16,11 @@ type Question struct {
 	State    *cluster.State // Why simulates on it, and leaves it as it is at the end of the simulation
 	Workload string         // the ID of a job; or the name of a set, which asks about its first pending replica
 	Now      int64          // the time of the sessions, in nanoseconds since 1970
-	// Tries is how many sessions may be run to try changes; 0 means 64, or fewer if more
-	// than 500 workloads are pending. If no single change helps, 32 more are allowed for
-	// changes that are made together. A negative number means that only changes made together
-	// are tried. Sessions on small clusters of new nodes, which find out whether an empty node
-	// could take the workload, are not counted.
+	// Tries is how many changes may be tried; 0 means 64, or fewer if more than 500 workloads
+	// are pending. If no single change helps, 32 more are allowed for changes that are made
+	// together. A negative number means that only changes made together are tried. Sessions on
+	// small clusters of new nodes, which find out whether an empty node could take the
+	// workload, are not counted.
 	Tries int
 	// Knobs returns the settings of the workload that can be tried, such as the context
 	// length of a model. If Knobs is nil, no settings are tried.
@@ -42,7 +42,7 @@ func triesFor(pending int) int {
 
 // Why answers the question. It leaves the State as it is at the end of the simulation. It
 // returns an error if there is no such workload, or if the engine fails.
-func Why(q Question) (*explain.Report, error) {
+func Why(q Question) (r *explain.Report, err error) {
 	if q.State.Job(q.Workload) == nil && len(q.State.View().Sets().Jobs(q.Workload)) == 0 {
 		return nil, fmt.Errorf("no workload %q", q.Workload)
 	}
@@ -55,7 +55,7 @@ func Why(q Question) (*explain.Report, error) {
 	}
 	j := workloadOf(simulation, q.Workload, was)
 	q.Workload = j.ID
-	r := &explain.Report{
+	r = &explain.Report{
 		Report: wire.Report{Workload: j.ID, Request: explain.RequestText(j), Remarks: j.Remarks, Set: wire.NewSetReport(q.State, j), Placements: []wire.Placement{}, Nodes: len(q.State.Nodes())},
 		Notes:  explain.Notes{Tasks: len(j.Tasks())},
 	}
@@ -82,7 +82,10 @@ func Why(q Question) (*explain.Report, error) {
 	out := phrases.Refusal(refused, false)
 	r.Refusal = &out
 	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused), q.Rekey}
-	l := &lab{engine: q.Engine, workload: w, now: q.Now, budget: max(q.Tries, 0), laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}}
+	l := &lab{engine: q.Engine, state: q.State, workload: w, now: q.Now, budget: max(q.Tries, 0), displaced: map[string]bool{}, laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}}
+	for _, id := range evicted(simulation.Decisions) {
+		l.displaced[id] = true
+	}
 	if q.Tries == 0 {
 		l.budget = triesFor(len(q.State.Pending()))
 	}
@@ -93,6 +96,17 @@ func Why(q Question) (*explain.Report, error) {
 	if !refused.Surplus {
 		c = newEntitlement(l, searches)
 		r.AddEntitlement(c, phrases)
+	}
+	// From here on, the State of the question is the one before the simulation, and changes are
+	// tried on it. If nothing was decided, the two are the same.
+	if len(simulation.Decisions) > 0 {
+		w.state = q.State.Clone()
+		q.State.Undo(was.mark)
+		defer func() {
+			if restored := q.State.ApplyAll(simulation.Changes); err == nil {
+				err = restored
+			}
+		}()
 	}
 	var own map[string]bool
 	if w.attempt.Level == "" {

@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -11,7 +10,7 @@ import (
 // workload is the workload of a question, as it was refused at the end of the simulation.
 // Its methods make the changes of its request.
 type workload struct {
-	state   *cluster.State // as it is at the end of the simulation, because every try is undone
+	state   *cluster.State // as it is at the end of the simulation; tries do not change it
 	id      string
 	refusal *engine.Refusal
 	attempt *engine.Attempt                         // the attempt of refusal that gave its reason
@@ -71,27 +70,42 @@ func (w *workload) missing() int {
 	return max(1, form.Min-j.Placed())
 }
 
-// satisfied reports whether the minimum is placed. If only surplus was refused, it reports
-// whether all tasks are placed.
-func (w *workload) satisfied() bool {
-	if w.refusal.Surplus {
-		return w.job().Missing() == 0
+// isSatisfied reports whether the minimum is placed in the State. If only surplus was refused,
+// it reports whether all tasks are placed.
+func (w *workload) isSatisfied(s *cluster.State) bool {
+	j := s.Job(w.id)
+	switch {
+	case j == nil:
+		return false // a change has removed the replica
+	case w.refusal.Surplus:
+		return j.Missing() == 0
 	}
-	return w.job().HasMinimum()
+	return j.HasMinimum()
 }
 
-// editJob returns a change of the spec of the job. Tasks that have a node stay on it
-// whatever edit does.
+// editJob returns a change of the spec of the job. If the job is a replica, the specs of all
+// replicas of its set change, because their manifest is one object. Tasks that have a node stay
+// on it whatever edit does.
 func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
-		j := s.Job(w.id)
-		if j == nil {
-			return fmt.Errorf("no workload %q", w.id)
+		for _, j := range w.replicas(s) {
+			spec := j.Spec()
+			edit(&spec)
+			if err := s.Apply(cluster.JobPut{Job: spec}); err != nil {
+				return err
+			}
 		}
-		spec := j.Spec()
-		edit(&spec)
-		return s.Apply(cluster.JobPut{Job: spec})
+		return nil
 	}
+}
+
+// replicas returns the job, and the other replicas of its set.
+func (w *workload) replicas(s *cluster.State) []*cluster.Job {
+	j := s.Job(w.id)
+	if j.Set.Name == "" {
+		return []*cluster.Job{j}
+	}
+	return slices.Clone(s.View().Sets().Jobs(j.Set.Name))
 }
 
 // editForm returns a change that edits the alternative of the attempt.
@@ -134,8 +148,8 @@ func (w *workload) editAllShapes(edit func(*cluster.Shape)) func(*cluster.State)
 // a node, whether they run, are nominated or are releasing, keep their shape.
 func (w *workload) editShapesIf(chosen func(int, *cluster.Task) bool, edit func(*cluster.Shape)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
-		known := s.Job(w.id).Alternatives
 		return w.editJob(func(j *cluster.Job) {
+			known := s.Job(j.ID).Alternatives
 			for a := range j.Alternatives {
 				for i, t := range j.Alternatives[a].Tasks {
 					if chosen(a, t) && known[a].Tasks[i].Node == nil {

@@ -142,13 +142,15 @@ type TriedForm struct {
 	Because []string `json:"because,omitempty"`
 }
 
-// Trial is a change that was tried: it was made, a session was run, and both were undone.
+// Trial is a change that was tried: it was made in the input, and the simulation was run to its
+// end.
 type Trial struct {
 	Fits    bool       `json:"fits"`
 	Kind    ChangeKind `json:"kind"`
 	Change  string     `json:"change"`
 	Because string     `json:"because,omitempty"` // why it still does not fit
-	// The workloads that would be evicted for it if the change were made.
+	// The workloads that would be evicted if the change were made, and that are not evicted
+	// without it.
 	Evicts []string `json:"evicts,omitempty"`
 }
 
