@@ -9,6 +9,7 @@ type Engine struct {
 	registry *Registry
 	profiles []NamedProfile
 	plugins  []weighted
+	closers  []Closer // the plugins that are called when a session is closed
 	index    *index
 	backlog  *backlog // of patient sessions; nil before the first one
 	idle     idleDevices
@@ -81,9 +82,8 @@ const (
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	view, b := state.View(), &sessionParts{}
 	s := &b.session
-	*s = Session{View: view, Now: o.Now, engine: e, options: o, fault: &b.fault, Hooks: &b.hooks}
-	b.hooks = Hooks{fault: s.fault, publish: e.index.publish, makeRoom: s.MakeRoom}
-	e.hooks.take(s.Hooks)
+	*s = Session{View: view, Now: o.Now, engine: e, options: o, fault: &b.fault, Hooks: e.hooks.take()}
+	s.Hooks.opening, s.Hooks.fault, s.Hooks.publish, s.Hooks.makeRoom = nil, s.fault, e.index.publish, s.MakeRoom
 	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
 	b.accounts = accounts{view: view, idle: &e.idle}
 	b.explainer = explainer{finder: &b.finder, all: o.Explain}
@@ -107,7 +107,6 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 // sessionParts are a session and its parts, which are allocated together.
 type sessionParts struct {
 	session   Session
-	hooks     Hooks
 	fault     fault
 	finder    finder
 	accounts  accounts

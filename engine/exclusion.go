@@ -23,7 +23,7 @@ type ExclusionRule func(*cluster.Job) []Exclusion
 // refused: if a gang has fewer domains than its minimum has tasks, its refusal is permanent.
 //
 // Combining: all exclusions count.
-func (h *Hooks) AddExclusion(fn ExclusionRule) { add(h, &h.exclusions, fn) }
+func (h *Hooks) AddExclusion(fn ExclusionRule) { add(h, &h.exclusions, fn, fn == nil) }
 
 // apart returns an upper bound of how many tasks of the job fit on the nodes, given that its
 // tasks exclude each other, and a rejection for the exclusion that limits most. The

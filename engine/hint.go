@@ -29,19 +29,35 @@ func (h *Hooks) AddWake(kinds Wake) {
 		misused(h, "AddWake", "it was called after OnSessionOpen; call it in OnSessionOpen")
 		return
 	}
-	if h.hints == nil {
-		h.hints = hints{}
+	if hint := h.hints.of(h.opening.name); hint != nil {
+		hint.wakes |= kinds
+		return
 	}
-	h.hints[h.opening.Name()] |= kinds
+	h.hints = append(h.hints, hint{h.opening.name, kinds})
 }
 
-// hints holds what plugins registered with AddWake, by plugin name.
-type hints map[string]Wake
+// hints holds what plugins registered with AddWake, one entry for each plugin.
+type hints []hint
+
+type hint struct {
+	plugin string
+	wakes  Wake
+}
+
+// of returns the hint of the plugin, or nil if there is none.
+func (h hints) of(plugin string) *hint {
+	for i := range h {
+		if h[i].plugin == plugin {
+			return &h[i]
+		}
+	}
+	return nil
+}
 
 // wakes returns which changes may cure rejections of the plugin.
 func (h hints) wakes(plugin string) Wake {
-	if w, hinted := h[plugin]; hinted {
-		return w
+	if hint := h.of(plugin); hint != nil {
+		return hint.wakes
 	}
 	return WakeNodes
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -210,17 +209,18 @@ func misused(h *Hooks, hook, format string, args ...any) {
 }
 
 // add appends the function to the list, as a hook of the plugin that is in OnSessionOpen, and
-// returns the hook. A wrong call fails the session and returns a hook that is never called.
-func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
+// returns the hook. Missing says that the function is nil. A wrong call fails the session and
+// returns a hook that is never called.
+func add[F any](h *Hooks, list *[]hook[F], fn F, missing bool) *hook[F] {
 	if h.opening == nil {
 		misused(h, "a hook", "it was registered after OnSessionOpen; register hooks in OnSessionOpen")
 		return &hook[F]{}
 	}
-	if v := reflect.ValueOf(fn); v.Kind() == reflect.Func && v.IsNil() {
+	if missing {
 		misused(h, fmt.Sprintf("%T", fn), "the function is nil; register a function")
 		return &hook[F]{}
 	}
-	*list = append(*list, hook[F]{fn: fn, origin: fn, plugin: h.opening.Name(), weight: h.opening.weight, order: len(*list)})
+	*list = append(*list, hook[F]{fn: fn, origin: fn, plugin: h.opening.name, weight: h.opening.weight, order: len(*list)})
 	return &(*list)[len(*list)-1]
 }
 
@@ -235,7 +235,7 @@ func (h *Hooks) AddQueueOrder(fn QueueOrder) {
 		misused(h, "AddQueueOrder", "the function is nil; register a function")
 		return
 	}
-	add(h, &h.queueOrders, func(l, r Bid) int { return fn(l.Queue, r.Queue) }).origin = fn
+	add(h, &h.queueOrders, func(l, r Bid) int { return fn(l.Queue, r.Queue) }, fn == nil).origin = fn
 }
 
 // AddSiblingOrder registers a comparison of queues with the same parent, each with the job
@@ -250,7 +250,7 @@ func (h *Hooks) AddQueueOrder(fn QueueOrder) {
 // Combining: as AddQueueOrder. If all comparisons are of this kind and all answer 0, the
 // names of the siblings that were compared decide.
 func (h *Hooks) AddSiblingOrder(fn SiblingOrder) {
-	add(h, &h.queueOrders, fn).siblings = true
+	add(h, &h.queueOrders, fn, fn == nil).siblings = true
 }
 
 // AddFrozenOrder registers a second form of the comparison that the plugin registered last
@@ -283,7 +283,7 @@ func (h *Hooks) AddBidChanges(fn BidChanges) {
 // with AddSiblingOrder, it fails the session and returns nil.
 func lastSiblingOrder(h *Hooks, caller string) *hook[SiblingOrder] {
 	last := len(h.queueOrders) - 1
-	if last < 0 || h.opening == nil || h.queueOrders[last].plugin != h.opening.Name() || !h.queueOrders[last].siblings {
+	if last < 0 || h.opening == nil || h.queueOrders[last].plugin != h.opening.name || !h.queueOrders[last].siblings {
 		misused(h, caller, "the last comparison of queues is not an AddSiblingOrder of this plugin; call AddSiblingOrder first")
 		return nil
 	}
@@ -298,14 +298,14 @@ func lastSiblingOrder(h *Hooks, caller string) *hook[SiblingOrder] {
 //
 // Combining: in profile order; the first answer that is not 0 decides, then what the
 // jobs lack, then the comparisons of AddJobOrder.
-func (h *Hooks) AddJobPriority(fn JobOrder) { add(h, &h.jobPriorities, fn) }
+func (h *Hooks) AddJobPriority(fn JobOrder) { add(h, &h.jobPriorities, fn, fn == nil) }
 
 // AddSurplus registers a rule that is called when there is no room for a surplus task. If it
 // returns true, the adapters may evict other tasks for it. Without such a hook, tasks are
 // evicted only for the minimum of a job.
 //
 // Combining: tasks may be evicted if at least one hook returns true.
-func (h *Hooks) AddSurplus(fn SurplusRule) { add(h, &h.surpluses, fn) }
+func (h *Hooks) AddSurplus(fn SurplusRule) { add(h, &h.surpluses, fn, fn == nil) }
 
 // AddJobOrder registers a comparison of jobs within a queue that lack the same: both their
 // minimum, or both a surplus task while they have equally many. The job that comes first is
@@ -314,21 +314,21 @@ func (h *Hooks) AddSurplus(fn SurplusRule) { add(h, &h.surpluses, fn) }
 //
 // Combining: in profile order, after AddJobPriority; the first answer that is not 0 decides,
 // then the job's ID.
-func (h *Hooks) AddJobOrder(fn JobOrder) { add(h, &h.jobOrders, fn) }
+func (h *Hooks) AddJobOrder(fn JobOrder) { add(h, &h.jobOrders, fn, fn == nil) }
 
 // AddTaskOrder registers a comparison of tasks within a job. The task that comes first is
 // placed first, such as the leader before its workers.
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // order in which the job lists its tasks.
-func (h *Hooks) AddTaskOrder(fn TaskOrder) { add(h, &h.taskOrders, fn) }
+func (h *Hooks) AddTaskOrder(fn TaskOrder) { add(h, &h.taskOrders, fn, fn == nil) }
 
 // AddPreFilter registers a check that needs no node, such as the limit of a queue. It is
 // called for each task when the tasks before it are placed. If it returns a rejection, the
 // task is not placed.
 //
 // Combining: in profile order; the first rejection counts, and no node is considered.
-func (h *Hooks) AddPreFilter(fn PreFilter) { add(h, &h.preFilters, fn) }
+func (h *Hooks) AddPreFilter(fn PreFilter) { add(h, &h.preFilters, fn, fn == nil) }
 
 // AddShapeFilter registers a shape-form filter. A node that it rejects is not feasible for
 // tasks of the shape. The engine remembers the answer for a shape and a node until the node
@@ -343,7 +343,7 @@ func (h *Hooks) AddPreFilter(fn PreFilter) { add(h, &h.preFilters, fn) }
 // waiting or evicting may cure it (Cure.Transient), the first rejection of a static filter
 // that neither waiting nor evicting can cure counts instead.
 func (h *Hooks) AddShapeFilter(matters func(*cluster.Shape) bool, fn ShapeFilter) {
-	add(h, &h.shapeFilters, fn).shapes = matters
+	add(h, &h.shapeFilters, fn, fn == nil).shapes = matters
 }
 
 // AddStaticFilter registers a shape-form filter that depends on the spec of the node
@@ -354,7 +354,7 @@ func (h *Hooks) AddShapeFilter(matters func(*cluster.Shape) bool, fn ShapeFilter
 //
 // Combining: as AddShapeFilter, before all filters that are not static.
 func (h *Hooks) AddStaticFilter(matters func(*cluster.Shape) bool, fn ShapeFilter) {
-	k := add(h, &h.shapeFilters, fn)
+	k := add(h, &h.shapeFilters, fn, fn == nil)
 	k.shapes, k.static = matters, true
 }
 
@@ -364,7 +364,7 @@ func (h *Hooks) AddStaticFilter(matters func(*cluster.Shape) bool, fn ShapeFilte
 //
 // Combining: as AddShapeFilter, after all shape-form filters.
 func (h *Hooks) AddTaskFilter(matters func(*cluster.Task, *cluster.Job) bool, fn TaskFilter) {
-	add(h, &h.taskFilters, fn).tasks = matters
+	add(h, &h.taskFilters, fn, fn == nil).tasks = matters
 }
 
 // AddShapeScore registers a shape-form score. It is called for a shape and a feasible node
@@ -375,7 +375,7 @@ func (h *Hooks) AddTaskFilter(matters func(*cluster.Task, *cluster.Job) bool, fn
 // Combining: the scores of all forms are multiplied with the weights of their plugins and
 // added. The highest sum wins; of equal sums, the lowest node name.
 func (h *Hooks) AddShapeScore(matters func(*cluster.Shape) bool, fn ShapeScore) {
-	add(h, &h.shapeScores, fn).shapes = matters
+	add(h, &h.shapeScores, fn, fn == nil).shapes = matters
 }
 
 // AddStaticScore registers a shape-form score that depends on the spec of the node and never
@@ -383,7 +383,7 @@ func (h *Hooks) AddShapeScore(matters func(*cluster.Shape) bool, fn ShapeScore) 
 //
 // Combining: as AddShapeScore.
 func (h *Hooks) AddStaticScore(matters func(*cluster.Shape) bool, fn ShapeScore) {
-	k := add(h, &h.shapeScores, fn)
+	k := add(h, &h.shapeScores, fn, fn == nil)
 	k.shapes, k.static = matters, true
 }
 
@@ -393,7 +393,7 @@ func (h *Hooks) AddStaticScore(matters func(*cluster.Shape) bool, fn ShapeScore)
 //
 // Combining: as AddShapeScore.
 func (h *Hooks) AddTaskScore(matters func(*cluster.Task, *cluster.Job) bool, fn TaskScore) {
-	add(h, &h.taskScores, fn).tasks = matters
+	add(h, &h.taskScores, fn, fn == nil).tasks = matters
 }
 
 // AddBoundedScore registers a task-form score fn together with a shape-form upper bound of
@@ -404,9 +404,9 @@ func (h *Hooks) AddTaskScore(matters func(*cluster.Task, *cluster.Job) bool, fn 
 //
 // Combining: as AddShapeScore; the bound itself adds nothing.
 func (h *Hooks) AddBoundedScore(matters func(*cluster.Shape) bool, bound ShapeScore, fn TaskScore) {
-	b := add(h, &h.shapeScores, bound)
+	b := add(h, &h.shapeScores, bound, bound == nil)
 	b.shapes, b.isBound = matters, true
-	k := add(h, &h.taskScores, fn)
+	k := add(h, &h.taskScores, fn, fn == nil)
 	k.upperBound = bound
 	if matters != nil {
 		k.tasks = func(t *cluster.Task, _ *cluster.Job) bool { return matters(t.Shape) }
@@ -419,7 +419,7 @@ func (h *Hooks) AddBoundedScore(matters func(*cluster.Shape) bool, bound ShapeSc
 //
 // Combining: the scores are multiplied with the weights of their plugins and added. The
 // highest sums win; of equal sums, the lowest device index.
-func (h *Hooks) AddDeviceScore(fn DeviceScore) { add(h, &h.deviceScores, fn) }
+func (h *Hooks) AddDeviceScore(fn DeviceScore) { add(h, &h.deviceScores, fn, fn == nil) }
 
 // AddGroupFilter registers a filter of node groups. It is called for jobs that request whole
 // nodes of one group, in each attempt to place them. A group that it rejects is not tried. It
@@ -427,7 +427,7 @@ func (h *Hooks) AddDeviceScore(fn DeviceScore) { add(h, &h.deviceScores, fn) }
 // tasks of its own.
 //
 // Combining: in profile order; the first rejection of a group counts.
-func (h *Hooks) AddGroupFilter(fn GroupFilter) { add(h, &h.groupFilters, fn) }
+func (h *Hooks) AddGroupFilter(fn GroupFilter) { add(h, &h.groupFilters, fn, fn == nil) }
 
 // AddGroupScore registers a score of node groups. It is called for jobs that request whole
 // nodes of one group, for the groups that pass all filters.
@@ -435,14 +435,14 @@ func (h *Hooks) AddGroupFilter(fn GroupFilter) { add(h, &h.groupFilters, fn) }
 // Combining: the scores are multiplied with the weights of their plugins and added. Groups
 // are tried from the highest sum down, and of equal sums in the order of their keys, until
 // the job is placed in one.
-func (h *Hooks) AddGroupScore(fn GroupScore) { add(h, &h.groupScores, fn) }
+func (h *Hooks) AddGroupScore(fn GroupScore) { add(h, &h.groupScores, fn, fn == nil) }
 
 // AddInstanceScore registers a score of replicas. It is called when a Set has more replicas
 // than it should have. The replicas with the lowest sums are retired.
 //
 // Combining: the scores are multiplied with the weights of their plugins and added. The
 // lowest sum is retired first; of equal sums the newest job, then the one with the lower ID.
-func (h *Hooks) AddInstanceScore(fn InstanceScore) { add(h, &h.instanceScores, fn) }
+func (h *Hooks) AddInstanceScore(fn InstanceScore) { add(h, &h.instanceScores, fn, fn == nil) }
 
 // AddAdapter registers a function that tries to cure refusals. It is called when the minimum
 // of a job cannot be placed, and for a surplus task if a hook of AddSurplus allows it. If it
@@ -451,26 +451,26 @@ func (h *Hooks) AddInstanceScore(fn InstanceScore) { add(h, &h.instanceScores, f
 //
 // Combining: in profile order; the first adapter that places the job wins. The changes of
 // any other are undone before the next adapter is called.
-func (h *Hooks) AddAdapter(fn Adapter) { add(h, &h.adapters, fn) }
+func (h *Hooks) AddAdapter(fn Adapter) { add(h, &h.adapters, fn, fn == nil) }
 
 // AddSweep registers a function that is called at the end of a session, when all pending
 // jobs have had their turns. Its changes to the statement are committed.
 //
 // Combining: all are called, in profile order, with the same statement.
-func (h *Hooks) AddSweep(fn Sweep) { add(h, &h.sweeps, fn) }
+func (h *Hooks) AddSweep(fn Sweep) { add(h, &h.sweeps, fn, fn == nil) }
 
 // AddStanding registers a function that returns the fair share of a queue and what it uses.
 // It is called when an eviction or a refusal is explained, and influences no decision.
 //
 // Combining: in profile order; the first answer that is not nil counts.
-func (h *Hooks) AddStanding(fn StandingRule) { add(h, &h.standings, fn) }
+func (h *Hooks) AddStanding(fn StandingRule) { add(h, &h.standings, fn, fn == nil) }
 
 // AddEventHandler registers functions that are called for each placement, eviction, withdrawn
 // reservation and overdue task in a statement, at once and before it is committed. A plugin that
 // keeps sums of what tasks use updates them there.
 //
 // Combining: all handlers are called for every event, in profile order.
-func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, handler) }
+func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, handler, false) }
 
 // Publish declares, as a number such as a hash, which parameters the plugin's static and other
 // shape-form hooks use from now on. If the number differs from the last one that the plugin published,

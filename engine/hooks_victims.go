@@ -11,21 +11,21 @@ import "github.com/berth-project/berth/cluster"
 // Combining: a victim may be evicted if at least one hook answers Allow and none answers
 // Protect or NotYet. If several protect it, the first Protect in profile order gives the
 // reason or, if there is none, the first NotYet.
-func (h *Hooks) AddReclaimable(fn VictimRule) { add(h, &h.victims[Reclaim], fn) }
+func (h *Hooks) AddReclaimable(fn VictimRule) { add(h, &h.victims[Reclaim], fn, fn == nil) }
 
 // AddPreemptable registers a rule for victims that are evicted with the purpose Preempt: the
 // waiting job has a higher priority or a stronger tier. It is called only if a plugin of the
 // profile evicts for this purpose (see AddEvictionPurpose).
 //
 // Combining: as AddReclaimable.
-func (h *Hooks) AddPreemptable(fn VictimRule) { add(h, &h.victims[Preempt], fn) }
+func (h *Hooks) AddPreemptable(fn VictimRule) { add(h, &h.victims[Preempt], fn, fn == nil) }
 
 // AddMovable registers a rule for victims that are moved: they are evicted, and room is
 // reserved for them on another node. It is called only if a plugin of the profile moves
 // tasks (see AddEvictionPurpose).
 //
 // Combining: as AddReclaimable.
-func (h *Hooks) AddMovable(fn VictimRule) { add(h, &h.victims[Move], fn) }
+func (h *Hooks) AddMovable(fn VictimRule) { add(h, &h.victims[Move], fn, fn == nil) }
 
 // NarrowVictims registers which classes of jobs the plugin's own VictimRule of the purpose
 // may allow. If all rules of a purpose have such a hook, the search for victims considers
@@ -79,7 +79,7 @@ func visitOwn(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule]))
 		return
 	}
 	for i := range h.victims[p] {
-		if k := &h.victims[p][i]; h.opening != nil && k.plugin == h.opening.Name() {
+		if k := &h.victims[p][i]; h.opening != nil && k.plugin == h.opening.name {
 			visit(k)
 			found = true
 		}

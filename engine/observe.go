@@ -29,7 +29,7 @@ type Observer struct {
 // AddObserver registers an Observer. It is called until the next session opens.
 //
 // Combining: all observers are called, in profile order.
-func (h *Hooks) AddObserver(o Observer) { add(h, &h.observers, o) }
+func (h *Hooks) AddObserver(o Observer) { add(h, &h.observers, o, false) }
 
 // Committed calls the observers of the last session for everything in its outcome that is
 // final: Observer.Committed for each decision, and Observer.BindFailed for each reservation

@@ -126,6 +126,7 @@ const MaxWeight = 100_000
 // weighted is a plugin of an engine.
 type weighted struct {
 	Plugin
+	name     string // Plugin.Name
 	weight   int64
 	profiles *members // the profiles that have it; nil means all
 	earlier  bool     // a plugin before it has the same name, for other profiles
@@ -148,7 +149,7 @@ func (r *Registry) build(profiles []NamedProfile) ([]weighted, error) {
 			continue
 		}
 		errs = append(errs, checkShared(plugin, &c, profiles), r.checkRequired(plugin, &c, profiles))
-		p := weighted{Plugin: plugin, weight: max(1, c.Weight), profiles: membersOf(profiles, c.in)}
+		p := weighted{Plugin: plugin, name: plugin.Name(), weight: max(1, c.Weight), profiles: membersOf(profiles, c.in)}
 		if p.earlier = slices.ContainsFunc(built, func(o instance) bool { return o.Name == c.Name }); p.earlier {
 			p.key = c.Name + "@" + profiles[slices.Index(c.in, true)].Name
 		}

@@ -55,7 +55,13 @@ func newEngine(r *Registry, profiles []NamedProfile) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{registry: r, profiles: profiles, plugins: plugins, index: newIndex()}, nil
+	e := &Engine{registry: r, profiles: profiles, plugins: plugins, index: newIndex()}
+	for i := range plugins {
+		if c, ok := plugins[i].Plugin.(Closer); ok {
+			e.closers = append(e.closers, c)
+		}
+	}
+	return e, nil
 }
 
 // members says which profiles have a plugin. A nil *members means that all have it.
@@ -99,11 +105,11 @@ func (e *Engine) openPlugin(s *Session, p *weighted) {
 	}
 	before, earlier := *h, Wake(0)
 	if p.earlier {
-		earlier = h.hints.wakes(p.Name())
-		delete(h.hints, p.Name())
+		earlier = h.hints.wakes(p.name)
+		h.hints = slices.DeleteFunc(h.hints, func(x hint) bool { return x.plugin == p.name })
 	}
 	p.OnSessionOpen(s)
-	h.AddWake(earlier | h.hints.wakes(p.Name())) // hints are kept by name, and another plugin has the same one
+	h.AddWake(earlier | h.hints.wakes(p.name)) // hints are kept by name, and another plugin has the same one
 	p.confine(h, &before)
 }
 

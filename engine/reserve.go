@@ -47,7 +47,7 @@ func (h *Hooks) AddReserve(matters func(*cluster.Task, *cluster.Job) bool, r Res
 		misused(h, "AddReserve", "it needs both Reserve and Unreserve")
 		return
 	}
-	add(h, (*[]hook[Reserver])(&h.reservers), r).tasks = matters
+	add(h, (*[]hook[Reserver])(&h.reservers), r, false).tasks = matters
 }
 
 // unreserved is the error of an allocation that a Reserver rejected.

@@ -252,15 +252,13 @@ func (s *Session) Close() error {
 	run := s.fault.err
 	s.fault.err = nil
 	var errs []error
-	for _, p := range s.engine.plugins {
-		if c, ok := p.Plugin.(Closer); ok {
-			func() {
-				defer s.contain()
-				c.OnSessionClose(s)
-			}()
-			errs = append(errs, s.fault.err)
-			s.fault.err = nil
-		}
+	for _, c := range s.engine.closers {
+		func() {
+			defer s.contain()
+			c.OnSessionClose(s)
+		}()
+		errs = append(errs, s.fault.err)
+		s.fault.err = nil
 	}
 	if s.fault.err = run; !s.clerk.closed {
 		s.clerk.closed = true

@@ -1,35 +1,48 @@
 package engine
 
-// spareHooks are the lists of hooks of the last session that was closed. The next session uses
-// them again: a list that grows hook by hook is allocated and copied several times.
-type spareHooks struct{ lists *Hooks }
+// spareHooks are the hooks of the last session that was closed. The next session uses their lists
+// again: a list that grows hook by hook is allocated and copied several times.
+type spareHooks struct{ last *Hooks }
 
-// keep notes the lists of a session that is closed, and which calls no hook any more.
-func (s *spareHooks) keep(h *Hooks) { s.lists = h }
+// keep notes the hooks of a session that is closed, and which calls no hook any more.
+func (s *spareHooks) keep(h *Hooks) { s.last = h }
 
-// take gives h empty lists.
-func (s *spareHooks) take(h *Hooks) {
-	was := s.lists
-	if was == nil {
-		return
+// take returns hooks with empty lists.
+func (s *spareHooks) take() *Hooks {
+	h := s.last
+	if h == nil {
+		return &Hooks{}
 	}
-	s.lists = nil
-	h.queueOrders, h.jobPriorities, h.jobOrders = emptied(was.queueOrders), emptied(was.jobPriorities), emptied(was.jobOrders)
-	h.surpluses, h.taskOrders = emptied(was.surpluses), emptied(was.taskOrders)
-	h.preFilters, h.shapeFilters, h.taskFilters = emptied(was.preFilters), emptied(was.shapeFilters), emptied(was.taskFilters)
-	h.shapeScores, h.taskScores, h.deviceScores = emptied(was.shapeScores), emptied(was.taskScores), emptied(was.deviceScores)
-	h.groupFilters, h.groupScores = emptied(was.groupFilters), emptied(was.groupScores)
-	h.exclusions, h.instanceScores = emptied(was.exclusions), emptied(was.instanceScores)
+	s.last = nil
+	empty(&h.queueOrders)
+	empty(&h.jobPriorities)
+	empty(&h.jobOrders)
+	empty(&h.surpluses)
+	empty(&h.taskOrders)
+	empty(&h.preFilters)
+	empty(&h.shapeFilters)
+	empty(&h.taskFilters)
+	empty(&h.shapeScores)
+	empty(&h.taskScores)
+	empty(&h.deviceScores)
+	empty(&h.groupFilters)
+	empty(&h.groupScores)
+	empty(&h.exclusions)
+	empty(&h.instanceScores)
 	for i := range h.victims {
-		h.victims[i] = emptied(was.victims[i])
+		empty(&h.victims[i])
 	}
-	h.victimCosts, h.evictionPurposes = emptied(was.victimCosts), emptied(was.evictionPurposes)
-	h.adapters, h.sweeps, h.standings = emptied(was.adapters), emptied(was.sweeps), emptied(was.standings)
-	h.handlers = emptied(was.handlers)
+	empty(&h.victimCosts)
+	empty(&h.evictionPurposes)
+	empty(&h.adapters)
+	empty(&h.sweeps)
+	empty(&h.standings)
+	empty(&h.handlers)
+	h.reservers, h.hints = h.reservers[:0], h.hints[:0]
+	h.observers = nil // the engine calls those of the last session until the next one is opened
+	return h
 }
 
-// emptied returns the list without its entries.
-func emptied[T any](list []T) []T {
-	clear(list)
-	return list[:0]
-}
+// empty removes the entries of the list. They are not cleared: the plugins are the same in each
+// session, and their hooks replace those of the last one.
+func empty[T any](list *[]T) { *list = (*list)[:0] }

@@ -30,7 +30,7 @@ type VictimCost func(*cluster.Task) int64
 // Combining: each cost is multiplied by the plugin's weight, and all costs are added up over
 // all plugins and all tasks of a plan. The plan with the lowest sum is chosen; of equal sums,
 // the plan that frees the least room beyond what is needed.
-func (h *Hooks) AddVictimCost(fn VictimCost) { add(h, &h.victimCosts, fn) }
+func (h *Hooks) AddVictimCost(fn VictimCost) { add(h, &h.victimCosts, fn, fn == nil) }
 
 // priced reports whether a plugin registered a VictimCost.
 func (v *victims) priced() bool { return len(v.hooks.victimCosts) > 0 }
