@@ -62,6 +62,9 @@ type Options struct {
 	Record bool
 	// Timings, if not nil, measures how long hooks take.
 	Timings *Timings
+	// LookFurther makes a refusal say why no node could ever take the job, even if the job was
+	// rejected before any node was considered, such as by the limit of its queue.
+	LookFurther bool
 	// Explain adds all feasible nodes to each decision, and all rejected nodes to each
 	// refusal.
 	Explain bool

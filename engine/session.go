@@ -200,6 +200,9 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		}
 		if refusal != nil {
 			s.explainer.tellNearest(job, refusal)
+			if s.options.LookFurther && !refusal.Permanent {
+				refusal = s.explainer.lookFurther(job, refusal)
+			}
 		}
 	}
 	if refusal == nil && job.Placed() == placed && s.View.IsPending(job) {

@@ -72,7 +72,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	permanent := map[string]bool{}
 	for {
 		explainAll := sim.Sessions > 0 && !o.Record && !o.Brief && len(state.Nodes())*len(state.Pending()) <= MaxMisses
-		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || explainAll, Record: o.Record, Timings: o.Timings})
+		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || explainAll, LookFurther: !o.Brief, Record: o.Record, Timings: o.Timings})
 		if err != nil {
 			return nil, err
 		}
