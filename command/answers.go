@@ -58,7 +58,7 @@ func Run(name string, args []string, stdin io.Reader, stdout, stderr io.Writer, 
 			code = exitBug
 		}
 	}()
-	a := &Answers{&program{nil, stdin, &textWriter{w: buffer, color: colors}, stderr, colors}, name}
+	a := &Answers{&program{stdin: stdin, stdout: &textWriter{w: buffer, color: colors}, stderr: stderr, terminal: colors}, name}
 	root := build(a)
 	root.SilenceErrors, root.SilenceUsage, root.PersistentPreRunE = true, true, rejectEmptyFlags
 	root.SetIn(stdin)

@@ -50,6 +50,9 @@ type program struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	terminal bool // stdout is a terminal that shows colors
+	notes    []string
+	// terminalErr is standard error as it was given, for lines that are overwritten.
+	terminalErr io.Writer
 }
 
 // Main runs the command line and returns the exit code: 0 if the command
@@ -58,6 +61,7 @@ type program struct {
 func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	colors := isColorTerminal(stdout)
 	buffer := bufio.NewWriterSize(stdout, 1<<16)
+	terminalErr := stderr
 	stderr = &textWriter{w: stderr}
 	defer func() {
 		if p := recover(); p != nil {
@@ -65,7 +69,7 @@ func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.
 			code = exitBug
 		}
 	}()
-	p := &program{r, stdin, &textWriter{w: buffer, color: colors}, stderr, colors}
+	p := &program{registry: r, stdin: stdin, stdout: &textWriter{w: buffer, color: colors}, stderr: stderr, terminal: colors, terminalErr: terminalErr}
 	root := p.root()
 	root.SetArgs(args)
 	err := root.Execute()
@@ -164,6 +168,10 @@ func isColorTerminal(w io.Writer) bool {
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
+	return isTerminal(f)
+}
+
+func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -68,8 +68,16 @@ func (p *program) load(paths []string, config string) (*manifest.Bundle, error) 
 	return b, b.Validate()
 }
 
-// prepare returns an engine and a new State for the input. It prints notes about
-// how the input was interpreted to standard error.
+// note prints to standard error what a user should know about how the input was interpreted.
+// Answers in JSON and YAML contain it too.
+func (p *program) note(format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	p.notes = append(p.notes, note)
+	fmt.Fprintln(p.stderr, "note: "+note)
+}
+
+// prepare returns an engine and a new State for the input. It notes how the input was
+// interpreted.
 func (p *program) prepare(b *manifest.Bundle) (*engine.Engine, *cluster.State, error) {
 	e, err := scenario.Engine(p.registry, b)
 	if err != nil {
@@ -81,7 +89,7 @@ func (p *program) prepare(b *manifest.Bundle) (*engine.Engine, *cluster.State, e
 	}
 	e.Resume(b.Parameters())
 	for _, note := range b.Notes {
-		fmt.Fprintln(p.stderr, "note: "+note)
+		p.note("%s", note)
 	}
 	return e, state, nil
 }

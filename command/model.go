@@ -21,16 +21,17 @@ func knobs(plans []*model.Result, state *cluster.State) func(id string) []whatif
 		}
 		var out []whatif.Knob
 		for _, k := range plans[i].Spec.Relaxations() {
-			out = append(out, whatif.Knob{Steps: k.Steps, At: func(step int) (string, int, []*cluster.Job) {
-				text, cost, spec := k.At(step)
-				plan, err := fleet.Convert(spec)
-				if err != nil {
-					return text, cost, nil
+			out = append(out, whatif.Knob{Steps: k.Steps, At: func(step int) (string, int, []string, []*cluster.Job) {
+				r := k.At(step)
+				var arguments []string
+				for _, field := range r.Set {
+					arguments = append(arguments, "--set", r.Spec.ID+"."+field)
 				}
-				if !slices.ContainsFunc(plan.Jobs, func(j *cluster.Job) bool { return j.ID == id }) {
-					return text, cost, nil
+				plan, err := fleet.Convert(r.Spec)
+				if err != nil || !slices.ContainsFunc(plan.Jobs, func(j *cluster.Job) bool { return j.ID == id }) {
+					return r.Text, r.Cost, arguments, nil
 				}
-				return text, cost, plan.Jobs
+				return r.Text, r.Cost, arguments, plan.Jobs
 			}})
 		}
 		return out

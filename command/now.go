@@ -21,9 +21,14 @@ func (t *clock) now(b *manifest.Bundle) (int64, error) {
 	if t.flag == "" {
 		return b.Now(), nil
 	}
-	at, err := time.Parse(time.RFC3339, t.flag)
+	return parseTime("--now", t.flag)
+}
+
+// parseTime returns the time that is the value of the flag, in nanoseconds since 1970.
+func parseTime(flag, value string) (int64, error) {
+	at, err := time.Parse(time.RFC3339, value)
 	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
-		return 0, fmt.Errorf("--now %s: want a time between 1970 and 2200, such as 2026-01-02T15:04:05Z", t.flag)
+		return 0, fmt.Errorf("%s %s: want a time between 1970 and 2200, such as 2026-01-02T15:04:05Z", flag, value)
 	}
 	return at.UnixNano(), nil
 }

@@ -27,6 +27,41 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// writeData writes the answer of a command as JSON or YAML. If there are notes, it adds them in
+// a field.
+func (p *program) writeData(output string, v any) error {
+	if len(p.notes) > 0 {
+		v = noted{v, p.notes}
+	}
+	if output == "yaml" {
+		return writeYAML(p.stdout, v)
+	}
+	return writeJSON(p.stdout, v)
+}
+
+// noted is an answer with notes. The answer is an object in JSON.
+type noted struct {
+	answer any
+	notes  []string
+}
+
+// MarshalJSON writes the answer with a further field, notes.
+func (n noted) MarshalJSON() ([]byte, error) {
+	var answer, notes bytes.Buffer
+	if err := writeJSON(&answer, n.answer); err != nil {
+		return nil, err
+	}
+	if err := writeJSON(&notes, n.notes); err != nil {
+		return nil, err
+	}
+	object := bytes.TrimSuffix(bytes.TrimSpace(answer.Bytes()), []byte("}"))
+	separator := ","
+	if bytes.HasSuffix(bytes.TrimSpace(object), []byte("{")) {
+		separator = ""
+	}
+	return fmt.Appendf(object, "%s\"notes\":%s}", separator, notes.Bytes()), nil
+}
+
 // writeYAML writes v as YAML, with the fields of its JSON form in the same order.
 func writeYAML(w io.Writer, v any) error {
 	var b bytes.Buffer

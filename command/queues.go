@@ -39,7 +39,7 @@ that results from it, followed by the weight of the queue in parentheses.`,
 		Example: "  berth queues cluster/\n  berth queues cluster/ -o json",
 		Args:    minArgs(1, "a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oneOf("--output", output, "table", "json"); err != nil {
+			if err := oneOf("--output", output, "table", "json", "yaml"); err != nil {
 				return err
 			}
 			in, err := p.open(args, &flags)
@@ -52,16 +52,16 @@ that results from it, followed by the weight of the queue in parentheses.`,
 			}
 			settings.Decay.Now = in.now
 			v := viewQueues(in.state, settings)
-			if output == "json" {
-				return writeJSON(p.stdout, v.result())
+			if output != "table" {
+				return p.writeData(output, v.result())
 			}
 			v.table(p)
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "table", "format of the result: table or json")
+	c.Flags().StringVarP(&output, "output", "o", "table", "format of the result: table, json or yaml")
 	flags.addFlags(c)
-	completeValues(c, "output", "table", "json")
+	completeValues(c, "output", "table", "json", "yaml")
 	return c
 }
 

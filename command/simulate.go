@@ -155,11 +155,8 @@ type simulateResult struct {
 }
 
 func (p *program) writeResult(s *sim.Simulation, results explain.Results, provisions []model.Provision, args []string, o simulateOptions) error {
-	switch o.output {
-	case "json":
-		return writeJSON(p.stdout, simulateResult{results.Of(&s.Outcome, o.explain), provisions})
-	case "yaml":
-		return writeYAML(p.stdout, simulateResult{results.Of(&s.Outcome, o.explain), provisions})
+	if o.output == "json" || o.output == "yaml" {
+		return p.writeData(o.output, simulateResult{results.Of(&s.Outcome, o.explain), provisions})
 	}
 	t := table{w: p.stdout, wide: o.output == "wide", style: explain.Style{Color: p.terminal, Width: columns()}}
 	t.print(results.Of(&s.Outcome, false), s.State, provisions, shellWords(args))

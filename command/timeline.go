@@ -79,11 +79,8 @@ func (p *program) runTimeline(in *input, args []string, o simulateOptions) error
 }
 
 func (p *program) writeCourse(course *timeline.Timeline, awaited explain.AwaitedNodes, output string) error {
-	switch output {
-	case "json":
-		return writeJSON(p.stdout, course.Result())
-	case "yaml":
-		return writeYAML(p.stdout, course.Result())
+	if output == "json" || output == "yaml" {
+		return p.writeData(output, course.Result())
 	}
 	t := table{w: p.stdout, wide: output == "wide", style: explain.Style{Color: p.terminal, Width: columns()}}
 	course.Picture(t.w, t.style, t.wide)

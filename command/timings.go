@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -37,7 +36,7 @@ func (p *program) noteUncalledHooks(e *engine.Engine) {
 	known := standard.Profile()
 	for _, u := range e.UncalledHooks() {
 		if !slices.ContainsFunc(known, func(c engine.PluginConfig) bool { return c.Name == u.Plugin }) {
-			fmt.Fprintf(p.stderr, "note: plugin %s: its hook %s is never called: %s\n", u.Plugin, u.Hook, u.Why)
+			p.note("plugin %s: its hook %s is never called: %s", u.Plugin, u.Hook, u.Why)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 
+	"github.com/berth-project/berth/internal/edit"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/whatif"
@@ -18,7 +20,8 @@ func (p *program) why() *cobra.Command {
 		Short: "Explain why a workload is placed where it is, or why it is pending",
 		Long: `Explains why a workload is placed where it is. If the workload is pending, it
 explains why, and lists the smallest changes with which it would be placed. Each
-of these changes was tried in a simulation.
+of these changes was tried in a simulation. With -o json or yaml, each change has
+the arguments of berth whatif that make it.
 
 A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME or model/NAME. The
 NAME alone is enough if no other workload has the same name. For a model, the
@@ -26,7 +29,7 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods,pdb -A -o yaml | berth why pod/ml/web-0 -",
 		Args:    minArgs(2, "a workload and a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oneOf("--output", output, "text", "json"); err != nil {
+			if err := oneOf("--output", output, "text", "json", "yaml"); err != nil {
 				return err
 			}
 			in, err := p.open(args[1:], &flags)
@@ -39,9 +42,19 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 				return err
 			}
 			if b.IsSnapshot() && isModel(state, id) {
-				fmt.Fprintln(p.stderr, "note: a snapshot does not contain the manifest of a model, so other settings of the model are not tried")
+				p.note("a snapshot does not contain the manifest of a model, so other settings of the model are not tried")
 			}
-			report, err := whatif.Why(whatif.Question{Engine: in.engine, State: state, Workload: id, Now: in.now, Knobs: knobs(b.Plans(), state)})
+			q := whatif.Question{Engine: in.engine, State: state, Workload: id, Now: in.now, Knobs: knobs(b.Plans(), state)}
+			if !b.IsSnapshot() {
+				q.Objects = edit.Manifests{Bundle: b}
+			}
+			shown := startProgress(p.terminalErr)
+			defer shown.end()
+			q.Progress = func(tried, helped int) {
+				shown.set("%s tried, %d of them would help", english.Count(tried, "change"), helped)
+			}
+			report, err := whatif.Why(q)
+			shown.end()
 			if err != nil {
 				return err
 			}
@@ -49,8 +62,8 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 			if provision != nil && report.Refusal != nil {
 				explain.AwaitNodes(report.Refusal, provision.Create)
 			}
-			if output == "json" {
-				return writeJSON(p.stdout, whyResult{&report.Report, provision})
+			if output != "text" {
+				return p.writeData(output, whyResult{&report.Report, provision})
 			}
 			report.Text(p.stdout)
 			if provision != nil {
@@ -60,9 +73,9 @@ answer is about its first pending replica; model/NAME-2 is its third replica.`,
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "text", "format of the answer: text or json")
+	c.Flags().StringVarP(&output, "output", "o", "text", "format of the answer: text, json or yaml")
 	flags.addFlags(c)
-	completeValues(c, "output", "text", "json")
+	completeValues(c, "output", "text", "json", "yaml")
 	return c
 }
 

@@ -38,7 +38,7 @@ func CoreNode(o *corev1.Node) (*cluster.Node, Notes) {
 	findDevices(n, offered, false)
 	noteDefect(n, offered, allocatablePath(o), r)
 	for _, a := range offered {
-		if !isDevice(a.Name) {
+		if !IsDevice(a.Name) {
 			n.Resources = append(n.Resources, cluster.Ledger{Name: a.Name, Capacity: a.Value})
 		}
 	}

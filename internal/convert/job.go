@@ -312,7 +312,7 @@ func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) 
 	var memory cluster.Bytes
 	s.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
 	for _, a := range amounts(t.Resources, at.Add("resources"), m.r) {
-		if isDevice(a.Name) || m.env.DeviceResources[a.Name] {
+		if IsDevice(a.Name) || m.env.DeviceResources[a.Name] {
 			m.r.errorf(at.Add("resources", a.Name), "ask for devices under devices: {count: %d}", max(1, a.Value))
 			continue
 		}

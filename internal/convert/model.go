@@ -81,7 +81,7 @@ func checkRange(n, least, most int, at path, r reporter) {
 func makeModelResources(o *v1alpha1.Model, env *Environment, at path, r reporter) cluster.Resources {
 	var out cluster.Resources
 	for _, a := range amounts(o.Spec.Resources, at, r) {
-		if isDevice(a.Name) || env.DeviceResources[a.Name] {
+		if IsDevice(a.Name) || env.DeviceResources[a.Name] {
 			r.errorf(at.Add(a.Name), "devices are counted by the model's own needs; for a fixed number write placement: {devicesPerReplica: %d}", max(1, a.Value))
 			continue
 		}

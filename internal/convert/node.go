@@ -44,7 +44,7 @@ func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 
 	offered := amounts(o.Spec.Resources, spec.Add("resources"), r)
 	if len(o.Spec.Devices) == 0 {
-		findDevices(n, offered, !slices.ContainsFunc(offered, func(a cluster.Amount) bool { return isDevice(a.Name) }))
+		findDevices(n, offered, !slices.ContainsFunc(offered, func(a cluster.Amount) bool { return IsDevice(a.Name) }))
 		if o.Spec.DeviceResource != "" {
 			r.errorf(spec.Add("deviceResource"), "the node lists no devices that could be counted under this name")
 		}
@@ -53,7 +53,7 @@ func Node(o *v1alpha1.Node) (*cluster.Node, Notes) {
 	}
 	noteDefect(n, offered, spec.Add("resources"), r)
 	for _, a := range offered {
-		if isDevice(a.Name) || a.Name == o.Spec.DeviceResource {
+		if IsDevice(a.Name) || a.Name == o.Spec.DeviceResource {
 			if len(o.Spec.Devices) > 0 {
 				r.errorf(spec.Add("resources", a.Name), "devices are counted under spec.devices; leave %s out here", a.Name)
 			}
@@ -138,7 +138,7 @@ func findDevices(n *cluster.Node, allocatable cluster.Resources, trustLabels boo
 		n.Devices, n.DeviceResource, n.Sharing, n.Defect = cluster.DevicesFromLabels(n.Name, n.Labels, limit)
 	}
 	for _, a := range allocatable {
-		if !isDevice(a.Name) || a.Value == 0 || (labelled && strings.HasPrefix(a.Name, "nvidia.com/")) {
+		if !IsDevice(a.Name) || a.Value == 0 || (labelled && strings.HasPrefix(a.Name, "nvidia.com/")) {
 			continue
 		}
 		if a.Value > int64(maxDevices-len(n.Devices)) {

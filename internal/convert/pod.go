@@ -123,7 +123,7 @@ func podRequests(o *corev1.Pod, shape *cluster.Shape, env *Environment, r report
 	requests := effectiveRequests(o, nil)
 	shape.LeftOut = amounts(leftOut(o, requests), at, r)
 	for _, a := range amounts(requests, at, r) {
-		if !isDevice(a.Name) && !env.DeviceResources[a.Name] {
+		if !IsDevice(a.Name) && !env.DeviceResources[a.Name] {
 			shape.Resources = shape.Resources.With(a.Name, a.Value)
 			continue
 		}

@@ -109,9 +109,9 @@ func typeResource(runtime string) string {
 	return cluster.DefaultDeviceResource
 }
 
-// isDevice reports whether the resource is devices. State counts these one by one and
+// IsDevice reports whether the resource is devices. State counts these one by one and
 // not as an amount.
-func isDevice(name string) bool {
+func IsDevice(name string) bool {
 	return deviceTypes[name] != "" || strings.HasPrefix(name, cluster.PartitionResource)
 }
 

@@ -122,12 +122,12 @@ func (env *Environment) checkProduct(name string, at path, r reporter) {
 	case !named:
 	case product == "":
 		r.errorf(at, "a product is missing after the colon; write one, such as %s:NVIDIA-L4, or leave the colon out", resource)
-	case isDevice(resource) || env.DeviceResources[resource]:
+	case IsDevice(resource) || env.DeviceResources[resource]:
 	case env.DeviceResources == nil && strings.Contains(resource, "/"): // some node may count devices under this name
 	default:
 		there := slices.Sorted(maps.Keys(deviceTypes))
 		for _, n := range slices.Sorted(maps.Keys(env.DeviceResources)) {
-			if !isDevice(n) {
+			if !IsDevice(n) {
 				there = append(there, n)
 			}
 		}
@@ -166,7 +166,7 @@ func (env *Environment) queueAmounts(list corev1.ResourceList, at path, r report
 		case strings.Contains(string(name), ":"):
 			env.checkProduct(string(name), at, r)
 			v = milliOf(amount, at, r)
-		case isDevice(string(name)) || env.DeviceResources[string(name)]:
+		case IsDevice(string(name)) || env.DeviceResources[string(name)]:
 			v = milliOf(amount, at, r)
 		case env.DeviceResources == nil && strings.Contains(string(name), "/"):
 			v = bytesOf(amount, at, r) // some node may count devices under this name
@@ -183,7 +183,7 @@ func (env *Environment) queueAmounts(list corev1.ResourceList, at path, r report
 // The amount must not be cluster.Unlimited.
 func (env *Environment) Quantity(name string, v int64) resource.Quantity {
 	switch {
-	case strings.Contains(name, ":"), isDevice(name), env.DeviceResources[name], name == cluster.CPU:
+	case strings.Contains(name, ":"), IsDevice(name), env.DeviceResources[name], name == cluster.CPU:
 		return *resource.NewMilliQuantity(v, resource.DecimalSI)
 	case isInBytes(name):
 		return *resource.NewQuantity(v, resource.BinarySI)

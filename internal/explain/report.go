@@ -188,6 +188,9 @@ func (r *Report) trialsText(w io.Writer) {
 			wrapped(w, t.Change+": "+t.Because, "  ✗ ", "    ")
 		}
 	}
+	if len(r.Untried) > 0 {
+		wrapped(w, fmt.Sprintf("Only %s were tried. Not tried, or only in part: %s.", english.Count(r.TriedChanges, "change"), List(r.Untried, len(r.Untried))), "  ", "  ")
+	}
 }
 
 // placedText writes on which nodes the tasks are, and why.

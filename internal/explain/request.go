@@ -158,7 +158,7 @@ func needText(s *cluster.Shape) string {
 		}
 		parts = append(parts, text)
 	}
-	if s.Isolation.Exclusive() {
+	if s.Isolation.Exclusive() && len(parts) > 0 {
 		parts[len(parts)-1] += ", exclusively,"
 	}
 	for _, r := range s.Resources {

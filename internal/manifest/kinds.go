@@ -1,11 +1,16 @@
 package manifest
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/phrase"
 	"github.com/berth-project/berth/internal/strict"
@@ -167,6 +172,8 @@ func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *E
 		kind = k
 	}
 	switch of := kindNames(version); {
+	case isForeign(version, kind):
+		b.skipped.add(kind, 1)
 	case len(of) == 0:
 		r.unknownVersion(version, kind)
 	case version == v1alpha1.APIVersion && kind == v1alpha1.KindSnapshot:
@@ -178,6 +185,60 @@ func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *E
 	default:
 		b.readKind(version, kind, n, r)
 	}
+}
+
+// isForeign reports whether the object is of a kind of Kubernetes, or of another program, that is
+// not read. Such objects are skipped, so that a dump of everything can be read. What may be a
+// typing error in a kind that is read is not foreign.
+func isForeign(version, kind string) bool {
+	group, v, grouped := strings.Cut(version, "/")
+	if !grouped {
+		group, v = "", version
+	}
+	if kind == "" || !versionPattern.MatchString(v) {
+		return false
+	}
+	switch own, _, _ := strings.Cut(v1alpha1.APIVersion, "/"); {
+	case grouped && group == "policy":
+		return !slices.Contains(kindNames(policyVersion), kind)
+	case grouped:
+		_, typo := nearest.Find(group, []string{own})
+		return !typo
+	}
+	_, typo := nearest.Find(kind, slices.Concat(kindNames(coreVersion), kindNames(policyVersion)))
+	return version == coreVersion && !typo
+}
+
+// versionPattern matches versions of APIs of Kubernetes: v1, v1beta1.
+var versionPattern = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// skipped counts the objects of each kind that is not read.
+type skipped map[string]int
+
+func (s *skipped) add(kind string, n int) {
+	if *s == nil {
+		*s = skipped{}
+	}
+	(*s)[kind] += n
+}
+
+// text returns how many objects of each kind were skipped: "12 Service, 3 Deployment". It is ""
+// if there are none. Kinds of which most were skipped are first.
+func (s skipped) text() string {
+	const most = 10
+	names := slices.Collect(maps.Keys(s))
+	slices.SortFunc(names, func(x, y string) int {
+		return cmp.Or(cmp.Compare(s[y], s[x]), strings.Compare(x, y))
+	})
+	var out []string
+	for i, name := range names {
+		if i == most {
+			out = append(out, english.Count(len(names)-most, "other kind"))
+			break
+		}
+		out = append(out, fmt.Sprintf("%d %s", s[name], phrase.Clip(name)))
+	}
+	return strings.Join(out, ", ")
 }
 
 // readKind reads an object of a known kind, or a list of objects.

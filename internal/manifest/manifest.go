@@ -45,7 +45,8 @@ type Bundle struct {
 	configurations []*Configuration
 	scenarios      []*v1alpha1.Scenario
 	sources        map[any]*source // by object
-	unread         int             // objects that could not be read, so that references to them cannot be checked
+	skipped        skipped
+	unread         int // objects that could not be read, so that references to them cannot be checked
 }
 
 // Load reads files, directories (see Files) and, for "-", standard input, and validates
@@ -70,7 +71,7 @@ func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
 		out.Merge(b)
 	}
 	if out.Empty() && len(errs) == 0 {
-		errs = append(errs, Error{File: strings.Join(paths, ", "), Message: emptyRemedy})
+		errs = append(errs, Error{File: strings.Join(paths, ", "), Message: emptyText(out.skipped)})
 	} else if out.unread == 0 && !out.Empty() {
 		var wrong Errors
 		if errors.As(out.Validate(), &wrong) {
@@ -111,6 +112,9 @@ func (b *Bundle) Merge(o *Bundle) {
 	}
 	b.snapshots = append(b.snapshots, o.snapshots...)
 	b.unread += o.unread
+	for kind, n := range o.skipped {
+		b.skipped.add(kind, n)
+	}
 	for object, src := range o.sources {
 		b.remember(object, src)
 	}

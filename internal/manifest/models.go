@@ -19,7 +19,7 @@ func Models(file string) ([]*model.Spec, error) {
 		return nil, Errors{*err}
 	}
 	b, errs := parse(name, data)
-	m := stateMaker{bundle: b, environment: b.environment(), errs: errs}
+	m := stateMaker{bundle: b, environment: b.Environment(), errs: errs}
 	var out []*model.Spec
 	for _, o := range b.Models {
 		r := b.reporter(o, &m.errs)

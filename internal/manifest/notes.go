@@ -28,6 +28,9 @@ func (b *Bundle) notes() []string {
 		cells[cmp.Or(n.Spec.Cell, n.Labels[v1alpha1.LabelCell])] = true
 	}
 	out := pods.note(nodes.note(nil, "node"), "pod")
+	if skipped := b.skipped.text(); skipped != "" {
+		out = append(out, "skipped, because berth does not read these kinds: "+skipped+"; it reads nodes, pods, disruption budgets and its own kinds")
+	}
 	there := slices.Sorted(maps.Keys(cells))
 	for _, j := range b.Jobs {
 		for _, c := range j.Spec.Cells {

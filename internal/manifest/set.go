@@ -9,8 +9,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/nearest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// defaultQueue is the queue that exists even if the input has no object for it.
+const defaultQueue = "queue/" + cluster.DefaultQueue
 
 // Set changes one field of one object, as in "job/train.spec.priority=10" or
 // `job/train.spec.tasks[0].devices.count=4`. The object is decoded and checked again. What
@@ -42,6 +48,10 @@ func (b *Bundle) Set(assignment string) error {
 		return fail("the value is not YAML: %v", err)
 	}
 	at := b.object(object)
+	if object == defaultQueue && at == nil { // it exists without an object
+		b.Queues = append(b.Queues, &v1alpha1.Queue{ObjectMeta: metav1.ObjectMeta{Name: cluster.DefaultQueue}})
+		at = b.object(object)
+	}
 	if at == nil {
 		return fail("there is no %s%s", object, nearest.Hint(object, b.objectNames()))
 	}
@@ -146,8 +156,9 @@ func parsePath(s string) (path, error) {
 }
 
 // assign sets the value at the path and returns the changed tree. If the value is nil, the
-// field, or the entry of a list, is removed. Objects on the way that are missing are made. Where a list has a single entry, a name is taken for a field of
-// that entry, since such a list may be written without brackets.
+// field, or the entry of a list, is removed. Objects on the way that are missing are made. Where
+// a list has a single entry, a name is taken for a field of that entry, since such a list may be
+// written without brackets.
 func assign(tree any, steps path, v any) (any, error) {
 	if len(steps) == 0 {
 		return v, nil
@@ -226,6 +237,14 @@ func (b *Bundle) objectNames() []string {
 	b.visit(func(name string, _ objectEntry) { out = append(out, name) })
 	slices.Sort(out)
 	return out
+}
+
+// Object returns the object with the ID, such as job/train; nil if there is none.
+func (b *Bundle) Object(id string) any {
+	if e := b.object(id); e != nil {
+		return e.object
+	}
+	return nil
 }
 
 func (b *Bundle) object(name string) *objectEntry {

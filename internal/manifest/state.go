@@ -19,7 +19,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 		b.Notes = f.Notes
 		return f.state()
 	}
-	m := stateMaker{bundle: b, environment: b.environment(), defects: tallies{}, offered: totals{}, asked: totals{}}
+	m := stateMaker{bundle: b, environment: b.Environment(), defects: tallies{}, offered: totals{}, asked: totals{}}
 	m.convert()
 	if err := m.errs.Err(); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ const emptyRemedy = "there is nothing to schedule: no object was found. Write a 
 // nodes that are named and do not exist. It sets Notes.
 func (b *Bundle) Validate() error {
 	if b.Empty() {
-		return Errors{{Message: emptyRemedy}}
+		return Errors{{Message: emptyText(b.skipped)}}
 	}
 	var errs Errors
 	b.checkDuplicates(&errs)
@@ -158,8 +158,16 @@ func noQueue(name string, there []string) string {
 	return s + fmt.Sprintf("; declare it (kind: Queue, name: %s) or use %s", phrase.Clip(name), phrase.Either(there[:min(len(there), 5)]))
 }
 
-// environment returns what the bundle says about how each object is read.
-func (b *Bundle) environment() *convert.Environment {
+// emptyText says why a bundle without objects cannot be used.
+func emptyText(s skipped) string {
+	if text := s.text(); text != "" {
+		return "berth reads none of the objects: " + text + "; " + whatIsRead + ". To dump what berth reads: " + dumpCommand
+	}
+	return emptyRemedy
+}
+
+// Environment returns what the bundle says about how each object is read.
+func (b *Bundle) Environment() *convert.Environment {
 	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree()), Profiles: b.Configuration().names()}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {

@@ -42,8 +42,8 @@ func TestRelaxations(t *testing.T) {
 	for name, tt := range tests {
 		var got []string
 		for _, k := range tt.spec.Relaxations() {
-			text, cost, _ := k.At(0)
-			got = append(got, fmt.Sprintf("%d: %s [%d]", k.Steps, text, cost))
+			r := k.At(0)
+			got = append(got, fmt.Sprintf("%d: %s [%d]", k.Steps, r.Text, r.Cost))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -67,12 +67,12 @@ func TestRelaxationsAreMonotone(t *testing.T) {
 				continue // a single change is not a series
 			}
 			for i := range k.Steps {
-				text, cost, changed := k.At(i)
-				need := requested(convert(t, changed, g))
-				if cost > least || need < most || need > requested(now) {
-					t.Errorf("step %d, %s: gives up %d after %d, requests %d after %d, of %d", i, text, cost, least, need, most, requested(now))
+				r := k.At(i)
+				need := requested(convert(t, r.Spec, g))
+				if r.Cost > least || need < most || need > requested(now) {
+					t.Errorf("step %d, %s: gives up %d after %d, requests %d after %d, of %d", i, r.Text, r.Cost, least, need, most, requested(now))
 				}
-				least, most = cost, need
+				least, most = r.Cost, need
 			}
 		}
 		if diff := cmp.Diff(before.Serving, s.Serving); diff != "" || before.Replicas != s.Replicas {

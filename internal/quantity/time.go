@@ -20,3 +20,7 @@ func Span(d int64) string {
 	}
 	return s
 }
+
+// ExactTime formats a time in nanoseconds since 1970 as RFC 3339, in UTC, with the fraction of
+// the second.
+func ExactTime(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }

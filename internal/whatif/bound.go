@@ -54,7 +54,7 @@ func (b bound) raisedTo(v int64) *change {
 	if v >= 0 {
 		text = fmt.Sprintf("with queue %s's %s raised from %s to %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value), quantity.Resource(b.amount.Name, v))
 	}
-	return &change{wire.RaiseLimit, text, 25, func(s *cluster.State) error {
+	return newChange(wire.RaiseLimit, text, 25, func(s *cluster.State) error {
 		q := *s.Queue(b.queue)
 		list := &q.Limits
 		if b.quota {
@@ -73,7 +73,7 @@ func (b bound) raisedTo(v int64) *change {
 			}
 		}
 		return s.Apply(cluster.QueuePut{Queue: q})
-	}}
+	})
 }
 
 // raiseBounds tries each bound alone. It first removes the bound. If that helps, it tries to

@@ -121,9 +121,12 @@ func join(changes []*change) *change {
 	if len(changes) == 1 {
 		return changes[0]
 	}
-	out := &change{kind: changes[0].kind}
+	out := &change{kind: changes[0].kind, parts: changes}
 	for _, c := range changes {
 		out.cost += c.cost
+		out.arguments = append(out.arguments, c.arguments...)
+		out.opened = append(out.opened, c.opened...)
+		out.scaled = append(out.scaled, c.scaled...)
 	}
 	out.text = explain.List(wire.Map(changes, func(c *change) string { return c.text }), len(changes))
 	out.apply = func(s *cluster.State) error {
@@ -171,7 +174,7 @@ func (x *combiner) allChanges() ([]*change, *nodeType) {
 			}
 			exact := !slices.ContainsFunc(list, func(n *cluster.Node) bool { return !holds(n) })
 			best = &nodeType{name: groupName(n), template: n, exact: exact}
-			smaller = &change{wire.SmallerRequest, reducedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
+			smaller = newChange(wire.SmallerRequest, reducedText(x.workload.shape(), edit), 60, x.workload.editShape(x.workload.attempt.Task.Role, edit))
 		}
 	}
 	if best == nil {

@@ -28,7 +28,8 @@ type evictor struct {
 	found    *finder
 }
 
-// rivals returns the workloads that are removed in tries. If the job was rejected before any
+// rivals returns the workloads that are removed in tries. Other replicas of the job's own set
+// are not: if one is removed, the set has fewer replicas. If the job was rejected before any
 // node was considered, these are the workloads with a placed task in the queue that the
 // rejection is about and in the queues below it; there are none if neither evicting nor waiting
 // can cure the rejection. Otherwise they are the workloads on the nearest
@@ -36,9 +37,10 @@ type evictor struct {
 // before firm, then by weaker tier, lower priority, fewer devices, and ID.
 func (e *evictor) rivals() []*cluster.Job {
 	seen := map[string]bool{e.workload.id: true}
+	own := e.workload.job().Set.Name
 	var out []*cluster.Job
 	add := func(j *cluster.Job) {
-		if !seen[j.ID] {
+		if isSibling := own != "" && j.Set.Name == own; !seen[j.ID] && !isSibling {
 			seen[j.ID] = true
 			out = append(out, j)
 		}
@@ -116,10 +118,12 @@ func heldDevices(j *cluster.Job) int64 {
 }
 
 // eviction returns the change that removes the jobs permanently: their room becomes free, and
-// they do not compete for it.
+// they do not compete for it. A replica is not removed by itself, because its set would replace
+// it: the set gets fewer replicas instead, and is removed if none is left.
 func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	c := &change{kind: wire.EvictOthers, cost: 30}
-	var names, ids []string
+	var names, removed []string
+	replicas := map[string]int{} // how many replicas of a set are removed
 	for i, j := range jobs {
 		held := heldDevices(j)
 		c.cost += int(held / 1000)
@@ -129,13 +133,37 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 		if i > 0 {
 			c.cost += 50
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.holdingText(j)))
-		ids = append(ids, j.ID)
+		if set := j.Set.Name; set == "" {
+			names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.holdingText(j)))
+			removed = append(removed, j.ID)
+		} else if replicas[set]++; replicas[set] == 1 {
+			c.scaled = append(c.scaled, set)
+		}
+	}
+	desired := map[string]int{}
+	for _, set := range slices.Clone(c.scaled) {
+		has := e.workload.state.View().Sets().Desired(set)
+		switch desired[set] = max(0, has-replicas[set]); desired[set] {
+		case 0:
+			names = append(names, set)
+			removed = append(removed, set)
+			c.scaled = slices.DeleteFunc(c.scaled, func(s string) bool { return s == set })
+		default:
+			names = append(names, fmt.Sprintf("%d of the %d replicas of %s", replicas[set], has, set))
+		}
 	}
 	c.text = "with " + explain.List(names, 3) + " removed"
+	for _, id := range removed {
+		c.arguments = append(c.arguments, "--remove", id)
+	}
 	c.apply = func(s *cluster.State) error {
-		for _, id := range ids {
-			if err := removeJob(s, id); err != nil {
+		for _, id := range removed {
+			if err := Remove(s, id); err != nil {
+				return err
+			}
+		}
+		for _, set := range c.scaled {
+			if err := s.Apply(cluster.SetScaled{Set: set, Desired: desired[set]}); err != nil {
 				return err
 			}
 		}
@@ -144,9 +172,17 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	return c
 }
 
-// removeJob removes the job and its tasks. Those of an open job are reported one at a time, and
-// do not leave with the job.
-func removeJob(s *cluster.State, id string) error {
+// Remove removes the job, or all replicas of the set, with the tasks. The tasks of an open job
+// are reported one at a time, and do not leave with the job.
+func Remove(s *cluster.State, id string) error {
+	for _, replica := range slices.Clone(s.View().Sets().Jobs(id)) {
+		if err := s.Apply(cluster.JobGone{Job: replica.ID}); err != nil {
+			return err
+		}
+	}
+	if s.Job(id) == nil {
+		return nil
+	}
 	if j := s.Job(id); j != nil && j.Open {
 		for _, t := range slices.Clone(j.Alternatives[0].Tasks) {
 			if err := s.Apply(cluster.TaskGone{Task: t.Ref()}); err != nil {

@@ -19,6 +19,7 @@ type finder struct {
 	// rejection has a cure. The cure is then none of the changes that were tried. It is nil if
 	// an empty node of some type could take the task.
 	remaining *engine.Rejection
+	untried   []string // kinds of changes that were not tried, or not all of them, because no tries were left
 }
 
 type failure struct {
@@ -33,15 +34,24 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	promote, relax := &promoter{l, w, f, c}, &relaxer{l, w, f}
 	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
 	grow, turn := &grower{lab: l, workload: w, found: f}, &knobTurner{l, w, f, knobs}
-	promote.waitForTime()
-	promote.raiseBounds()
-	promote.raiseQuotas()
-	promote.raisePriority()
-	relax.relax()
-	evict.evict()
-	grow.grow()
-	turn.turn()
-	shrink.shrink()
+	for _, s := range []struct {
+		changes string
+		try     func()
+	}{
+		{"a later time", promote.waitForTime},
+		{"higher limits of queues", promote.raiseBounds},
+		{"higher quotas", promote.raiseQuotas},
+		{"a higher priority", promote.raisePriority},
+		{"fewer conditions", relax.relax},
+		{"other workloads removed", evict.evict},
+		{"more nodes", grow.grow},
+		{"other settings of the model", turn.turn},
+		{"a smaller request", shrink.shrink},
+	} {
+		if s.try(); l.noTriesLeft() && l.err == nil && (s.changes != "other settings of the model" || len(knobs) > 0) {
+			f.untried = append(f.untried, s.changes)
+		}
+	}
 	if len(f.helps) > 0 || l.err != nil {
 		return false
 	}
@@ -124,7 +134,7 @@ func (f *finder) trials() []wire.Trial {
 			continue
 		}
 		kinds[c.kind]++
-		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.alsoEvicted[c]})
+		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.alsoEvicted[c], Arguments: f.lab.arguments(c)})
 	}
 	fails := 0
 	interest := []wire.ChangeKind{wire.EvictOthers, wire.SmallerRequest, wire.AddNodes, wire.RaiseLimit, wire.LiftCondition}
@@ -137,7 +147,7 @@ func (f *finder) trials() []wire.Trial {
 		}
 		kinds[x.change.kind]++
 		fails++
-		out = append(out, wire.Trial{Kind: x.change.kind, Change: x.change.text, Because: x.why})
+		out = append(out, wire.Trial{Kind: x.change.kind, Change: x.change.text, Because: x.why, Arguments: f.lab.arguments(x.change)})
 	}
 	return out
 }

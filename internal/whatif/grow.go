@@ -281,10 +281,12 @@ func (m nodeType) change(n int) *change {
 	default:
 		text += " of " + what + " like " + m.template.Name
 	}
-	return &change{kind: wire.AddNodes, text: text + m.domain, cost: 40 + 20*n, apply: func(s *cluster.State) error {
+	c := newChange(wire.AddNodes, text+m.domain, 40+20*n, func(s *cluster.State) error {
 		_, err := AddNodesLike(s, m.template, n)
 		return err
-	}}
+	})
+	c.arguments = []string{"--add-nodes", fmt.Sprintf("%s=%d", m.template.Name, n)}
+	return c
 }
 
 // fewest finds the smallest number of added nodes of the type with which the workload fits,

@@ -67,8 +67,8 @@ func TestSettingOfAllReplicas(t *testing.T) {
 		return enginetest.Job(name).Devices(devices).Set("job/m", 2)
 	}
 	state := enginetest.State(h100("a"), replica("m-0", 9), replica("m-1", 9))
-	smaller := Knob{Steps: 1, At: func(int) (string, int, []*cluster.Job) {
-		return "with a smaller setting", 20, []*cluster.Job{replica("m-0", 8).Build(), replica("m-1", 8).Build()}
+	smaller := Knob{Steps: 1, At: func(int) (string, int, []string, []*cluster.Job) {
+		return "with a smaller setting", 20, nil, []*cluster.Job{replica("m-0", 8).Build(), replica("m-1", 8).Build()}
 	}}
 	r, err := Why(Question{Engine: explaintest.Engine(t), State: state, Workload: "job/m-1", Knobs: func(string) []Knob { return []Knob{smaller} }})
 	if err != nil {

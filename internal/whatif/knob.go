@@ -14,11 +14,11 @@ import (
 type Knob struct {
 	Steps int // how many values there are
 	// At returns a text that completes "It would fit …", the cost of the value, which is
-	// compared with the costs of other changes (see change.cost), and the workload and the other
-	// replicas of its set as they would be requested with the value. There are no jobs if the
-	// value is not possible, or if the workload would not exist with it. If a value helps, all
-	// lower values must help too.
-	At func(step int) (text string, cost int, jobs []*cluster.Job)
+	// compared with the costs of other changes (see change.cost), the arguments of berth whatif
+	// that set the value, and the workload and the other replicas of its set as they would be
+	// requested with the value. There are no jobs if the value is not possible, or if the
+	// workload would not exist with it. If a value helps, all lower values must help too.
+	At func(step int) (text string, cost int, arguments []string, jobs []*cluster.Job)
 }
 
 // knobTurner tries other values of the settings.
@@ -33,13 +33,21 @@ type knobTurner struct {
 func (t *knobTurner) turn() {
 	for _, k := range t.knobs {
 		at := func(step int) *change {
-			text, cost, jobs := k.At(step)
-			return &change{wire.SmallerRequest, text, cost, t.replace(jobs)}
+			c, _ := t.change(k, step)
+			return c
 		}
 		if c := t.found.largestThatFits(k.Steps, at); c != nil {
 			c.text += t.devicesText(c)
 		}
 	}
+}
+
+// change returns the change that sets the value, and whether the value is possible.
+func (t *knobTurner) change(k Knob, step int) (c *change, possible bool) {
+	text, cost, arguments, jobs := k.At(step)
+	c = newChange(wire.SmallerRequest, text, cost, t.replace(jobs))
+	c.arguments = arguments
+	return c, len(jobs) > 0
 }
 
 // replace returns a change with which the workload and the other replicas of its set request
@@ -75,11 +83,10 @@ func (t *knobTurner) turnAndGrow() {
 		if k.Steps != 1 {
 			continue
 		}
-		text, cost, jobs := k.At(0)
-		if len(jobs) == 0 {
+		c, possible := t.change(k, 0)
+		if !possible {
 			continue
 		}
-		c := &change{wire.SmallerRequest, text, cost, t.replace(jobs)}
 		for _, g := range t.workload.state.View().Groups() {
 			m := nodeType{name: groupName(g.Nodes[0]), template: g.Nodes[0], exact: len(templates(g.Nodes)) == 1}
 			for n := 1; n <= mostNodes && !t.lab.noTriesLeft(); n *= 2 {

@@ -19,6 +19,16 @@ type change struct {
 	// costs in money.
 	cost  int
 	apply func(*cluster.State) error
+	// arguments are the arguments of berth whatif that make the change, apart from changes of
+	// fields, which lab.arguments finds.
+	arguments []string
+	opened    []string  // the nodes of which the change edits the spec or the status
+	scaled    []string  // the sets of which the change lowers the number of replicas
+	parts     []*change // the changes that it joins; none if it is a single change
+}
+
+func newChange(kind wire.ChangeKind, text string, cost int, apply func(*cluster.State) error) *change {
+	return &change{kind: kind, text: text, cost: cost, apply: apply}
 }
 
 // verdict says whether the workload would be placed after changes.
@@ -35,6 +45,9 @@ type lab struct {
 	engine      *engine.Engine
 	state       *cluster.State // as it was before the simulation
 	workload    *workload
+	objects     Objects                 // see Question.Objects; may be nil
+	progress    func(tried, helped int) // see Question.Progress; may be nil
+	helped      int                     // changes that were tried alone and help
 	now         int64
 	tries       int                  // simulations that were run
 	budget      int                  // simulations that may be run
@@ -57,6 +70,9 @@ func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict 
 	if l.noTriesLeft() {
 		return verdict{}
 	}
+	if l.progress != nil {
+		l.progress(l.tries, l.helped)
+	}
 	l.tries++
 	defer undoAtEnd(l.state)()
 	now := l.now
@@ -75,6 +91,7 @@ func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict 
 	}
 	v := verdict{fits: l.workload.isSatisfied(l.state), refusal: simulation.RefusalOf(l.workload.id)}
 	if v.fits && len(changes) == 1 {
+		l.helped++
 		l.alsoEvicted[changes[0]] = slices.DeleteFunc(evicted(simulation.Decisions), func(id string) bool { return l.displaced[id] || id == l.workload.id })
 	}
 	if read != nil {

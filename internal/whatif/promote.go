@@ -57,7 +57,7 @@ func (c *promoter) raiseQuotas() {
 	if len(all) == 0 || c.lab.noTriesLeft() {
 		return
 	}
-	change := &change{wire.RaiseLimit, "with " + strings.Join(texts, " and "), 25, func(s *cluster.State) error {
+	change := newChange(wire.RaiseLimit, "with "+strings.Join(texts, " and "), 25, func(s *cluster.State) error {
 		for _, x := range slices.Backward(all) { // from the top down
 			q := *s.Queue(x.queue)
 			q.Quota = q.Quota.With(x.resource, x.to)
@@ -66,7 +66,7 @@ func (c *promoter) raiseQuotas() {
 			}
 		}
 		return nil
-	}}
+	})
 	if v := c.found.try(change); !v.fits && declared {
 		c.found.addFailure(change, v)
 	}
@@ -98,9 +98,9 @@ func (c *promoter) raisePriority() {
 		if c.lab.noTriesLeft() {
 			return
 		}
-		higher := &change{wire.HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.editJob(func(j *cluster.Job) {
+		higher := newChange(wire.HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.editJob(func(j *cluster.Job) {
 			j.Priority = p + 1
-		})}
+		}))
 		if c.found.try(higher).fits {
 			return
 		}
@@ -155,7 +155,8 @@ func (c *promoter) waitForTime() {
 		if m.name == "" {
 			text = "once its preemption delay is over, at " + quantity.Time(m.at)
 		}
-		later := &change{wire.Wait, text, 1, func(*cluster.State) error { return nil }}
+		later := newChange(wire.Wait, text, 1, func(*cluster.State) error { return nil })
+		later.arguments = []string{"--wait-until", quantity.ExactTime(m.at)}
 		c.lab.laterTime[later] = m.at
 		if c.found.try(later).fits {
 			return

@@ -44,13 +44,53 @@ func (r *relaxer) hasQuota() bool {
 }
 
 func (r *relaxer) liftChange(cost int, text string, edit func(*cluster.Shape)) *change {
-	return &change{wire.LiftCondition, text, cost, r.workload.editAllShapes(edit)}
+	return newChange(wire.LiftCondition, text, cost, r.workload.editAllShapes(edit))
 }
 
 // conditions returns changes that each drop one condition of the request, and the change that
-// opens nodes.
+// opens nodes. A condition of several roles is dropped for all of them.
 func (r *relaxer) conditions() []*change {
-	s := r.workload.shape()
+	var out []*change
+	add := func(list ...*change) {
+		for _, c := range list {
+			if c != nil && !slices.ContainsFunc(out, func(o *change) bool { return o.text == c.text }) {
+				out = append(out, c)
+			}
+		}
+	}
+	for _, role := range r.workload.roles() {
+		add(r.selectors(role.shape)...)
+	}
+	for _, t := range r.untoleratedTaints() {
+		add(r.liftChange(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
+			s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: t.Key, Operator: "Exists", Effect: t.Effect})
+		}))
+	}
+	add(r.openNodes())
+	for _, role := range r.workload.roles() {
+		add(r.weakerIsolation(role.shape.Isolation)...)
+	}
+	own := r.workload.shape().Cell
+	for _, cell := range r.otherCells() {
+		text := "in cell " + cell
+		if cell == "" {
+			text = "in any cell"
+		}
+		add(r.liftChange(10, text+" instead of "+own, func(s *cluster.Shape) { s.Cell = cell }))
+	}
+	for _, role := range r.workload.roles() {
+		add(r.devices(&role.shape.Need, role.shape.ServesModel())...)
+	}
+	add(r.topologies()...)
+	if r.hasQuota() {
+		add(r.makePreemptible())
+	}
+	add(r.affinities()...)
+	return out
+}
+
+// selectors returns changes that drop conditions of the shape on the labels of nodes.
+func (r *relaxer) selectors(s *cluster.Shape) []*change {
 	var out []*change
 	for _, label := range s.Selector {
 		out = append(out, r.liftChange(10, fmt.Sprintf("without the node selector %s=%s", label.Key, label.Value), func(s *cluster.Shape) {
@@ -63,43 +103,40 @@ func (r *relaxer) conditions() []*change {
 	if len(s.Required) > 0 {
 		out = append(out, r.liftChange(11, "without the required node affinity", func(s *cluster.Shape) { s.Required = nil }))
 	}
-	for _, t := range r.untoleratedTaints() {
-		out = append(out, r.liftChange(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
-			s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: t.Key, Operator: "Exists", Effect: t.Effect})
+	return out
+}
+
+// devices returns changes that drop conditions on devices. The devices of a model follow from its
+// settings.
+func (r *relaxer) devices(own *cluster.Need, isModel bool) []*change {
+	var out []*change
+	if len(own.Products) > 0 && !isModel {
+		out = append(out, r.liftChange(10, "on any product instead of "+explain.List(own.Products, 3), func(s *cluster.Shape) {
+			if slices.Equal(s.Need.Products, own.Products) {
+				s.Need.Products = nil
+			}
 		}))
 	}
-	if c := r.openNodes(); c != nil {
-		out = append(out, c)
-	}
-	out = append(out, r.weakerIsolation()...)
-	for _, cell := range r.otherCells() {
-		text := "in cell " + cell
-		if cell == "" {
-			text = "in any cell"
-		}
-		out = append(out, r.liftChange(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
-	}
-	if len(s.Need.Products) > 0 && !s.ServesModel() {
-		out = append(out, r.liftChange(10, "on any product instead of "+explain.List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
-	}
-	if s.Need.SameProduct && !s.ServesModel() {
+	if own.SameProduct && !isModel {
 		out = append(out, r.liftChange(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
 	}
-	if s.Need.Partition != "" {
-		out = append(out, r.liftChange(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
+	if own.Partition != "" {
+		out = append(out, r.liftChange(30, "on a whole device instead of a slice of profile "+own.Partition, func(s *cluster.Shape) {
+			if s.Need.Partition != own.Partition {
+				return
+			}
+			if s.Need.Partition = ""; s.Need.Resource != "" { // a pod names the resource of its devices
+				s.Need.Resource = cluster.DefaultDeviceResource
+			}
+		}))
 	}
-	out = slices.Concat(out, r.smallerSlices(), r.topologies())
-	if r.hasQuota() {
-		out = append(out, r.makePreemptible())
-	}
-	return append(out, r.affinities()...)
+	return append(out, r.smallerSlices(own)...)
 }
 
 // smallerSlices returns changes that request a MIG slice of another profile with less memory,
 // the largest first.
-func (r *relaxer) smallerSlices() []*change {
+func (r *relaxer) smallerSlices(own *cluster.Need) []*change {
 	const most = 4
-	own := r.workload.shape().Need
 	if own.Partition == "" {
 		return nil
 	}
@@ -126,8 +163,10 @@ func (r *relaxer) smallerSlices() []*change {
 		}
 		text := fmt.Sprintf("on a slice of profile %s instead of %s", d.Profile, own.Partition)
 		out = append(out, r.liftChange(20+costOfGivingUp(int64(size), int64(d.Memory))/2, text, func(s *cluster.Shape) {
-			s.Need.Partition = d.Profile
-			if s.Need.Resource != "" {
+			if s.Need.Partition != own.Partition {
+				return
+			}
+			if s.Need.Partition = d.Profile; s.Need.Resource != "" {
 				s.Need.Resource = d.Resource
 			}
 		}))
@@ -146,9 +185,9 @@ func (r *relaxer) affinities() []*change {
 		if term.Anti {
 			text = "without the required distance to jobs with "
 		}
-		out = append(out, &change{wire.LiftCondition, text + explain.TermText(term.Selector), 11, r.workload.editJob(func(j *cluster.Job) {
+		out = append(out, newChange(wire.LiftCondition, text+explain.TermText(term.Selector), 11, r.workload.editJob(func(j *cluster.Job) {
 			j.Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1)
-		})})
+		})))
 	}
 	return out
 }
@@ -162,7 +201,7 @@ func (r *relaxer) untoleratedTaints() []cluster.Taint {
 	for _, n := range r.workload.state.Nodes() {
 		for _, t := range n.Taints {
 			known := slices.ContainsFunc(out, func(x cluster.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect })
-			tolerated := slices.ContainsFunc(r.workload.shape().Tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) })
+			tolerated := slices.ContainsFunc(r.workload.shape().Tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) }) // all roles have the same
 			if t.Effect != cluster.PreferNoSchedule && !isNodeCondition(t) && len(out) < most && !known && !tolerated {
 				out = append(out, t)
 			}
@@ -185,17 +224,17 @@ func (r *relaxer) topologies() []*change {
 	form := r.workload.form()
 	var out []*change
 	if level := form.Topology.Required; level != "" {
-		out = append(out, &change{wire.LiftCondition, "without having to be in one " + explain.LevelName(level), 12, r.workload.editForm(func(form *cluster.Alternative) {
+		out = append(out, newChange(wire.LiftCondition, "without having to be in one "+explain.LevelName(level), 12, r.workload.editForm(func(form *cluster.Alternative) {
 			form.Topology.Required = ""
-		})})
+		})))
 	}
 	for i := range form.Subgroups {
 		if level := form.Subgroups[i].Topology.Required; level != "" {
 			text := fmt.Sprintf("without %s having to be in one %s", form.Subgroups[i].Name, explain.LevelName(level))
-			out = append(out, &change{wire.LiftCondition, text, 12, r.workload.editForm(func(form *cluster.Alternative) {
+			out = append(out, newChange(wire.LiftCondition, text, 12, r.workload.editForm(func(form *cluster.Alternative) {
 				form.Subgroups = slices.Clone(form.Subgroups)
 				form.Subgroups[i].Topology.Required = ""
-			})})
+			})))
 		}
 	}
 	return out
@@ -204,29 +243,40 @@ func (r *relaxer) topologies() []*change {
 // makePreemptible returns the change that makes the job preemptible. It may then exceed
 // quotas, and may be evicted.
 func (r *relaxer) makePreemptible() *change {
-	return &change{wire.LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
+	return newChange(wire.LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
 		if err := r.workload.editAllShapes(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
 			return err
 		}
 		return r.workload.editJob(func(j *cluster.Job) { j.Preemptible = true })(s)
-	}}
+	})
 }
 
 // weakerIsolation returns changes that request a weaker isolation class, the strongest first.
-func (r *relaxer) weakerIsolation() []*change {
+func (r *relaxer) weakerIsolation(iso cluster.Isolation) []*change {
 	var out []*change
-	iso := r.workload.shape().Isolation
 	for i := slices.Index(cluster.GPUClasses, iso.GPU) - 1; i >= 0; i-- {
 		class := cluster.GPUClasses[i]
-		out = append(out, r.liftChange(14, fmt.Sprintf("with GPU isolation %s instead of %s", class, iso.GPU), func(s *cluster.Shape) { s.Isolation.GPU = class }))
+		out = append(out, r.liftChange(14, fmt.Sprintf("with GPU isolation %s instead of %s", class, iso.GPU), func(s *cluster.Shape) {
+			if s.Isolation.GPU == iso.GPU {
+				s.Isolation.GPU = class
+			}
+		}))
 	}
 	if iso.GPU == cluster.GPUShared {
 		// A node that does not support shared devices may still offer whole ones.
-		out = append(out, r.liftChange(14, "without asking for a shared device", func(s *cluster.Shape) { s.Isolation.GPU = "" }))
+		out = append(out, r.liftChange(14, "without asking for a shared device", func(s *cluster.Shape) {
+			if s.Isolation.GPU == cluster.GPUShared {
+				s.Isolation.GPU = ""
+			}
+		}))
 	}
 	for i := slices.Index(cluster.CPUClasses, iso.CPU) - 1; i >= 0; i-- {
 		class := cluster.CPUClasses[i]
-		out = append(out, r.liftChange(14, fmt.Sprintf("with CPU isolation %s instead of %s", class, iso.CPU), func(s *cluster.Shape) { s.Isolation.CPU = class }))
+		out = append(out, r.liftChange(14, fmt.Sprintf("with CPU isolation %s instead of %s", class, iso.CPU), func(s *cluster.Shape) {
+			if s.Isolation.CPU == iso.CPU {
+				s.Isolation.CPU = class
+			}
+		}))
 	}
 	return out
 }

@@ -42,7 +42,7 @@ func (r *relaxer) openNodes() *change {
 }
 
 func openChange(names []string) *change {
-	return &change{wire.OpenNodes, "with " + explain.List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
+	c := newChange(wire.OpenNodes, "with "+explain.List(names, 3)+" ready and uncordoned", 15, func(s *cluster.State) error {
 		for _, name := range names {
 			n := *s.Node(name)
 			n.Unschedulable, n.Taints = false, slices.DeleteFunc(slices.Clone(n.Taints), isNodeCondition)
@@ -55,7 +55,9 @@ func openChange(names []string) *change {
 			}
 		}
 		return nil
-	}}
+	})
+	c.opened = names
+	return c
 }
 
 // correctSelectors returns changes for values in the node selector that no node has and that
@@ -63,7 +65,15 @@ func openChange(names []string) *change {
 // node has.
 func (r *relaxer) correctSelectors() []*change {
 	var out []*change
-	for _, label := range r.workload.shape().Selector {
+	var labels []cluster.Label
+	for _, role := range r.workload.roles() {
+		for _, l := range role.shape.Selector {
+			if !slices.Contains(labels, l) {
+				labels = append(labels, l)
+			}
+		}
+	}
+	for _, label := range labels {
 		var there []string
 		seen := map[string]bool{}
 		for _, n := range r.workload.state.Nodes() {

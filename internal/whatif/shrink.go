@@ -24,29 +24,20 @@ func (k *shrinker) shrink() {
 		return // the request of a model follows from its settings, which knobTurner changes
 	}
 	k.found.largestThatFits(k.fewerMembers())
-	if k.roleRuns() {
-		return // the manifest has one request for all tasks of the role, and a task that runs holds more
-	}
-	if s.Need.Devices > 1 && !s.Need.WholeNode {
-		k.found.largestThatFits(k.fewerDevices())
-	}
-	if s.Need.Memory > 0 {
-		k.found.largestThatFits(k.lessDeviceMemory())
-	}
-	if s.Need.Share > 0 {
-		k.found.largestThatFits(k.smallerShare())
-	}
-	for _, a := range s.Resources {
-		if a.Value > 0 && a.Name != explain.PodSlots {
-			k.found.largestThatFits(k.lessOf(a.Name))
+	for i, r := range k.workload.roles() {
+		if k.runs(r.name) {
+			continue // the manifest has one request for all tasks of the role, and a task that runs holds more
 		}
+		one := &roleShrinker{k.workload, r, ""}
+		if i > 0 {
+			one.of = " for " + r.name
+		}
+		one.shrink(k.found)
 	}
 }
 
-// roleRuns reports whether a task with the role of the task that could not be placed runs
-// before the simulation.
-func (k *shrinker) roleRuns() bool {
-	role := k.workload.attempt.Task.Role
+// runs reports whether a task with the role runs before the simulation.
+func (k *shrinker) runs(role string) bool {
 	return slices.ContainsFunc(k.found.lab.state.Job(k.workload.id).Tasks(), func(t *cluster.Task) bool { return t.Role == role && t.Node != nil })
 }
 
@@ -65,53 +56,80 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	if whole := form.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{wire.SmallerRequest, fmt.Sprintf("with %s instead of %d", english.Count(i+1, "replica"), whole.Replicas), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
+			return newChange(wire.SmallerRequest, fmt.Sprintf("with %s instead of %d", english.Count(i+1, "replica"), whole.Replicas), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
 				fewer := *form.Whole
 				fewer.Replicas = i + 1
 				form.Whole = &fewer
 				form.Tasks = form.Tasks[:min(len(form.Tasks), (i+1)*per)]
 				form.Min = min(form.Min, len(form.Tasks))
-			})}
+			}))
 		}
 	}
 	if k.workload.refusal.Surplus {
 		return 0, nil // the minimum is met already
 	}
-	least, subgroup := form.Min, ""
+	// The minimum of the job cannot be less than the minima of its subgroups.
+	now, least, subgroup := form.Min, max(1, form.LeastSum(func(sub int) int { return form.Subgroups[sub-1].Min })), ""
 	if sub := k.workload.shortSubgroup(); sub >= 0 {
-		least, subgroup = form.Subgroups[sub].Min, " for "+form.Subgroups[sub].Name
+		now, least, subgroup = form.Subgroups[sub].Min, 1, " for "+form.Subgroups[sub].Name
 	}
-	return least - 1, func(i int) *change {
-		return &change{wire.SmallerRequest, fmt.Sprintf("with minMember %d instead of %d%s", i+1, least, subgroup), costOfGivingUp(int64(least), int64(i+1)), k.workload.withMin(i + 1)}
+	return max(0, now-least), func(i int) *change {
+		n := least + i
+		return newChange(wire.SmallerRequest, fmt.Sprintf("with minMember %d instead of %d%s", n, now, subgroup), costOfGivingUp(int64(now), int64(n)), k.workload.withMin(n))
 	}
 }
 
-func (k *shrinker) fewerDevices() (int, func(int) *change) {
-	want := k.workload.shape().Need.Devices
+// roleShrinker makes the request of the tasks of one role smaller.
+type roleShrinker struct {
+	workload *workload
+	role     role
+	of       string // ends the text of a change; "" for the role of the task that could not be placed
+}
+
+func (k *roleShrinker) shrink(found *finder) {
+	s := k.role.shape
+	if s.Need.Devices > 1 && !s.Need.WholeNode {
+		found.largestThatFits(k.fewerDevices())
+	}
+	if s.Need.Memory > 0 {
+		found.largestThatFits(k.lessDeviceMemory())
+	}
+	if s.Need.Share > 0 {
+		found.largestThatFits(k.smallerShare())
+	}
+	for _, a := range s.Resources {
+		if a.Value > 0 && a.Name != explain.PodSlots {
+			found.largestThatFits(k.lessOf(a.Name))
+		}
+	}
+}
+
+func (k *roleShrinker) fewerDevices() (int, func(int) *change) {
+	want := k.role.shape.Need.Devices
 	each := ""
 	if k.workload.missing() > 1 {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{wire.SmallerRequest, fmt.Sprintf("with %s%s instead of %d", english.Count(i+1, "device"), each, want), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
+		return newChange(wire.SmallerRequest, fmt.Sprintf("with %s%s instead of %d%s", english.Count(i+1, "device"), each, want, k.of), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(k.role.name, func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
-		})}
+		}))
 	}
 }
 
-func (k *shrinker) lessDeviceMemory() (int, func(int) *change) {
+func (k *roleShrinker) lessDeviceMemory() (int, func(int) *change) {
 	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.InStep()) >> 20 << 20 })
 	spell := func(v int64) string { return quantity.Memory(cluster.Bytes(v)) }
-	return k.reduce(int64(k.workload.shape().Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
+	return k.reduce(int64(k.role.shape.Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
 }
 
-func (k *shrinker) smallerShare() (int, func(int) *change) {
+func (k *roleShrinker) smallerShare() (int, func(int) *change) {
 	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.FreeMilli()) })
-	return k.reduce(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
+	return k.reduce(int64(k.role.shape.Need.Share), room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
 }
 
 // onDevices returns what each device of the cluster has free, as computed by free.
-func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
+func (k *roleShrinker) onDevices(free func(*cluster.Device) int64) []int64 {
 	var room []int64
 	for _, n := range k.workload.state.Nodes() {
 		for i := range n.Devices {
@@ -121,7 +139,7 @@ func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
 	return room
 }
 
-func (k *shrinker) lessOf(name string) (int, func(int) *change) {
+func (k *roleShrinker) lessOf(name string) (int, func(int) *change) {
 	var room []int64
 	for _, n := range k.workload.state.Nodes() {
 		if led := n.Ledger(name); led != nil {
@@ -133,18 +151,18 @@ func (k *shrinker) lessOf(name string) (int, func(int) *change) {
 		}
 	}
 	spell := func(v int64) string { return quantity.Resource(name, v) }
-	return k.reduce(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
+	return k.reduce(k.role.shape.Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
 }
 
 // reduce sets an amount to what some device or node has free. No other amounts are tried. If
 // a single task is missing and nothing is evicted for it, a larger amount would not fit, apart
 // from rounding to MiB. Several tasks that share a node could fit with a larger amount that is
 // not tried.
-func (k *shrinker) reduce(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
+func (k *roleShrinker) reduce(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
 	room = valuesBelow(room, want)
 	return len(room), func(i int) *change {
-		text := fmt.Sprintf(text, spell(room[i]), spell(want))
-		return &change{wire.SmallerRequest, text, costOfGivingUp(want, room[i]), k.workload.editShape(func(s *cluster.Shape) { set(s, room[i]) })}
+		text := fmt.Sprintf(text, spell(room[i]), spell(want)) + k.of
+		return newChange(wire.SmallerRequest, text, costOfGivingUp(want, room[i]), k.workload.editShape(k.role.name, func(s *cluster.Shape) { set(s, room[i]) }))
 	}
 }
 

@@ -22,9 +22,15 @@ type Question struct {
 	// small clusters of new nodes, which find out whether an empty node could take the
 	// workload, are not counted.
 	Tries int
+	// Objects says how the input is changed. If Objects is nil, only changes that need no field
+	// of an object have arguments.
+	Objects Objects
 	// Knobs returns the settings of the workload that can be tried, such as the context
 	// length of a model. If Knobs is nil, no settings are tried.
 	Knobs func(id string) []Knob
+	// Progress, if not nil, is called before each try with the number of changes that were tried
+	// and of those that help.
+	Progress func(tried, helped int)
 	// Rekey sets the Key of a shape of tasks with the role after a change has edited the shape.
 	// If Rekey is nil, an edited shape keeps its Key.
 	Rekey func(role string, shape *cluster.Shape)
@@ -82,7 +88,7 @@ func Why(q Question) (r *explain.Report, err error) {
 	out := phrases.Refusal(refused, false)
 	r.Refusal = &out
 	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused), q.Rekey}
-	l := &lab{engine: q.Engine, state: q.State, workload: w, now: q.Now, budget: max(q.Tries, 0), displaced: map[string]bool{}, laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}}
+	l := &lab{engine: q.Engine, state: q.State, workload: w, objects: q.Objects, progress: q.Progress, now: q.Now, budget: max(q.Tries, 0), displaced: map[string]bool{}, laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}}
 	for _, id := range evicted(simulation.Decisions) {
 		l.displaced[id] = true
 	}
@@ -124,7 +130,7 @@ func Why(q Question) (r *explain.Report, err error) {
 		if b := found.remaining; b != nil {
 			r.Remaining = &wire.RemainingRejection{Plugin: b.Plugin, Reason: b.Reason, Cure: b.Cure.String()}
 		}
-		r.TriedChanges, r.Trials = l.tries, found.trials()
+		r.TriedChanges, r.Trials, r.Untried = l.tries, found.trials(), found.untried
 	}
 	return r, l.err
 }
@@ -177,7 +183,7 @@ func explainedRefusal(q Question, refused *engine.Refusal, alone bool) (*engine.
 			}
 		}
 	}
-	out, err := sim.Session(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true})
+	out, err := sim.Session(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true, LookFurther: true})
 	if err != nil {
 		return nil, err
 	}

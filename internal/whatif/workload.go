@@ -22,6 +22,24 @@ func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
 // shape returns the shape of the first task that could not be placed.
 func (w *workload) shape() *cluster.Shape { return w.attempt.Task.Shape }
 
+// role is a role of tasks of the workload, with their shape.
+type role struct {
+	name  string
+	shape *cluster.Shape
+}
+
+// roles returns the roles of the tasks that are not placed, in the alternative of the attempt.
+// The role of the task that could not be placed is first.
+func (w *workload) roles() []role {
+	out := []role{{w.attempt.Task.Role, w.shape()}}
+	for _, t := range w.form().Tasks {
+		if t.Node == nil && !slices.ContainsFunc(out, func(r role) bool { return r.name == t.Role }) {
+			out = append(out, role{t.Role, t.Shape})
+		}
+	}
+	return out
+}
+
 // alternative returns the index of the alternative that the job has chosen or, if it has not
 // chosen one, of the alternative that the attempt tried. Consecutive alternatives that each
 // name a node group share one attempt; the index is then that of the first of them.
@@ -131,9 +149,9 @@ func (w *workload) withMin(n int) func(*cluster.State) error {
 }
 
 // editShape returns a change that edits the shapes in the alternative of the attempt, of all
-// tasks with the role of the task that could not be placed.
-func (w *workload) editShape(edit func(*cluster.Shape)) func(*cluster.State) error {
-	role, alternative := w.attempt.Task.Role, w.alternative()
+// tasks with the role.
+func (w *workload) editShape(role string, edit func(*cluster.Shape)) func(*cluster.State) error {
+	alternative := w.alternative()
 	return w.editShapesIf(func(a int, t *cluster.Task) bool { return a == alternative && t.Role == role }, edit)
 }
 

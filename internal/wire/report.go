@@ -46,6 +46,9 @@ type Report struct {
 	OwnNodes     int         `json:"own,omitempty"`    // how many nodes are rejected only because other tasks of the workload would be placed on them
 	Trials       []Trial     `json:"trials,omitempty"` // changes that would help, smallest first, then changes that would not
 	TriedChanges int         `json:"tried,omitempty"`  // how many changes were tried
+	// The kinds of changes that were not tried, or not all of them: with many pending workloads,
+	// fewer changes are tried.
+	Untried []string `json:"untried,omitempty"`
 	// True if no change helps, because the request contradicts itself.
 	Conflict bool `json:"conflict,omitempty"`
 	// The rejection that is left if all changes that can be tried are made together.
@@ -152,6 +155,10 @@ type Trial struct {
 	// The workloads that would be evicted if the change were made, and that are not evicted
 	// without it.
 	Evicts []string `json:"evicts,omitempty"`
+	// The arguments of berth whatif that make the change, such as --set and
+	// job/train.spec.priority=10. They are left out if the input is not manifests and the change
+	// needs a field of a manifest.
+	Arguments []string `json:"arguments,omitempty"`
 }
 
 // ChangeKind says what type of change was tried.
