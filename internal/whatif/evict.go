@@ -51,7 +51,7 @@ func (e *evictor) rivals() []*cluster.Job {
 		}
 		queue := cmp.Or(b.Queue, e.workload.job().Queue)
 		for _, j := range e.workload.state.Jobs() {
-			if j.Placed() > 0 && e.isBelow(j.Queue, queue) {
+			if j.Placed() > 0 && explain.IsBelow(e.workload.state, j.Queue, queue) {
 				add(j)
 			}
 		}
@@ -75,21 +75,10 @@ func (e *evictor) rivals() []*cluster.Job {
 			cmp.Compare(preemptible(b), preemptible(a)),
 			cmp.Compare(e.tier(b).Rank(), e.tier(a).Rank()),
 			cmp.Compare(a.Priority, b.Priority),
-			cmp.Compare(heldDevices(a), heldDevices(b)),
+			cmp.Compare(explain.HeldDevices(a), explain.HeldDevices(b)),
 			strings.Compare(a.ID, b.ID))
 	})
 	return out
-}
-
-// isBelow reports whether the queue is the other queue or below it.
-func (e *evictor) isBelow(queue, other string) bool {
-	s := e.workload.state
-	for q := s.Queue(queue); q != nil; q = s.View().Parent(q) {
-		if q.Name == other {
-			return true
-		}
-	}
-	return false
 }
 
 func preemptible(j *cluster.Job) int {
@@ -106,17 +95,6 @@ func (e *evictor) tier(j *cluster.Job) cluster.Tier {
 	return cluster.TierStandard
 }
 
-// heldDevices returns how much of devices the job holds, in thousandths of a device.
-func heldDevices(j *cluster.Job) int64 {
-	total := int64(0)
-	for _, t := range j.Tasks() {
-		for _, c := range t.Claims {
-			total += int64(c.Milli)
-		}
-	}
-	return total
-}
-
 // eviction returns the change that removes the jobs permanently: their room becomes free, and
 // they do not compete for it. A replica is not removed by itself, because its set would replace
 // it: the set gets fewer replicas instead, and is removed if none is left.
@@ -125,7 +103,7 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	var names, removed []string
 	replicas := map[string]int{} // how many replicas of a set are removed
 	for i, j := range jobs {
-		held := heldDevices(j)
+		held := explain.HeldDevices(j)
 		c.cost += int(held / 1000)
 		if !j.Preemptible {
 			c.cost += 40
@@ -205,7 +183,7 @@ func (e *evictor) holdingText(j *cluster.Job) string {
 	if !j.Preemptible {
 		text += ", not preemptible"
 	}
-	if held := heldDevices(j); held > 0 {
+	if held := explain.HeldDevices(j); held > 0 {
 		text += ", " + quantity.Of(engine.Quantity{Value: held, Unit: engine.Devices}, 1)
 	}
 	if len(nodes) > 0 {

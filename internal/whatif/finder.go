@@ -134,7 +134,7 @@ func (f *finder) trials() []wire.Trial {
 			continue
 		}
 		kinds[c.kind]++
-		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.alsoEvicted[c], Arguments: f.lab.arguments(c)})
+		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.evicts(c), Arguments: f.lab.arguments(c)})
 	}
 	fails := 0
 	interest := []wire.ChangeKind{wire.EvictOthers, wire.SmallerRequest, wire.AddNodes, wire.RaiseLimit, wire.LiftCondition}

@@ -53,7 +53,9 @@ type lab struct {
 	budget      int                  // simulations that may be run
 	displaced   map[string]bool      // the workloads that are evicted without a change
 	laterTime   map[*change]int64    // the time at which a change is tried, if that is later than now
-	alsoEvicted map[*change][]string // for a change that was tried alone and helps: the workloads that are evicted for the workload in addition, without those that move
+	alsoEvicted map[*change][]string // for a change that was tried alone and helps: the workloads that are evicted with it and not without it, except those that move
+	cutShort    map[*change]bool     // the simulation of the change was not run to its end
+	complete    bool                 // simulations are run to their end
 	err         error                // the first error of the engine; no verdict is valid after it
 }
 
@@ -82,7 +84,12 @@ func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict 
 		}
 		now = max(now, l.laterTime[c])
 	}
-	simulation, err := sim.Simulate(l.engine, l.state, sim.Options{Now: now, Brief: true, Enough: l.isFinal})
+	cutShort := false
+	enough := func(s *sim.Simulation) bool {
+		cutShort = !l.complete && l.isFinal(s)
+		return cutShort
+	}
+	simulation, err := sim.Simulate(l.engine, l.state, sim.Options{Now: now, Brief: true, Enough: enough})
 	if err != nil {
 		if !errors.Is(err, sim.ErrUnsettled) {
 			l.err = err
@@ -92,12 +99,26 @@ func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict 
 	v := verdict{fits: l.workload.isSatisfied(l.state), refusal: simulation.RefusalOf(l.workload.id)}
 	if v.fits && len(changes) == 1 {
 		l.helped++
+		l.cutShort[changes[0]] = cutShort
 		l.alsoEvicted[changes[0]] = slices.DeleteFunc(evicted(simulation.Decisions), func(id string) bool { return l.displaced[id] || id == l.workload.id })
 	}
 	if read != nil {
 		read(l.state)
 	}
 	return v
+}
+
+// evicts returns the workloads that are evicted with the change, which helps, and not without it.
+func (l *lab) evicts(c *change) []string {
+	if l.cutShort[c] {
+		l.complete = true
+		l.budget++
+		l.try(c)
+		l.tries--
+		l.budget--
+		l.complete = false
+	}
+	return l.alsoEvicted[c]
 }
 
 // isFinal reports whether further sessions cannot change the verdict: the workload is placed and

@@ -62,7 +62,7 @@ func (r *relaxer) conditions() []*change {
 		add(r.selectors(role.shape)...)
 	}
 	for _, t := range r.untoleratedTaints() {
-		add(r.liftChange(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
+		add(r.liftChange(10, "with the taint "+explain.TaintText(t)+" tolerated", func(s *cluster.Shape) {
 			s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: t.Key, Operator: "Exists", Effect: t.Effect})
 		}))
 	}
@@ -208,14 +208,6 @@ func (r *relaxer) untoleratedTaints() []cluster.Taint {
 		}
 	}
 	return out
-}
-
-func taintText(t cluster.Taint) string {
-	s := t.Key
-	if t.Value != "" {
-		s += "=" + t.Value
-	}
-	return s + ":" + string(t.Effect)
 }
 
 // topologies returns changes that each drop one condition that tasks must be in one topology

@@ -118,14 +118,14 @@ func (k *roleShrinker) fewerDevices() (int, func(int) *change) {
 }
 
 func (k *roleShrinker) lessDeviceMemory() (int, func(int) *change) {
-	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.InStep()) >> 20 << 20 })
+	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.InStep()) })
 	spell := func(v int64) string { return quantity.Memory(cluster.Bytes(v)) }
-	return k.reduce(int64(k.role.shape.Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
+	return k.reduce(int64(k.role.shape.Need.Memory), 1<<20, room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
 }
 
 func (k *roleShrinker) smallerShare() (int, func(int) *change) {
 	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.FreeMilli()) })
-	return k.reduce(int64(k.role.shape.Need.Share), room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
+	return k.reduce(int64(k.role.shape.Need.Share), 1, room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
 }
 
 // onDevices returns what each device of the cluster has free, as computed by free.
@@ -143,22 +143,34 @@ func (k *roleShrinker) lessOf(name string) (int, func(int) *change) {
 	var room []int64
 	for _, n := range k.workload.state.Nodes() {
 		if led := n.Ledger(name); led != nil {
-			free := led.Free()
-			if name == cluster.Memory {
-				free = free >> 20 << 20
-			}
-			room = append(room, free)
+			room = append(room, led.Free())
 		}
 	}
 	spell := func(v int64) string { return quantity.Resource(name, v) }
-	return k.reduce(k.role.shape.Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
+	unit := int64(1)
+	switch name {
+	case cluster.Memory:
+		unit = 1 << 20
+	case cluster.CPU:
+		unit = 10
+	}
+	return k.reduce(k.role.shape.Resources.Of(name), unit, room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
 }
 
-// reduce sets an amount to what some device or node has free. No other amounts are tried. If
-// a single task is missing and nothing is evicted for it, a larger amount would not fit, apart
-// from rounding to MiB. Several tasks that share a node could fit with a larger amount that is
-// not tried.
-func (k *roleShrinker) reduce(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
+// reduce sets an amount to what some device or node has free or, if several tasks are missing, to
+// an equal part of it for up to mostSharers tasks, in multiples of the unit. No other amounts are
+// tried. If a single task is missing and nothing is evicted for it, a larger amount would not fit,
+// apart from rounding.
+func (k *roleShrinker) reduce(want, unit int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
+	const mostSharers = 8
+	for _, free := range slices.Clone(room) {
+		for sharers := 2; sharers <= min(k.workload.missing(), mostSharers); sharers++ {
+			room = append(room, free/int64(sharers))
+		}
+	}
+	for i := range room {
+		room[i] -= room[i] % unit
+	}
 	room = valuesBelow(room, want)
 	return len(room), func(i int) *change {
 		text := fmt.Sprintf(text, spell(room[i]), spell(want)) + k.of

@@ -88,7 +88,7 @@ func Why(q Question) (r *explain.Report, err error) {
 	out := phrases.Refusal(refused, false)
 	r.Refusal = &out
 	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused), q.Rekey}
-	l := &lab{engine: q.Engine, state: q.State, workload: w, objects: q.Objects, progress: q.Progress, now: q.Now, budget: max(q.Tries, 0), displaced: map[string]bool{}, laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}}
+	l := &lab{engine: q.Engine, state: q.State, workload: w, objects: q.Objects, progress: q.Progress, now: q.Now, budget: max(q.Tries, 0), displaced: map[string]bool{}, laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}, cutShort: map[*change]bool{}}
 	for _, id := range evicted(simulation.Decisions) {
 		l.displaced[id] = true
 	}

@@ -2,6 +2,7 @@ package cures
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -125,23 +126,25 @@ func (c *checker) checkTrial(refused *wire.Refusal, t *wire.Trial) {
 	if !slices.ContainsFunc(d.Placed, func(m wire.Move) bool { return m.Workload == refused.Workload }) {
 		c.problem(refused.Workload, "%q: berth whatif %v places no task of it", t.Change, t.Arguments)
 	}
-	victims := c.victims(refused.Workload, d)
+	without := victims(c.base)
+	evicted := slices.DeleteFunc(victims(after), func(id string) bool { return id == refused.Workload || slices.Contains(without, id) })
 	listed := slices.Sorted(slices.Values(t.Evicts))
-	if !slices.Equal(victims, listed) {
-		c.problem(refused.Workload, "%q evicts %v, and berth whatif %v says %v", t.Change, listed, t.Arguments, victims)
+	if !slices.Equal(evicted, listed) {
+		c.problem(refused.Workload, "%q evicts %v, and %v evicts %v", t.Change, listed, t.Arguments, evicted)
+	}
+	for _, id := range listed {
+		if !slices.ContainsFunc(d.Evicted, func(e wire.EvictedTask) bool { return e.Workload == id }) && !slices.ContainsFunc(d.Pending, func(m wire.Move) bool { return m.Workload == id }) {
+			c.problem(refused.Workload, "%q evicts %s, and berth whatif %v does not", t.Change, id, t.Arguments)
+		}
 	}
 }
 
-// victims returns the workloads that are evicted, and not only moved, with the change and not
-// without it.
-func (c *checker) victims(own string, d *wire.Difference) []string {
+// victims returns the workloads that are evicted, and not only moved, sorted.
+func victims(r *wire.Result) []string {
 	var out []string
-	for _, e := range d.Evicted {
-		before := slices.ContainsFunc(c.base.Decisions, func(x wire.Decision) bool {
-			return x.Action == "Evict" && x.Landing == "" && x.Workload == e.Workload
-		})
-		if e.Landing == "" && e.Workload != own && !before && !slices.Contains(out, e.Workload) {
-			out = append(out, e.Workload)
+	for _, d := range r.Decisions {
+		if d.Action == "Evict" && d.Landing == "" && !slices.Contains(out, d.Workload) {
+			out = append(out, d.Workload)
 		}
 	}
 	slices.Sort(out)
@@ -156,11 +159,21 @@ func (c *checker) fits(refused *wire.Refusal, after *wire.Result) bool {
 			return false
 		}
 	}
-	for _, d := range slices.Backward(after.Decisions) {
-		if d.Workload == refused.Workload {
-			return d.Action != "Evict"
+	// A task is placed at the end, or was evicted without the change and is not evicted with it.
+	// Otherwise a change has removed the workload.
+	placed := map[string]bool{}
+	for _, list := range [][]wire.Decision{c.base.Decisions, after.Decisions} {
+		for _, d := range list {
+			if d.Workload == refused.Workload {
+				placed[d.Task] = d.Action != "Evict"
+			}
 		}
 	}
-	// It runs and stays if it was evicted without the change. Otherwise a change has removed it.
-	return slices.ContainsFunc(c.base.Decisions, func(d wire.Decision) bool { return d.Workload == refused.Workload && d.Action == "Evict" })
+	for _, d := range c.base.Decisions {
+		evicted := func(x wire.Decision) bool { return x.Workload == d.Workload && x.Task == d.Task && x.Action == "Evict" }
+		if d.Workload == refused.Workload && evicted(d) && !slices.ContainsFunc(after.Decisions, evicted) {
+			placed[d.Task] = true
+		}
+	}
+	return slices.Contains(slices.Collect(maps.Values(placed)), true)
 }
