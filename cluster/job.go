@@ -29,7 +29,7 @@ type Job struct {
 	// value of the profile.
 	StaleGrace *int64 `json:"staleGrace,omitempty"`
 	// PreemptionDelay is how long after its creation, or after an eviction of one of its
-	// tasks, no task is evicted or moved for the job, in nanoseconds.
+	// tasks, no task is evicted or moved for the job, in nanoseconds. It may be Forever.
 	PreemptionDelay int64             `json:"preemptionDelay,omitempty"`
 	Labels          map[string]string `json:"labels,omitempty"`       // affinity terms and disruption budgets select jobs by them
 	Alternatives    []Alternative     `json:"alternatives,omitempty"` // the forms that the job may take, the preferred one first
@@ -111,9 +111,16 @@ func (j *Job) status() jobStatus {
 	return jobStatus{j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused}
 }
 
+// Forever is a PreemptionDelay without end: no task is ever evicted or moved for the job.
+const Forever int64 = maxAmount
+
 // DelayEnds returns when the job's PreemptionDelay ends, in nanoseconds since 1970; 0
-// if it has none. Without a creation time a job has no delay before its first eviction.
+// if it has none, and math.MaxInt64 if it has no end. Without a creation time a job has no delay
+// before its first eviction, unless the delay has no end.
 func (j *Job) DelayEnds() int64 {
+	if j.PreemptionDelay == Forever {
+		return math.MaxInt64
+	}
 	from := max(j.Created, j.Evicted)
 	if j.PreemptionDelay <= 0 || from <= 0 {
 		return 0

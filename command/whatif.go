@@ -114,7 +114,11 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 // workload.
 func remove(state *cluster.State, leftOut map[string]string, name string) error {
 	if !strings.Contains(name, "/") {
-		return removeNode(state, name)
+		err := removeNode(state, name)
+		if err != nil && state.Node(name) == nil {
+			return fmt.Errorf("%w; a workload is written with its kind, such as job/NAME", err)
+		}
+		return err
 	}
 	id, err := workload(state, leftOut, name)
 	if err != nil {
@@ -127,7 +131,7 @@ func remove(state *cluster.State, leftOut map[string]string, name string) error 
 // gang that no longer has its minimum is pending as a whole.
 func removeNode(state *cluster.State, name string) error {
 	if state.Node(name) == nil {
-		return fmt.Errorf("--remove %s: no such node%s; a workload is written with its kind, such as job/%[1]s", name, nearest.Hint(name, nodeNames(state)))
+		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
 	}
 	return sim.RemoveNode(state, name)
 }

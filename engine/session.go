@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -276,8 +277,9 @@ func (s *Session) Close() error {
 // lasts, no adapter is called.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
 	if until := job.DelayEnds(); until > s.Now {
-		r.Delayed = until
-		s.WakeAt(until)
+		if r.Delayed = until; until != math.MaxInt64 {
+			s.WakeAt(until)
+		}
 		return r
 	}
 	if s.options.Patient && len(s.Hooks.adapters) > 0 && s.View.Classes().Preemptible() > 0 {

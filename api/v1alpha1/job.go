@@ -51,7 +51,8 @@ type JobSpec struct {
 	StaleGrace *metav1.Duration `json:"staleGrace,omitempty"`
 	// PreemptionDelay is how long the job evicts and moves no other task after it was
 	// created or last evicted. Until then it is placed only where room is free, and otherwise
-	// waits, for example for nodes that are being added. Unless given, there is no delay.
+	// waits, for example for nodes that are being added. A negative value means without end.
+	// Unless given, there is no delay.
 	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
 	// Cells are the cells to try, in order. All tasks of the job are placed in one cell.
 	// Unless given, any node is allowed.

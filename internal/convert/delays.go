@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,29 +28,44 @@ func staleGrace(d *metav1.Duration, at path, r reporter) *int64 {
 }
 
 // preemptionDelay converts the time for which no task is evicted or moved for a workload, to
-// nanoseconds. It returns 0, which means no delay, if the time is not given. A negative time, or
-// one above maxDelay, is an error.
+// nanoseconds. It returns 0, which means no delay, if the time is not given. A negative time means
+// without end. A time above maxDelay is an error.
 func preemptionDelay(d *metav1.Duration, at path, r reporter) int64 {
 	if d == nil {
 		return 0
 	}
-	if d.Duration < 0 || d.Duration > maxDelay {
-		r.errorf(at, "want a time from 0 to %s, such as 5m, have %s", maxDelay, d.Duration)
+	if d.Duration > maxDelay {
+		r.errorf(at, "want %s at most, such as 5m, have %s; a negative time means without end", maxDelay, d.Duration)
+	}
+	return delayOf(d.Duration)
+}
+
+func delayOf(d time.Duration) int64 {
+	if d < 0 {
+		return cluster.Forever
 	}
 	return d.Nanoseconds()
 }
 
 // podPreemptionDelay reads the preemption delay from an annotation of the pod, in nanoseconds.
-// It returns 0 if there is none, or if it is not valid, which is an error.
-func podPreemptionDelay(o *corev1.Pod, r reporter) int64 {
+// It returns 0 if there is none, or if it is not valid, which is an error. It has no end if the
+// pod, or its priority class, has the preemption policy Never.
+func podPreemptionDelay(o *corev1.Pod, env *Environment, r reporter) int64 {
+	policy := o.Spec.PreemptionPolicy
+	if class := env.priorityClass(o); policy == nil && class != nil {
+		policy = class.PreemptionPolicy
+	}
+	if policy != nil && *policy == corev1.PreemptNever {
+		return cluster.Forever
+	}
 	text, given := o.Annotations[v1alpha1.AnnotationPreemptionDelay]
 	if !given {
 		return 0
 	}
 	delay, err := time.ParseDuration(text)
-	if err != nil || delay < 0 || delay > maxDelay {
-		r.errorf(path{"metadata", "annotations", v1alpha1.AnnotationPreemptionDelay}, "want a time from 0 to %s, such as 5m, have %s", maxDelay, phrase.Quote(text))
+	if err != nil || delay > maxDelay {
+		r.errorf(path{"metadata", "annotations", v1alpha1.AnnotationPreemptionDelay}, "want a time of %s at most, such as 5m, have %s", maxDelay, phrase.Quote(text))
 		return 0
 	}
-	return delay.Nanoseconds()
+	return delayOf(delay)
 }

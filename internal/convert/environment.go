@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 )
 
 // Environment is what the conversion of one object depends on in the other objects of the
@@ -31,6 +32,8 @@ type Environment struct {
 	// Scavenger tier and the queues below these. The value is the nearest queue of the
 	// tier, which may be the queue itself.
 	Scavengers map[string]string
+	// PriorityClasses are the classes that pods may name.
+	PriorityClasses []*schedulingv1.PriorityClass
 	// Profiles are the names of the profiles, the first of which is the default; nil if
 	// schedulerName selects no profile.
 	Profiles []string

@@ -44,11 +44,9 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 		Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
 	j.Queue, _ = labelOrAnnotation(o, v1alpha1.LabelQueue, r)
-	if o.Spec.Priority != nil {
-		j.Priority = *o.Spec.Priority
-	}
+	j.Priority = podPriority(o, env)
 	j.Preemptible, j.Remarks = env.preemptible(podPreemptible(o, r), j.Queue)
-	j.PreemptionDelay = podPreemptionDelay(o, r)
+	j.PreemptionDelay = podPreemptionDelay(o, env, r)
 	shape := cluster.Shape{Preemptible: j.Preemptible, Profile: env.profile(o.Spec.SchedulerName), Selector: cluster.SortLabels(o.Spec.NodeSelector)}
 	podRequests(o, &shape, env, r)
 	podIsolation(o, &shape, r)

@@ -240,6 +240,9 @@ func editModel(a *assignments, o *v1alpha1.Model, was, is *cluster.Job) {
 	if was.Preemptible != is.Preemptible {
 		a.set("spec.preemptible", is.Preemptible)
 	}
+	if was.PreemptionDelay != is.PreemptionDelay {
+		a.remove("spec.preemptionDelay")
+	}
 	before, after := was.Alternatives[0].Tasks[0].Shape, is.Alternatives[0].Tasks[0].Shape
 	a.labels("spec.placement.nodeSelector", o.Spec.Placement.NodeSelector, before.Selector, after.Selector)
 	if instance := o.Spec.Placement.InstanceType; instance != "" {

@@ -23,6 +23,9 @@ func (e *jobEdit) edit(was, is *cluster.Job) {
 	if was.Preemptible != is.Preemptible {
 		e.set("spec.preemptible", is.Preemptible)
 	}
+	if was.PreemptionDelay != is.PreemptionDelay {
+		e.remove("spec.preemptionDelay")
+	}
 	for _, i := range slices.Backward(removedTerms(was.Affinity, is.Affinity)) {
 		e.remove(fmt.Sprintf("spec.affinity.jobs[%d]", i))
 	}

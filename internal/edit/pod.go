@@ -30,6 +30,12 @@ func (e *podEdit) edit(was, is *cluster.Job) {
 		}
 		e.set(at+v1alpha1.LabelPreemptible, fmt.Sprint(is.Preemptible))
 	}
+	if was.PreemptionDelay != is.PreemptionDelay {
+		if e.object.Annotations[v1alpha1.AnnotationPreemptionDelay] != "" {
+			e.remove("metadata.annotations." + v1alpha1.AnnotationPreemptionDelay)
+		}
+		e.set("spec.preemptionPolicy", string(corev1.PreemptLowerPriority)) // a priority class may say Never
+	}
 	paths := e.termPaths()
 	for _, i := range slices.Backward(removedTerms(was.Affinity, is.Affinity)) {
 		e.remove(paths[i])

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -43,6 +44,9 @@ func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
 
 // delayText returns a sentence that says why nothing is evicted for the job yet.
 func delayText(j *cluster.Job, until int64) string {
+	if until == math.MaxInt64 {
+		return "It evicts and moves no other task at any time: its preemptionPolicy is Never, or its preemption delay has no end."
+	}
 	from := "it was created"
 	if j.Evicted > j.Created {
 		from = "it was evicted"

@@ -41,7 +41,7 @@ func TestJobErrors(t *testing.T) {
 		"session of the job":    {job("{isolation: {gpu: Shared, session: s}, tasks: [{name: w}]}"), "4:42: spec.isolation.session: a session needs gpu: SessionExclusive beside it"},
 		"sum overflows":         {task("replicas: 100, resources: {memory: 1Ei}"), "4:61: spec.tasks[0].resources.memory: 100 times this is too large to count"},
 		"cluster overflows":     {job("{tasks: [{name: w, replicas: 5, resources: {memory: 1Ei}}]}"), "3:18: metadata.name: with job/j the workloads ask for more memory than can be counted"},
-		"preemption delay":      {job("{preemptionDelay: -1s, tasks: [{name: w}]}"), "4:25: spec.preemptionDelay: want a time from 0 to 100000h0m0s, such as 5m, have -1s"},
+		"preemption delay":      {job("{preemptionDelay: 200000h, tasks: [{name: w}]}"), "4:25: spec.preemptionDelay: want 100000h0m0s at most, such as 5m, have 200000h0m0s; a negative time means without end"},
 		"torn long ago":         {on(`{tornSince: "0900-01-02T03:04:05Z"}`), "10:21: status.tornSince: want a time from 1970 to 2200, have 0900-01-02T03:04:05Z"},
 		"state of a task":       {on("{placements: [{task: w-0, node: n, state: Leaving}]}"), `10:51: status.placements[0].state: unknown value "Leaving"; did you mean Releasing?`},
 		"ended, with devices":   {on("{placements: [{task: w-0, state: Failed, devices: [0]}]}"), "10:59: status.placements[0].devices: a task in state Failed holds no devices; leave them out"},

@@ -17,12 +17,14 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 )
 
 // API versions of the kinds of Kubernetes that are read.
 const (
 	coreVersion   = "v1"
 	policyVersion = "policy/v1"
+	classVersion  = "scheduling.k8s.io/v1"
 )
 
 // kind is a kind of object that is read. A bundle has a list of the objects of each kind.
@@ -61,6 +63,8 @@ var kinds = []kind{
 		checkedAlone(convert.Pod), podPlaces),
 	kindOf(policyVersion, "PodDisruptionBudget", func(b *Bundle) *[]*policyv1.PodDisruptionBudget { return &b.CoreBudgets }, convert.PodDisruptionBudgetID,
 		checked(convert.PodDisruptionBudget), namePlace),
+	kindOf(classVersion, "PriorityClass", func(b *Bundle) *[]*schedulingv1.PriorityClass { return &b.PriorityClasses }, convert.PriorityClassID,
+		convert.PriorityClass, namePlace),
 }
 
 // checked returns a function that converts an object and returns only the notes.
@@ -140,7 +144,7 @@ func kindNames(version string) []string {
 
 const (
 	whatIsRead = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
-		", Node, Pod, NodeList, PodList and List of v1, and PodDisruptionBudget and PodDisruptionBudgetList of policy/v1"
+		", Node, Pod, NodeList, PodList and List of v1, PodDisruptionBudget and PodDisruptionBudgetList of policy/v1, and PriorityClass and PriorityClassList of scheduling.k8s.io/v1"
 	dumpCommand = "kubectl get nodes,pods,pdb -A -o yaml"
 )
 
@@ -201,6 +205,8 @@ func isForeign(version, kind string) bool {
 	switch own, _, _ := strings.Cut(v1alpha1.APIVersion, "/"); {
 	case grouped && group == "policy":
 		return !slices.Contains(kindNames(policyVersion), kind)
+	case version == classVersion:
+		return !slices.Contains(kindNames(classVersion), kind)
 	case grouped:
 		_, typo := nearest.Find(group, []string{own})
 		return !typo

@@ -22,6 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 )
 
 // Bundle contains the objects of one or more files. A program may add, change and remove
@@ -36,6 +37,8 @@ type Bundle struct {
 	Budgets   []*v1alpha1.DisruptionBudget
 	// CoreBudgets are the budgets of Kubernetes.
 	CoreBudgets []*policyv1.PodDisruptionBudget
+	// PriorityClasses are the classes that pods may name.
+	PriorityClasses []*schedulingv1.PriorityClass
 	// Notes are what a user should know about how the input was read. Validate and State
 	// set them.
 	Notes []string

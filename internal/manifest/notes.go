@@ -27,7 +27,7 @@ func (b *Bundle) notes() []string {
 	for _, n := range b.Nodes {
 		cells[cmp.Or(n.Spec.Cell, n.Labels[v1alpha1.LabelCell])] = true
 	}
-	out := pods.note(nodes.note(nil, "node"), "pod")
+	out := b.classNotes(pods.note(nodes.note(nil, "node"), "pod"))
 	if skipped := b.skipped.text(); skipped != "" {
 		out = append(out, "skipped, because berth does not read these kinds: "+skipped+"; it reads nodes, pods, disruption budgets and its own kinds")
 	}
@@ -41,6 +41,24 @@ func (b *Bundle) notes() []string {
 	}
 	out = append(out, b.levelNotes()...)
 	slices.Sort(out)
+	return out
+}
+
+// classNotes adds notes about priority classes that pods name and that are not in the input.
+func (b *Bundle) classNotes(out []string) []string {
+	unknown := map[string]*tally{}
+	env := &convert.Environment{PriorityClasses: b.PriorityClasses}
+	for _, o := range b.Pods {
+		if class := convert.UnknownPriorityClass(o, env); class != "" {
+			if unknown[class] == nil {
+				unknown[class] = &tally{}
+			}
+			unknown[class].add(convert.PodID(o))
+		}
+	}
+	for _, class := range slices.Sorted(maps.Keys(unknown)) {
+		out = unknown[class].note(out, "with priority 0, because the priority class "+phrase.Quote(class)+" is not in the input", "pod")
+	}
 	return out
 }
 

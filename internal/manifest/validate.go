@@ -168,7 +168,7 @@ func emptyText(s skipped) string {
 
 // Environment returns what the bundle says about how each object is read.
 func (b *Bundle) Environment() *convert.Environment {
-	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree()), Profiles: b.Configuration().names()}
+	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree()), Profiles: b.Configuration().names(), PriorityClasses: b.PriorityClasses}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {
 		h, ok := labels[corev1.LabelHostname]

@@ -30,7 +30,7 @@ func problems(text string) string {
 
 func TestKinds(t *testing.T) {
 	const read = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of berth.dev/v1alpha1, Node, Pod, NodeList, PodList and List of v1, " +
-		"and PodDisruptionBudget and PodDisruptionBudgetList of policy/v1"
+		"PodDisruptionBudget and PodDisruptionBudgetList of policy/v1, and PriorityClass and PriorityClassList of scheduling.k8s.io/v1"
 	tests := map[string]struct{ text, want string }{
 		"no version, ambiguous":   {"kind: Node", "1:1: apiVersion: apiVersion is missing; write berth.dev/v1alpha1 for Berth's own Node, or v1 for one of Kubernetes"},
 		"no version, own":         {"kind: Queue", "1:1: apiVersion: apiVersion is missing; write apiVersion: berth.dev/v1alpha1"},

@@ -142,7 +142,7 @@ func (c *promoter) waitForTime() {
 			}
 		}
 	}
-	if at := c.workload.refusal.Delayed; at > 0 {
+	if at := c.workload.refusal.Delayed; at > 0 && at != math.MaxInt64 {
 		all = append(all, moment{at: at})
 	}
 	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.name, b.name)) })

@@ -86,6 +86,9 @@ func (r *relaxer) conditions() []*change {
 		add(r.makePreemptible())
 	}
 	add(r.affinities()...)
+	if r.workload.job().PreemptionDelay == cluster.Forever {
+		add(newChange(wire.LiftCondition, "with preemption allowed", 13, r.workload.editJob(func(j *cluster.Job) { j.PreemptionDelay = 0 })))
+	}
 	return out
 }
 

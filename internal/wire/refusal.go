@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"math"
+
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/quantity"
 )
@@ -100,7 +102,9 @@ func NewRefusal(r *engine.Refusal, all bool) Refusal {
 	if r.Retry > 0 {
 		out.Retry = quantity.Time(r.Retry)
 	}
-	if r.Delayed > 0 {
+	if r.Delayed == math.MaxInt64 {
+		out.Delayed = "never"
+	} else if r.Delayed > 0 {
 		out.Delayed = quantity.Time(r.Delayed)
 	}
 	for _, c := range a.Counts {

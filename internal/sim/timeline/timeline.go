@@ -241,7 +241,7 @@ func (r *runner) canSettle() bool {
 	if len(pending) == 0 {
 		return true
 	}
-	if slices.ContainsFunc(pending, func(j *cluster.Job) bool { return j.DelayEnds() > r.Now() }) {
+	if slices.ContainsFunc(pending, func(j *cluster.Job) bool { return j.DelayEnds() > r.Now() && j.PreemptionDelay != cluster.Forever }) {
 		return false
 	}
 	protected := int64(0)

@@ -1,0 +1,52 @@
+package convert
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+)
+
+// The priority classes that every cluster has, and their values.
+var systemClasses = map[string]int32{"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+
+// PriorityClassID returns priorityclass/NAME.
+func PriorityClassID(o *schedulingv1.PriorityClass) string { return "priorityclass/" + o.Name }
+
+// PriorityClass checks a priority class.
+func PriorityClass(o *schedulingv1.PriorityClass) Notes {
+	var notes Notes
+	checkName(o.Name, "priority class", reporter{&notes})
+	return notes
+}
+
+// podPriority returns the priority of a pod. The API server sets it when the pod is created. In a
+// manifest that was never applied it is that of the priority class that the pod names, or of the
+// default class.
+func podPriority(o *corev1.Pod, env *Environment) int32 {
+	if o.Spec.Priority != nil {
+		return *o.Spec.Priority
+	}
+	if class := env.priorityClass(o); class != nil {
+		return class.Value
+	}
+	return systemClasses[o.Spec.PriorityClassName]
+}
+
+// priorityClass returns the class of a pod; nil if it has none, or if the class is not known.
+func (env *Environment) priorityClass(o *corev1.Pod) *schedulingv1.PriorityClass {
+	for _, class := range env.PriorityClasses {
+		if class.Name == o.Spec.PriorityClassName || o.Spec.PriorityClassName == "" && class.GlobalDefault {
+			return class
+		}
+	}
+	return nil
+}
+
+// UnknownPriorityClass returns the priority class that the pod names if its priority is not given
+// and the class is not known; "" otherwise.
+func UnknownPriorityClass(o *corev1.Pod, env *Environment) string {
+	name := o.Spec.PriorityClassName
+	if _, system := systemClasses[name]; system || o.Spec.Priority != nil || env.priorityClass(o) != nil {
+		return ""
+	}
+	return name
+}
