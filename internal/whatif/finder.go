@@ -34,6 +34,7 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	promote, relax := &promoter{l, w, f, c}, &relaxer{l, w, f}
 	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
 	grow, turn := &grower{lab: l, workload: w, found: f}, &knobTurner{l, w, f, knobs}
+	total := l.budget
 	for _, s := range []struct {
 		changes string
 		try     func()
@@ -48,6 +49,9 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 		{"other settings of the model", turn.turn},
 		{"a smaller request", shrink.shrink},
 	} {
+		if total < defaultTries { // each kind of change gets some of the few tries
+			l.budget = min(total, l.tries+max(2, (total-l.tries)/3))
+		}
 		if s.try(); l.noTriesLeft() && l.err == nil && (s.changes != "other settings of the model" || len(knobs) > 0) {
 			f.untried = append(f.untried, s.changes)
 		}

@@ -121,12 +121,19 @@ func (l *lab) evicts(c *change) []string {
 	return l.alsoEvicted[c]
 }
 
-// isFinal reports whether further sessions cannot change the verdict: the workload is placed and
-// not preemptible, and no task was evicted, so that no task leaves.
+// isFinal reports whether further sessions cannot change the verdict. No task was evicted, so that
+// no task leaves. A workload that is placed is not preemptible, and stays. One that is refused
+// does not depend on where other jobs are, and a later session has less room.
 func (l *lab) isFinal(simulation *sim.Simulation) bool {
 	j := l.state.Job(l.workload.id)
 	evicts := func(d engine.Decision) bool { return d.Action == engine.EvictTask }
-	return j != nil && !j.Preemptible && l.workload.isSatisfied(l.state) && !slices.ContainsFunc(simulation.Decisions, evicts)
+	if j == nil || slices.ContainsFunc(simulation.Decisions, evicts) {
+		return false
+	}
+	if l.workload.isSatisfied(l.state) {
+		return !j.Preemptible
+	}
+	return len(j.Affinity) == 0 && simulation.RefusalOf(j.ID) != nil
 }
 
 // undoAtEnd marks the State, and returns a function that undoes all changes since the mark.

@@ -257,11 +257,15 @@ func (r *relaxer) weakerIsolation(iso cluster.Isolation) []*change {
 			}
 		}))
 	}
-	if iso.GPU == cluster.GPUShared {
+	if iso.GPU != "" {
 		// A node that does not support shared devices may still offer whole ones.
-		out = append(out, r.liftChange(14, "without asking for a shared device", func(s *cluster.Shape) {
-			if s.Isolation.GPU == cluster.GPUShared {
-				s.Isolation.GPU = ""
+		text := "without GPU isolation"
+		if iso.GPU == cluster.GPUShared {
+			text = "without asking for a shared device"
+		}
+		out = append(out, r.liftChange(14, text, func(s *cluster.Shape) {
+			if s.Isolation.GPU == iso.GPU {
+				s.Isolation.GPU, s.Isolation.Session = "", ""
 			}
 		}))
 	}
