@@ -115,6 +115,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			enginetest.State(h100("a"), enginetest.Job("x").Devices(2).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive})),
 			[]string{
 				"with GPU isolation Shared instead of DeviceExclusive",
+				"without GPU isolation",
 			},
 		},
 		"a required affinity": {
