@@ -65,7 +65,7 @@ func Run(name string, args []string, stdin io.Reader, stdout, stderr io.Writer, 
 	root.SetOut(a.p.stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.SetArgs(args)
+	root.SetArgs(safeArgs(args))
 	err := root.Execute()
 	if flushErr := buffer.Flush(); flushErr != nil && (err == nil || errors.Is(err, errNo)) {
 		err = fmt.Errorf("the output could not be written: %w", flushErr)

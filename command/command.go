@@ -27,6 +27,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/printable"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -71,7 +72,7 @@ func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.
 	}()
 	p := &program{registry: r, stdin: stdin, stdout: &textWriter{w: buffer, color: colors}, stderr: stderr, terminal: colors, terminalErr: terminalErr}
 	root := p.root()
-	root.SetArgs(args)
+	root.SetArgs(safeArgs(args))
 	err := root.Execute()
 	// An answer that cannot be written, such as on a full disk, is an error.
 	if flushErr := buffer.Flush(); flushErr != nil && (err == nil || errors.Is(err, errNo)) {
@@ -121,6 +122,19 @@ usage, and 3 for a bug in Berth.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(p.simulate(), p.why(), p.whatif(), p.verify(), p.queues(), p.estimate(), p.plugins(), p.version())
 	return root
+}
+
+// safeArgs returns the arguments. Those of a completion are made printable: the library writes
+// errors about them to standard error itself.
+func safeArgs(args []string) []string {
+	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
+		return args
+	}
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = printable.Text(a)
+	}
+	return out
 }
 
 // flagError adds the most similar flag to the error for an unknown one.

@@ -29,13 +29,15 @@ func (p *program) runVerify(args []string) error {
 	if err != nil {
 		return err
 	}
-	passed, failed := 0, 0
-	var unreadable []error // files that could not be run; the remaining files still are
+	passed, failed, unread := 0, 0, 0
+	var only error            // why the last of the files that could not be run could not
+	var wrong manifest.Errors // about all of them; the remaining files are run
 	for _, name := range files {
 		ok, err := p.verifyFile(name)
 		switch {
 		case err != nil:
-			unreadable = append(unreadable, err)
+			unread, only = unread+1, err
+			wrong = append(wrong, listErrors(err)...)
 		case ok:
 			passed++
 		default:
@@ -43,15 +45,27 @@ func (p *program) runVerify(args []string) error {
 		}
 	}
 	fmt.Fprintf(p.stdout, "%d passed, %d failed", passed, failed)
-	if len(unreadable) > 0 {
-		fmt.Fprintf(p.stdout, ", %d could not be run\n", len(unreadable))
-		return errors.Join(unreadable...)
+	if unread > 0 {
+		fmt.Fprintf(p.stdout, ", %d could not be run\n", unread)
+		if unread == 1 {
+			return only
+		}
+		return wrong
 	}
 	fmt.Fprintln(p.stdout)
 	if failed > 0 {
 		return errNo
 	}
 	return nil
+}
+
+// listErrors returns the errors of a file, so that all files together print a limited number.
+func listErrors(err error) manifest.Errors {
+	var list manifest.Errors
+	if errors.As(err, &list) {
+		return list
+	}
+	return manifest.Errors{{Message: err.Error()}}
 }
 
 // verifyFile reports whether the scenario of the file passes. If it fails, it

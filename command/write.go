@@ -37,7 +37,7 @@ func writeFile(flag, to string, inputs []string, write func(io.Writer) error) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
-		return closeFile(f, write(f))
+		return closeFile(f, write(&textWriter{w: f})) // it may be a terminal
 	}
 	if err := replaceFile(to, write); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)

@@ -10,7 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-const maxName = 253
+const (
+	maxName = 253
+	maxKey  = 253 + 1 + 63 // characters of a label key: a domain, a slash and a name
+)
 
 var namePath = path{"metadata", "name"}
 
@@ -61,7 +64,8 @@ func checkLabels(labels map[string]string, at path, r reporter) {
 }
 
 func checkLabelValue(value string, at path, r reporter) {
-	if len(validation.IsValidLabelValue(value)) > 0 {
+	// The length is checked first: the pattern of a long text takes much time.
+	if len(value) > validation.LabelValueMaxLength || len(validation.IsValidLabelValue(value)) > 0 {
 		r.errorf(at, "%s is not a valid label value: use at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit", phrase.Quote(value))
 	}
 }
@@ -71,7 +75,7 @@ func checkKey(key string, at path, r reporter) bool {
 		r.errorf(at, "a label needs a key")
 		return false
 	}
-	if len(validation.IsQualifiedName(key)) > 0 {
+	if len(key) > maxKey || len(validation.IsQualifiedName(key)) > 0 {
 		r.errorf(at, "%s is not a valid label key: write name or domain/name", phrase.Quote(key))
 		return false
 	}

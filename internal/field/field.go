@@ -39,8 +39,13 @@ func (p Path) String() string {
 	return w.String()
 }
 
-// isPlain reports whether the name needs no quotes between dots.
+// isPlain reports whether the name needs no quotes between dots. A long name has quotes, which
+// cut it off.
 func isPlain(s string) bool {
+	const longest = 63
+	if len(s) > longest {
+		return false
+	}
 	for i := range len(s) {
 		c := s[i]
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/phrase"
 	"github.com/berth-project/berth/internal/strict"
 )
@@ -22,14 +23,21 @@ var extensions = []string{".yaml", ".yml", ".json"}
 // Files returns the files at the paths, each once. Of a directory it returns all .yaml,
 // .yml and .json files below it, in the order of their names, except hidden ones and the
 // .json files of a model. The path "-" is returned as it is. Links are followed, except
-// links to directories inside a directory, which could form a cycle.
+// links to directories inside a directory, which could form a cycle. A directory with more than
+// 100,000 entries below it is an error, and so is what the kernel shows below /proc and /sys.
 func Files(paths []string) ([]string, error) {
 	names, errs := files(paths)
 	return names, errs.Err()
 }
 
+// maxEntries is how many files and directories a directory may have below it, of all kinds.
+const maxEntries = 100_000
+
 func files(paths []string) ([]string, Errors) {
-	l := lister{seen: map[string]bool{}}
+	return (&lister{seen: map[string]bool{}, most: maxEntries}).files(paths)
+}
+
+func (l *lister) files(paths []string) ([]string, Errors) {
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		switch {
@@ -51,6 +59,7 @@ func files(paths []string) ([]string, Errors) {
 type lister struct {
 	names []string
 	seen  map[string]bool
+	most  int // entries below a directory
 	errs  Errors
 }
 
@@ -78,6 +87,8 @@ func (l *lister) add(name string) {
 // opened it: opening any other pipe waits for a writer, possibly forever.
 func (l *lister) file(name string, info fs.FileInfo) {
 	switch {
+	case ofKernel(name):
+		l.fail(name, kernelText)
 	case info.Mode().IsRegular(), info.Mode()&fs.ModeNamedPipe != 0 && openedByShell(name):
 		l.add(name)
 	case info.Mode()&fs.ModeNamedPipe != 0:
@@ -93,12 +104,34 @@ func openedByShell(name string) bool {
 	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
 }
 
+const kernelText = "is shown by the kernel, and reading it might never end; use - for standard input"
+
+// ofKernel reports whether the name is a file or directory below /proc or /sys, however it is
+// linked. Some of these files have no end. Descriptors of the process are other files.
+func ofKernel(name string) bool {
+	real, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	return err == nil && !openedByShell(name) && (strings.HasPrefix(real+"/", "/proc/") || strings.HasPrefix(real+"/", "/sys/"))
+}
+
 func (l *lister) directory(root string) {
+	if ofKernel(root) {
+		l.fail(root, kernelText)
+		return
+	}
 	names, errs := len(l.names), len(l.errs)
+	entries := 0
 	known := 0                 // files that were found by another path before
 	model := map[string]bool{} // directories that contain a model
 	// The separator at the end makes WalkDir follow a link to a directory.
 	err := filepath.WalkDir(root+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
+		if entries++; entries > l.most {
+			l.names = l.names[:names]
+			l.fail(root, "the directory has more than "+english.Thousands(l.most)+" files and directories below it; name one that has manifests only")
+			return fs.SkipAll
+		}
 		hidden := filepath.Clean(name) != filepath.Clean(root) && e != nil && strings.HasPrefix(e.Name(), ".")
 		switch {
 		case err != nil:
@@ -159,6 +192,15 @@ func cause(err error) string {
 		return p.Err.Error()
 	}
 	return err.Error()
+}
+
+// checkFile returns an error for a file of which reading might never end.
+func checkFile(name string) Errors {
+	l := lister{seen: map[string]bool{}}
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		l.file(name, info)
+	}
+	return l.errs
 }
 
 // read returns the content of a file, and the name of the file in errors.

@@ -109,6 +109,7 @@ func TestHostileFiles(t *testing.T) {
 		"alias bomb":      {bomb, "aliases repeat more than 1000000 values; write them out or split the file"},
 		"alias chain":     {chain, "nested more than 100 levels deep"},
 		"alias of itself": {"a: &a [*a]", "f:1:8: alias *a contains itself"},
+		"alias of a text": {"a: &a " + strings.Repeat("x", 1<<16) + "\nb: [" + strings.Repeat("*a, ", 5000) + "]", "f:2:1029: aliases repeat more than 16 MiB of text; write it out or split the file"},
 		"deep lists":      {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "nested more than 100 levels deep"},
 		"deep and open":   {strings.Repeat("{a: ", 10_000), "this is not YAML"},
 		"deep blocks":     {deepBlocks(5_000), "nested more than 100 levels deep"},

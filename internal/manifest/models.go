@@ -14,6 +14,9 @@ import (
 // Models reads the models of one file and the files of these. Queues and nodes that they
 // name need not exist.
 func Models(file string) ([]*model.Spec, error) {
+	if errs := checkFile(file); len(errs) > 0 {
+		return nil, errs
+	}
 	name, data, err := read(file, strings.NewReader(""))
 	if err != nil {
 		return nil, Errors{*err}

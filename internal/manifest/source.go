@@ -23,6 +23,7 @@ type source struct {
 	file  string
 	start strict.Position
 	root  *yaml.Node                 // nil after dropTree
+	all   *strict.Positions          // of the tree; nil until a position is looked up
 	marks map[string]strict.Position // positions that are kept, by path
 }
 
@@ -30,7 +31,10 @@ type source struct {
 // the position is known.
 func (s *source) position(p path) strict.Position {
 	if s.root != nil {
-		return strict.PositionOf(s.root, p)
+		if s.all == nil {
+			s.all = strict.PositionsOf(s.root)
+		}
+		return s.all.Of(p)
 	}
 	for ; len(p) > 0; p = p[:len(p)-1] {
 		if at, ok := s.marks[p.String()]; ok {
@@ -47,7 +51,7 @@ func (s *source) dropTree(keep ...path) {
 	for _, p := range keep {
 		s.marks[p.String()] = s.position(p)
 	}
-	s.root = nil
+	s.root, s.all = nil, nil
 }
 
 // fileLine returns the file and line of the object.

@@ -165,7 +165,7 @@ func TestErrorsAreCapped(t *testing.T) {
 		errs = append(errs, Error{File: "f", Line: i + 1, Message: "wrong"})
 	}
 	lines := strings.Split(errs.Error(), "\n")
-	if len(lines) != 101 || lines[0] != "f:1: wrong" || lines[100] != "… and 50 more" {
+	if len(lines) != 51 || lines[0] != "f:1: wrong" || lines[50] != "… and 100 more errors" {
 		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-1])
 	}
 	var one Error

@@ -42,16 +42,19 @@ func (e Error) Error() string {
 type Errors []Error
 
 // maxShown is how many errors are printed at most.
-const maxShown = 100
+const maxShown = 50
 
-// Error returns one error per line.
+// Error returns one error per line, the first 50 of them.
 func (e Errors) Error() string {
 	lines := make([]string, 0, min(len(e), maxShown)+1)
 	for i := range e[:min(len(e), maxShown)] {
 		lines = append(lines, e[i].Error())
 	}
-	if more := len(e) - maxShown; more > 0 {
-		lines = append(lines, fmt.Sprintf("… and %d more", more))
+	switch more := len(e) - maxShown; {
+	case more == 1:
+		lines = append(lines, "… and 1 more error")
+	case more > 1:
+		lines = append(lines, fmt.Sprintf("… and %d more errors", more))
 	}
 	return strings.Join(lines, "\n")
 }

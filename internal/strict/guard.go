@@ -12,17 +12,19 @@ const (
 	MaxSize      = 256 << 20 // bytes
 	maxDepth     = 100       // levels of nesting
 	maxExpansion = 1_000_000 // values that aliases repeat
+	maxRepeated  = 16 << 20  // bytes of text that aliases repeat
 )
 
-// extent is the number of values in a tree and its height, with aliases followed.
-type extent struct{ size, height int64 }
+// extent is the number of values in a tree, its height and the bytes of its text, with aliases
+// followed.
+type extent struct{ size, height, bytes int64 }
 
 // guard measures a document before its aliases are followed anywhere else, because a few
 // nested aliases can expand to billions of values.
 type guard struct {
 	anchors  map[*yaml.Node]extent // of the values that are measured
 	open     map[*yaml.Node]bool   // the anchors with values that are being measured
-	repeated int64                 // how many values aliases repeat
+	repeated extent                // what aliases repeat; without height
 }
 
 // check returns an error if the document exceeds the limits.
@@ -47,8 +49,11 @@ func (g *guard) measure(n *yaml.Node, depth int64) (extent, *Error) {
 				return e, err
 			}
 		}
-		if g.repeated += e.size; g.repeated > maxExpansion {
+		if g.repeated.size += e.size; g.repeated.size > maxExpansion {
 			return fail("aliases repeat more than %d values; write them out or split the file", int64(maxExpansion))
+		}
+		if g.repeated.bytes += e.bytes; g.repeated.bytes > maxRepeated {
+			return fail("aliases repeat more than %d MiB of text; write it out or split the file", maxRepeated>>20)
 		}
 		if depth+e.height > maxDepth {
 			return fail("nested more than %d levels deep", maxDepth)
@@ -62,13 +67,14 @@ func (g *guard) measure(n *yaml.Node, depth int64) (extent, *Error) {
 		g.open[n] = true
 		defer delete(g.open, n)
 	}
-	out := extent{size: 1}
+	out := extent{size: 1, bytes: int64(len(n.Value))}
 	for _, c := range n.Content {
 		e, err := g.measure(c, depth+1)
 		if err != nil {
 			return extent{}, err
 		}
 		out.size += e.size
+		out.bytes += e.bytes
 		out.height = max(out.height, e.height+1)
 	}
 	if n.Anchor != "" {

@@ -92,10 +92,14 @@ func (r *relaxer) conditions() []*change {
 	return out
 }
 
+// mostLabels is how many labels of a node selector are dropped or corrected one by one. The
+// others are dropped together with all labels only.
+const mostLabels = 16
+
 // selectors returns changes that drop conditions of the shape on the labels of nodes.
 func (r *relaxer) selectors(s *cluster.Shape) []*change {
 	var out []*change
-	for _, label := range s.Selector {
+	for _, label := range s.Selector[:min(len(s.Selector), mostLabels)] {
 		out = append(out, r.liftChange(10, fmt.Sprintf("without the node selector %s=%s", label.Key, label.Value), func(s *cluster.Shape) {
 			s.Selector = slices.DeleteFunc(slices.Clone(s.Selector), func(x cluster.Label) bool { return x == label })
 		}))

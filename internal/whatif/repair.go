@@ -68,7 +68,7 @@ func (r *relaxer) correctSelectors() []*change {
 	var labels []cluster.Label
 	for _, role := range r.workload.roles() {
 		for _, l := range role.shape.Selector {
-			if !slices.Contains(labels, l) {
+			if len(labels) < mostLabels && !slices.Contains(labels, l) {
 				labels = append(labels, l)
 			}
 		}

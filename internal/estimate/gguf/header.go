@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/bits"
 	"os"
@@ -62,7 +63,8 @@ func readHeader(path string) (*header, error) {
 		return nil, err
 	}
 	defer f.Close()
-	w := &walker{path: path, in: bufio.NewReaderSize(f, 64<<10), order: binary.LittleEndian, size: stat.Size()}
+	// A file that the kernel shows, such as /proc/kmsg, has the size 0 and may have no end.
+	w := &walker{path: path, in: bufio.NewReaderSize(io.LimitReader(f, stat.Size()), 64<<10), order: binary.LittleEndian, size: stat.Size()}
 	return w.header()
 }
 

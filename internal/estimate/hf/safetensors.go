@@ -61,18 +61,28 @@ func tensors(path string) (out []tensor, short bool, err error) {
 	return out, size < end, nil
 }
 
+// limitedFile is an open file, of which no more than its size is read. A file that the kernel shows,
+// such as /proc/kmsg, has the size 0 and may have no end.
+type limitedFile struct {
+	io.Reader
+	io.Closer
+}
+
 // open returns an error for anything but a regular file, because reading a pipe would
 // block.
-func open(path string) (*os.File, int64, error) {
+func open(path string) (limitedFile, int64, error) {
 	st, err := os.Stat(path)
 	if err != nil {
-		return nil, 0, err
+		return limitedFile{}, 0, err
 	}
 	if !st.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s is not a regular file", path)
+		return limitedFile{}, 0, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
-	return f, st.Size(), err
+	if err != nil {
+		return limitedFile{}, 0, err
+	}
+	return limitedFile{io.LimitReader(f, st.Size()), f}, st.Size(), nil
 }
 
 // decodeHeader reads the tensors of a safetensors file of the given size, and returns

@@ -134,16 +134,16 @@ func startTime(j *cluster.Job, clockStart int64) int64 {
 	return last
 }
 
-// countCycle counts the time from the last cycle to the next one: as use of devices, and
+// countCycles counts the time of n cycles, from the last cycle on: as use of devices, and
 // as waiting time of the jobs that lack their minimum.
-func (r *runner) countCycle() {
+func (r *runner) countCycles(n int64) {
 	for _, h := range r.Histories {
 		if !h.present() {
 			continue
 		}
-		r.used += h.held
+		r.used += h.held * n
 		if h.Began < 0 {
-			h.Waited++
+			h.Waited += int(n)
 		}
 	}
 }

@@ -5,7 +5,8 @@
 // It makes no decisions of its own and does not read the clock of the machine, so
 // that equal input gives equal output. Everything happens at a cycle: a run time that
 // is over between two cycles ends at the later one. The package records changes and
-// never copies State, so that a cycle in which nothing happens needs no memory.
+// never copies State, so that a cycle in which nothing happens needs no memory. Such cycles
+// are skipped, unless a caller watches them.
 package timeline
 
 import (
@@ -37,7 +38,8 @@ type Options struct {
 	// AwaitedNodes lists the nodes that a provisioner is expected to create. They are
 	// mentioned in refusals; Run does not create them.
 	AwaitedNodes explain.AwaitedNodes
-	// Watch is called after every cycle, if it is not nil.
+	// Watch is called after every cycle, if it is not nil. Without it, cycles in which nothing
+	// can happen are counted and not run.
 	Watch func(*Timeline)
 }
 
@@ -147,7 +149,7 @@ func Run(e *engine.Engine, state *cluster.State, o Options) (*Timeline, error) {
 // step runs one cycle.
 func (r *runner) step() error {
 	if r.Cycle > 0 {
-		r.countCycle()
+		r.countCycles(1)
 	}
 	r.Cycle++
 	f := &Frame{Cycle: r.Cycle, Time: Stamp(r.Now())}
@@ -193,6 +195,9 @@ func (r *runner) step() error {
 		r.Refusals = r.lastRefusals(r.waiting)
 	}
 	if f.empty() {
+		if r.options.Watch == nil && !r.Settled && !triedAll {
+			r.skip(out.NextWake)
+		}
 		return nil
 	}
 	r.NextWake = 0
@@ -209,18 +214,21 @@ func (r *runner) step() error {
 const minReservation = int64(10 * time.Minute)
 
 func (r *runner) session(patient bool) (engine.Outcome, error) {
-	now := r.Now()
-	if r.Start == 0 {
-		// A start at 0 means that the start is not known. One nanosecond is added in
-		// every cycle, so that the time between cycles is right.
-		now++
-	}
-	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(minReservation, 2*r.options.Grace)})
+	s := r.engine.Open(r.State, engine.Options{Now: r.Now() + r.clockOffset(), Search: r.options.Search, Patient: patient, Hold: max(minReservation, 2*r.options.Grace)})
 	out, err := s.Run()
 	if r.Cycle == r.options.Cycles {
 		r.waiting = s.Order(r.State.Pending())
 	}
 	return out, errors.Join(err, s.Close())
+}
+
+// clockOffset returns what is added to the time of every session. A start at 0 means that the
+// start is not known. One nanosecond is added then, so that the time between cycles is right.
+func (r *runner) clockOffset() int64 {
+	if r.Start == 0 {
+		return 1
+	}
+	return 0
 }
 
 // canSettle reports whether all later cycles are equal to this one, provided that no
@@ -244,13 +252,5 @@ func (r *runner) canSettle() bool {
 	if slices.ContainsFunc(pending, func(j *cluster.Job) bool { return j.DelayEnds() > r.Now() && j.PreemptionDelay != cluster.Forever }) {
 		return false
 	}
-	protected := int64(0)
-	for _, q := range r.State.Queues() {
-		protected = max(protected, q.MinRunBeforePreempt, q.MinRunBeforeReclaim)
-	}
-	last := 0
-	for _, cycle := range r.startCycle {
-		last = max(last, cycle)
-	}
-	return last == 0 || r.Now()-r.at(last) >= protected
+	return r.protectionEnds() <= r.Now()
 }
