@@ -28,6 +28,8 @@ NAME alone is enough if no other workload has the same name. For a model, the
 answer is about its first pending replica; model/NAME-2 is its third replica.`,
 		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods,pdb -A -o yaml | berth why pod/ml/web-0 -",
 		Args:    minArgs(2, "a workload and a file or directory that describes a cluster"),
+
+		ValidArgsFunction: completeWorkload,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "text", "json", "yaml"); err != nil {
 				return err
