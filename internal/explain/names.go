@@ -118,7 +118,11 @@ func cut(r []rune, prefix, suffix, middle, width int) string {
 	case room >= 1:
 		return strings.TrimRight(string(r[:room-1]), "-._") + "…" + own + tail
 	}
-	return Clip(own, max(3, width-utf8.RuneCountInString(tail))) + tail
+	mark := ""
+	if prefix > 0 {
+		mark = "…"
+	}
+	return mark + Clip(own, max(3, width-utf8.RuneCountInString(mark+tail))) + tail
 }
 
 // Clip shortens a text to the width. It cuts the middle, because names usually differ at their
