@@ -2,9 +2,12 @@ package berth_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -49,9 +52,11 @@ func TestGuideShowsCodeThatRuns(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
+// link matches a link to another page, to a heading, or to a heading of another page. Links to
+// other sites have a colon.
+var link = regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]*))?\)`)
 
-// TestLinks checks that the files exist to which the pages link.
+// TestLinks checks that the files and the headings exist to which the pages link.
 func TestLinks(t *testing.T) {
 	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
 	err := filepath.WalkDir("docs", func(p string, d fs.DirEntry, err error) error {
@@ -65,15 +70,57 @@ func TestLinks(t *testing.T) {
 	}
 	checked := 0
 	for _, p := range pages {
-		for _, m := range link.FindAllStringSubmatch(read(t, p), -1) {
+		for _, m := range link.FindAllStringSubmatch(withoutCode(read(t, p)), -1) {
 			checked++
-			if _, err := os.Stat(filepath.Join(filepath.Dir(p), m[1])); err != nil {
+			to := p
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(p), m[1])
+			}
+			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s links to %s, which does not exist", p, m[1])
+				continue
+			}
+			if m[2] != "" && strings.HasSuffix(to, ".md") && !anchors(read(t, to))[m[2]] {
+				t.Errorf("%s links to %s#%s, and that page has no such heading", p, m[1], m[2])
 			}
 		}
 	}
 	if checked < 30 {
 		t.Errorf("only %d links were found", checked)
+	}
+}
+
+var (
+	codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
+	heading   = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+	dropped   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// withoutCode removes the blocks of code, in which nothing is a link or a heading.
+func withoutCode(page string) string { return codeBlock.ReplaceAllString(page, "") }
+
+// anchors returns the names by which links refer to the headings of a page, as GitHub makes
+// them: in lower case, without punctuation, with "-" for spaces. A name that occurs again has a
+// number at its end.
+func anchors(page string) map[string]bool {
+	out, times := map[string]bool{}, map[string]int{}
+	for _, m := range heading.FindAllStringSubmatch(withoutCode(page), -1) {
+		text := link.ReplaceAllString(m[1], "]")
+		name := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
+		if n := times[name]; n > 0 {
+			out[name+"-"+strconv.Itoa(n)] = true
+		}
+		times[name]++
+		out[name] = true
+	}
+	return out
+}
+
+func TestAnchors(t *testing.T) {
+	page := "# Two words\n## `why -o json`, or not\n```\n# not a heading\n```\n### [Set](x.md#set)\n## Two words\n"
+	got := slices.Sorted(maps.Keys(anchors(page)))
+	if want := []string{"set", "two-words", "two-words-1", "why--o-json-or-not"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -233,6 +233,7 @@ func (a *Answers) Simulate(c Cluster, o SimulateOptions) error {
 // simulation writes the result of simulate as text.
 func (a *Answers) simulation(s *sim.Simulation, results explain.Results, wide bool) {
 	t := table{w: a.p.stdout, wide: wide, style: a.Style()}
+	t.style.Wide = wide
 	result := results.Of(&s.Outcome, false)
 	t.decisions(result)
 	t.rankings(result)

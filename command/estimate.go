@@ -91,6 +91,8 @@ one replica takes if it uses whole nodes.`,
 	f.StringVarP(&q.output, "output", "o", "table", "format of the estimate: table, json or yaml")
 	completeValues(c, "output", "table", "json", "yaml")
 	completeValues(c, "backend", backendNames()...)
+	completeFlag(c, "gpu", completeProduct)
+	c.ValidArgsFunction = completeModel
 	return c
 }
 

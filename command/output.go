@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -105,15 +106,7 @@ func columns() int {
 
 // grid prints rows in aligned columns, separated by two spaces.
 func grid(w io.Writer, rows [][]string) {
-	var widths []int
-	for _, r := range rows {
-		for i, cell := range r {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
+	widths, _ := columnWidths(rows)
 	for _, r := range rows {
 		var b strings.Builder
 		for i, cell := range r {
@@ -169,13 +162,14 @@ func (t *table) decisions(result *wire.Result) {
 		head = append(head, "FOR")
 	}
 	rows := [][]string{head}
-	for i := range result.Decisions {
-		d := &result.Decisions[i]
+	decisions := explain.NaturalOrder(result.Decisions, func(d *wire.Decision) string { return d.Action + " " + d.Workload + " " + d.Task })
+	for i := range decisions {
+		d := &decisions[i]
 		row := []string{d.Action, d.Workload, d.Task, d.Node, devices(d.Devices), score(d)}
 		if t.wide {
 			group := "-"
 			if d.Group != nil {
-				group = fmt.Sprintf("%s × %d", d.Group.Product, d.Group.Count)
+				group = fmt.Sprintf("%s × %d", cmp.Or(d.Group.Product, d.Group.Resource), d.Group.Count)
 			}
 			row = append(row, group, dash(d.Alternative), dash(explain.ScoresText(d.Scores)))
 		}
@@ -187,7 +181,14 @@ func (t *table) decisions(result *wire.Result) {
 		}
 		rows = append(rows, row)
 	}
-	grid(t.w, rows)
+	switch {
+	case t.wide:
+		grid(t.w, rows)
+	case evicts:
+		fitGrid(t.w, wrapLast(rows, t.style.Width), t.style.Width, 1, 2, 3)
+	default:
+		fitGrid(t.w, rows, t.style.Width, 1, 2, 3)
+	}
 	fmt.Fprintln(t.w)
 }
 
@@ -239,6 +240,7 @@ func (t *table) refusals(result *wire.Result) {
 		g.names = append(g.names, r.Workload)
 	}
 	for _, g := range groups {
+		g.names = explain.NaturalOrder(g.names, func(name *string) string { return *name })
 		most := 3
 		if t.wide {
 			most = len(g.names)

@@ -158,7 +158,8 @@ func (p *program) writeResult(s *sim.Simulation, results explain.Results, provis
 	if o.output == "json" || o.output == "yaml" {
 		return p.writeData(o.output, simulateResult{results.Of(&s.Outcome, o.explain), provisions})
 	}
-	t := table{w: p.stdout, wide: o.output == "wide", style: explain.Style{Color: p.terminal, Width: columns()}}
+	wide := o.output == "wide"
+	t := table{w: p.stdout, wide: wide, style: explain.Style{Color: p.terminal, Width: columns(), Wide: wide}}
 	t.print(results.Of(&s.Outcome, false), s.State, provisions, shellWords(args))
 	return nil
 }

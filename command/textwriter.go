@@ -20,7 +20,7 @@ type textWriter struct {
 }
 
 // colorSequence matches the only escape sequences that pictures write.
-var colorSequence = regexp.MustCompile(`^\x1b\[(0|2|3[1-6])m`)
+var colorSequence = regexp.MustCompile(`^\x1b\[(0|2|3[1-6]|9[2-6])m`)
 
 func (t *textWriter) Write(p []byte) (int, error) {
 	n := len(p)

@@ -54,6 +54,9 @@ change can be given as they are.`,
 	f.StringVar(&o.waitUntil, "wait-until", "", "TIME: simulate the change at a later time, such as 2026-01-02T15:04:05Z")
 	o.inputFlags.addFlags(c)
 	completeValues(c, "output", "text", "json", "yaml")
+	completeFlag(c, "add-nodes", completeGroup)
+	completeFlag(c, "remove", completeRemoved)
+	completeFlag(c, "set", completeObject)
 	return c
 }
 
@@ -187,8 +190,8 @@ func findTemplate(state *cluster.State, name string) (*cluster.Node, error) {
 	var names, matches []string
 	var found *cluster.Node
 	for _, g := range state.View().Groups() {
-		names = append(names, strings.ReplaceAll(g.Key.String(), " × ", " x "))
-		if want == g.Key.Product || want == g.Key.String() {
+		names = append(names, strings.ReplaceAll(explain.GroupName(g.Key), " × ", " x "))
+		if want == g.Key.Product || want == explain.GroupName(g.Key) {
 			matches = append(matches, names[len(names)-1])
 			found = g.Nodes[0]
 		}

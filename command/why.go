@@ -34,6 +34,8 @@ workloads are not placed there. For queue/NAME, it lists what the queue holds an
 is entitled to, and why its workloads are pending.`,
 		Example: "  berth why job/train-70b cluster/\n  berth why node/gpu-17 cluster/\n  berth why queue/research cluster/\n  kubectl get nodes,pods,pdb -A -o yaml | berth why pod/ml/web-0 -",
 		Args:    minArgs(2, "a workload and a file or directory that describes a cluster"),
+
+		ValidArgsFunction: completeWorkload,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "text", "json", "yaml"); err != nil {
 				return err

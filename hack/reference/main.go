@@ -17,6 +17,9 @@ import (
 
 const generated = "<!-- Written by `make docs`; change the code's comments instead. -->\n\n"
 
+// manifestExample is the file that the page about manifests shows.
+const manifestExample = "examples/manifests/cluster.yaml"
+
 func main() {
 	pages, err := pages(".")
 	if err != nil {
@@ -34,6 +37,10 @@ func main() {
 // pages returns all pages of the reference, by file name.
 func pages(root string) (map[string]string, error) {
 	manifests, err := types(filepath.Join(root, "api", "v1alpha1"), "Node", "Queue", "Job", "Model", "DisruptionBudget", "SchedulerConfiguration", "Scenario")
+	if err != nil {
+		return nil, err
+	}
+	example, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(manifestExample)))
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +89,9 @@ func pages(root string) (map[string]string, error) {
 		return nil, err
 	}
 	return map[string]string{
-		"changes.md":   changes,
-		"manifests.md": "# Manifests\n\n" + generated + "Every object has `apiVersion: berth.dev/v1alpha1`, a `kind` and `metadata` with a `name`, as in Kubernetes. Quantities are written as there: `500m`, `64Gi`.\n\n" + manifests,
+		"changes.md": changes,
+		"manifests.md": "# Manifests\n\n" + generated + "Every object has `apiVersion: berth.dev/v1alpha1`, a `kind` and `metadata` with a `name`, as in Kubernetes. Quantities are written as there: `500m`, `64Gi`.\n\n" +
+			"## Example\n\nThis is the file [" + manifestExample + "](../../" + manifestExample + "). `berth simulate examples/manifests` shows what is decided about it.\n\n```yaml\n" + string(example) + "```\n\n## Fields\n\n" + manifests,
 		"results.md": "# What `simulate -o json` prints\n\n" + generated + results +
 			"If models have an instance type, there is also a field `provisions`, a list of [Provision](#provision).\n\n" + provisions,
 		"why.md": "# What `why -o json` prints\n\n" + generated + reports +

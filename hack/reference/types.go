@@ -117,11 +117,12 @@ func tables(dir string, spelled map[string]string, roots ...string) ([]table, er
 type declarations struct {
 	structs  map[string]*ast.StructType
 	lists    map[string]string // named list types, and the types of their elements
+	texts    map[string]bool   // named text types
 	comments map[string]string
 }
 
 func declared(dir string) (declarations, error) {
-	out := declarations{map[string]*ast.StructType{}, map[string]string{}, map[string]string{}}
+	out := declarations{map[string]*ast.StructType{}, map[string]string{}, map[string]bool{}, map[string]string{}}
 	_, files, err := parse(dir)
 	for _, f := range files {
 		for _, d := range f.Decls {
@@ -131,6 +132,9 @@ func declared(dir string) (declarations, error) {
 			}
 			for _, s := range g.Specs {
 				t := s.(*ast.TypeSpec)
+				if of, ok := t.Type.(*ast.Ident); ok && of.Name == "string" {
+					out.texts[t.Name.Name] = true
+				}
 				if st, ok := t.Type.(*ast.StructType); ok {
 					out.structs[t.Name.Name] = st
 					if out.comments[t.Name.Name] = oneLine(t.Doc.Text()); t.Doc == nil {
@@ -168,6 +172,8 @@ func (k *declarations) spell(e ast.Expr, spelled map[string]string) string {
 		link := fmt.Sprintf("[%s](#%s)", i, strings.ToLower(i))
 		if form := spelled[i]; form != "" {
 			text = strings.ReplaceAll(text, link, form)
+		} else if k.texts[i] {
+			text = strings.ReplaceAll(text, link, "text")
 		} else if of, ok := k.lists[i]; ok {
 			text = fmt.Sprintf("[%s](#%s), or a list of them", of, strings.ToLower(of))
 		}

@@ -28,9 +28,11 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 		fmt.Fprintln(w)
 	}
 	section := func(title string, moves []wire.Move, line func(wire.Move) string) {
+		moves = NaturalOrder(moves, func(m *wire.Move) string { return m.Workload + " " + m.Task })
 		list(title, len(moves), func(i int) string { return moves[i].Workload + " " + moves[i].Task + " " + line(moves[i]) })
 	}
 	evicted := func(title string, tasks []wire.EvictedTask) {
+		tasks = NaturalOrder(tasks, func(t *wire.EvictedTask) string { return t.Workload + " " + t.Task })
 		list(title, len(tasks), func(i int) string { return evictedTaskText(&tasks[i]) })
 	}
 	section("Newly placed", d.Placed, func(m wire.Move) string { return "→ " + m.To })

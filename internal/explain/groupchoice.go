@@ -19,9 +19,9 @@ func (r *Report) groupText(w io.Writer) {
 }
 
 // GroupTitle returns "A100 × 4, 40 GiB each". It names the memory because groups may differ in
-// nothing else.
+// nothing else. Devices without a product are named by their resource.
 func GroupTitle(k cluster.GroupKey) string {
-	title := k.String()
+	title := GroupName(k)
 	if k.Memory > 0 {
 		title += ", " + quantity.Memory(cluster.Bytes(k.Memory)<<20) + " each"
 	}

@@ -4,293 +4,234 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/english"
-	"github.com/berth-project/berth/internal/quantity"
 )
 
 // Style says how a picture is drawn.
 type Style struct {
 	Color bool // use ANSI colors, for terminals only
 	Width int  // the number of columns; 0 means 80
+	Wide  bool // names are not shortened, and all nodes are drawn
 }
 
 const (
-	nameColumns = 26 // the most columns that a node name takes
-	letters     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	maxRows     = 24 // rows of one node group; the remaining nodes are only counted
+	leastNameColumns = 12  // the fewest columns of the names of nodes
+	mostNameColumns  = 26  // the most columns of them, unless Wide is set
+	groupRows        = 24  // a node group with more rows is summed up
+	pictureRows      = 48  // node groups are summed up until there are no more rows
+	pictureOwners    = 104 // node groups are summed up until there are no more letters
 )
 
 // Picture draws the devices of the cluster: a row for each node, a cell for each device, and
-// a legend of the workloads that hold them. Nodes that look the same share a row.
+// a legend of the workloads that hold them. Nodes that look the same share a row. A node group
+// with too many rows is summed up: how many of its nodes have how many free devices.
 func Picture(w io.Writer, state *cluster.State, style Style) {
-	p := &painter{style: style, letterOf: map[string]byte{}}
+	p := &painter{style: style, owner: func(j *cluster.Job) string { return j.ID }, hint: "; -o wide shows all of them in full"}
+	p.picture(w, state)
+}
+
+// QueuePicture draws the devices of the cluster like Picture, with a letter for each queue
+// instead of each workload. The function title returns the name that the legend shows for a
+// queue.
+func QueuePicture(w io.Writer, state *cluster.State, style Style, title func(queue string) string) {
+	p := &painter{style: style, owner: func(j *cluster.Job) string { return title(j.Queue) }, byQueue: true}
+	p.picture(w, state)
+}
+
+func (p *painter) picture(w io.Writer, state *cluster.State) {
 	if p.style.Width == 0 {
 		p.style.Width = 80
 	}
-	p.assignLetters(state)
-	p.nameWidth = 12
-	for _, n := range state.Nodes() {
-		p.nameWidth = min(nameColumns, max(p.nameWidth, utf8.RuneCountInString(n.Name)))
-	}
-	for _, g := range state.View().Groups() {
-		p.section(w, GroupTitle(g.Key), g.Nodes)
-	}
-	plain := slices.DeleteFunc(slices.Clone(state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil })
-	if len(plain) > 0 {
-		p.section(w, "without devices", plain)
+	p.letterOf = map[string]string{}
+	sections := p.sections(state)
+	p.sumUp(sections)
+	p.assignLetters(sections)
+	p.assignColors(sections)
+	p.shortenNames(sections)
+	for _, s := range sections {
+		p.draw(w, s)
 	}
 	p.legend(w)
 }
 
+// painter draws a picture.
 type painter struct {
 	style     Style
-	letterOf  map[string]byte // by the ID of the workload; empty if there are more workloads than letters
-	order     []string
-	tooMany   bool
-	nameWidth int     // the number of columns of node names
-	used      [8]bool // the marks that occur, for the legend
+	owner     func(*cluster.Job) string // what the letter of a cell stands for
+	byQueue   bool                      // it stands for a queue
+	letterOf  map[string]string         // by owner
+	order     []string                  // the owners, by letter
+	queues    []string                  // the queues that have colors, by color
+	names     Names                     // of nodes
+	nameWidth int                       // the number of columns of the names of nodes
+	shortened bool                      // the name of a node is shortened
+	hint      string                    // says how names are shown in full
+	used      [8]bool                   // the marks that occur, for the legend
+	slices    bool                      // MIG slices occur, for the legend
+	replicas  bool                      // replicas of devices occur, for the legend
 }
 
-// The marks of a device.
-const (
-	markFree = iota
-	markWhole
-	markPart
-	markExclusive
-	markNominated
-	markReleasing
-	markLost
-	markForeign
-)
+// section is a node group, or the nodes without devices.
+type section struct {
+	title    string
+	nodes    []*cluster.Node
+	rows     []*row
+	summedUp bool // rows are not drawn
+}
 
-var markColors = [...]string{markFree: "2", markWhole: "32", markPart: "33", markExclusive: "35", markNominated: "36", markReleasing: "31", markLost: "31", markForeign: "33"}
+// row is one or more nodes that look the same.
+type row struct {
+	first *cluster.Node
+	nodes int
+	look  look
+}
 
-// assignLetters gives letters to the workloads in the order in which they occur in the picture.
-func (p *painter) assignLetters(state *cluster.State) {
-	assignOn := func(n *cluster.Node) {
-		for i := range n.Devices {
-			for _, h := range holders(n, i) {
-				if id := h.task.Job.ID; p.letterOf[id] == 0 && !p.tooMany {
-					if len(p.order) == len(letters) {
-						p.tooMany, p.letterOf, p.order = true, map[string]byte{}, nil
-						return
-					}
-					p.letterOf[id] = letters[len(p.order)]
-					p.order = append(p.order, id)
-				}
-			}
-		}
-	}
+func (p *painter) sections(state *cluster.State) []*section {
+	var out []*section
 	for _, g := range state.View().Groups() {
-		for _, n := range g.Nodes {
-			if assignOn(n); p.tooMany {
-				return
-			}
-		}
+		out = append(out, p.section(pictureTitle(g), g.Nodes))
 	}
-}
-
-type holder struct {
-	task  *cluster.Task
-	claim cluster.Claim
-}
-
-// holders returns the tasks that hold the device or a part of it.
-func holders(n *cluster.Node, device int) []holder {
-	var out []holder
-	for _, t := range n.Tasks {
-		for _, c := range t.Claims {
-			if c.Device == device {
-				out = append(out, holder{t, c})
-			}
-		}
+	plain := slices.DeleteFunc(slices.Clone(state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil })
+	if len(plain) > 0 {
+		out = append(out, p.section("without devices", plain))
 	}
 	return out
 }
 
-type row struct {
-	first       string // the name of the first node
-	nodes       int
-	cells, note string
-}
-
-func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
-	fmt.Fprintf(w, "%s\n", title)
-	var rows []*row
+func (p *painter) section(title string, nodes []*cluster.Node) *section {
+	s := &section{title: title, nodes: slices.Clone(nodes)}
+	slices.SortFunc(s.nodes, func(a, b *cluster.Node) int { return CompareNatural(a.Name, b.Name) })
 	seen := map[string]*row{}
-	for _, n := range nodes {
-		look, note := p.node(n)
-		key := look + "\x00" + note
-		r := seen[key]
-		if r == nil {
-			r = &row{first: n.Name, cells: look, note: note}
-			seen[key] = r
-			rows = append(rows, r)
+	for _, n := range s.nodes {
+		l := p.lookOf(n)
+		key := l.key()
+		if seen[key] == nil {
+			seen[key] = &row{first: n, look: l}
+			s.rows = append(s.rows, seen[key])
 		}
-		r.nodes++
+		seen[key].nodes++
 	}
-	hidden := 0
-	if len(rows) > maxRows {
-		slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Compare(b.nodes, a.nodes) })
-		for _, r := range rows[maxRows:] {
-			hidden += r.nodes
+	return s
+}
+
+// sumUp chooses the sections that are summed up: those with too many rows, and then, until rows
+// and letters are few enough, the section with the most rows.
+func (p *painter) sumUp(sections []*section) {
+	if p.style.Wide {
+		return
+	}
+	for _, s := range sections {
+		s.summedUp = len(s.rows) > groupRows
+	}
+	for {
+		drawn := slices.DeleteFunc(slices.Clone(sections), func(s *section) bool { return s.summedUp })
+		rows, owners := 0, map[string]bool{}
+		for _, s := range drawn {
+			rows += len(s.rows)
+			s.eachCell(func(c *cell) {
+				for _, o := range c.owners {
+					owners[o] = true
+				}
+			})
 		}
-		rows = rows[:maxRows]
+		if len(drawn) == 0 || rows <= pictureRows && len(owners) <= pictureOwners {
+			return
+		}
+		slices.MaxFunc(drawn, func(a, b *section) int { return cmp.Compare(len(a.rows), len(b.rows)) }).summedUp = true
 	}
-	columns := p.nameWidth
-	for _, r := range rows {
+}
+
+func (s *section) eachCell(visit func(*cell)) {
+	for _, r := range s.rows {
+		for i := range r.look.cells {
+			visit(&r.look.cells[i])
+		}
+	}
+}
+
+// shortenNames chooses the texts of the names of nodes and the width of their column. The names
+// of a section are shortened by what they have in common.
+func (p *painter) shortenNames(sections []*section) {
+	p.names, p.nameWidth = Names{}, leastNameColumns
+	used := map[string]int{}
+	for _, s := range sections {
+		all, room := []string{}, p.nameRoom(s)
+		for _, n := range s.nodes {
+			all = append(all, n.Name)
+		}
+		for name, text := range Shorten(all, room) {
+			p.names[name] = text
+			used[text]++
+		}
+	}
+	for name, text := range p.names {
+		if used[text] > 1 {
+			p.names[name] = name
+		}
+	}
+	for _, s := range sections {
+		if s.summedUp {
+			continue
+		}
+		for _, r := range s.rows {
+			p.nameWidth = max(p.nameWidth, utf8.RuneCountInString(p.rowName(r)))
+			p.shortened = p.shortened || p.names[r.first.Name] != r.first.Name
+		}
+	}
+}
+
+// nameRoom returns how many columns the name of a node of the section has.
+func (p *painter) nameRoom(s *section) int {
+	most := min(mostNameColumns, p.style.Width/3)
+	switch {
+	case p.style.Wide:
+		return math.MaxInt
+	case s.summedUp:
+		return max(leastNameColumns, p.style.Width-summaryColumns)
+	}
+	times := 0
+	for _, r := range s.rows {
 		if r.nodes > 1 {
-			columns = nameColumns
+			times = max(times, utf8.RuneCountInString(timesText(r)))
 		}
 	}
-	for _, r := range rows {
-		name := Clip(r.first, columns)
-		if r.nodes > 1 {
-			times := fmt.Sprintf(" … × %d nodes", r.nodes)
-			name = Clip(r.first, columns-utf8.RuneCountInString(times)) + times
-		}
-		fmt.Fprintf(w, "  %s  %s\n", pad(name, columns), strings.TrimRight(r.cells+r.note, " "))
-	}
-	if hidden > 0 {
-		fmt.Fprintf(w, "  … and %s that look otherwise\n", english.Count(hidden, "more node"))
-	}
+	return max(leastNameColumns, most-times)
 }
 
-// node returns the cells of the devices of a node, and a note that says how many are free. For
-// a node without devices, the note says how many cores are held.
-func (p *painter) node(n *cluster.Node) (look, note string) {
-	if n.Group() == nil {
-		l := n.Ledger(cluster.CPU)
-		if l == nil {
-			return "", "no cores"
-		}
-		return "", fmt.Sprintf("%s of %s cores held", quantity.Decimal(float64(l.Used)/1000, 1), quantity.Decimal(float64(l.Capacity)/1000, 1))
+// rowName returns the name of the first node of a row, and how many others look the same.
+func (p *painter) rowName(r *row) string {
+	if r.nodes == 1 {
+		return p.names[r.first.Name]
 	}
-	width := 4
-	if room := p.style.Width - nameColumns - 12; len(n.Devices)*width > room {
-		width = max(1, room/len(n.Devices))
-	}
-	cells := make([]string, len(n.Devices))
-	free := 0
-	for i := range n.Devices {
-		mark, text := p.cell(n, i, width)
-		p.used[mark] = true
-		if mark == markFree {
-			free++
-		}
-		cells[i] = p.paint(mark, pad(text, width))
-	}
-	if p.tooMany {
-		slices.Sort(cells) // without letters the order of the devices does not matter, and more nodes look the same
-	}
-	for i := range cells {
-		look += cells[i]
-	}
-	return look, fmt.Sprintf(" %d free", free)
+	return p.names[r.first.Name] + timesText(r)
 }
 
-var levels = []rune("▁▂▃▄▅▆▇█")
-
-// cell returns the mark and the text of one device.
-func (p *painter) cell(n *cluster.Node, i, width int) (int, string) {
-	d := &n.Devices[i]
-	held := holders(n, i)
-	switch {
-	case d.Lost:
-		return markLost, "x"
-	case len(held) == 0 && d.Memory > 0 && d.Foreign*8 >= d.Memory:
-		return markForeign, Clip("?"+string(levels[min(7, int(d.Foreign*8/d.Memory)-1)]), width)
-	case len(held) == 0:
-		return markFree, "·"
-	}
-	mark := markPart
-	fill := string(levels[min(7, max(0, int(d.Use.Milli)*8/1000-1))])
-	switch {
-	case slices.ContainsFunc(held, func(h holder) bool { return h.task.Status == cluster.Releasing }):
-		mark = markReleasing
-	case slices.ContainsFunc(held, func(h holder) bool { return h.task.Status == cluster.Nominated }):
-		mark = markNominated
-	case d.Use.Exclusive > 0:
-		mark = markExclusive
-	case d.Use.Milli >= cluster.Whole && len(held) == 1:
-		mark = markWhole
-	}
-	keys := ""
-	for _, h := range held {
-		if k := p.letterOf[h.task.Job.ID]; k != 0 && !strings.Contains(keys, string(rune(k))) {
-			keys += string(rune(k))
-		}
-	}
-	if len(keys) > 2 {
-		keys = keys[:1] + "+"
-	}
-	switch {
-	case keys == "" || width < 3:
-		if mark == markExclusive {
-			return mark, "■"
-		}
-		return mark, fill
-	case mark == markReleasing:
-		return mark, Clip("~"+keys, width)
-	case mark == markNominated:
-		return mark, "(" + keys[:1] + ")"
-	case mark == markExclusive:
-		return mark, "[" + keys[:1] + "]"
-	}
-	return mark, keys + fill
+func timesText(r *row) string {
+	return fmt.Sprintf(" … × %s nodes", english.Thousands(r.nodes))
 }
 
-func (p *painter) paint(mark int, s string) string {
-	if !p.style.Color {
-		return s
+func (p *painter) draw(w io.Writer, s *section) {
+	if s.summedUp {
+		p.summary(w, s)
+		return
 	}
-	return "\x1b[" + markColors[mark] + "m" + s + "\x1b[0m"
-}
-
-// legend writes what the marks that occur mean, and which workloads the letters stand for.
-func (p *painter) legend(w io.Writer) {
-	var marks []string
-	for _, m := range []struct {
-		mark    int
-		a, none string
-		text    string
-	}{
-		{markFree, "·", "·", "free"}, {markWhole, "A█", "█", "whole"}, {markPart, "A▄", "▄", "part"},
-		{markExclusive, "[A]", "■", "exclusive"}, {markNominated, "(A)", "▄", "reserved"},
-		{markReleasing, "~A", "▄", "releasing"}, {markLost, "x", "x", "lost"}, {markForeign, "?▄", "?▄", "used by a process that Berth did not place"},
-	} {
-		if p.used[m.mark] {
-			sign := m.a
-			if p.tooMany {
-				sign = m.none
+	Wrap(w, s.title, "", "  ", p.style.Width)
+	l := p.layout(s)
+	for _, r := range s.rows {
+		lines := l.lines(p, &r.look)
+		for i, line := range lines {
+			name, note := "", ""
+			if i == 0 {
+				name, note = p.rowName(r), r.look.note
 			}
-			marks = append(marks, p.paint(m.mark, sign)+" "+m.text)
+			fmt.Fprintln(w, strings.TrimRight("  "+pad(name, p.nameWidth)+"  "+line+note, " "))
 		}
-	}
-	if len(marks) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n  %s\n", strings.Join(marks, "   "))
-	if p.tooMany {
-		fmt.Fprintf(w, "  more than %d workloads hold devices: too many for letters\n", len(letters))
-		return
-	}
-	line := " "
-	for _, id := range p.order {
-		entry := fmt.Sprintf(" %c %s ", p.letterOf[id], id)
-		if utf8.RuneCountInString(line)+utf8.RuneCountInString(entry) > p.style.Width && line != " " {
-			fmt.Fprintln(w, strings.TrimRight(line, " "))
-			line = " "
-		}
-		line += entry
-	}
-	if strings.TrimSpace(line) != "" {
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
 }
 
@@ -301,13 +242,7 @@ func pad(s string, width int) string {
 	return s
 }
 
-// Clip shortens a name to the width. It cuts the middle, because names of nodes and workloads
-// usually differ at their beginning or end.
-func Clip(s string, width int) string {
-	r := []rune(s)
-	if len(r) <= width {
-		return s
-	}
-	head := (width - 1) / 2
-	return string(r[:head]) + "…" + string(r[len(r)-(width-1-head):])
+// padLeft is pad for numbers, which are aligned at their ends.
+func padLeft(s string, width int) string {
+	return strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s))) + s
 }

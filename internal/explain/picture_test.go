@@ -29,12 +29,12 @@ func TestPicture(t *testing.T) {
 	), Style{})
 	want := `
 A100 × 3, 40 GiB each
-  d             AB█ ·   ·   x    2 free
+  d              AB█ ·   ·   x    2 free
 H100 × 8, 80 GiB each
-  a                           C█  C█  [D] [D] ·   ·   ·   ·    4 free
-  b … × 2 nodes               ·   ·   ·   ·   ·   ·   ·   ·    8 free
+  a              C█  C█  [D] [D] ·   ·   ·   ·    4 free
+  b … × 2 nodes  ·   ·   ·   ·   ·   ·   ·   ·    8 free
 without devices
-  e             0 of 96 cores held
+  e              0 of 96 cores held
 
   · free   A█ whole   A▄ part   [A] exclusive   x lost
   A job/frac  B job/half  C job/eval  D job/ex
@@ -63,7 +63,7 @@ func TestPictureOfManyNodesFitsTheScreen(t *testing.T) {
 			t.Errorf("%d columns: %s", utf8.RuneCountInString(l), l)
 		}
 	}
-	if !strings.Contains(got, "too many for letters") {
+	if !strings.Contains(got, "H100 × 8, 80 GiB each\n  100 nodes; free: 664 of 800 devices\n  8 free  66 nodes") {
 		t.Error(got)
 	}
 }
@@ -75,5 +75,25 @@ func TestColorsOnlyIfRequested(t *testing.T) {
 	}
 	if colored := draw(s, Style{Color: true}); !strings.Contains(colored, "\x1b[2m·") {
 		t.Errorf("%q", colored)
+	}
+}
+
+// TestColorsOfQueues checks that cells have the color of the queue of their workload.
+func TestColorsOfQueues(t *testing.T) {
+	s := enginetest.State(h100("a"), enginetest.Queue("prod"), enginetest.Queue("dev"),
+		enginetest.Job("x").Devices(1).Queue("prod").On("a"), enginetest.Job("y").Devices(1).Queue("dev").On("a"))
+	got := draw(s, Style{Color: true})
+	for _, want := range []string{"\x1b[36mA█  \x1b[0m", "\x1b[32mB█  \x1b[0m", "colors of queues: \x1b[32mdev\x1b[0m  \x1b[36mprod\x1b[0m\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+}
+
+func TestLetters(t *testing.T) {
+	for n, want := range map[int]string{0: "A", 25: "Z", 26: "a", 51: "z", 52: "AA", 53: "AB", 78: "BA", 727: "ZZ", 728: "AAA"} {
+		if got := letter(n); got != want {
+			t.Errorf("the letter of %d is %s, want %s", n, got, want)
+		}
 	}
 }

@@ -222,7 +222,7 @@ func (r *Report) placedText(w io.Writer) {
 	}
 	r.displacedText(w)
 	const most = 8
-	for i, p := range r.Placements {
+	for i, p := range NaturalOrder(r.Placements, func(p *wire.Placement) string { return p.Task }) {
 		if i == most {
 			fmt.Fprintf(w, "\n  … and %s\n", english.Count(len(r.Placements)-most, "more task"))
 			break

@@ -35,7 +35,9 @@ type painter struct {
 	wide            bool   // show all rows and all events
 	clock           string // layout of times
 	nameWidth       int    // width of the names, in characters
-	cyclesPerColumn int    // number of cycles in a column
+	workloads       explain.Names
+	queueNames      explain.Names
+	cyclesPerColumn int // number of cycles in a column
 	columns         int
 	cellWidth       int           // width of a column, in characters
 	showNumbers     bool          // columns are wide enough for numbers
@@ -52,7 +54,7 @@ func (c *Timeline) Picture(w io.Writer, style explain.Style, wide bool) {
 	fmt.Fprintln(w, p.head())
 	histories := slices.Clone(c.Histories)
 	slices.SortStableFunc(histories, func(a, b *JobHistory) int { // jobs that have not arrived are last
-		return cmp.Compare(uint(a.Arrived-1), uint(b.Arrived-1))
+		return cmp.Or(cmp.Compare(uint(a.Arrived-1), uint(b.Arrived-1)), explain.CompareNatural(a.Job.ID, b.Job.ID))
 	})
 	queues := p.queues()
 	p.measure(histories, queues)
@@ -106,7 +108,10 @@ func (p *painter) measure(histories []*JobHistory, queues []*queueRow) {
 		p.nameWidth = max(p.nameWidth, utf8.RuneCountInString(q.name))
 		tail = max(tail, len(q.at(p.Cycle).text())+2)
 	}
-	p.nameWidth = min(p.nameWidth, nameColumns)
+	if !p.wide {
+		p.nameWidth = min(p.nameWidth, nameColumns)
+	}
+	p.shortenNames(histories, queues)
 	room := max(20, p.style.Width-p.nameWidth-4-tail)
 	p.cyclesPerColumn = (p.Cycle + room - 1) / room
 	p.columns = (p.Cycle + p.cyclesPerColumn - 1) / p.cyclesPerColumn
@@ -117,6 +122,18 @@ func (p *painter) measure(histories []*JobHistory, queues []*queueRow) {
 			p.showNumbers = p.showNumbers && len(q.changes[i].text()) < p.cellWidth
 		}
 	}
+}
+
+// shortenNames chooses the texts of the names of workloads and of queues.
+func (p *painter) shortenNames(histories []*JobHistory, queues []*queueRow) {
+	var workloads, rows []string
+	for _, h := range histories {
+		workloads = append(workloads, h.Job.ID)
+	}
+	for _, q := range queues {
+		rows = append(rows, q.name)
+	}
+	p.workloads, p.queueNames = explain.Shorten(workloads, p.nameWidth), explain.Shorten(rows, p.nameWidth)
 }
 
 // axis returns the line with the times. Their distances are equal, and large enough
@@ -163,7 +180,7 @@ func (p *painter) row(w io.Writer, h *JobHistory) {
 		p.used[m] = true
 		cells = append(cells, m)
 	}
-	fmt.Fprintf(w, "  %-*s  %s\n", p.nameWidth, explain.Clip(h.Job.ID, p.nameWidth), p.paint(cells))
+	fmt.Fprintf(w, "  %-*s  %s\n", p.nameWidth, p.workloads[h.Job.ID], p.paint(cells))
 }
 
 // paint returns the marks of a row, with colors.

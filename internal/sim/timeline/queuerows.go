@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/berth-project/berth/internal/explain"
 )
 
 // queueRow is the use of one resource by one queue over time.
@@ -85,7 +83,7 @@ func (p *painter) queueRows(w io.Writer, rows []*queueRow) {
 		if !p.showNumbers {
 			line += "  " + r.at(p.Cycle).text()
 		}
-		fmt.Fprintf(w, "  %-*s  %s\n", p.nameWidth, explain.Clip(r.name, p.nameWidth), strings.TrimRight(line, " "))
+		fmt.Fprintf(w, "  %-*s  %s\n", p.nameWidth, p.queueNames[r.name], strings.TrimRight(line, " "))
 	}
 	p.printHidden(w, len(rows)-len(shown), "queue")
 }
