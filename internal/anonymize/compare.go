@@ -34,13 +34,12 @@ func (n *Names) Task(job, name string) string {
 // Difference returns the first difference between what was decided about the input and
 // about the copy, "" if there is none. Names in it are those of the copy.
 func (c *Cluster) Difference(input, output *engine.Outcome) string {
-	if d := firstDifference("decision", lines(input.Decisions, c.Names.decision), lines(output.Decisions, (*Names)(nil).decision)); d != "" {
+	var same *Names // the names of the copy are new already
+	if d := firstDifference("decision", each(input.Decisions, c.Names.decision), each(output.Decisions, same.decision)); d != "" {
 		return d
 	}
-	return firstDifference("refusal", lines(input.Refusals, c.Names.refusal), lines(output.Refusals, (*Names)(nil).refusal))
+	return firstDifference("refusal", each(input.Refusals, c.Names.refusal), each(output.Refusals, same.refusal))
 }
-
-func lines[T any](list []T, line func(T) string) []string { return each(list, line) }
 
 func firstDifference(what string, want, have []string) string {
 	for i := range max(len(want), len(have)) {
@@ -59,7 +58,7 @@ func firstDifference(what string, want, have []string) string {
 }
 
 // renamed returns the new ID of a job, the new name of a task and the new name of a node.
-// If n is nil, these are new already.
+// If n is nil, the given names are new already.
 func (n *Names) renamed(job, task, node string) (string, string, string) {
 	if n == nil {
 		return job, task, node
