@@ -1,5 +1,5 @@
 // Package command implements the berth command line: simulate, why, whatif, verify, queues,
-// estimate, plugins and version. docs/reference/commands.md describes them.
+// estimate, anonymize, plugins and version. docs/reference/commands.md describes them.
 //
 // A program with plugins of its own registers them in an engine.Registry and calls Main:
 //
@@ -35,7 +35,7 @@ import (
 // The exit codes. They are API.
 const (
 	exitOK    = 0
-	exitNo    = 1 // the answer is no: a task is pending, or a scenario failed
+	exitNo    = 1 // the answer is no: a task is pending, a scenario failed, or a copy decides otherwise
 	exitInput = 2 // bad input or usage
 	exitBug   = 3
 )
@@ -105,8 +105,9 @@ It reads manifests (Node, Queue, Job, Model) and dumps of live clusters
 (kubectl get nodes,pods,pdb -A -o yaml). It needs no server.
 
 The exit code is 0 if the command succeeds, 1 if the answer is no (a task is
-pending and --fail-on-pending is set, or a scenario failed), 2 for bad input or
-usage, and 3 for a bug in Berth.`,
+pending and --fail-on-pending is set, a scenario failed, or other decisions are
+made about an anonymized cluster), 2 for bad input or usage, and 3 for a bug in
+Berth.`,
 		Example: `  berth simulate cluster/
   berth why job/train-70b cluster/
   berth whatif cluster/ --add-nodes NVIDIA-L4=2`,
@@ -120,7 +121,7 @@ usage, and 3 for a bug in Berth.`,
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(p.simulate(), p.why(), p.whatif(), p.verify(), p.queues(), p.estimate(), p.plugins(), p.version())
+	root.AddCommand(p.simulate(), p.why(), p.whatif(), p.verify(), p.queues(), p.estimate(), p.anonymize(), p.plugins(), p.version())
 	return root
 }
 

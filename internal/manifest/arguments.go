@@ -127,6 +127,9 @@ func (c *Configuration) names() []string {
 	return out
 }
 
+// Written returns the configuration as it is written.
+func (c *Configuration) Written() *v1alpha1.SchedulerConfiguration { return c.written }
+
 // Entry returns the entry of a plugin, nil if there is none.
 func (c *Configuration) Entry(plugin string) *PluginEntry {
 	i := slices.IndexFunc(c.Plugins, func(e PluginEntry) bool { return e.Name == plugin })

@@ -1,0 +1,104 @@
+package anonymize
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/manifest"
+)
+
+// FilesError is the error for models that are read from files.
+type FilesError struct {
+	Models []string // the IDs
+}
+
+func (e *FilesError) Error() string {
+	return fmt.Sprintf("%s: the model is read from files, which cannot be part of the output; name a preset, or say how much memory it needs under memory, or leave it out", strings.Join(e.Models, ", "))
+}
+
+// checkModels returns an error if files of models are needed to decide.
+func checkModels(b *manifest.Bundle) error {
+	var out []string
+	for _, o := range b.Models {
+		if needsFiles(&o.Spec) {
+			out = append(out, convert.ModelID(o))
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return &FilesError{out}
+}
+
+func needsFiles(s *v1alpha1.ModelSpec) bool {
+	for _, a := range s.Adapters {
+		if a.Path != "" {
+			return true
+		}
+	}
+	if m := s.Memory; m != nil && (m.Device != nil || m.Total != nil) {
+		return false
+	}
+	return s.Source.Preset == "" || s.Draft != nil && s.Draft.Preset == ""
+}
+
+func (n berthObjects) model(o *v1alpha1.Model) *v1alpha1.Model {
+	s := &o.Spec
+	out := &v1alpha1.Model{TypeMeta: berthKind(v1alpha1.KindModel), ObjectMeta: n.meta(n.workloads.of(o.Name), o.Namespace, o.Labels)}
+	out.CreationTimestamp = n.time(o.CreationTimestamp)
+	out.Spec = v1alpha1.ModelSpec{
+		Replicas: s.Replicas, Backend: s.Backend, BackendVersion: s.BackendVersion, Source: *n.source(&s.Source), Context: s.Context,
+		Sequences: s.Sequences, BatchTokens: s.BatchTokens, GPUMemoryUtilization: s.GPUMemoryUtilization, Parallelism: s.Parallelism,
+		KVCacheBits: s.KVCacheBits, Draft: optional(s.Draft, n.source), Memory: s.Memory, Resources: n.amounts(s.Resources),
+		Adapters: each(s.Adapters, func(a v1alpha1.Adapter) v1alpha1.Adapter {
+			return v1alpha1.Adapter{Name: n.adapters.of(a.Name), Memory: a.Memory}
+		}),
+		Placement: n.modelPlacement(&s.Placement),
+		Queue:     n.queues.of(s.Queue), SchedulerName: n.schedulers.of(s.SchedulerName), Priority: s.Priority, Preemptible: s.Preemptible,
+		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, Isolation: optional(s.Isolation, n.isolation),
+		Tolerations: each(s.Tolerations, n.toleration),
+	}
+	out.Status = v1alpha1.ModelStatus{Group: o.Status.Group, Replicas: each(o.Status.Replicas, n.replica)}
+	if g := o.Status.Group; g != nil && g.Resource != "" {
+		group := *g
+		group.Resource = n.resource(g.Resource)
+		out.Status.Group = &group
+	}
+	return out
+}
+
+// source returns where a model is read from. Presets are part of Berth and keep their names.
+func (n berthObjects) source(s *v1alpha1.ModelSource) *v1alpha1.ModelSource {
+	if s.Preset != "" {
+		n.presets[s.Preset] = true
+	}
+	return &v1alpha1.ModelSource{
+		Preset: s.Preset, GGUF: n.file(s.GGUF), HuggingFace: n.file(s.HuggingFace), LocalPath: n.file(s.LocalPath), Files: n.file(s.Files),
+	}
+}
+
+func (n berthObjects) modelPlacement(p *v1alpha1.ModelPlacement) v1alpha1.ModelPlacement {
+	return v1alpha1.ModelPlacement{
+		Strategy: p.Strategy, Unit: p.Unit, Cells: each(p.Cells, n.cells.of), NodeSelector: n.labels(p.NodeSelector),
+		Devices: each(p.Devices, n.deviceID), DevicesPerReplica: p.DevicesPerReplica, Distributed: p.Distributed,
+		CPUOffload: p.CPUOffload, InstanceType: p.InstanceType,
+	}
+}
+
+// deviceID returns a device that is written as node:type:index.
+func (n berthObjects) deviceID(id string) string {
+	node, rest, _ := strings.Cut(id, ":")
+	return n.nodes.of(node) + ":" + rest
+}
+
+// replica returns a replica that exists. Berth itself names the tasks and forms of models.
+func (n berthObjects) replica(r v1alpha1.ModelReplica) v1alpha1.ModelReplica {
+	return v1alpha1.ModelReplica{
+		Replica: r.Replica, State: r.State, Created: n.optionalTime(r.Created), Form: r.Form,
+		Placements: each(r.Placements, func(p v1alpha1.TaskPlacement) v1alpha1.TaskPlacement { return n.placement(p, p.Task) }),
+		TornSince:  n.optionalTime(r.TornSince), Evicted: n.optionalTime(r.Evicted),
+		OffloadedLayers: r.OffloadedLayers, TotalLayers: r.TotalLayers,
+	}
+}
