@@ -75,7 +75,7 @@ func (n *Names) objects(b *manifest.Bundle) []any {
 	}
 	for _, o := range b.Pods {
 		if !convert.Ended(o) {
-			out = append(out, core.pod(o))
+			out = append(out, core.pod(convert.WithPriority(o, b.PriorityClasses)))
 		}
 	}
 	for _, o := range b.Budgets {

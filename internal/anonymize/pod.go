@@ -25,6 +25,10 @@ func (n coreObjects) pod(o *corev1.Pod) *corev1.Pod {
 		Containers: n.containers(s.Containers, containers), InitContainers: n.containers(s.InitContainers, containers),
 		Overhead: n.amounts(s.Overhead), Resources: optional(s.Resources, n.requirements),
 	}
+	if p := s.PreemptionPolicy; p != nil && *p == corev1.PreemptNever { // other values mean nothing to Berth
+		never := corev1.PreemptNever
+		out.Spec.PreemptionPolicy = &never
+	}
 	for _, t := range s.Tolerations {
 		if t.Operator == "" || t.Operator == corev1.TolerationOpEqual || t.Operator == corev1.TolerationOpExists { // others are not read
 			out.Spec.Tolerations = append(out.Spec.Tolerations, corev1.Toleration{

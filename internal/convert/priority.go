@@ -31,6 +31,20 @@ func podPriority(o *corev1.Pod, env *Environment) int32 {
 	return systemClasses[o.Spec.PriorityClassName]
 }
 
+// WithPriority returns the pod with the priority and the preemption policy that follow from its
+// priority class. The pod itself does not change.
+func WithPriority(o *corev1.Pod, classes []*schedulingv1.PriorityClass) *corev1.Pod {
+	env := &Environment{PriorityClasses: classes}
+	out := *o
+	if priority := podPriority(o, env); priority != 0 {
+		out.Spec.Priority = &priority
+	}
+	if class := env.priorityClass(o); class != nil && o.Spec.PreemptionPolicy == nil {
+		out.Spec.PreemptionPolicy = class.PreemptionPolicy
+	}
+	return &out
+}
+
 // priorityClass returns the class of a pod; nil if it has none, or if the class is not known.
 func (env *Environment) priorityClass(o *corev1.Pod) *schedulingv1.PriorityClass {
 	for _, class := range env.PriorityClasses {

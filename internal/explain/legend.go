@@ -81,7 +81,7 @@ func (p *painter) legend(w io.Writer) {
 		p.entries(w, "colors of queues: ", queues, 2)
 	}
 	if p.shortened {
-		fmt.Fprintln(w, "  Names of nodes are shortened"+p.hint+".")
+		Wrap(w, "Names of nodes are shortened"+p.hint+".", "  ", "  ", p.style.Width)
 	}
 }
 

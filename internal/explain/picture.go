@@ -193,7 +193,7 @@ func (p *painter) nameRoom(s *section) int {
 	case p.style.Wide:
 		return math.MaxInt
 	case s.summedUp:
-		return max(leastNameColumns, p.style.Width-summaryColumns)
+		return max(leastNameColumns, p.style.Width-summaryColumns-p.barWidth())
 	}
 	times := 0
 	for _, r := range s.rows {

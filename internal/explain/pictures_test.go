@@ -32,6 +32,19 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// TestNarrowPictures checks that pictures fit into terminals that are not 80 columns wide.
+func TestNarrowPictures(t *testing.T) {
+	for _, nodes := range []int{6, 400} {
+		for _, width := range []int{48, 60, 70, 120} {
+			for _, line := range strings.Split(draw(mixedCluster(nodes), Style{Width: width}), "\n") {
+				if n := utf8.RuneCountInString(line); n > width {
+					t.Errorf("%d nodes in %d columns: %d columns: %s", nodes, width, n, line)
+				}
+			}
+		}
+	}
+}
+
 // TestWidePictureNamesEveryNode checks that nothing is cut or summed up if Wide is set.
 func TestWidePictureNamesEveryNode(t *testing.T) {
 	state := mixedCluster(400)

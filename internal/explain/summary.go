@@ -15,7 +15,7 @@ import (
 const (
 	barColumns     = 16 // the longest bar of a summary
 	mostLevels     = 16 // nodes with more devices are put together in ranges
-	summaryColumns = 54 // the most columns of a line of a summary before the name of a node
+	summaryColumns = 38 // the most columns of a line of a summary, without the bar and the name of a node
 )
 
 // fillLevel is the nodes of a section with equally many free devices, or with a number of them
@@ -46,8 +46,13 @@ func (p *painter) summary(w io.Writer, s *section) {
 	}
 	for _, l := range list {
 		fmt.Fprintf(w, "  %s  %s %s  %s  %s\n", pad(l.title(numbers), titles), padLeft(english.Thousands(l.nodes), counts),
-			pad(english.Noun(l.nodes, "node"), len("nodes")), pad(bar(l.nodes, most), barColumns), p.example(&l))
+			pad(english.Noun(l.nodes, "node"), len("nodes")), pad(bar(l.nodes, most, p.barWidth()), p.barWidth()), p.example(&l))
 	}
+}
+
+// barWidth returns the columns of the longest bar. A narrow picture has shorter bars, or none.
+func (p *painter) barWidth() int {
+	return max(0, min(barColumns, p.style.Width-summaryColumns-leastNameColumns))
 }
 
 // example names a node of the level. For nodes that take no new tasks, it says how many of their
@@ -57,7 +62,7 @@ func (p *painter) example(l *fillLevel) string {
 		return english.Thousands(l.most) + " free on them"
 	}
 	p.shortened = p.shortened || p.names[l.first] != l.first
-	if l.nodes > 1 {
+	if l.nodes > 1 && p.barWidth() > 0 {
 		return "such as " + p.names[l.first]
 	}
 	return p.names[l.first]
@@ -125,8 +130,11 @@ func levelOf(r *row, width, devices int) fillLevel {
 }
 
 // bar returns a bar for a number of nodes. Its length is at least an eighth of a column.
-func bar(n, most int) string {
-	eighths := max(1, n*barColumns*8/most)
+func bar(n, most, width int) string {
+	if width == 0 {
+		return ""
+	}
+	eighths := max(1, n*width*8/most)
 	text := strings.Repeat("█", eighths/8)
 	if rest := eighths % 8; rest > 0 {
 		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
