@@ -9,8 +9,9 @@ import (
 
 // fields are the fields of a struct by their names in JSON.
 type fields struct {
-	index map[string][]int
-	names []string // sorted, for suggestions
+	index   map[string][]int
+	names   []string       // sorted, for suggestions
+	numbers map[string]int // of the names, in this order
 }
 
 var fieldCache sync.Map // reflect.Type → *fields
@@ -28,6 +29,10 @@ func fieldsOf(t reflect.Type) *fields {
 		f.names = append(f.names, name)
 	}
 	slices.Sort(f.names)
+	f.numbers = make(map[string]int, len(f.names))
+	for i, name := range f.names {
+		f.numbers[name] = i
+	}
 	fieldCache.Store(t, f)
 	return f
 }
