@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/strict"
 )
 
 // largeInput returns nodes and jobs as kubectl prints them in JSON, and the same as YAML.
@@ -66,6 +69,24 @@ func BenchmarkParse(b *testing.B) {
 				if _, err := Parse("f", data); err != nil {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkDecodeJSON measures how fast JSON is decoded into API objects, without the checks of
+// each object.
+func BenchmarkDecodeJSON(b *testing.B) {
+	data, _ := largeInput(b, 10_000)
+	b.SetBytes(int64(len(data)))
+	for range b.N {
+		root, ok := strict.ParseJSON(data)
+		if !ok {
+			b.Fatal("this is not JSON")
+		}
+		root.Items("items", func(o *strict.JSON) {
+			if !o.Decode(&v1alpha1.Node{}, strict.Options{}) {
+				b.Fatal("an object is not decoded")
 			}
 		})
 	}

@@ -31,12 +31,14 @@ type jsonDecoder struct {
 }
 
 // decode decodes the next value. Null leaves the Go value as it is.
-func (d *jsonDecoder) decode(v reflect.Value) {
+func (d *jsonDecoder) decode(v reflect.Value) { d.decodeAs(planOf(v.Type()), v) }
+
+func (d *jsonDecoder) decodeAs(p plan, v reflect.Value) {
 	if d.peek() == 'n' {
 		d.word()
 		return
 	}
-	planOf(v.Type())(d, v)
+	p(d, v)
 }
 
 // refuse is the plan of types that are decoded from a tree.
@@ -50,20 +52,21 @@ func (d *jsonDecoder) pointer(v reflect.Value) {
 }
 
 // within decodes the value of a key. It notes whether the value may have any characters.
-func (d *jsonDecoder) within(key string, v reflect.Value) {
+func (d *jsonDecoder) within(key string, p plan, v reflect.Value) {
+	free := d.free
 	if key == "annotations" || key == "description" {
 		d.free++
-		defer func() { d.free-- }()
 	}
-	d.decode(v)
+	d.decodeAs(p, v)
+	d.free = free
 }
 
 func (d *jsonDecoder) fields(f *fields, v reflect.Value) {
 	var seen uint64 // the known fields, by their numbers
 	var unknown []string
 	d.object(func(key []byte) {
-		at, known := f.index[string(key)]
-		if !known {
+		field := f.json[string(key)]
+		if field == nil {
 			if !d.allowUnknown || contains(unknown, key) || len(unknown) > 100 {
 				d.fail()
 				return
@@ -72,13 +75,12 @@ func (d *jsonDecoder) fields(f *fields, v reflect.Value) {
 			d.value()
 			return
 		}
-		number := f.numbers[string(key)]
-		if number >= 64 || seen&(1<<number) != 0 {
+		if field.number >= 64 || seen&(1<<field.number) != 0 {
 			d.fail()
 			return
 		}
-		seen |= 1 << number
-		d.within(f.names[number], v.FieldByIndex(at))
+		seen |= 1 << field.number
+		d.within(field.name, field.plan, v.FieldByIndex(field.at))
 	})
 }
 
@@ -96,11 +98,11 @@ func (d *jsonDecoder) table(v reflect.Value) {
 	if v.IsNil() {
 		v.Set(reflect.MakeMap(t))
 	}
-	n := v.Len()
+	n, p := v.Len(), planOf(t.Elem())
 	d.object(func(key []byte) {
 		name := string(key)
 		item := reflect.New(t.Elem()).Elem()
-		d.within(name, item)
+		d.within(name, p, item)
 		v.SetMapIndex(reflect.ValueOf(d.text(name)).Convert(t.Key()), item)
 		if n++; v.Len() != n {
 			d.fail() // the key is written twice
@@ -139,14 +141,14 @@ func (d *jsonDecoder) slice(v reflect.Value) {
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 1))
-	n := 0
+	n, p := 0, planOf(v.Type().Elem())
 	d.list(func() {
 		if n == v.Cap() {
 			v.Grow(1)
 		}
 		v.SetLen(n + 1)
 		v.Index(n).SetZero()
-		d.decode(v.Index(n))
+		d.decodeAs(p, v.Index(n))
 		n++
 	})
 }
