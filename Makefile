@@ -92,6 +92,7 @@ bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md expl
 	$(GO) test ./internal/verify/bench -run '^$$' -bench Rank -benchtime 100x -timeout 30m
 	$(GO) test ./internal/verify/bench -run '^$$' -bench Answer -benchtime 1000x -timeout 30m
 	$(GO) test ./internal/verify/bench -run '^$$' -bench 'Allocate|Gang|Reclaim|Impossible|Models' -benchtime 5x -timeout 30m
+	$(GO) test ./internal/manifest -run '^$$' -bench Parse -benchtime 5x -timeout 30m
 	$(GO) test ./internal/live -run '^$$' -bench Why -benchtime 3x -timeout 30m
 
 .PHONY: oracle

@@ -31,8 +31,11 @@ const (
 type kind struct {
 	version, name string
 	read          func(*Bundle, *yaml.Node, reporter)
-	count         func(*Bundle) int
-	merge         func(b, o *Bundle)
+	// readJSON is like read for an object in JSON. It reports false, and adds nothing, if the
+	// object has to be read as a tree. It is nil for kinds that always are.
+	readJSON func(*Bundle, *strict.JSON, reporter) bool
+	count    func(*Bundle) int
+	merge    func(b, o *Bundle)
 	// visit calls its argument with the ID of each object. It is nil for kinds of which
 	// there is one object at most, without an ID.
 	visit func(*Bundle, func(id string, e objectEntry))
@@ -97,6 +100,16 @@ func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) s
 				b.setSource(o, r, places(o)...)
 			}
 		},
+		readJSON: func(b *Bundle, text *strict.JSON, r reporter) bool {
+			o := new(T)
+			if !text.Decode(o, strict.Options{AllowUnknown: version != v1alpha1.APIVersion}) {
+				return false
+			}
+			r.report(check(o))
+			*list(b) = append(*list(b), o)
+			b.remember(o, r.src)
+			return true
+		},
 		count: func(b *Bundle) int { return len(*list(b)) },
 		merge: func(b, o *Bundle) { *list(b) = append(*list(b), *list(o)...) },
 	}
@@ -114,6 +127,7 @@ func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) s
 // instead of the object, since the arguments of plugins are decoded later.
 func configurationKind() kind {
 	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil, nil)
+	k.readJSON = nil
 	k.read = func(b *Bundle, n *yaml.Node, r reporter) {
 		if o := decode[v1alpha1.SchedulerConfiguration](n, r, false); o != nil {
 			b.configurations = append(b.configurations, configuration(o, r))

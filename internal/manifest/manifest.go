@@ -101,6 +101,14 @@ func parse(name string, data []byte) (*Bundle, Errors) {
 	if isSnapshot(data) {
 		return parseSnapshot(name, data)
 	}
+	if o, ok := strict.ParseJSON(data); ok {
+		return parseJSON(name, o)
+	}
+	return parseTrees(name, data)
+}
+
+// parseTrees reads YAML, and JSON as YAML.
+func parseTrees(name string, data []byte) (*Bundle, Errors) {
 	b := &Bundle{}
 	var errs Errors
 	unread := strict.Documents(name, data, func(root *yaml.Node) { b.read(name, root, &errs) })

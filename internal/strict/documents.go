@@ -77,13 +77,26 @@ func isControl(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f || r > 0x7f && r < 0xa0 && r != 0x85
 }
 
+// firstControl returns the index of the first control character that YAML forbids, or -1.
+func firstControl(data []byte) int {
+	for i, c := range data {
+		if c >= ' ' && c < 0x7f || c == '\n' {
+			continue
+		}
+		if r, _ := utf8.DecodeRune(data[i:]); utf8.RuneStart(c) && isControl(r) {
+			return i
+		}
+	}
+	return -1
+}
+
 // checkEncoding reports the first byte that cannot be part of a text. The library
 // would report it without a position.
 func checkEncoding(data []byte) *Error {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return nil // UTF-16, which PowerShell writes when it redirects output; the library decodes it
 	}
-	bad, problem := bytes.IndexFunc(data, isControl), "a control character: is this a text file?"
+	bad, problem := firstControl(data), "a control character: is this a text file?"
 	if bad >= 0 && data[bad] == 0 {
 		problem = "a NUL byte: is this a text file?"
 	}

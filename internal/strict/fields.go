@@ -10,7 +10,16 @@ import (
 // fields are the fields of a struct by their names in JSON.
 type fields struct {
 	index map[string][]int
-	names []string // sorted, for suggestions
+	names []string              // sorted, for suggestions
+	json  map[string]*jsonField // see jsonDecoder
+}
+
+// jsonField is how a field is decoded from JSON.
+type jsonField struct {
+	at     []int
+	number int // of the name among the names
+	name   string
+	plan   plan
 }
 
 var fieldCache sync.Map // reflect.Type → *fields
@@ -28,6 +37,10 @@ func fieldsOf(t reflect.Type) *fields {
 		f.names = append(f.names, name)
 	}
 	slices.Sort(f.names)
+	f.json = make(map[string]*jsonField, len(f.names))
+	for i, name := range f.names {
+		f.json[name] = &jsonField{f.index[name], i, name, planOf(t.FieldByIndex(f.index[name]).Type)}
+	}
 	fieldCache.Store(t, f)
 	return f
 }

@@ -161,10 +161,21 @@ func (d *decoder) special(n *yaml.Node, v reflect.Value) bool {
 	return true
 }
 
+const longestQuantity = 40 // characters
+
+func hasLargeExponent(text string) bool {
+	const largest = 30
+	i := strings.IndexAny(text, "eE")
+	if i < 0 {
+		return false
+	}
+	exp, err := strconv.Atoi(text[i+1:])
+	return err == nil && (exp > largest || exp < -largest)
+}
+
 // quantity reads a quantity. Large exponents are refused before the library sees
 // them: it would expand 1e999999999 to all of its digits.
 func (d *decoder) quantity(n *yaml.Node, into *resource.Quantity) {
-	const longest, largest = 40, 30
 	want := func() { d.errorf(n, "want a quantity such as 8, 500m, 80Gi or 1.5Ti, have %s", Describe(n)) }
 	if n.Kind != yaml.ScalarNode {
 		want()
@@ -176,16 +187,14 @@ func (d *decoder) quantity(n *yaml.Node, into *resource.Quantity) {
 		want()
 		return
 	}
-	if len(n.Value) > longest {
+	if len(n.Value) > longestQuantity {
 		d.errorf(n, "%s is too long for a quantity", phrase.Quote(n.Value))
 		return
 	}
 	text := strings.TrimSpace(n.Value)
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		if exp, err := strconv.Atoi(text[i+1:]); err == nil && (exp > largest || exp < -largest) {
-			d.errorf(n, "%s is out of range", phrase.Clip(n.Value))
-			return
-		}
+	if hasLargeExponent(text) {
+		d.errorf(n, "%s is out of range", phrase.Clip(n.Value))
+		return
 	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil {

@@ -1,0 +1,69 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/internal/strict"
+)
+
+// parseJSON reads a file in JSON.
+func parseJSON(name string, o *strict.JSON) (*Bundle, Errors) {
+	b := &Bundle{}
+	var errs Errors
+	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}}
+	j.read(o, "", "")
+	return b, errs
+}
+
+// jsonReader adds the objects of a file in JSON to a bundle. An object with any mistake is read
+// as a tree, so that its errors are those of YAML.
+type jsonReader struct {
+	bundle *Bundle
+	file   string
+	errs   *Errors
+	trees  *lastTree
+}
+
+// read reads an object, or the objects of a list. Version and kind are as in Bundle.readAs.
+func (j *jsonReader) read(o *strict.JSON, version, kind string) {
+	own, ownKind := version, kind
+	if v := o.Text("apiVersion"); v != "" {
+		own = v
+	}
+	if k := o.Text("kind"); k != "" {
+		ownKind = k
+	}
+	if j.readKind(o, own, ownKind) {
+		return
+	}
+	if isForeign(own, ownKind) {
+		j.bundle.skipped.add(ownKind, 1)
+		return
+	}
+	root, errs := o.Tree(j.file)
+	*j.errs = append(*j.errs, errs...)
+	if root != nil {
+		j.bundle.readAs(j.file, root, version, kind, j.errs)
+	} else {
+		j.bundle.unread++
+	}
+}
+
+// readKind reports false if the object is of no known kind or has to be read as a tree.
+func (j *jsonReader) readKind(o *strict.JSON, version, kind string) bool {
+	for _, k := range kinds {
+		if k.version == version && k.name == kind && k.readJSON != nil {
+			src := &source{file: j.file, start: o.Position, text: o, trees: j.trees}
+			return k.readJSON(j.bundle, o, reporter{src, j.errs})
+		}
+	}
+	item, list := strings.CutSuffix(kind, "List")
+	if !list || !slices.Contains(kindNames(version), kind) {
+		return false
+	}
+	if item == "" { // a List: each item has a kind of its own
+		version = ""
+	}
+	return o.Items("items", func(x *strict.JSON) { j.read(x, version, item) })
+}
