@@ -16,7 +16,7 @@ type coreObjects struct{ *Names }
 func (n coreObjects) coreNode(o *corev1.Node, first bool) *corev1.Node {
 	out := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: n.nodeMeta(o.Name, o.Labels, first)}
 	var offered v1alpha1.NodeIsolation
-	if readAnnotation(&o.ObjectMeta, &offered) {
+	if offersIsolation(o) && readAnnotation(&o.ObjectMeta, &offered) {
 		out.Annotations = map[string]string{v1alpha1.AnnotationIsolation: jsonText(&offered)}
 	}
 	out.Spec = corev1.NodeSpec{
@@ -33,6 +33,14 @@ func (n coreObjects) coreNode(o *corev1.Node, first bool) *corev1.Node {
 		}
 	}
 	return out
+}
+
+// offersIsolation reports whether the node offers an isolation class. Berth ignores an annotation
+// with any mistake.
+func offersIsolation(o *corev1.Node) bool {
+	n, _ := convert.CoreNode(o)
+	s := &n.SupportedIsolation
+	return len(s.CPU)+len(s.GPU) > 0 || s.Share != "" || s.IsolableCores > 0
 }
 
 // readAnnotation decodes the isolation of a node or a pod. It reports false if there is none

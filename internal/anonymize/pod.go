@@ -2,6 +2,7 @@ package anonymize
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/convert"
@@ -59,8 +60,8 @@ func (n coreObjects) podAnnotations(o *corev1.Pod) map[string]string {
 			out[key] = n.value(key, v)
 		}
 	}
-	if v, ok := o.Annotations[v1alpha1.AnnotationPreemptionDelay]; ok {
-		out[v1alpha1.AnnotationPreemptionDelay] = v // a duration, since the pod is valid
+	if d, err := time.ParseDuration(o.Annotations[v1alpha1.AnnotationPreemptionDelay]); err == nil {
+		out[v1alpha1.AnnotationPreemptionDelay] = d.String()
 	}
 	var wanted v1alpha1.Isolation
 	if readAnnotation(&o.ObjectMeta, &wanted) {
@@ -76,7 +77,9 @@ func (n coreObjects) podAnnotations(o *corev1.Pod) map[string]string {
 // name of each to names.
 func (n coreObjects) containers(list []corev1.Container, names map[string]string) []corev1.Container {
 	return each(list, func(c corev1.Container) corev1.Container {
-		names[c.Name] = fmt.Sprintf("container-%d", len(names)+1)
+		if names[c.Name] == "" {
+			names[c.Name] = fmt.Sprintf("container-%d", len(names)+1)
+		}
 		return corev1.Container{Name: names[c.Name], Resources: *n.requirements(&c.Resources), RestartPolicy: c.RestartPolicy}
 	})
 }

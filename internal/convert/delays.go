@@ -55,17 +55,17 @@ func podPreemptionDelay(o *corev1.Pod, env *Environment, r reporter) int64 {
 	if class := env.priorityClass(o); policy == nil && class != nil {
 		policy = class.PreemptionPolicy
 	}
-	if policy != nil && *policy == corev1.PreemptNever {
-		return cluster.Forever
-	}
 	text, given := o.Annotations[v1alpha1.AnnotationPreemptionDelay]
-	if !given {
-		return 0
-	}
 	delay, err := time.ParseDuration(text)
-	if err != nil || delay > maxDelay {
+	if wrong := err != nil || delay > maxDelay; given && wrong {
 		r.errorf(path{"metadata", "annotations", v1alpha1.AnnotationPreemptionDelay}, "want a time of %s at most, such as 5m, have %s", maxDelay, phrase.Quote(text))
 		return 0
 	}
-	return delayOf(delay)
+	switch {
+	case policy != nil && *policy == corev1.PreemptNever:
+		return cluster.Forever
+	case given:
+		return delayOf(delay)
+	}
+	return 0
 }

@@ -47,12 +47,16 @@ func WithPriority(o *corev1.Pod, classes []*schedulingv1.PriorityClass) *corev1.
 
 // priorityClass returns the class of a pod; nil if it has none, or if the class is not known.
 func (env *Environment) priorityClass(o *corev1.Pod) *schedulingv1.PriorityClass {
+	var found *schedulingv1.PriorityClass
 	for _, class := range env.PriorityClasses {
-		if class.Name == o.Spec.PriorityClassName || o.Spec.PriorityClassName == "" && class.GlobalDefault {
+		switch name := o.Spec.PriorityClassName; {
+		case name != "" && class.Name == name:
 			return class
+		case name == "" && class.GlobalDefault && (found == nil || class.Value < found.Value): // as in Kubernetes
+			found = class
 		}
 	}
-	return nil
+	return found
 }
 
 // UnknownPriorityClass returns the priority class that the pod names if its priority is not given

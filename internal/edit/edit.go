@@ -38,7 +38,13 @@ func (m Manifests) EditJob(was, is *cluster.Job) []string {
 	case *v1alpha1.Job:
 		(&jobEdit{assignments: a, object: o}).edit(was, is)
 	case *corev1.Pod:
-		(&podEdit{assignments: a, object: o}).edit(was, is)
+		e := &podEdit{assignments: a, object: o, lowered: o.DeepCopy()}
+		before, after := was.Alternatives[0].Tasks[0].Shape, is.Alternatives[0].Tasks[0].Shape
+		e.edit(was, is)
+		lowers := !slices.Equal(before.Resources, after.Resources) || before.Need.Devices != after.Need.Devices
+		if lowers && before.Need.Resource == after.Need.Resource && !e.isExact(m.Bundle.Environment(), after) {
+			return nil
+		}
 	case *v1alpha1.Model:
 		editModel(a, o, was, is)
 	}

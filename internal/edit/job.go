@@ -58,9 +58,6 @@ func (e *jobEdit) minimum(spec *v1alpha1.Alternative, at string, was, is *cluste
 		}
 		return
 	}
-	if was.Min == is.Min {
-		return
-	}
 	inSubgroup := false
 	for i := range min(len(was.Subgroups), len(is.Subgroups)) {
 		if was.Subgroups[i].Min != is.Subgroups[i].Min {
@@ -68,7 +65,7 @@ func (e *jobEdit) minimum(spec *v1alpha1.Alternative, at string, was, is *cluste
 			inSubgroup = true
 		}
 	}
-	if given || !inSubgroup { // an alternative may have its own, and other alternatives fewer tasks
+	if was.Min != is.Min && (given || !inSubgroup) { // an alternative may have its own, and other alternatives fewer tasks
 		e.set(at+".minMember", is.Min)
 	}
 }
@@ -88,9 +85,20 @@ func (e *jobEdit) topologies(spec *v1alpha1.Alternative, at string, was, is *clu
 		topologyAt = "spec"
 	}
 	e.topology(topologyAt, was.Topology, is.Topology)
+	if o := e.object.Spec.Topology; o != nil && topologyAt != "spec" { // an alternative without a topology has that of the job
+		e.topology("spec", cluster.Topology{Required: o.Required, Preferred: was.Topology.Preferred}, cluster.Topology{Required: keptLevel(o.Required, was.Topology, is.Topology), Preferred: o.Preferred})
+	}
 	for i := range min(len(was.Subgroups), len(is.Subgroups)) {
 		e.topology(fmt.Sprintf("%s.subgroups[%d]", e.subgroupsAt(spec, at), i), was.Subgroups[i].Topology, is.Subgroups[i].Topology)
 	}
+}
+
+// keptLevel returns the required level of the job, or "" if that of the alternative is removed.
+func keptLevel(level string, was, is cluster.Topology) string {
+	if was.Required != is.Required {
+		return is.Required
+	}
+	return level
 }
 
 func (e *jobEdit) topology(at string, was, is cluster.Topology) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/quantity"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,7 +17,20 @@ import (
 // podEdit finds the fields of a pod that make a change.
 type podEdit struct {
 	*assignments
-	object *corev1.Pod
+	object  *corev1.Pod
+	lowered *corev1.Pod // the pod with the requests that were lowered
+}
+
+// isExact reports whether the pod, with the requests that were lowered, requests what the shape
+// does. What init containers, sidecars, the overhead or the pod as a whole request may have more
+// effect than the containers that were changed.
+func (e *podEdit) isExact(env *convert.Environment, shape *cluster.Shape) bool {
+	j, _ := convert.Pod(e.lowered, env)
+	if j == nil {
+		return false
+	}
+	got := j.Alternatives[0].Tasks[0].Shape
+	return slices.Equal(got.Resources, shape.Resources) && got.Need.Devices == shape.Need.Devices
 }
 
 func (e *podEdit) edit(was, is *cluster.Job) {
@@ -144,9 +158,11 @@ func (e *podEdit) request(name string, was, is int64) {
 		_, limited := c.resources.Limits[corev1.ResourceName(name)]
 		if requested {
 			e.set(c.at+".resources.requests."+name, text)
+			c.lowered.Requests[corev1.ResourceName(name)] = resource.MustParse(text)
 		}
 		if limited && (!requested || strings.Contains(name, "/")) { // requests and limits of extended resources are equal
 			e.set(c.at+".resources.limits."+name, text)
+			c.lowered.Limits[corev1.ResourceName(name)] = resource.MustParse(text)
 		}
 	}
 }
@@ -172,7 +188,8 @@ func unitsOf(name string, q resource.Quantity) int64 {
 type container struct {
 	at        string
 	resources *corev1.ResourceRequirements
-	alone     bool // it runs before the other containers, and ends
+	lowered   *corev1.ResourceRequirements // those of podEdit.lowered
+	alone     bool                         // it runs before the other containers, and ends
 }
 
 func (e *podEdit) containers() []container {
@@ -180,10 +197,10 @@ func (e *podEdit) containers() []container {
 	for i := range e.object.Spec.InitContainers {
 		c := &e.object.Spec.InitContainers[i]
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		out = append(out, container{fmt.Sprintf("spec.initContainers[%d]", i), &c.Resources, !sidecar})
+		out = append(out, container{fmt.Sprintf("spec.initContainers[%d]", i), &c.Resources, &e.lowered.Spec.InitContainers[i].Resources, !sidecar})
 	}
 	for i := range e.object.Spec.Containers {
-		out = append(out, container{fmt.Sprintf("spec.containers[%d]", i), &e.object.Spec.Containers[i].Resources, false})
+		out = append(out, container{fmt.Sprintf("spec.containers[%d]", i), &e.object.Spec.Containers[i].Resources, &e.lowered.Spec.Containers[i].Resources, false})
 	}
 	return out
 }

@@ -222,8 +222,8 @@ func isForeign(version, kind string) bool {
 	case version == classVersion:
 		return !slices.Contains(kindNames(classVersion), kind)
 	case grouped:
-		_, typo := nearest.Find(group, []string{own})
-		return !typo
+		_, similar := nearest.Find(group, []string{own})
+		return !similar || group != own && !slices.Contains(kindNames(v1alpha1.APIVersion), kind)
 	}
 	_, typo := nearest.Find(kind, slices.Concat(kindNames(coreVersion), kindNames(policyVersion)))
 	return version == coreVersion && !typo

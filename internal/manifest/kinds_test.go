@@ -25,7 +25,7 @@ func TestSkippedKinds(t *testing.T) {
 		"v1 Binding", "v1 ComponentStatus", "v1 ConfigMap", "v1 Endpoints", "v1 Event", "v1 LimitRange", "v1 Namespace", "v1 PersistentVolume",
 		"v1 PersistentVolumeClaim", "v1 PodTemplate", "v1 ReplicationController", "v1 ResourceQuota", "v1 Secret", "v1 Service", "v1 ServiceAccount",
 		"apps/v1 Deployment", "apps/v1 ReplicaSet", "batch/v1 Job", "batch/v1 CronJob", "rbac.authorization.k8s.io/v1 Role", "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet",
-		"apps/v1 Deployment",
+		"apps/v1 Deployment", "tekton.dev/v1 Pipeline",
 	} {
 		version, name, _ := strings.Cut(kind, " ")
 		text += "\n---\napiVersion: " + version + "\nkind: " + name + "\nmetadata: {name: x}"
@@ -37,7 +37,7 @@ func TestSkippedKinds(t *testing.T) {
 	if err := b.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"skipped, because berth does not read these kinds: 2 Deployment, 1 Binding, 1 ComponentStatus, 1 ConfigMap, 1 CronJob, 1 Endpoints, 1 Event, 1 Job, 1 LeaderWorkerSet, 1 LimitRange, 11 other kinds; it reads nodes, pods, disruption budgets and its own kinds"}
+	want := []string{"skipped, because berth does not read these kinds: 2 Deployment, 1 Binding, 1 ComponentStatus, 1 ConfigMap, 1 CronJob, 1 Endpoints, 1 Event, 1 Job, 1 LeaderWorkerSet, 1 LimitRange, 12 other kinds; it reads nodes, pods, disruption budgets and its own kinds"}
 	if diff := cmp.Diff(want, b.Notes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -204,6 +204,10 @@ func assign(tree any, steps path, v any) (any, error) {
 	return tree, nil
 }
 
+// alwaysWritten are fields of structs that json.Marshal writes although they are empty. An empty
+// object elsewhere, such as a selector, means something else than none.
+var alwaysWritten = []string{"metadata", "spec", "status", "resources"}
+
 // prune removes fields that json.Marshal writes although they are empty.
 func prune(v any) any {
 	switch x := v.(type) {
@@ -211,7 +215,7 @@ func prune(v any) any {
 		for k, e := range x {
 			e = prune(e)
 			m, isMap := e.(map[string]any)
-			if e == nil || isMap && len(m) == 0 {
+			if e == nil || isMap && len(m) == 0 && slices.Contains(alwaysWritten, k) {
 				delete(x, k)
 				continue
 			}

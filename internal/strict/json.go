@@ -60,12 +60,13 @@ func (s *scanner) read(buffer []entry) JSON {
 }
 
 // hasBreaks reports whether the text has line breaks of Unicode, which YAML folds in strings, or
-// marks of the byte order, or is UTF-16.
+// marks of the byte order or characters that YAML does not allow, or is UTF-16.
 func hasBreaks(data []byte) bool {
 	if !utf8.Valid(data) {
 		return true
 	}
-	return bytes.Contains(data, []byte("\ufeff")) || bytes.Contains(data, []byte("\u0085")) || bytes.Contains(data, []byte("\u2028")) || bytes.Contains(data, []byte("\u2029"))
+	return bytes.Contains(data, []byte("\ufeff")) || bytes.Contains(data, []byte("\u0085")) || bytes.Contains(data, []byte("\u2028")) || bytes.Contains(data, []byte("\u2029")) ||
+		bytes.Contains(data, []byte("\ufffe")) || bytes.Contains(data, []byte("\uffff"))
 }
 
 // entry returns the value of a key, nil if the object does not have it.

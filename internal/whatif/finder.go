@@ -67,7 +67,10 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	return (&combiner{l, w, f, grow, relax}).combine()
 }
 
-func (f *finder) addHelp(c *change) { f.helps = append(f.helps, c) }
+func (f *finder) addHelp(c *change) {
+	f.helps = append(f.helps, c)
+	f.lab.helped = len(f.helps)
+}
 
 func (f *finder) addFailure(c *change, v verdict) {
 	if v.refusal != nil {

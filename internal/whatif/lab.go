@@ -47,7 +47,7 @@ type lab struct {
 	workload    *workload
 	objects     Objects                 // see Question.Objects; may be nil
 	progress    func(tried, helped int) // see Question.Progress; may be nil
-	helped      int                     // changes that were tried alone and help
+	helped      int                     // changes that were found to help
 	now         int64
 	tries       int                  // simulations that were run
 	budget      int                  // simulations that may be run
@@ -55,6 +55,7 @@ type lab struct {
 	laterTime   map[*change]int64    // the time at which a change is tried, if that is later than now
 	alsoEvicted map[*change][]string // for a change that was tried alone and helps: the workloads that are evicted with it and not without it, except those that move
 	cutShort    map[*change]bool     // the simulation of the change was not run to its end
+	isLarge     bool                 // so many jobs are pending that fewer changes are tried
 	complete    bool                 // simulations are run to their end
 	err         error                // the first error of the engine; no verdict is valid after it
 }
@@ -98,7 +99,6 @@ func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict 
 	}
 	v := verdict{fits: l.workload.isSatisfied(l.state), refusal: simulation.RefusalOf(l.workload.id)}
 	if v.fits && len(changes) == 1 {
-		l.helped++
 		l.cutShort[changes[0]] = cutShort
 		l.alsoEvicted[changes[0]] = slices.DeleteFunc(evicted(simulation.Decisions), func(id string) bool { return l.displaced[id] || id == l.workload.id })
 	}
@@ -123,7 +123,8 @@ func (l *lab) evicts(c *change) []string {
 
 // isFinal reports whether further sessions cannot change the verdict. No task was evicted, so that
 // no task leaves. A workload that is placed is not preemptible, and stays. One that is refused
-// does not depend on where other jobs are, and a later session has less room.
+// does not depend on where other jobs are, and a later session has less room. It may still reclaim
+// what other queues were given in this session, which is not waited for if many jobs are pending.
 func (l *lab) isFinal(simulation *sim.Simulation) bool {
 	j := l.state.Job(l.workload.id)
 	evicts := func(d engine.Decision) bool { return d.Action == engine.EvictTask }
@@ -133,7 +134,7 @@ func (l *lab) isFinal(simulation *sim.Simulation) bool {
 	if l.workload.isSatisfied(l.state) {
 		return !j.Preemptible
 	}
-	return len(j.Affinity) == 0 && simulation.RefusalOf(j.ID) != nil
+	return l.isLarge && len(j.Affinity) == 0 && simulation.RefusalOf(j.ID) != nil
 }
 
 // undoAtEnd marks the State, and returns a function that undoes all changes since the mark.

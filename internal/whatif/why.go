@@ -94,6 +94,7 @@ func Why(q Question) (r *explain.Report, err error) {
 	}
 	if q.Tries == 0 {
 		l.budget = triesFor(len(q.State.Pending()))
+		l.isLarge = l.budget < defaultTries
 	}
 	r.FreeMemory, r.Foreign = explain.FreeMemoryText(q.State, w.shape()), explain.ForeignMemoryText(q.State, w.shape())
 	var c *explain.Entitlement

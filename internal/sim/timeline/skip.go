@@ -46,7 +46,9 @@ func (r *runner) nextChange(wake int64) int64 {
 		}
 	}
 	for _, j := range r.State.Pending() {
-		add(j.DelayEnds())
+		if j.PreemptionDelay != cluster.Forever {
+			add(j.DelayEnds())
+		}
 	}
 	add(r.protectionEnds())
 	return next
