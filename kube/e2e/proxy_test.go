@@ -37,6 +37,11 @@ type sent struct {
 // binds reports whether the request is a binding.
 func (s *sent) binds() bool { return strings.HasSuffix(s.path, "/binding") }
 
+// reports reports whether the request writes the status of a pod.
+func (s *sent) reports() bool {
+	return s.method == http.MethodPatch && strings.HasSuffix(s.path, "/status") && strings.Contains(s.path, "/pods/")
+}
+
 // writes reports whether the request changes objects other than leases and events.
 func (s *sent) writes() bool {
 	return s.method != http.MethodGet && !strings.Contains(s.path, "/leases") && !strings.Contains(s.path, "/events")

@@ -25,9 +25,10 @@ type Report struct {
 	Pod       types.NamespacedName
 	UID       types.UID
 	Condition *Condition
-	// Version is the resource version of the pod that the condition is about. If the pod has
-	// changed, it is read, and the condition is set only if the pod is still not bound. "": the
-	// condition is set in any case.
+	// Version is the resource version of the pod that the report is about. If the pod has changed,
+	// it is read, and what still applies to it is sent: a condition and a nominated node only if the
+	// pod is still not bound. A request that a paused process sends after another process has
+	// become the leader therefore cannot undo what that one wrote.
 	Version string
 	// NominatedNode is the node on which room is being freed for the pod; "" for none. A pod
 	// with a nominated node does not make autoscalers add nodes.
@@ -47,8 +48,9 @@ type Condition struct {
 
 // merge returns the report with what a later one changes.
 func (r Report) merge(later Report) Report {
+	r.Version = later.Version
 	if later.Condition != nil {
-		r.Condition, r.Version = later.Condition, later.Version
+		r.Condition = later.Condition
 	}
 	if later.NominatedNode != nil {
 		r.NominatedNode = later.NominatedNode
@@ -232,14 +234,11 @@ func (n Report) isEmpty() bool {
 }
 
 // patch returns the report as a strategic merge patch. The UID makes the API server refuse
-// the patch for another pod of the same name, and the version the condition of a pod that has
-// changed. The time of the last transition does not change with the reason.
+// the patch for another pod of the same name, and the version for a pod that has changed. The
+// time of the last transition does not change with the reason.
 func (n Report) patch(now time.Time) ([]byte, error) {
-	status, metadata := map[string]any{}, map[string]any{"uid": n.UID}
+	status, metadata := map[string]any{}, map[string]any{"uid": n.UID, "resourceVersion": n.Version}
 	if c := n.Condition; c != nil {
-		if n.Version != "" {
-			metadata["resourceVersion"] = n.Version
-		}
 		if !c.Since.IsZero() {
 			now = c.Since
 		}

@@ -51,7 +51,7 @@ func (s *Scheduler) keepPromise(c *cluster.Nominate) {
 	}
 	value := string(text)
 	s.reporter.Put(report.Report{
-		Pod: nameOf(pod), UID: pod.UID, NominatedNode: &c.Node,
+		Pod: nameOf(pod), UID: pod.UID, Version: pod.ResourceVersion, NominatedNode: &c.Node,
 		Annotations: map[string]*string{AnnotationReservation: &value},
 	})
 	s.promised[c.Task] = true
@@ -79,7 +79,7 @@ func (s *Scheduler) dropPromise(ref cluster.TaskRef) {
 		return
 	}
 	none := ""
-	s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, NominatedNode: &none, Annotations: map[string]*string{AnnotationReservation: nil}})
+	s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, Version: pod.ResourceVersion, NominatedNode: &none, Annotations: map[string]*string{AnnotationReservation: nil}})
 }
 
 // keepTorn writes into the running pods of the gang since when it has been below its minimum.
@@ -95,7 +95,7 @@ func (s *Scheduler) keepTorn(c *cluster.Tear) {
 	}
 	for _, t := range job.Tasks() {
 		if pod := s.objects.pod(t.Ref()); pod != nil && t.Runs() {
-			s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, Annotations: map[string]*string{AnnotationBelowMinimum: value}})
+			s.reporter.Put(report.Report{Pod: nameOf(pod), UID: pod.UID, Version: pod.ResourceVersion, Annotations: map[string]*string{AnnotationBelowMinimum: value}})
 		}
 	}
 }
