@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/kube/internal/ctl"
-	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/lease"
 	"github.com/berth-project/berth/kube/internal/scheduler"
 	"github.com/berth-project/berth/kube/internal/trace"

@@ -66,7 +66,7 @@ func TestPaused(t *testing.T) {
 			}
 			return w.allBound("")
 		})
-		second, at, versions := w.holder(), time.Now(), w.versionsOfPods()
+		second, at, decided := w.holder(), time.Now(), w.decided()
 		_ = a.Process.Signal(syscall.SIGCONT)
 		select {
 		case <-a.ended:
@@ -74,8 +74,8 @@ func TestPaused(t *testing.T) {
 			t.Fatal("the process that lost the lease does not end")
 		}
 		late := first.countLate(at, parallel)
-		if d := cmp.Diff(versions, w.versionsOfPods()); d != "" {
-			t.Errorf("the nodes and versions of pods before and after the process was resumed:\n%s", d)
+		if d := cmp.Diff(decided, w.decided()); d != "" {
+			t.Errorf("what schedulers wrote into pods before and after the process was resumed:\n%s", d)
 		}
 		if h := w.holder(); h != second {
 			t.Errorf("the lease is held by %q, want %q", h, second)
@@ -176,12 +176,18 @@ func TestRestarts(t *testing.T) {
 	t.Logf("%d gangs and pods, %d restarts", l.next, *faultRounds)
 }
 
-// versionsOfPods returns the node and the resource version of each pod.
-func (w *world) versionsOfPods() map[string][2]string {
+// decided returns what schedulers have written into each pod: its node, its nominated node, its
+// annotations and the condition PodScheduled.
+func (w *world) decided() map[string]string {
 	w.Helper()
-	out := map[string][2]string{}
+	out := map[string]string{}
 	for name, p := range w.pods() {
-		out[name] = [2]string{p.Spec.NodeName, p.ResourceVersion}
+		out[name] = fmt.Sprint(p.Spec.NodeName, " ", p.Status.NominatedNodeName, " ", p.Annotations)
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled {
+				out[name] += fmt.Sprint(" ", c.Status, " ", c.Reason)
+			}
+		}
 	}
 	return out
 }

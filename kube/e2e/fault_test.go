@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/kube/command"
-	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/lease"
 	"github.com/berth-project/berth/kube/internal/scheduler"

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/english"
-	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/scheduler"
 	corev1 "k8s.io/api/core/v1"

@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/kube/internal/controlplane"
-	"github.com/berth-project/berth/kube/internal/feed"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )

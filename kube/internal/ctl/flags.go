@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"

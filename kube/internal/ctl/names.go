@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/nearest"
-	"github.com/berth-project/berth/kube/internal/feed"
 	corev1 "k8s.io/api/core/v1"
 )
 

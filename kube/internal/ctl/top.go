@@ -11,8 +11,8 @@ import (
 	root "github.com/berth-project/berth/command"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/fairshare"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/quantity"
-	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/spf13/cobra"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/podkind"
 	"github.com/berth-project/berth/kube/internal/intree"
-	"github.com/berth-project/berth/kube/internal/podkind"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/kube/internal/recent"
+	"github.com/berth-project/berth/internal/recent"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"

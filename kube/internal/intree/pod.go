@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/berth-project/berth/kube/internal/podkind"
+	"github.com/berth-project/berth/internal/podkind"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -188,11 +188,7 @@ func listPages[L metav1.ListInterface, T any, P interface {
 			return nil, err
 		}
 		for i := range items(page) {
-			object, err := feed.Strip(P(&items(page)[i]))
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, watch.Event{Object: object})
+			out = append(out, watch.Event{Object: feed.Strip(P(&items(page)[i]))})
 		}
 		if o.Continue = page.GetContinue(); o.Continue == "" {
 			return out, nil

@@ -2,7 +2,7 @@ package scheduler
 
 import (
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"

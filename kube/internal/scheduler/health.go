@@ -6,9 +6,9 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/live"
 	"github.com/berth-project/berth/kube/internal/bind"
-	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/metrics"
 )
 

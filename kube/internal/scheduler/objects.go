@@ -3,10 +3,11 @@ package scheduler
 import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/internal/feed"
+	"github.com/berth-project/berth/internal/recent"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/queuestatus"
-	"github.com/berth-project/berth/kube/internal/recent"
+	"github.com/berth-project/berth/kube/internal/selector"
 	"github.com/berth-project/berth/kube/internal/watch"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,7 @@ type objects struct {
 const maxDeleted = 1 << 12
 
 func newObjects(o feed.Options, store *intree.Store) *objects {
+	o.Match = selector.New()
 	x := &objects{invalid: invalidQueues{byName: map[string]queuestatus.Invalid{}}, feed: feed.New(o), store: store, pods: map[types.UID]*corev1.Pod{}, names: map[types.NamespacedName]types.UID{}, tasks: map[types.UID]intree.TaskKey{}, notes: map[types.UID][]feed.Note{}, gone: map[types.UID]bool{}, claims: map[types.UID]uint64{}, deleted: recent.New[types.UID](maxDeleted)}
 	store.UseHoldings(x.feed.Holdings)
 	return x

@@ -7,9 +7,9 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/live"
 	"github.com/berth-project/berth/kube/internal/bind"
-	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/history"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/metrics"

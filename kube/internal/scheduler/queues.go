@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/internal/convert"
-	"github.com/berth-project/berth/kube/internal/feed"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/kube/internal/queuestatus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )

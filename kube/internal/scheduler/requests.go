@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/kube/internal/bind"
-	"github.com/berth-project/berth/kube/internal/feed"
 	"github.com/berth-project/berth/kube/internal/watch"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -140,9 +140,5 @@ func (s *Scheduler) takeRead(r *bind.Result) error {
 	case r.Current == nil:
 		return nil
 	}
-	stripped, err := feed.Strip(r.Current)
-	if err != nil {
-		return err
-	}
-	return s.take(watch.Event{Object: stripped})
+	return s.take(watch.Event{Object: feed.Strip(r.Current)})
 }

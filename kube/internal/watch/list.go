@@ -152,15 +152,9 @@ func (o *Options) listOptional(ctx context.Context, kind schema.GroupKind) ([]Ev
 func (o *Options) eventsOf(list runtime.Object) ([]Event, error) {
 	var out []Event
 	err := meta.EachListItem(list, func(item runtime.Object) error {
-		var object any = item
-		if o.Transform != nil {
-			var err error
-			if object, err = o.Transform(item); err != nil {
-				return err
-			}
-		}
+		object, err := o.transform(item)
 		out = append(out, Event{Object: object})
-		return nil
+		return err
 	})
 	return out, err
 }

@@ -40,10 +40,23 @@ type Options struct {
 	// Versions are the versions in which optional kinds are read; others are read in the version
 	// that the API server prefers.
 	Versions map[schema.GroupKind]string
-	// Transform is applied to each object before it is kept.
-	Transform cache.TransformFunc
+	// Transform is applied to each object before it is kept; nil: to none.
+	Transform func(object any) any
 	// Discovery is the time between two searches for optional kinds; 0 means 30 s.
 	Discovery time.Duration
+}
+
+// transform applies Transform to what an informer has received, which is an object or a note that
+// an object is gone.
+func (o *Options) transform(object any) (any, error) {
+	if o.Transform == nil {
+		return object, nil
+	}
+	if gone, is := object.(cache.DeletedFinalStateUnknown); is {
+		gone.Obj = o.Transform(gone.Obj)
+		return gone, nil
+	}
+	return o.Transform(object), nil
 }
 
 // required are the kinds that every API server has.
@@ -94,7 +107,7 @@ func Start(o Options) (*Watch, error) {
 	}
 	w := &Watch{
 		options: o, signal: make(chan struct{}, 1), found: map[schema.GroupKind]bool{},
-		typed:   informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTransform(o.Transform)),
+		typed:   informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTransform(o.transform)),
 		untyped: dynamicinformer.NewDynamicSharedInformerFactory(o.Dynamic, 0),
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -237,7 +250,7 @@ func (w *Watch) search() bool {
 		}
 		complete = w.find(kind, versions, func(found schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
 			informer := w.untyped.ForResource(found).Informer()
-			return informer, informer.SetTransform(w.options.Transform)
+			return informer, informer.SetTransform(w.options.transform)
 		}) && complete
 	}
 	w.typed.Start(w.stopped)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/dra/dratest"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -28,7 +29,7 @@ type fixture struct {
 	notes []Note
 }
 
-var testOptions = Options{SchedulerNames: []string{"berth"}}
+var testOptions = Options{SchedulerNames: []string{"berth"}, Match: dratest.Match}
 
 func newFixture(t *testing.T) *fixture {
 	return &fixture{t: t, feed: New(testOptions), state: cluster.NewState()}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/cel"
 )
 
 // Inventory holds the devices of all ResourceSlices, and the queries of requests. What it
@@ -20,18 +19,20 @@ type Inventory struct {
 	classes map[string]*resourcev1.DeviceClass // by name
 	counts  map[Sort]map[string]int            // how many devices of a sort and product there are
 	queries map[string]*Query                  // by key
-	cel     *cel.Cache
+	match   Matcher
 }
 
-// maxExpressions is how many compiled expressions are kept.
-const maxExpressions = 256
+// Matcher reports whether the expression of a selector accepts the device, and how much the
+// evaluation cost, in units of CEL. An expression that cannot be evaluated accepts no device.
+type Matcher func(expression string, d *Device) (accepts bool, cost uint64)
 
-// NewInventory returns an Inventory without objects.
-func NewInventory() *Inventory {
+// NewInventory returns an Inventory without objects. If match is nil, selectors cannot be evaluated:
+// what a query selects is then never known.
+func NewInventory(match Matcher) *Inventory {
 	return &Inventory{
 		pools: map[poolKey]*pool{}, slices: map[string]poolKey{}, nodes: map[string]map[poolKey]bool{},
 		classes: map[string]*resourcev1.DeviceClass{}, counts: map[Sort]map[string]int{}, queries: map[string]*Query{},
-		cel: cel.NewCache(maxExpressions, cel.Features{EnableConsumableCapacity: true}),
+		match: match,
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/dra"
 	"github.com/berth-project/berth/internal/field"
-	"github.com/berth-project/berth/kube/internal/dra"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"

@@ -8,44 +8,37 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
 )
 
-// Strip is a cache.TransformFunc. It returns the object without what neither a Feed nor the
-// scheduler plugins of Kubernetes read, so that informers need less memory, and so that
-// environment variables are not kept. The object itself does not change; the result shares
-// parts with it. Objects of other types are returned as they are.
-func Strip(o any) (any, error) {
+// Strip returns the object without what neither a Feed nor the scheduler plugins of Kubernetes
+// read, so that informers need less memory, and so that environment variables are not kept. The
+// object itself does not change; the result shares parts with it. Objects of other types are
+// returned as they are.
+func Strip(o any) any {
 	switch o := o.(type) {
-	case cache.DeletedFinalStateUnknown:
-		inner, err := Strip(o.Obj)
-		o.Obj = inner
-		return o, err
 	case *corev1.Pod:
-		return stripPod(o), nil
+		return stripPod(o)
 	case *corev1.Node:
 		out := *o
 		stripMeta(&out.ObjectMeta)
 		out.Status.Images, out.Status.VolumesAttached, out.Status.VolumesInUse, out.Status.Addresses = nil, nil, nil, nil
-		return &out, nil
+		return &out
 	case *batchv1.Job:
 		out := *o
 		stripMeta(&out.ObjectMeta)
 		out.Spec.Template, out.Status = corev1.PodTemplateSpec{}, batchv1.JobStatus{}
-		return &out, nil
+		return &out
 	case *resourcev1.ResourceSlice:
 		out := *o
 		stripMeta(&out.ObjectMeta)
-		return &out, nil
+		return &out
 	case *unstructured.Unstructured:
 		fields := prune(o.Object)
 		delete(fields, "status")
-		return &unstructured.Unstructured{Object: fields}, nil
+		return &unstructured.Unstructured{Object: fields}
 	}
-	return o, nil
+	return o
 }
-
-var _ cache.TransformFunc = Strip
 
 // stripMeta removes what is kept for kubectl and for server-side apply.
 func stripMeta(m *metav1.ObjectMeta) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/dra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +60,9 @@ type Options struct {
 	// RejectionPause is for how long no task of the same shape is placed on a node that
 	// rejected a pod, in nanoseconds after the rejection; 0: not at all.
 	RejectionPause int64
+	// Match evaluates the selectors of claims and device classes. If it is nil, they are not
+	// evaluated, and a claim counts for nothing until it is allocated.
+	Match dra.Matcher
 }
 
 // Note is what a user should know about how an object was read.

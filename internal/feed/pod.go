@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/field"
-	"github.com/berth-project/berth/kube/internal/podkind"
+	"github.com/berth-project/berth/internal/podkind"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/kube/internal/dra"
+	"github.com/berth-project/berth/internal/dra"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,7 +31,7 @@ func newDynamic(f *Feed) *dynamic {
 	return &dynamic{
 		feed:      f,
 		nodes:     map[string]*cluster.Node{},
-		inventory: dra.NewInventory(),
+		inventory: dra.NewInventory(f.options.Match),
 		claims:    map[types.NamespacedName]*claim{},
 		users:     map[types.NamespacedName]map[types.NamespacedName]*pod{},
 		allocated: map[dra.Pool]map[*claim]bool{},

@@ -1,14 +1,12 @@
 package dra
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/cel"
 )
 
 // Query is the selectors of a request: those of its class, and its own. Requests with the same
@@ -91,7 +89,7 @@ func (v *Inventory) evaluate(q *Query) {
 
 // count adds or subtracts the device if it matches.
 func (q *Query) count(v *Inventory, d *Device, by int) {
-	if v.classes[q.class] == nil || len(d.Source.Name) == 0 || q.tooCostly() {
+	if v.match == nil || v.classes[q.class] == nil || len(d.Source.Name) == 0 || q.tooCostly() {
 		return
 	}
 	key := q.relevant(d)
@@ -150,17 +148,9 @@ func (q *Query) relevant(d *Device) string {
 // matches reports whether all selectors accept the device. A selector that fails accepts none:
 // the allocator then reports the error.
 func (v *Inventory) matches(q *Query, d *Device) bool {
-	input := cel.Device{Driver: d.ID.Driver, AllowMultipleAllocations: d.Source.AllowMultipleAllocations, Attributes: d.Source.Attributes, Capacity: d.Source.Capacity}
 	for _, s := range v.selectors(q) {
-		compiled := v.cel.GetOrCompile(expression(&s))
-		if compiled.Error != nil {
-			return false
-		}
-		accepts, details, err := compiled.DeviceMatches(context.Background(), input)
-		if q.cost++; details != nil && details.ActualCost() != nil {
-			q.cost += *details.ActualCost()
-		}
-		if err != nil || !accepts {
+		accepts, cost := v.match(expression(&s), d)
+		if q.cost += 1 + cost; !accepts {
 			return false
 		}
 	}
@@ -177,7 +167,7 @@ func (v *Inventory) selectors(q *Query) []resourcev1.DeviceSelector {
 
 // find returns what the query selects.
 func (q *Query) find(v *Inventory) Selection {
-	if q.tooCostly() {
+	if q.tooCostly() || v.match == nil {
 		return Selection{Any: true}
 	}
 	if len(q.matching) != 1 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/kube/internal/dra"
+	"github.com/berth-project/berth/internal/dra"
 	resourcev1 "k8s.io/api/resource/v1"
 )
 

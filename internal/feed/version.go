@@ -3,7 +3,7 @@ package feed
 import (
 	"strconv"
 
-	"github.com/berth-project/berth/kube/internal/recent"
+	"github.com/berth-project/berth/internal/recent"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
