@@ -44,7 +44,7 @@ var rules = []struct {
 	{"internal/feed", []string{"api/...", "cluster", "internal/convert", "internal/dra", "internal/field", "internal/phrase", "internal/podkind", "internal/recent"}, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it turns objects into facts, for files and for informers, and has no client, no clock and no policy"},
 	{"internal/podkind", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it reads single pods and knows nothing of Berth"},
 	{"internal/recent", nil, nil, "it is a set of a size, and knows nothing of Berth or Kubernetes"},
-	{"internal/manifest", []string{"api/...", "cluster", "internal/convert", "internal/estimate/...", "internal/field", "internal/model", "internal/nearest", "internal/english", "internal/phrase", "internal/strict"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "go.yaml.in/yaml/v3"}, "it turns files into State and knows no policy"},
+	{"internal/manifest", []string{"api/...", "cluster", "internal/convert", "internal/estimate/...", "internal/feed", "internal/field", "internal/model", "internal/nearest", "internal/english", "internal/phrase", "internal/strict"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "go.yaml.in/yaml/v3"}, "it turns files into State and knows no policy"},
 	{"internal/estimate", []string{"cluster"}, nil, "it computes estimates from the properties of a model; its subpackages read files"},
 	{"internal/estimate/internal/table", []string{"cluster"}, []string{"go.yaml.in/yaml/v3"}, "it reads the embedded data files and does not interpret them"},
 	{"internal/estimate/preset", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest"}, nil, "it looks up names in an embedded data file and opens no files of users"},

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/dra"
+	"github.com/berth-project/berth/internal/field"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,6 +61,12 @@ type Options struct {
 	// RejectionPause is for how long no task of the same shape is placed on a node that
 	// rejected a pod, in nanoseconds after the rejection; 0: not at all.
 	RejectionPause int64
+	// Dump is set if the objects are those of a dump, of which it has what the conversion of one
+	// object depends on in the others. No objects arrive later: the functions that put objects
+	// return notes only, and Settle returns the facts about pods. All pods are placed, whatever
+	// scheduler they name, and no plugin of Kubernetes filters nodes, so that affinity between
+	// pods is part of jobs.
+	Dump *convert.Environment
 	// Match evaluates the selectors of claims and device classes. If it is nil, they are not
 	// evaluated, and a claim counts for nothing until it is allocated.
 	Match dra.Matcher
@@ -75,7 +82,7 @@ type Note struct {
 type Feed struct {
 	*dynamic
 	options  Options
-	env      convert.Environment // DeviceResources, PodsCounted and Profiles only, so that shapes do not depend on nodes
+	env      convert.Environment // of informers: DeviceResources, PodsCounted and Profiles only, so that shapes do not depend on nodes
 	versions versions
 	pods     map[types.NamespacedName]*pod
 	jobs     map[string]*job // by ID; each has at least one member
@@ -85,6 +92,7 @@ type Feed struct {
 	low      map[string]string // by queue: the nearest queue of the Scavenger tier
 	defaults map[string]string // by namespace: its default queue
 	classes  map[string]int32  // by name: the priority of a class
+	settling bool              // Settle was called, for a dump
 }
 
 // New returns a Feed to which no object was delivered yet.
@@ -110,6 +118,9 @@ func New(options Options) *Feed {
 		defaults: map[string]string{},
 		classes:  map[string]int32{},
 	}
+	if options.Dump != nil {
+		f.env = *options.Dump
+	}
 	f.dynamic = newDynamic(f)
 	return f
 }
@@ -129,6 +140,35 @@ func (f *Feed) Pod(task cluster.TaskRef) (name types.NamespacedName, uid types.U
 		return p.name, types.UID(p.uid), true
 	}
 	return name, "", false
+}
+
+// Settle returns the facts about all pods of a dump, in the order of their jobs, and notes about
+// pods whose groups the dump does not describe.
+func (f *Feed) Settle() ([]cluster.Change, []Note) {
+	var out []cluster.Change
+	var notes []Note
+	f.settling = true
+	for _, id := range slices.Sorted(maps.Keys(f.jobs)) {
+		j := f.jobs[id]
+		var members []*pod
+		for _, name := range slices.Sorted(maps.Keys(j.members)) {
+			p := j.members[name]
+			members = append(members, p)
+			if n := p.guesses(f.groups[j.group] != nil); n != nil {
+				notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, *n})
+			}
+		}
+		common := len(j.commonAffinity())
+		for _, p := range members {
+			if len(p.affinity) > common {
+				notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, convert.Note{
+					Severity: convert.Ignored, Path: field.Path{"spec", "affinity"}, Message: "with affinity to pods that not all pods of their group have, which berth does not read",
+				}})
+			}
+		}
+		out = append(out, f.settle(j, members...)...)
+	}
+	return out, notes
 }
 
 // settleAll returns the facts about all jobs that differ from what was reported, in the

@@ -158,6 +158,9 @@ func (f *Feed) gone(j *job, p *pod) []cluster.Change {
 // members. If the shapes of all members change with the job, it reports them all.
 func (f *Feed) settle(j *job, changed ...*pod) []cluster.Change {
 	var out []cluster.Change
+	if f.options.Dump != nil && !f.settling {
+		return nil // what becomes of the job is known when all its members are
+	}
 	if len(j.members) == 0 {
 		delete(f.jobs, j.id)
 		if j.put != nil {

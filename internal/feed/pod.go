@@ -32,7 +32,8 @@ type pod struct {
 	priority    int32
 	delay       int64
 	created     int64
-	shape       cluster.Shape // Preemptible is that of the job, and is set when it is reported
+	affinity    []cluster.JobTerm // of a dump only; the plugins of Kubernetes read it otherwise
+	shape       cluster.Shape     // Preemptible is that of the job, and is set when it is reported
 
 	plain         cluster.Need           // what its containers request; shape.Need has what it claims, too
 	claims        []types.NamespacedName // of its ResourceClaims, as far as their names are known
@@ -108,7 +109,7 @@ func (f *Feed) PutPod(o *corev1.Pod) ([]cluster.Change, []Note) {
 	f.linkClaims(p)
 	f.claimDevices(p)
 	out = append(out, f.place(p)...)
-	if note := f.waits(p); note != nil {
+	if note := p.waits(f.groups[p.group()] != nil); note != nil && f.options.Dump == nil {
 		list = append(list, *note)
 	}
 	if p.problem != "" && !p.foreign {
@@ -135,7 +136,7 @@ func (f *Feed) DeletePod(name types.NamespacedName, uid types.UID) []cluster.Cha
 func (f *Feed) readPod(o *corev1.Pod) (*pod, convert.Notes) {
 	p := &pod{
 		name: nameOf(&o.ObjectMeta), uid: string(o.UID),
-		foreign: !slices.Contains(f.options.SchedulerNames, o.Spec.SchedulerName),
+		foreign: f.options.Dump == nil && !slices.Contains(f.options.SchedulerNames, o.Spec.SchedulerName),
 		member:  membership{source: bySelf, name: o.Name, min: 1},
 		ended:   endOf(o),
 	}
@@ -151,13 +152,16 @@ func (f *Feed) readPod(o *corev1.Pod) (*pod, convert.Notes) {
 	// What convert ignores of a pod, such as volumes and host ports, the plugins of Kubernetes
 	// read.
 	list = slices.DeleteFunc(list, func(n convert.Note) bool { return n.Severity == convert.Ignored })
-	if convert.Gated(o) {
+	if convert.Gated(o) && f.options.Dump == nil {
 		list = append(list, convert.PodNotes(o)...)
 	}
 	p.labels, p.queue, p.priority, p.delay, p.created = j.Labels, queueOf(o, j.Queue), j.Priority, j.PreemptionDelay, j.Created
 	p.shape = *j.Alternatives[0].Tasks[0].Shape
-	var err error
-	if p.shape.Key, err = podkind.Key(o); err != nil {
+	if f.options.Dump != nil {
+		p.affinity = j.Affinity
+	} else if key, err := podkind.Key(o); err == nil {
+		p.shape.Key = key
+	} else {
 		list = append(list, convert.Note{Severity: convert.Invalid, Path: field.Path{"spec"}, Message: err.Error()})
 	}
 	p.preemptible = preemptibility(o, j.Preemptible)
@@ -266,14 +270,27 @@ func isRejection(reason string) bool {
 	return len(reason) > len(prefix) && reason[:len(prefix)] == prefix
 }
 
+// guesses returns a note about a pod of a dump that does not have the object that describes its
+// group.
+func (p *pod) guesses(described bool) *convert.Note {
+	if p.member.single() || !p.member.object || p.member.min > 0 || described || p.ended != cluster.Pending {
+		return nil
+	}
+	message := "in groups that the input does not describe; each group is taken for a gang of all its pods in the input"
+	if p.member.source == byJob {
+		message = "of Jobs that are not in the input; each is placed on its own"
+	}
+	return &convert.Note{Severity: convert.Ignored, Path: field.Path{"metadata"}, Message: message, Detail: p.member.source + " " + p.name.Namespace + "/" + p.member.name}
+}
+
 // waits returns a note if the pod is not considered because its group is not known or
 // states no minimum.
-func (f *Feed) waits(p *pod) *convert.Note {
+func (p *pod) waits(described bool) *convert.Note {
 	if p.job == nil || p.job.put != nil || p.ended != cluster.Pending || p.place.Node != "" {
 		return nil
 	}
 	message := "waiting for the object that describes their group"
-	if !p.member.object || f.groups[p.group()] != nil {
+	if !p.member.object || described {
 		message = "waiting because the minimum of their group is not valid"
 	}
 	return &convert.Note{Severity: convert.Inactive, Path: field.Path{"metadata"}, Message: message, Detail: p.member.source + " " + p.name.Namespace + "/" + p.member.name}

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -54,6 +55,11 @@ func (f *Feed) terms(j *job) terms {
 		}
 		if t.queue == "" {
 			t.queue = g.queue
+		}
+	}
+	if f.options.Dump != nil && t.min == 0 && j.group != (groupKey{}) && t.group == nil {
+		if t.min = len(j.members); j.source == byJob {
+			t.min = 1
 		}
 	}
 	// If the pods differ in whether they are preemptible, "false" is first.
@@ -115,6 +121,25 @@ func (j *job) commonLabels() map[string]string {
 	return out
 }
 
+// commonAffinity returns the terms about other pods that all members have.
+func (j *job) commonAffinity() []cluster.JobTerm {
+	if len(j.anyMember().affinity) == 0 {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(j.members))
+	out := slices.Clone(j.members[names[0]].affinity)
+	for _, name := range names {
+		p := j.members[name]
+		out = slices.DeleteFunc(out, func(t cluster.JobTerm) bool {
+			return !slices.ContainsFunc(p.affinity, func(o cluster.JobTerm) bool { return reflect.DeepEqual(o, t) })
+		})
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
 // spec returns the spec of the job, without tasks. It returns nil if the minimum is not
 // known: State then keeps the tasks, and the job is not pending.
 func (j *job) spec(t *terms) *cluster.Job {
@@ -130,7 +155,7 @@ func (j *job) spec(t *terms) *cluster.Job {
 	}
 	return &cluster.Job{
 		ID: j.id, Namespace: j.namespace, Queue: t.queue, Priority: t.priority, Created: t.created,
-		Preemptible: t.preemptible, PreemptionDelay: t.delay, Labels: t.labels, Open: true, Remarks: t.remarks,
+		Preemptible: t.preemptible, PreemptionDelay: t.delay, Labels: t.labels, Open: true, Remarks: t.remarks, Affinity: j.commonAffinity(),
 		Alternatives: []cluster.Alternative{form}, Chosen: -1,
 	}
 }

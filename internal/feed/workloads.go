@@ -36,6 +36,9 @@ func GroupKinds() []schema.GroupKind {
 	})
 }
 
+// Source returns the first part of the IDs of jobs that objects of the kind describe.
+func Source(kind schema.GroupKind) string { return sources[kind] }
+
 // describe reads what the object says about its group.
 func (x *object) describe(source string) group {
 	switch source {

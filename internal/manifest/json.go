@@ -53,7 +53,7 @@ func (j *jsonReader) read(o *strict.JSON, version, kind string) {
 // readKind reports false if the object is of no known kind or has to be read as a tree.
 func (j *jsonReader) readKind(o *strict.JSON, version, kind string) bool {
 	for _, k := range kinds {
-		if k.version == version && k.name == kind && k.readJSON != nil {
+		if k.is(version, kind) && k.readJSON != nil {
 			src := &source{file: j.file, start: o.Position, text: o, trees: j.trees}
 			return k.readJSON(j.bundle, o, reporter{src, j.errs})
 		}

@@ -15,9 +15,13 @@ import (
 	"github.com/berth-project/berth/internal/phrase"
 	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // API versions of the kinds of Kubernetes that are read.
@@ -25,11 +29,13 @@ const (
 	coreVersion   = "v1"
 	policyVersion = "policy/v1"
 	classVersion  = "scheduling.k8s.io/v1"
+	claimVersion  = "resource.k8s.io/v1"
 )
 
 // kind is a kind of object that is read. A bundle has a list of the objects of each kind.
 type kind struct {
 	version, name string
+	group         string // of a kind that is read in every version of the group; version is then one of them
 	read          func(*Bundle, *yaml.Node, reporter)
 	// readJSON is like read for an object in JSON. It reports false, and adds nothing, if the
 	// object has to be read as a tree. It is nil for kinds that always are.
@@ -43,7 +49,10 @@ type kind struct {
 
 // kinds are the kinds that are read. Two kinds may share IDs; of two objects with one
 // ID and no position, the one of the later kind is reported as the duplicate.
-var kinds = []kind{
+var kinds = slices.Concat(ownKinds, groupKinds())
+
+// ownKinds are the kinds of which a bundle has a list each.
+var ownKinds = []kind{
 	kindOf(v1alpha1.APIVersion, v1alpha1.KindNode, func(b *Bundle) *[]*v1alpha1.Node { return &b.Nodes },
 		func(o *v1alpha1.Node) string { return "node/" + o.Name },
 		checked(convert.Node), nodePlaces),
@@ -68,6 +77,39 @@ var kinds = []kind{
 		checked(convert.PodDisruptionBudget), namePlace),
 	kindOf(classVersion, "PriorityClass", func(b *Bundle) *[]*schedulingv1.PriorityClass { return &b.PriorityClasses }, convert.PriorityClassID,
 		convert.PriorityClass, namePlace),
+	kindOf(coreVersion, "Namespace", func(b *Bundle) *[]*corev1.Namespace { return &b.Namespaces },
+		func(o *corev1.Namespace) string { return "namespace/" + o.Name }, named[*corev1.Namespace]("namespace"), namePlace),
+	kindOf("batch/v1", "Job", func(b *Bundle) *[]*batchv1.Job { return &b.BatchJobs }, groupID[*batchv1.Job]("batchjob"), named[*batchv1.Job]("Job"), namePlace),
+	kindOf("scheduling.k8s.io/v1alpha2", "PodGroup", func(b *Bundle) *[]*schedulingv1alpha2.PodGroup { return &b.PodGroups },
+		groupID[*schedulingv1alpha2.PodGroup]("podgroup"), named[*schedulingv1alpha2.PodGroup]("PodGroup"), namePlace),
+	kindOf(claimVersion, "ResourceClaim", func(b *Bundle) *[]*resourcev1.ResourceClaim { return &b.Claims },
+		groupID[*resourcev1.ResourceClaim]("resourceclaim"), named[*resourcev1.ResourceClaim]("ResourceClaim"), namePlace),
+	kindOf(claimVersion, "ResourceSlice", func(b *Bundle) *[]*resourcev1.ResourceSlice { return &b.Slices },
+		func(o *resourcev1.ResourceSlice) string { return "resourceslice/" + o.Name }, named[*resourcev1.ResourceSlice]("ResourceSlice"), namePlace),
+	kindOf(claimVersion, "DeviceClass", func(b *Bundle) *[]*resourcev1.DeviceClass { return &b.DeviceClasses },
+		func(o *resourcev1.DeviceClass) string { return "deviceclass/" + o.Name }, named[*resourcev1.DeviceClass]("DeviceClass"), namePlace),
+}
+
+// is reports whether objects of the version and kind are of this kind.
+func (k *kind) is(version, name string) bool { return k.name == name && k.has(version) }
+
+// has reports whether the kind is read in the version.
+func (k *kind) has(version string) bool {
+	group, v, _ := strings.Cut(version, "/")
+	return k.version == version || k.group != "" && k.group == group && versionPattern.MatchString(v)
+}
+
+// named returns a function that checks the name and the namespace of an object.
+func named[T metav1.Object](kind string) func(T) convert.Notes {
+	return func(o T) convert.Notes { return convert.Named(o.GetNamespace(), o.GetName(), kind) }
+}
+
+// groupID returns a function that returns the ID of an object that has a namespace. The ID of an
+// object that describes a gang is that of the gang.
+func groupID[T metav1.Object](source string) func(T) string {
+	return func(o T) string {
+		return source + "/" + cmp.Or(o.GetNamespace(), corev1.NamespaceDefault) + "/" + o.GetName()
+	}
 }
 
 // checked returns a function that converts an object and returns only the notes.
@@ -142,7 +184,7 @@ func configurationKind() kind {
 func kindNames(version string) []string {
 	var out, lists []string
 	for _, k := range kinds {
-		if k.version == version {
+		if k.has(version) {
 			out = append(out, k.name)
 			lists = append(lists, k.name+"List")
 		}
@@ -158,7 +200,7 @@ func kindNames(version string) []string {
 
 const (
 	whatIsRead = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
-		", Node, Pod, NodeList, PodList and List of v1, PodDisruptionBudget and PodDisruptionBudgetList of policy/v1, and PriorityClass and PriorityClassList of scheduling.k8s.io/v1"
+		", and of Kubernetes and other programs, alone or in lists: Node, Pod, PodDisruptionBudget, PriorityClass, Namespace, Job, PodGroup, JobSet, LeaderWorkerSet, RayCluster, MPIJob, PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob, ResourceClaim, ResourceSlice and DeviceClass"
 	dumpCommand = "kubectl get nodes,pods,pdb -A -o yaml"
 )
 
@@ -213,14 +255,12 @@ func isForeign(version, kind string) bool {
 	if !grouped {
 		group, v = "", version
 	}
-	if kind == "" || !versionPattern.MatchString(v) {
+	if kind == "" || !versionPattern.MatchString(v) || slices.Contains(kindNames(version), kind) {
 		return false
 	}
 	switch own, _, _ := strings.Cut(v1alpha1.APIVersion, "/"); {
-	case grouped && group == "policy":
-		return !slices.Contains(kindNames(policyVersion), kind)
-	case version == classVersion:
-		return !slices.Contains(kindNames(classVersion), kind)
+	case group == "policy" && slices.Contains(kindNames(policyVersion), kind), group == "scheduling.k8s.io" && slices.Contains(kindNames(classVersion), kind):
+		return false // of another version
 	case grouped:
 		_, similar := nearest.Find(group, []string{own})
 		return !similar || group != own && !slices.Contains(kindNames(v1alpha1.APIVersion), kind)
@@ -264,7 +304,7 @@ func (s skipped) text() string {
 // readKind reads an object of a known kind, or a list of objects.
 func (b *Bundle) readKind(version, name string, n *yaml.Node, r reporter) {
 	for _, k := range kinds {
-		if k.version == version && k.name == name {
+		if k.is(version, name) {
 			k.read(b, n, r)
 			return
 		}

@@ -20,9 +20,13 @@ import (
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/strict"
 	"go.yaml.in/yaml/v3"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Bundle contains the objects of one or more files. A program may add, change and remove
@@ -39,6 +43,16 @@ type Bundle struct {
 	CoreBudgets []*policyv1.PodDisruptionBudget
 	// PriorityClasses are the classes that pods may name.
 	PriorityClasses []*schedulingv1.PriorityClass
+	// Groups, BatchJobs and PodGroups describe which pods are placed together.
+	Groups    []*unstructured.Unstructured // of the kinds of feed.GroupKinds
+	BatchJobs []*batchv1.Job
+	PodGroups []*schedulingv1alpha2.PodGroup
+	// Namespaces may have annotations that are read.
+	Namespaces []*corev1.Namespace
+	// Claims, Slices and DeviceClasses are about devices that pods claim.
+	Claims        []*resourcev1.ResourceClaim
+	Slices        []*resourcev1.ResourceSlice
+	DeviceClasses []*resourcev1.DeviceClass
 	// Notes are what a user should know about how the input was read. Validate and State
 	// set them.
 	Notes []string

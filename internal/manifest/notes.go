@@ -29,7 +29,7 @@ func (b *Bundle) notes() []string {
 	}
 	out := b.classNotes(pods.note(nodes.note(nil, "node"), "pod"))
 	if skipped := b.skipped.text(); skipped != "" {
-		out = append(out, "skipped, because berth does not read these kinds: "+skipped+"; it reads nodes, pods, disruption budgets and its own kinds")
+		out = append(out, "skipped, because berth does not read these kinds: "+skipped)
 	}
 	there := slices.Sorted(maps.Keys(cells))
 	for _, j := range b.Jobs {

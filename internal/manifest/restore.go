@@ -18,7 +18,8 @@ type runningTask struct {
 	job       *cluster.Job
 	task      *cluster.Task
 	node      string
-	devices   []int // the indexes of its devices; nil: not known, and chosen when State is made
+	devices   []int             // the indexes of its devices; nil: not known, and chosen when State is made
+	holdings  []cluster.Holding // of a pod: its devices, if they are known
 	started   int64 // in nanoseconds since 1970; 0: not known
 	releasing bool
 	ended     cluster.Status // Succeeded or Failed; Pending if it has not ended
@@ -166,7 +167,7 @@ func (m *stateMaker) reportPlacements(j *cluster.Job, o placements, r reporter) 
 func (m *stateMaker) restore(s *cluster.State) {
 	chosen := map[*cluster.Job]bool{} // jobs with a task for which devices must be chosen
 	for _, w := range m.running {
-		chosen[w.job] = chosen[w.job] || w.devices == nil
+		chosen[w.job] = chosen[w.job] || w.devices == nil && w.holdings == nil
 	}
 	slices.SortFunc(m.running, func(a, b runningTask) int {
 		return cmp.Or(compareBool(chosen[a.job], chosen[b.job]), strings.Compare(a.job.ID, b.job.ID),
@@ -252,7 +253,10 @@ func (m *stateMaker) nodeOf(s *cluster.State, w *runningTask) *cluster.Node {
 
 // place adds the task to State as running on the node with the claims.
 func (m *stateMaker) place(s *cluster.State, w *runningTask, n *cluster.Node, claims []cluster.Claim) {
-	if err := s.CanRun(w.task, n, claims); err != nil {
+	if err := s.CanRun(w.task, n, claims); err != nil && w.pod && len(claims) > 0 {
+		m.unplaced.add(w.job.ID)
+		claims = nil
+	} else if err != nil {
 		w.r.errorf(w.at, "%s", err)
 		return
 	}
@@ -262,6 +266,11 @@ func (m *stateMaker) place(s *cluster.State, w *runningTask, n *cluster.Node, cl
 // claims returns what the task holds of the devices of the node. The second result says
 // why it cannot be there, and is "" if it can.
 func (w *runningTask) claims(n *cluster.Node) ([]cluster.Claim, string) {
+	if w.holdings != nil {
+		if claims, known := w.held(n); known {
+			return claims, ""
+		}
+	}
 	if w.devices == nil {
 		claims, ok := n.Choose(w.task.Shape, nil)
 		if !ok {
@@ -302,6 +311,20 @@ func (w *runningTask) claims(n *cluster.Node) ([]cluster.Claim, string) {
 		return claims, ""
 	}
 	return nil, fmt.Sprintf("devices %v are not what the task asks for", w.devices)
+}
+
+// held returns the devices that the pod is known to hold. It returns false if the node does not
+// have them, or not free.
+func (w *runningTask) held(n *cluster.Node) ([]cluster.Claim, bool) {
+	var out []cluster.Claim
+	for _, h := range w.holdings {
+		i := slices.IndexFunc(n.Devices, func(d cluster.Device) bool { return d.UUID == h.Device })
+		if i < 0 || n.Devices[i].Lost || n.Devices[i].Use.Milli+h.Milli > cluster.Whole || n.Devices[i].Use.Memory+h.Memory > n.Devices[i].Memory {
+			return nil, false
+		}
+		out = append(out, cluster.Claim{Device: i, Milli: h.Milli, Memory: h.Memory})
+	}
+	return out, true
 }
 
 // whyRefused returns why the device does not take the task.

@@ -60,6 +60,8 @@ type stateMaker struct {
 	keptReplicas   tally   // replicas that run in a way that is not what their spec requests now
 	defects        tallies // nodes by the notes of their conversion
 	unplaced       tally   // pods for which their node has too few free devices
+	incomplete     tally   // gangs with fewer pods than their minimum
+	dump           *dump
 }
 
 // convert converts every object. Nodes and jobs are sorted by name.
@@ -77,11 +79,9 @@ func (m *stateMaker) convert() {
 			return
 		}
 	}
-	for _, o := range b.CoreNodes {
-		n, notes := convert.CoreNode(o)
-		if !m.addNode(n, notes, b.reporter(o, &m.errs)) {
-			return
-		}
+	m.dump = m.readDump()
+	if !m.dump.addNodes(m) {
+		return
 	}
 	for _, o := range b.Jobs {
 		r := b.reporter(o, &m.errs)
@@ -90,21 +90,7 @@ func (m *stateMaker) convert() {
 		m.addJob(j, r)
 		m.runningTasks(j, placements{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
 	}
-	for _, o := range b.Pods {
-		if convert.WhyLeftOut(o) != "" {
-			continue
-		}
-		r := b.reporter(o, &m.errs)
-		j, notes := convert.Pod(o, m.environment)
-		r.report(notes)
-		m.addJob(j, r)
-		if p, ok := convert.PodPlacement(o); ok {
-			m.running = append(m.running, runningTask{
-				job: j, task: j.Alternatives[0].Tasks[0], node: p.Node,
-				started: p.Started, releasing: p.Releasing, pod: true, at: path{"spec", "nodeName"}, r: r,
-			})
-		}
-	}
+	m.dump.addJobs(m)
 	for _, o := range b.Budgets {
 		budget, notes := convert.DisruptionBudget(o)
 		b.reporter(o, &m.errs).report(notes)
@@ -170,6 +156,11 @@ func (m *stateMaker) apply(s *cluster.State) {
 	m.nodes = s.Nodes()
 	for _, j := range m.jobs {
 		m.recordError(s.Apply(cluster.JobPut{Job: *j}))
+		if j.Open {
+			for _, t := range j.Alternatives[0].Tasks {
+				m.recordError(s.Apply(cluster.TaskPut{Job: j.ID, Task: *t}))
+			}
+		}
 	}
 	for _, b := range m.budgets {
 		m.recordError(s.Apply(cluster.BudgetPut{Budget: *b}))
@@ -183,7 +174,7 @@ func (m *stateMaker) switchToState(s *cluster.State) {
 		for a := range w.job.Alternatives {
 			if k := slices.Index(w.job.Alternatives[a].Tasks, w.task); k >= 0 {
 				w.job = s.Job(w.job.ID)
-				w.task = w.job.Alternatives[a].Tasks[k]
+				w.task = s.Task(cluster.TaskRef{Job: w.job.ID, Alternative: a, Name: w.task.Name})
 				break
 			}
 		}
@@ -213,6 +204,8 @@ func (m *stateMaker) notes() []string {
 	out = m.defects.note(out, "node")
 	out = append(out, m.selectionNotes()...)
 	out = m.keptReplicas.note(out, "kept in a form that is not what the spec asks for now", "replica")
+	out = m.dump.podNotes.note(out, "pod")
+	out = m.incomplete.note(out, "with fewer pods in the input than its minimum, not scheduled", "gang")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }
 

@@ -1,0 +1,168 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/feed"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// dump collects what the objects of Kubernetes say. They are read by the Feed that reads the
+// objects of a live cluster, so that both understand the same.
+type dump struct {
+	maker    *stateMaker
+	feed     *feed.Feed
+	objects  map[objectName]any // for the positions of errors
+	nodes    map[string]*cluster.Node
+	jobs     map[string]*cluster.Job
+	tasks    map[cluster.TaskRef]*cluster.Task // of open jobs
+	places   map[cluster.TaskRef]cluster.TaskSeen
+	ended    map[cluster.TaskRef]cluster.TaskGone
+	podNotes tallies
+}
+
+type objectName struct{ kind, namespace, name string }
+
+// readDump converts the objects of Kubernetes.
+func (m *stateMaker) readDump() *dump {
+	b := m.bundle
+	d := &dump{
+		maker: m, feed: feed.New(feed.Options{Dump: m.environment, DevicesEnforced: true}),
+		objects: map[objectName]any{}, nodes: make(map[string]*cluster.Node, len(b.CoreNodes)), jobs: make(map[string]*cluster.Job, len(b.Pods)),
+		tasks: map[cluster.TaskRef]*cluster.Task{}, places: map[cluster.TaskRef]cluster.TaskSeen{}, ended: map[cluster.TaskRef]cluster.TaskGone{},
+		podNotes: tallies{},
+	}
+	for _, o := range b.Namespaces {
+		d.feed.PutNamespace(o)
+	}
+	for _, o := range b.PriorityClasses {
+		d.feed.PutPriorityClass(o)
+	}
+	for _, o := range b.Queues {
+		d.feed.PutQueue(o) // for the tiers: the queues themselves are those of the manifests
+	}
+	put(d, "DeviceClass", b.DeviceClasses, d.feed.PutDeviceClass)
+	put(d, "ResourceSlice", b.Slices, d.feed.PutResourceSlice)
+	put(d, "ResourceClaim", b.Claims, d.feed.PutResourceClaim)
+	put(d, "Job", b.BatchJobs, d.feed.PutJob)
+	put(d, "PodGroup", b.PodGroups, d.feed.PutPodGroup)
+	put(d, "", b.Groups, d.feed.PutGroup)
+	put(d, "Node", b.CoreNodes, d.feed.PutNode)
+	put(d, "Pod", slices.DeleteFunc(slices.Clone(b.Pods), isReservation), d.feed.PutPod)
+	changes, notes := d.feed.Settle()
+	d.take(changes, notes)
+	return d
+}
+
+// put delivers the objects to the Feed. Their order has no effect on the result.
+func put[T metav1.Object](d *dump, kind string, list []T, deliver func(T) ([]cluster.Change, []feed.Note)) {
+	for _, o := range list {
+		of := kind
+		if u, is := any(o).(interface{ GetKind() string }); is {
+			of = u.GetKind()
+		}
+		d.objects[objectName{of, o.GetNamespace(), o.GetName()}] = o
+		changes, notes := deliver(o)
+		d.take(changes, notes)
+	}
+}
+
+// take notes what the facts say, of which the last about an object counts.
+func (d *dump) take(changes []cluster.Change, notes []feed.Note) {
+	for _, c := range changes {
+		switch c := c.(type) {
+		case cluster.NodePut:
+			d.nodes[c.Node.Name] = &c.Node
+		case cluster.JobPut:
+			d.jobs[c.Job.ID] = &c.Job
+		case cluster.TaskPut:
+			d.tasks[cluster.TaskRef{Job: c.Job, Name: c.Task.Name}] = &c.Task
+		case cluster.TaskSeen:
+			d.places[c.Task] = c
+		case cluster.TaskGone:
+			d.ended[c.Task] = c
+		}
+	}
+	for _, n := range notes {
+		object := d.objects[objectName{n.Kind, n.Namespace, n.Name}]
+		if object == nil { // the namespace "default" may be left out
+			object = d.objects[objectName{n.Kind, "", n.Name}]
+		}
+		d.maker.bundle.reporter(object, &d.maker.errs).report(convert.Notes{n.Note})
+		if n.Kind == "Pod" {
+			d.podNotes.add("pod/"+cmp.Or(n.Namespace, corev1.NamespaceDefault)+"/"+n.Name, convert.Notes{n.Note}, convert.Ignored)
+		}
+	}
+}
+
+// addNodes adds the nodes to those of the manifests. It reports false if there are too many devices.
+func (d *dump) addNodes(m *stateMaker) bool {
+	for _, o := range m.bundle.CoreNodes {
+		n := d.nodes[o.Name]
+		if n == nil {
+			continue // it is not valid, which was reported
+		}
+		var notes convert.Notes
+		if n.Defect != nil {
+			_, notes = convert.CoreNode(o)
+		}
+		if !m.addNode(n, notes, m.bundle.reporter(o, &m.errs)) {
+			return false
+		}
+	}
+	return true
+}
+
+// addJobs adds the jobs that pods are, and the tasks that run.
+func (d *dump) addJobs(m *stateMaker) {
+	for _, ref := range slices.SortedFunc(maps.Keys(d.tasks), compareRefs) {
+		if j := d.jobs[ref.Job]; j != nil {
+			j.Alternatives[0].Tasks = append(j.Alternatives[0].Tasks, d.tasks[ref])
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.jobs)) {
+		j := d.jobs[id]
+		first := m.bundle.reporter(d.podOf(cluster.TaskRef{Job: id, Name: j.Alternatives[0].Tasks[0].Name}), &m.errs)
+		m.addJob(j, first)
+		if form := &j.Alternatives[0]; j.Open && !form.Enough(func(*cluster.Task) bool { return true }) {
+			m.incomplete.add(fmt.Sprintf("%s (%d of %d)", id, len(form.Tasks), form.Min))
+		}
+		for _, t := range j.Alternatives[0].Tasks {
+			ref := cluster.TaskRef{Job: id, Name: t.Name}
+			w := runningTask{job: j, task: t, pod: true, at: path{"spec", "nodeName"}, r: m.bundle.reporter(d.podOf(ref), &m.errs)}
+			if gone, ended := d.ended[ref]; ended {
+				w.ended = gone.Ended
+				m.running = append(m.running, w)
+			} else if seen, runs := d.places[ref]; runs {
+				w.node, w.holdings, w.started, w.releasing = seen.Node, seen.Devices, seen.Started, seen.Releasing
+				m.running = append(m.running, w)
+			}
+		}
+	}
+}
+
+func compareRefs(a, b cluster.TaskRef) int {
+	return cmp.Or(strings.Compare(a.Job, b.Job), strings.Compare(a.Name, b.Name))
+}
+
+// podOf returns the pod that the task stands for.
+func (d *dump) podOf(ref cluster.TaskRef) any {
+	name, _, _ := d.feed.Pod(ref)
+	if o := d.objects[objectName{"Pod", name.Namespace, name.Name}]; o != nil {
+		return o
+	}
+	return d.objects[objectName{"Pod", "", name.Name}]
+}
+
+// isReservation reports whether the pod only keeps a device for pods that request parts of it. The
+// parts are counted instead.
+func isReservation(o *corev1.Pod) bool {
+	return strings.HasPrefix(o.Namespace, "kai-resource-reservation") || strings.HasPrefix(o.Namespace, "runai-reservation")
+}
