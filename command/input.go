@@ -102,7 +102,13 @@ func workload(state *cluster.State, leftOut map[string]string, name string) (str
 		return name, nil
 	}
 	var ids, short []string
+	members := map[string]string{} // the jobs of pods that are tasks of a gang
 	for _, j := range state.Jobs() {
+		if j.Open {
+			for _, t := range j.Tasks() {
+				members["pod/"+j.Namespace+"/"+t.Name] = j.ID
+			}
+		}
 		ids = append(ids, j.ID)
 		short = append(short, j.ID[strings.LastIndexByte(j.ID, '/')+1:])
 	}
@@ -119,6 +125,9 @@ func workload(state *cluster.State, leftOut map[string]string, name string) (str
 			matches = append(matches[:most:most], fmt.Sprintf("%d more", more))
 		}
 		return "", fmt.Errorf("%q matches %s; name one of them", name, strings.Join(matches, " and "))
+	}
+	if pods := matching(slices.Sorted(maps.Keys(members)), name); len(pods) == 1 {
+		return members[pods[0]], nil
 	}
 	if out := matching(slices.Sorted(maps.Keys(leftOut)), name); len(out) > 0 {
 		return "", fmt.Errorf("%s is not scheduled: %s", out[0], leftOut[out[0]])

@@ -34,6 +34,10 @@ type Environment struct {
 	Scavengers map[string]string
 	// PriorityClasses are the classes that pods may name.
 	PriorityClasses []*schedulingv1.PriorityClass
+	// Parts is set if resources for parts of devices, such as those of HAMi, are read as such.
+	Parts bool
+	// AlibabaUnit is how many bytes a unit of aliyun.com/gpu-mem is; 0 if no node offers it.
+	AlibabaUnit cluster.Bytes
 	// Profiles are the names of the profiles, the first of which is the default; nil if
 	// schedulerName selects no profile.
 	Profiles []string

@@ -121,6 +121,9 @@ func podRequests(o *corev1.Pod, shape *cluster.Shape, env *Environment, r report
 	requests := effectiveRequests(o, nil)
 	shape.LeftOut = amounts(leftOut(o, requests), at, r)
 	for _, a := range amounts(requests, at, r) {
+		if env.Parts && IsPart(a.Name) {
+			continue // package feed reads parts of devices
+		}
 		if !IsDevice(a.Name) && !env.DeviceResources[a.Name] {
 			shape.Resources = shape.Resources.With(a.Name, a.Value)
 			continue

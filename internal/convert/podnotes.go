@@ -48,16 +48,21 @@ func PodNotes(o *corev1.Pod) Notes {
 	if len(o.Spec.ResourceClaims) > 0 {
 		notRead("resourceClaims", spec.Add("resourceClaims"))
 	}
-	for i, c := range o.Spec.Containers {
-		for k, p := range c.Ports {
-			if p.HostPort != 0 {
-				notRead("hostPort", spec.Add("containers", i, "ports", k, "hostPort"))
+	for _, list := range []struct {
+		field      string
+		containers []corev1.Container
+	}{{"containers", o.Spec.Containers}, {"initContainers", o.Spec.InitContainers}} {
+		for i, c := range list.containers {
+			for k, p := range c.Ports {
+				if p.HostPort != 0 {
+					notRead("hostPort", spec.Add(list.field, i, "ports", k, "hostPort"))
+				}
 			}
 		}
 	}
-	for i, v := range o.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil {
-			notRead("persistentVolumeClaim", spec.Add("volumes", i, "persistentVolumeClaim"))
+	for i := range o.Spec.Volumes {
+		if kind := restrictingVolume(&o.Spec.Volumes[i]); kind != "" {
+			notRead(kind, spec.Add("volumes", i, kind))
 		}
 	}
 	for i, t := range o.Spec.Tolerations {
@@ -66,11 +71,36 @@ func PodNotes(o *corev1.Pod) Notes {
 		}
 	}
 	for _, t := range affinityTerms(o) {
+		if len(t.term.MatchLabelKeys) > 0 {
+			notRead("matchLabelKeys", t.at.Add("matchLabelKeys"))
+		}
+		if len(t.term.MismatchLabelKeys) > 0 {
+			notRead("mismatchLabelKeys", t.at.Add("mismatchLabelKeys"))
+		}
 		if selectsByLabel(t.term) {
 			add(t.at.Add("namespaceSelector"), "with a namespace selector by label; only the names of namespaces are known")
 		}
 	}
 	return notes
+}
+
+// restrictingVolume returns the kind of a volume that restricts on which nodes a pod can run, and ""
+// for other volumes.
+func restrictingVolume(v *corev1.Volume) string {
+	for _, kind := range []struct {
+		name string
+		is   bool
+	}{
+		{"persistentVolumeClaim", v.PersistentVolumeClaim != nil}, {"ephemeral", v.Ephemeral != nil}, {"csi", v.CSI != nil},
+		{"gcePersistentDisk", v.GCEPersistentDisk != nil}, {"awsElasticBlockStore", v.AWSElasticBlockStore != nil}, {"azureDisk", v.AzureDisk != nil},
+		{"cinder", v.Cinder != nil}, {"rbd", v.RBD != nil}, {"iscsi", v.ISCSI != nil}, {"vsphereVolume", v.VsphereVolume != nil},
+		{"portworxVolume", v.PortworxVolume != nil}, {"fc", v.FC != nil},
+	} {
+		if kind.is {
+			return kind.name
+		}
+	}
+	return ""
 }
 
 type affinityTerm struct {

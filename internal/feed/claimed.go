@@ -39,6 +39,12 @@ func (d *dynamic) claimDevices(p *pod) {
 		devices = claimed
 		p.remarks = append(p.remarks, c.remarks()...)
 	}
+	if p.missing > 0 {
+		known = false
+		if n := d.nodes[p.place.Node]; n != nil && n.DeviceResource != "" {
+			addNeed(&need, &cluster.Need{Devices: min(p.missing, cluster.MaxDevices), Resource: n.DeviceResource})
+		}
+	}
 	if !known || !need.WholeNode && len(devices) != need.Devices {
 		devices = nil // some of them are not known
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/dra"
-	"github.com/berth-project/berth/internal/field"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -140,35 +139,6 @@ func (f *Feed) Pod(task cluster.TaskRef) (name types.NamespacedName, uid types.U
 		return p.name, types.UID(p.uid), true
 	}
 	return name, "", false
-}
-
-// Settle returns the facts about all pods of a dump, in the order of their jobs, and notes about
-// pods whose groups the dump does not describe.
-func (f *Feed) Settle() ([]cluster.Change, []Note) {
-	var out []cluster.Change
-	var notes []Note
-	f.settling = true
-	for _, id := range slices.Sorted(maps.Keys(f.jobs)) {
-		j := f.jobs[id]
-		var members []*pod
-		for _, name := range slices.Sorted(maps.Keys(j.members)) {
-			p := j.members[name]
-			members = append(members, p)
-			if n := p.guesses(f.groups[j.group] != nil); n != nil {
-				notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, *n})
-			}
-		}
-		common := len(j.commonAffinity())
-		for _, p := range members {
-			if len(p.affinity) > common {
-				notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, convert.Note{
-					Severity: convert.Ignored, Path: field.Path{"spec", "affinity"}, Message: "with affinity to pods that not all pods of their group have, which berth does not read",
-				}})
-			}
-		}
-		out = append(out, f.settle(j, members...)...)
-	}
-	return out, notes
 }
 
 // settleAll returns the facts about all jobs that differ from what was reported, in the

@@ -17,6 +17,9 @@ func (f *Feed) PutNode(o *corev1.Node) ([]cluster.Change, []Note) {
 		return nil, nil
 	}
 	n, list := convert.CoreNode(o)
+	if f.options.Dump != nil {
+		list = append(list, convert.SharedDevices(o, n)...)
+	}
 	notes := namedNotes(kindNode, &o.ObjectMeta, list)
 	var out []cluster.Change
 	if replaced || list.Invalid() {

@@ -39,6 +39,7 @@ type pod struct {
 	claims        []types.NamespacedName // of its ResourceClaims, as far as their names are known
 	extended      bool                   // the last of claims was made for what its containers request
 	remarks       []string               // on what it claims
+	missing       int                    // how many claims of a running pod the dump does not have; each counts as one device
 	problem       string                 // why what it claims cannot be counted; "" if it can
 	complete      bool                   // all of claims are known
 	mayCount      bool                   // devices of claims may count for it
@@ -165,6 +166,10 @@ func (f *Feed) readPod(o *corev1.Pod) (*pod, convert.Notes) {
 		list = append(list, convert.Note{Severity: convert.Invalid, Path: field.Path{"spec"}, Message: err.Error()})
 	}
 	p.preemptible = preemptibility(o, j.Preemptible)
+	if f.options.Dump != nil {
+		p.missing = f.missingClaims(o)
+		own = append(own, p.dumpNotes(o, f.env.Profiles)...)
+	}
 	list = append(list, f.readDevices(o, p)...)
 	p.place, _ = convert.PodPlacement(o)
 	p.place.Started = cmp.Or(p.place.Started, boundAt(o))
@@ -268,19 +273,6 @@ func isRejection(reason string) bool {
 	}
 	const prefix = "OutOf" // OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu, …
 	return len(reason) > len(prefix) && reason[:len(prefix)] == prefix
-}
-
-// guesses returns a note about a pod of a dump that does not have the object that describes its
-// group.
-func (p *pod) guesses(described bool) *convert.Note {
-	if p.member.single() || !p.member.object || p.member.min > 0 || described || p.ended != cluster.Pending {
-		return nil
-	}
-	message := "in groups that the input does not describe; each group is taken for a gang of all its pods in the input"
-	if p.member.source == byJob {
-		message = "of Jobs that are not in the input; each is placed on its own"
-	}
-	return &convert.Note{Severity: convert.Ignored, Path: field.Path{"metadata"}, Message: message, Detail: p.member.source + " " + p.name.Namespace + "/" + p.member.name}
 }
 
 // waits returns a note if the pod is not considered because its group is not known or

@@ -9,7 +9,9 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/feed"
+	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -122,6 +124,7 @@ func (d *dump) addNodes(m *stateMaker) bool {
 
 // addJobs adds the jobs that pods are, and the tasks that run.
 func (d *dump) addJobs(m *stateMaker) {
+	queues := m.bundle.queueTree()
 	for _, ref := range slices.SortedFunc(maps.Keys(d.tasks), compareRefs) {
 		if j := d.jobs[ref.Job]; j != nil {
 			j.Alternatives[0].Tasks = append(j.Alternatives[0].Tasks, d.tasks[ref])
@@ -133,6 +136,11 @@ func (d *dump) addJobs(m *stateMaker) {
 		m.addJob(j, first)
 		if form := &j.Alternatives[0]; j.Open && !form.Enough(func(*cluster.Task) bool { return true }) {
 			m.incomplete.add(fmt.Sprintf("%s (%d of %d)", id, len(form.Tasks), form.Min))
+			j.Remarks = append(j.Remarks, fmt.Sprintf("Not scheduled: the input has %s of the gang, and at least %d are needed.", english.Count(len(form.Tasks), "pod"), form.Min))
+		}
+		if j.Queue != "" && !queues.isLeaf(j.Queue) {
+			m.strangers.add(fmt.Sprintf("%s (%s)", id, phrase.Clip(j.Queue)))
+			j.Queue = ""
 		}
 		for _, t := range j.Alternatives[0].Tasks {
 			ref := cluster.TaskRef{Job: id, Name: t.Name}

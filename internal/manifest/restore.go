@@ -267,8 +267,12 @@ func (m *stateMaker) place(s *cluster.State, w *runningTask, n *cluster.Node, cl
 // why it cannot be there, and is "" if it can.
 func (w *runningTask) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	if w.holdings != nil {
-		if claims, known := w.held(n); known {
-			return claims, ""
+		known := *w
+		known.holdings = nil
+		if known.devices = w.indexes(n); known.devices != nil {
+			if claims, problem := known.claims(n); problem == "" {
+				return claims, ""
+			}
 		}
 	}
 	if w.devices == nil {
@@ -313,18 +317,18 @@ func (w *runningTask) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	return nil, fmt.Sprintf("devices %v are not what the task asks for", w.devices)
 }
 
-// held returns the devices that the pod is known to hold. It returns false if the node does not
-// have them, or not free.
-func (w *runningTask) held(n *cluster.Node) ([]cluster.Claim, bool) {
-	var out []cluster.Claim
+// indexes returns the indexes of the devices that the pod is known to hold, and nil if the node does
+// not list them all.
+func (w *runningTask) indexes(n *cluster.Node) []int {
+	var out []int
 	for _, h := range w.holdings {
 		i := slices.IndexFunc(n.Devices, func(d cluster.Device) bool { return d.UUID == h.Device })
-		if i < 0 || n.Devices[i].Lost || n.Devices[i].Use.Milli+h.Milli > cluster.Whole || n.Devices[i].Use.Memory+h.Memory > n.Devices[i].Memory {
-			return nil, false
+		if i < 0 {
+			return nil
 		}
-		out = append(out, cluster.Claim{Device: i, Milli: h.Milli, Memory: h.Memory})
+		out = append(out, i)
 	}
-	return out, true
+	return out
 }
 
 // whyRefused returns why the device does not take the task.

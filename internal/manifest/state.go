@@ -61,6 +61,7 @@ type stateMaker struct {
 	defects        tallies // nodes by the notes of their conversion
 	unplaced       tally   // pods for which their node has too few free devices
 	incomplete     tally   // gangs with fewer pods than their minimum
+	strangers      tally   // workloads in queues of other schedulers
 	dump           *dump
 }
 
@@ -205,6 +206,7 @@ func (m *stateMaker) notes() []string {
 	out = append(out, m.selectionNotes()...)
 	out = m.keptReplicas.note(out, "kept in a form that is not what the spec asks for now", "replica")
 	out = m.dump.podNotes.note(out, "pod")
+	out = m.strangers.note(out, "in a queue that is not in the input, counted for the queue default; declare the queue (kind: Queue of berth.dev)", "workload")
 	out = m.incomplete.note(out, "with fewer pods in the input than its minimum, not scheduled", "gang")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }

@@ -168,7 +168,7 @@ func emptyText(s skipped) string {
 
 // Environment returns what the bundle says about how each object is read.
 func (b *Bundle) Environment() *convert.Environment {
-	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree()), Profiles: b.Configuration().names(), PriorityClasses: b.PriorityClasses}
+	s := &convert.Environment{DeviceResources: map[string]bool{}, PodsCounted: len(b.CoreNodes) > 0, UniqueHostnames: len(b.CoreNodes) > 0, Scavengers: b.scavengers(b.queueTree()), Profiles: b.Configuration().names(), PriorityClasses: b.PriorityClasses, Parts: true}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {
 		h, ok := labels[corev1.LabelHostname]
@@ -185,6 +185,7 @@ func (b *Bundle) Environment() *convert.Environment {
 	}
 	for _, n := range b.CoreNodes {
 		see(n.Labels, convert.Allocatable(n))
+		s.AlibabaUnit = max(s.AlibabaUnit, convert.AlibabaUnit(n))
 	}
 	namespaces := map[string]bool{}
 	for _, p := range b.Pods {

@@ -1,0 +1,100 @@
+package feed
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/field"
+	"github.com/berth-project/berth/internal/phrase"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Settle returns the facts about all pods of a dump, in the order of their jobs, and notes about
+// pods whose groups the dump does not describe.
+func (f *Feed) Settle() ([]cluster.Change, []Note) {
+	var out []cluster.Change
+	var notes []Note
+	f.settling = true
+	for _, id := range slices.Sorted(maps.Keys(f.jobs)) {
+		j := f.jobs[id]
+		g := f.groups[j.group]
+		var members []*pod
+		for _, name := range slices.Sorted(maps.Keys(j.members)) {
+			members = append(members, j.members[name])
+		}
+		common := len(j.commonAffinity())
+		for _, p := range members {
+			for _, n := range p.memberNotes(g, common, f.classes) {
+				notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, n})
+			}
+		}
+		out = append(out, f.settle(j, members...)...)
+	}
+	return out, notes
+}
+
+// memberNotes returns notes about a pod of a dump as a member of its job. The group is nil if the dump
+// does not describe it; common is how many terms of affinity all members have.
+func (p *pod) memberNotes(g *group, common int, classes map[string]int32) convert.Notes {
+	if p.ended != cluster.Pending {
+		return nil
+	}
+	var notes convert.Notes
+	ignored := func(at, message, detail string) {
+		notes = append(notes, convert.Note{Severity: convert.Ignored, Path: field.Path{at}, Message: message, Detail: detail})
+	}
+	if len(p.affinity) > common {
+		ignored("spec", "with affinity to pods that not all pods of their group have, which berth does not read", "")
+	}
+	if p.member.single() || !p.member.object {
+		return notes
+	}
+	switch group := p.member.source + " " + p.name.Namespace + "/" + p.member.name; {
+	case g == nil && p.member.source == byJob:
+		ignored("metadata", "of Jobs that are not in the input; each is placed on its own", group)
+	case g == nil && p.member.min == 0:
+		ignored("metadata", "in groups that the input does not describe; each group is taken for a gang of all its pods in the input", group)
+	case g != nil && g.class != "" && g.priority == nil:
+		if _, known := classes[g.class]; !known {
+			ignored("metadata", "of groups with the priority class "+phrase.Quote(g.class)+", which is not in the input; the priority is that of the pods", group)
+		}
+	}
+	return notes
+}
+
+// dumpNotes returns notes about a single pod of a dump.
+func (p *pod) dumpNotes(o *corev1.Pod, profiles []string) convert.Notes {
+	var notes convert.Notes
+	name := o.Spec.SchedulerName
+	others := name != "" && name != corev1.DefaultSchedulerName && name != "berth" && name != "berth-scheduler" && !slices.Contains(profiles, name)
+	if others && p.ended == cluster.Pending && o.Spec.NodeName == "" {
+		notes = append(notes, convert.Note{Severity: convert.Ignored, Path: field.Path{"spec", "schedulerName"}, Message: "that name the scheduler " + phrase.Quote(name) + "; berth places them nevertheless"})
+	}
+	if p.missing > 0 {
+		notes = append(notes, convert.Note{
+			Severity: convert.Ignored, Path: field.Path{"spec", "resourceClaims"},
+			Message: "that run with resourceClaims which are not in the input; each claim counts as one device; dump resourceclaims.resource.k8s.io and resourceslices.resource.k8s.io too",
+		})
+	}
+	return notes
+}
+
+// missingClaims returns how many claims of a running pod are not known.
+func (d *dynamic) missingClaims(o *corev1.Pod) int {
+	if o.Spec.NodeName == "" || endOf(o) != cluster.Pending {
+		return 0
+	}
+	list, extended := claimsOf(o)
+	if extended {
+		list = list[:len(list)-1]
+	}
+	missing := len(o.Spec.ResourceClaims)
+	for _, name := range list {
+		if d.claims[name] != nil {
+			missing--
+		}
+	}
+	return missing
+}
