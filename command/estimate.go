@@ -205,7 +205,7 @@ func (q *estimateOptions) backendFor(m *estimate.Model) (*backend.Backend, error
 
 // groups returns the node groups of a cluster.
 func (p *program) groups(paths []string) ([]*cluster.Group, error) {
-	b, err := p.load(paths, "")
+	b, err := p.load(paths, &inputFlags{})
 	if err != nil {
 		return nil, err
 	}

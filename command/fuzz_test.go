@@ -22,7 +22,7 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		for _, name := range files {
 			p := &program{registry: standard.Registry(), stdout: io.Discard, stderr: io.Discard}
-			b, err := p.load([]string{name}, "")
+			b, err := p.load([]string{name}, &inputFlags{})
 			if err != nil {
 				f.Fatal(err)
 			}

@@ -17,11 +17,13 @@ import (
 // inputFlags are the flags of all commands that run the engine on a cluster.
 type inputFlags struct {
 	config string
+	expand bool
 	clock
 }
 
 func (i *inputFlags) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&i.config, "config", "", "file with a SchedulerConfiguration")
+	c.Flags().BoolVar(&i.expand, "expand", false, "make the pods of Deployments, StatefulSets, Jobs, JobSets, LeaderWorkerSets and similar kinds that have none in the input")
 	i.clock.addFlag(c)
 }
 
@@ -35,7 +37,7 @@ type input struct {
 
 // open reads the paths as the flags say, and makes an engine and a State of them.
 func (p *program) open(paths []string, flags *inputFlags) (*input, error) {
-	b, err := p.load(paths, flags.config)
+	b, err := p.load(paths, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +49,11 @@ func (p *program) open(paths []string, flags *inputFlags) (*input, error) {
 	return &input{b, e, state, now}, err
 }
 
-// load reads the paths and, if config is not empty, the configuration file. The
-// path "-" is standard input.
-func (p *program) load(paths []string, config string) (*manifest.Bundle, error) {
-	b, err := manifest.LoadFrom(p.stdin, paths)
+// load reads the paths and, if the flags name one, the configuration file. The path "-" is standard
+// input.
+func (p *program) load(paths []string, flags *inputFlags) (*manifest.Bundle, error) {
+	b, err := manifest.Options{Stdin: p.stdin, Expand: flags.expand}.Load(paths)
+	config := flags.config
 	if err != nil || config == "" {
 		return b, err
 	}

@@ -160,7 +160,14 @@ func (p *program) writeResult(s *sim.Simulation, results explain.Results, provis
 	}
 	wide := o.output == "wide"
 	t := table{w: p.stdout, wide: wide, style: explain.Style{Color: p.terminal, Width: columns(), Wide: wide}}
-	t.print(results.Of(&s.Outcome, false), s.State, provisions, shellWords(args))
+	again := args
+	if o.config != "" {
+		again = append([]string{"--config", o.config}, again...)
+	}
+	if o.expand {
+		again = append([]string{"--expand"}, again...)
+	}
+	t.print(results.Of(&s.Outcome, false), s.State, provisions, shellWords(again))
 	return nil
 }
 

@@ -51,7 +51,7 @@ func answers(t *testing.T, in string, stdin []byte) (map[string]string, []byte) 
 			t.Fatalf("%s: %v", in, err)
 		}
 	}
-	b, err := p.load([]string{in}, "")
+	b, err := p.load([]string{in}, &inputFlags{})
 	fail(err)
 	e, state, err := p.prepare(b)
 	fail(err)

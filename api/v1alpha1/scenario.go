@@ -22,6 +22,9 @@ type Scenario struct {
 	// Grace is how long evicted tasks still hold their room. Unless given, the room is free
 	// in the next cycle.
 	Grace *metav1.Duration `json:"grace,omitempty"`
+	// Expand is true if the pods are made of Deployments, Jobs and other workloads that have
+	// none, as with --expand.
+	Expand bool `json:"expand,omitempty"`
 	// Expect is the result that is expected.
 	Expect Expectation `json:"expect,omitempty"`
 }
@@ -55,6 +58,9 @@ type Expectation struct {
 	Scores map[string]map[string]map[string]float64 `json:"scores,omitempty"`
 	// Evictions lists all tasks that are evicted; an empty list means none.
 	Evictions []string `json:"evictions,omitempty"`
+	// Notes has a part of each note about how the input is read; an empty list means that there
+	// is none. A note that no entry is a part of is a mismatch.
+	Notes []string `json:"notes,omitempty"`
 	// Timeline is what should hold at certain times of the simulation; it requires cycles.
 	Timeline []ExpectedMoment `json:"timeline,omitempty"`
 	// Settled is whether nothing can change any more after the cycles; it requires cycles.

@@ -25,7 +25,7 @@ func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	at := path{"expect"}
 	checks := len(e.Placements) + len(e.Devices) + len(e.Groups) + len(e.Pending) + len(e.Refusals) + len(e.Scores)
 	checks += len(e.Timeline) + len(e.Forms) + len(e.Keep) + len(e.Provisions)
-	if checks == 0 && e.Evictions == nil && e.Settled == nil {
+	if checks == 0 && e.Evictions == nil && e.Settled == nil && e.Notes == nil {
 		r.errorf(at, "the scenario expects nothing, so it could never fail; say what is expected, such as placements: {job/train/worker-0: gpu-1}")
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Placements)) {
@@ -41,6 +41,11 @@ func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	for i, id := range e.Pending {
 		if id == "" {
 			r.errorf(at.Add("pending", i), "say which workload, such as job/train")
+		}
+	}
+	for i, note := range e.Notes {
+		if note == "" {
+			r.errorf(at.Add("notes", i), "say a part of the note, such as: not ready")
 		}
 	}
 	for i := range e.Refusals {

@@ -36,6 +36,7 @@ const (
 type kind struct {
 	version, name string
 	group         string // of a kind that is read in every version of the group; version is then one of them
+	minor         bool   // objects of the kind are nothing that could be scheduled, or scheduled on
 	read          func(*Bundle, *yaml.Node, reporter)
 	// readJSON is like read for an object in JSON. It reports false, and adds nothing, if the
 	// object has to be read as a tree. It is nil for kinds that always are.
@@ -77,17 +78,23 @@ var ownKinds = []kind{
 		checked(convert.PodDisruptionBudget), namePlace),
 	kindOf(classVersion, "PriorityClass", func(b *Bundle) *[]*schedulingv1.PriorityClass { return &b.PriorityClasses }, convert.PriorityClassID,
 		convert.PriorityClass, namePlace),
-	kindOf(coreVersion, "Namespace", func(b *Bundle) *[]*corev1.Namespace { return &b.Namespaces },
-		func(o *corev1.Namespace) string { return "namespace/" + o.Name }, named[*corev1.Namespace]("namespace"), namePlace),
-	kindOf("batch/v1", "Job", func(b *Bundle) *[]*batchv1.Job { return &b.BatchJobs }, groupID[*batchv1.Job]("batchjob"), named[*batchv1.Job]("Job"), namePlace),
-	kindOf("scheduling.k8s.io/v1alpha2", "PodGroup", func(b *Bundle) *[]*schedulingv1alpha2.PodGroup { return &b.PodGroups },
-		groupID[*schedulingv1alpha2.PodGroup]("podgroup"), named[*schedulingv1alpha2.PodGroup]("PodGroup"), namePlace),
-	kindOf(claimVersion, "ResourceClaim", func(b *Bundle) *[]*resourcev1.ResourceClaim { return &b.Claims },
-		groupID[*resourcev1.ResourceClaim]("resourceclaim"), named[*resourcev1.ResourceClaim]("ResourceClaim"), namePlace),
-	kindOf(claimVersion, "ResourceSlice", func(b *Bundle) *[]*resourcev1.ResourceSlice { return &b.Slices },
-		func(o *resourcev1.ResourceSlice) string { return "resourceslice/" + o.Name }, named[*resourcev1.ResourceSlice]("ResourceSlice"), namePlace),
-	kindOf(claimVersion, "DeviceClass", func(b *Bundle) *[]*resourcev1.DeviceClass { return &b.DeviceClasses },
-		func(o *resourcev1.DeviceClass) string { return "deviceclass/" + o.Name }, named[*resourcev1.DeviceClass]("DeviceClass"), namePlace),
+	minor(kindOf(coreVersion, "Namespace", func(b *Bundle) *[]*corev1.Namespace { return &b.Namespaces },
+		func(o *corev1.Namespace) string { return "namespace/" + o.Name }, named[*corev1.Namespace]("namespace"), namePlace)),
+	minor(kindOf("batch/v1", "Job", func(b *Bundle) *[]*batchv1.Job { return &b.BatchJobs }, groupID[*batchv1.Job]("batchjob"), named[*batchv1.Job]("Job"), namePlace)),
+	minor(kindOf("scheduling.k8s.io/v1alpha2", "PodGroup", func(b *Bundle) *[]*schedulingv1alpha2.PodGroup { return &b.PodGroups },
+		groupID[*schedulingv1alpha2.PodGroup]("podgroup"), named[*schedulingv1alpha2.PodGroup]("PodGroup"), namePlace)),
+	minor(kindOf(claimVersion, "ResourceClaim", func(b *Bundle) *[]*resourcev1.ResourceClaim { return &b.Claims },
+		groupID[*resourcev1.ResourceClaim]("resourceclaim"), named[*resourcev1.ResourceClaim]("ResourceClaim"), namePlace)),
+	minor(kindOf(claimVersion, "ResourceSlice", func(b *Bundle) *[]*resourcev1.ResourceSlice { return &b.Slices },
+		func(o *resourcev1.ResourceSlice) string { return "resourceslice/" + o.Name }, named[*resourcev1.ResourceSlice]("ResourceSlice"), namePlace)),
+	minor(kindOf(claimVersion, "DeviceClass", func(b *Bundle) *[]*resourcev1.DeviceClass { return &b.DeviceClasses },
+		func(o *resourcev1.DeviceClass) string { return "deviceclass/" + o.Name }, named[*resourcev1.DeviceClass]("DeviceClass"), namePlace)),
+}
+
+// minor returns the kind as a minor one.
+func minor(k kind) kind {
+	k.minor = true
+	return k
 }
 
 // is reports whether objects of the version and kind are of this kind.
@@ -200,7 +207,7 @@ func kindNames(version string) []string {
 
 const (
 	whatIsRead = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
-		", and of Kubernetes and other programs, alone or in lists: Node, Pod, PodDisruptionBudget, PriorityClass, Namespace, Job, PodGroup, JobSet, LeaderWorkerSet, RayCluster, MPIJob, PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob, ResourceClaim, ResourceSlice and DeviceClass"
+		", and of Kubernetes and other programs, alone or in lists: Node, Pod, PodDisruptionBudget, PriorityClass, Namespace, Job, PodGroup, JobSet, LeaderWorkerSet, RayCluster, MPIJob, PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob, Deployment, StatefulSet, ResourceClaim, ResourceSlice and DeviceClass"
 	dumpCommand = "kubectl get nodes,pods,pdb -A -o yaml"
 )
 

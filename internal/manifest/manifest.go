@@ -47,6 +47,8 @@ type Bundle struct {
 	Groups    []*unstructured.Unstructured // of the kinds of feed.GroupKinds
 	BatchJobs []*batchv1.Job
 	PodGroups []*schedulingv1alpha2.PodGroup
+	// Workloads are other objects of which controllers make pods.
+	Workloads []*unstructured.Unstructured
 	// Namespaces may have annotations that are read.
 	Namespaces []*corev1.Namespace
 	// Claims, Slices and DeviceClasses are about devices that pods claim.
@@ -63,7 +65,9 @@ type Bundle struct {
 	scenarios      []*v1alpha1.Scenario
 	sources        map[any]*source // by object
 	skipped        skipped
-	unread         int // objects that could not be read, so that references to them cannot be checked
+	expanding      bool                   // pods are made of workloads
+	expanded       map[*corev1.Pod]string // the pods that were made of workloads, and the IDs of these
+	unread         int                    // objects that could not be read, so that references to them cannot be checked
 }
 
 // Load reads files, directories (see Files) and, for "-", standard input, and validates
@@ -75,6 +79,18 @@ func Load(paths []string) (*Bundle, error) {
 
 // LoadFrom is like Load and reads standard input from stdin.
 func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
+	return Options{Stdin: stdin}.Load(paths)
+}
+
+// Options say how files are read.
+type Options struct {
+	Stdin  io.Reader // standard input
+	Expand bool      // make the pods of workloads that have none
+}
+
+// Load is like the function Load.
+func (o Options) Load(paths []string) (*Bundle, error) {
+	stdin := o.Stdin
 	names, errs := files(paths)
 	out := &Bundle{}
 	for _, p := range names {
@@ -87,8 +103,12 @@ func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
 		errs = append(errs, wrong...)
 		out.Merge(b)
 	}
+	var unexpanded Errors
+	if s := out.Scenario(); (o.Expand || s != nil && s.Expand) && out.unread == 0 && errors.As(expander{out}.all(), &unexpanded) {
+		errs = append(errs, unexpanded...)
+	}
 	if out.Empty() && len(errs) == 0 {
-		errs = append(errs, Error{File: strings.Join(paths, ", "), Message: emptyText(out.skipped)})
+		errs = append(errs, Error{File: strings.Join(paths, ", "), Message: emptyText(out)})
 	} else if out.unread == 0 && !out.Empty() {
 		var wrong Errors
 		if errors.As(out.Validate(), &wrong) {
@@ -179,8 +199,16 @@ func (b *Bundle) Plans() []*model.Result { return b.plans }
 // pointers in the bundle. It returns "" for an object that was not read from a file.
 func (b *Bundle) Where(object any) string { return b.sources[object].fileLine() }
 
-// Empty reports whether there are no objects.
-func (b *Bundle) Empty() bool { return b.count() == 0 }
+// Empty reports whether there are no objects, or only such that describe others.
+func (b *Bundle) Empty() bool {
+	n := len(b.snapshots)
+	for _, k := range kinds {
+		if !k.minor {
+			n += k.count(b)
+		}
+	}
+	return n == 0
+}
 
 func (b *Bundle) count() int {
 	n := len(b.snapshots)

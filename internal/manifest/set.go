@@ -79,7 +79,10 @@ func (b *Bundle) Set(assignment string) error {
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	return at.replace(fresh)
+	if err := at.replace(fresh); err != nil {
+		return err
+	}
+	return expander{b}.again(object)
 }
 
 // splitTarget separates the name of the object, which may have dots, from the field.

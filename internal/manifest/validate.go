@@ -19,7 +19,7 @@ const emptyRemedy = "there is nothing to schedule: no object was found. Write a 
 // nodes that are named and do not exist. It sets Notes.
 func (b *Bundle) Validate() error {
 	if b.Empty() {
-		return Errors{{Message: emptyText(b.skipped)}}
+		return Errors{{Message: emptyText(b)}}
 	}
 	var errs Errors
 	b.checkDuplicates(&errs)
@@ -159,8 +159,11 @@ func noQueue(name string, there []string) string {
 }
 
 // emptyText says why a bundle without objects cannot be used.
-func emptyText(s skipped) string {
-	if text := s.text(); text != "" {
+func emptyText(b *Bundle) string {
+	if note := (expander{b}).unmadeNote(); note != "" {
+		return "there is nothing to schedule: no pod, job or node was found. Workloads " + note
+	}
+	if text := b.skipped.text(); text != "" {
 		return "berth reads none of the objects: " + text + "; " + whatIsRead + ". To dump what berth reads: " + dumpCommand
 	}
 	return emptyRemedy

@@ -30,7 +30,7 @@ func problems(text string) string {
 
 func TestKinds(t *testing.T) {
 	const read = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of berth.dev/v1alpha1, and of Kubernetes and other programs, alone or in lists: " +
-		"Node, Pod, PodDisruptionBudget, PriorityClass, Namespace, Job, PodGroup, JobSet, LeaderWorkerSet, RayCluster, MPIJob, PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob, ResourceClaim, ResourceSlice and DeviceClass"
+		"Node, Pod, PodDisruptionBudget, PriorityClass, Namespace, Job, PodGroup, JobSet, LeaderWorkerSet, RayCluster, MPIJob, PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob, Deployment, StatefulSet, ResourceClaim, ResourceSlice and DeviceClass"
 	tests := map[string]struct{ text, want string }{
 		"no version, ambiguous":   {"kind: Node", "1:1: apiVersion: apiVersion is missing; write berth.dev/v1alpha1 for Berth's own Node, or v1 for one of Kubernetes"},
 		"no version, own":         {"kind: Queue", "1:1: apiVersion: apiVersion is missing; write apiVersion: berth.dev/v1alpha1"},
@@ -41,7 +41,7 @@ func TestKinds(t *testing.T) {
 		"typo":                    {"apiVersion: berth.dev/v1alpha1\nkind: Quque", `2:7: kind: kind "Quque" is not read; did you mean "Queue"? ` + read},
 		"other kind of Berth":     {"apiVersion: berth.dev/v1alpha1\nkind: Cluster", `2:7: kind: kind "Cluster" is not read; ` + read + ". To dump what berth reads: kubectl get nodes,pods,pdb -A -o yaml"},
 		"a service":               {"apiVersion: v1\nkind: Service", "berth reads none of the objects: 1 Service; " + read + ". To dump what berth reads: kubectl get nodes,pods,pdb -A -o yaml"},
-		"deployments":             {"apiVersion: apps/v1\nkind: Deployment\n---\napiVersion: apps/v1\nkind: Deployment\n---\napiVersion: batch/v1\nkind: CronJob", "berth reads none of the objects: 2 Deployment, 1 CronJob; " + read + ". To dump what berth reads: kubectl get nodes,pods,pdb -A -o yaml"},
+		"deployments":             {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b}\n---\napiVersion: batch/v1\nkind: CronJob", "there is nothing to schedule: no pod, job or node was found. Workloads without pods in the input, and therefore not placed: 2 Deployment; --expand makes their pods"},
 		"typo in the group":       {"apiVersion: berht.dev/v1alpha1\nkind: Job", `1:13: apiVersion: unknown apiVersion "berht.dev/v1alpha1"; write apiVersion: berth.dev/v1alpha1`},
 		"old disruption budget":   {"apiVersion: policy/v1beta1\nkind: PodDisruptionBudget", `1:13: apiVersion: unknown apiVersion "policy/v1beta1"; write apiVersion: policy/v1`},
 		"in a list":               {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pdo}", `4:26: kind: kind "Pdo" is not read; did you mean "Pod"? ` + read},

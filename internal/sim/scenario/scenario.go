@@ -55,7 +55,8 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 		return nil, err
 	}
 	if s.Cycles != nil {
-		return runTimeline(r, b, thorough)
+		out, err := runTimeline(r, b, thorough)
+		return append(out, checkNotes(s.Expect.Notes, b.Notes)...), err
 	}
 	if !thorough {
 		if len(s.Expect.Scores) > 0 {
@@ -65,7 +66,7 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		return check(s, simulation, results, b.NodeRequests()), nil
+		return append(check(s, simulation, results, b.NodeRequests()), checkNotes(s.Expect.Notes, b.Notes)...), nil
 	}
 	simulation, results, result, err := simulate(r, b, engine.Twin, true)
 	if err != nil {
@@ -78,7 +79,7 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	if !bytes.Equal(result, slow) {
 		return nil, fmt.Errorf("the index and the scan have different results: %s", firstDifference(result, slow))
 	}
-	return check(s, simulation, results, b.NodeRequests()), nil
+	return append(check(s, simulation, results, b.NodeRequests()), checkNotes(s.Expect.Notes, b.Notes)...), nil
 }
 
 // simulate runs sessions until nothing more is decided. If all is true, the decisions keep
