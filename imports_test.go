@@ -63,7 +63,7 @@ var rules = []struct {
 	{"internal/live", []string{"cluster", "engine", "internal/explain", "internal/sim", "internal/whatif", "internal/wire"}, nil, "it keeps a scheduler running and serves its readers; its callers report facts and store the log"},
 	{"internal/sim/timeline", []string{"cluster", "engine", "internal/explain", "internal/fairshare", "internal/english", "internal/sim"}, nil, "it runs sessions over time, records what happens, and shows the use and fair share of queues"},
 	{"internal/edit", []string{"api/...", "cluster", "internal/convert", "internal/manifest", "internal/quantity"}, []string{"go.yaml.in/yaml/v3", "k8s.io/api/", "k8s.io/apimachinery/"}, "it knows the fields of manifests, and decides nothing"},
-	{"internal/anonymize", []string{"api/...", "cluster", "engine", "internal/convert", "internal/manifest"}, []string{"go.yaml.in/yaml/v3", "k8s.io/api/", "k8s.io/apimachinery/"}, "it copies manifests and compares results; others run the engine"},
+	{"internal/anonymize", []string{"api/...", "cluster", "engine", "internal/convert", "internal/feed", "internal/manifest"}, []string{"go.yaml.in/yaml/v3", "k8s.io/api/", "k8s.io/apimachinery/"}, "it copies manifests and compares results; others run the engine"},
 	{"internal/sim/scenario", []string{"api/...", "cluster", "engine", "internal/explain", "internal/manifest", "internal/model", "internal/nearest", "internal/sim", "plugins/standard", "internal/sim/timeline"}, nil, "it runs scenario files with the standard plugins"},
 	{"internal/estimate/hf/sample", nil, nil, "it writes test files and shares no code with their reader"},
 	{"internal/estimate/hf", []string{"cluster", "internal/estimate", "internal/printable"}, nil, "it reads files and leaves the computation to package estimate"},

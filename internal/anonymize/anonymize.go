@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/manifest"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,8 +74,9 @@ func (n *Names) objects(b *manifest.Bundle) []any {
 	for _, o := range b.Models {
 		out = append(out, own.model(o))
 	}
+	out = append(out, core.groups(b)...)
 	for _, o := range b.Pods {
-		if !convert.Ended(o) {
+		if !left(o) {
 			out = append(out, core.pod(convert.WithPriority(o, b.PriorityClasses)))
 		}
 	}
@@ -87,6 +89,12 @@ func (n *Names) objects(b *manifest.Bundle) []any {
 	return out
 }
 
+// left reports whether the pod has no effect: it has ended and counts for no gang, or only reserves a
+// device.
+func left(o *corev1.Pod) bool {
+	return convert.Ended(o) && !feed.Grouped(o) || convert.IsReservation(o)
+}
+
 // notes returns what a user should know about the copy.
 func (n *Names) notes(b *manifest.Bundle) []string {
 	var out []string
@@ -97,6 +105,9 @@ func (n *Names) notes(b *manifest.Bundle) []string {
 		for _, name := range foreignArguments(c.Written()) {
 			out = append(out, fmt.Sprintf("the arguments of plugin %s are not part of the output, because it is not a plugin of Berth and its arguments may contain names", name))
 		}
+	}
+	if len(b.Claims)+len(b.Slices) > 0 {
+		out = append(out, "ResourceClaims and ResourceSlices are not part of the output; devices that pods hold by claims are missing in it")
 	}
 	if n.latest > n.now || n.now != 0 && len(b.Nodes)+len(b.CoreNodes) == 0 {
 		out = append(out, fmt.Sprintf("the output has no object with the time of the decisions; use it with --now %s", time.Unix(0, n.now+n.shift).UTC().Format(time.RFC3339)))

@@ -2,6 +2,7 @@ package anonymize
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -19,16 +20,26 @@ func (n *Names) Workload(id string) string {
 	if i := strings.LastIndexByte(rest, '-'); kind == "model" && i >= 0 {
 		return out + n.workloads.of(rest[:i]) + rest[i:]
 	}
-	return out + n.workloads.of(rest)
+	name, part, isPart := strings.Cut(rest, "/")
+	if out += n.workloads.of(name); isPart { // a group of a set, or a part of a group
+		if _, err := strconv.Atoi(part); err != nil {
+			part = n.roles.of(part)
+		}
+		out += "/" + part
+	}
+	return out
 }
 
 // Task returns the new name of a task of the job with the ID. Berth itself names the tasks
 // of models.
 func (n *Names) Task(job, name string) string {
-	if strings.HasPrefix(job, "job/") {
+	switch kind, _, _ := strings.Cut(job, "/"); kind {
+	case "job":
 		return n.task(name)
+	case "pod", "model":
+		return name
 	}
-	return name
+	return n.workloads.of(name) // it is the name of a pod
 }
 
 // Difference returns the first difference between what was decided about the input and

@@ -19,6 +19,12 @@ func (n coreObjects) coreNode(o *corev1.Node, first bool) *corev1.Node {
 	if offersIsolation(o) && readAnnotation(&o.ObjectMeta, &offered) {
 		out.Annotations = map[string]string{v1alpha1.AnnotationIsolation: jsonText(&offered)}
 	}
+	if text := n.hamiDevices(o); text != "" {
+		if out.Annotations == nil {
+			out.Annotations = map[string]string{}
+		}
+		out.Annotations[convert.AnnotationHAMi] = text
+	}
 	out.Spec = corev1.NodeSpec{
 		Unschedulable: o.Spec.Unschedulable,
 		Taints: each(o.Spec.Taints, func(t corev1.Taint) corev1.Taint {

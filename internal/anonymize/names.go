@@ -20,6 +20,7 @@ type Names struct {
 	keys, values, resources              table
 	files, uuids, links                  table
 	sessions, schedulers, adapters       table
+	classes                              table
 	presets                              map[string]bool // presets that models name; their files have the same names
 
 	now              int64 // the time of the decisions in the input, in nanoseconds since 1970
@@ -61,13 +62,14 @@ func newNames(b *manifest.Bundle) *Names {
 	n.sessions = table{stem: "session"}
 	n.schedulers = table{stem: "scheduler"}
 	n.adapters = table{stem: "adapter"}
+	n.classes = table{stem: "class"}
 	return n
 }
 
 func (n *Names) seal() {
 	for _, t := range []*table{
 		&n.nodes, &n.hosts, &n.cells, &n.queues, &n.budgets, n.workloads, &n.roles, &n.subgroups, &n.alternatives, &n.keys,
-		&n.values, &n.resources, &n.files, &n.uuids, &n.links, &n.sessions, &n.schedulers, &n.adapters,
+		&n.values, &n.resources, &n.files, &n.uuids, &n.links, &n.sessions, &n.schedulers, &n.adapters, &n.classes,
 	} {
 		t.seal()
 	}
@@ -107,6 +109,7 @@ func isDefaultAlternative(name string) bool {
 var knownDomains = []string{
 	"kubernetes.io", "k8s.io", "x-k8s.io", "berth.dev", "kai.scheduler", "karpenter.sh",
 	"nvidia.com", "amd.com", "intel.com", "habana.ai", "huawei.com",
+	"volcano.sh", "run.ai", "ray.io", "kubeflow.org", "koordinator.sh", "hami.io", "aliyun.com", "aliyun.accelerator",
 }
 
 // isKnownKey reports whether a label key is kept. Keys in which users write words of their
@@ -129,7 +132,7 @@ func isKnownKey(key string) bool {
 var knownValueKeys = []string{
 	corev1.LabelArchStable, corev1.LabelOSStable, "beta.kubernetes.io/arch", "beta.kubernetes.io/os",
 	corev1.LabelInstanceTypeStable, corev1.LabelInstanceType, v1alpha1.LabelPreemptible, provisionedTaint,
-	"kai.scheduler/instance-type", "karpenter.sh/capacity-type",
+	"kai.scheduler/instance-type", "karpenter.sh/capacity-type", convert.LabelAlibabaName,
 	cluster.LabelProduct, cluster.LabelSharing, "nvidia.com/gpu.family", "nvidia.com/mig.strategy",
 }
 
@@ -154,6 +157,9 @@ func (n *Names) key(key string) string { return n.keys.of(key) }
 
 // value returns the value of a label.
 func (n *Names) value(key, value string) string {
+	if alias, known := n.groupValue(key, value); known {
+		return alias
+	}
 	switch {
 	case key == nameField:
 		return n.nodes.of(value)

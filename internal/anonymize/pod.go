@@ -26,6 +26,15 @@ func (n coreObjects) pod(o *corev1.Pod) *corev1.Pod {
 		Containers: n.containers(s.Containers, containers), InitContainers: n.containers(s.InitContainers, containers),
 		Overhead: n.amounts(s.Overhead), Resources: optional(s.Resources, n.requirements),
 	}
+	if g := s.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		name := n.workloads.of(*g.PodGroupName)
+		out.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+	}
+	for _, r := range o.OwnerReferences {
+		if r.Controller != nil && *r.Controller && r.Kind == "Job" {
+			out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: n.workloads.of(r.Name), Controller: r.Controller}}
+		}
+	}
 	if p := s.PreemptionPolicy; p != nil && *p == corev1.PreemptNever { // other values mean nothing to Berth
 		never := corev1.PreemptNever
 		out.Spec.PreemptionPolicy = &never
@@ -60,6 +69,7 @@ func (n coreObjects) podAnnotations(o *corev1.Pod) map[string]string {
 			out[key] = n.value(key, v)
 		}
 	}
+	n.groupAnnotations(o, out)
 	if d, err := time.ParseDuration(o.Annotations[v1alpha1.AnnotationPreemptionDelay]); err == nil {
 		out[v1alpha1.AnnotationPreemptionDelay] = d.String()
 	}

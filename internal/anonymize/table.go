@@ -37,6 +37,9 @@ func (t *table) of(name string) string {
 	return name
 }
 
+// has reports whether the name was recorded.
+func (t *table) has(name string) bool { return t.alias[name] != "" }
+
 // seal gives each name an alias.
 func (t *table) seal() {
 	names := slices.Sorted(maps.Keys(t.alias))

@@ -34,8 +34,8 @@ func IsPart(name string) bool {
 
 // Annotations and labels of nodes of which devices are shared.
 const (
-	annotationHAMi   = "hami.io/node-nvidia-register"
-	labelAlibabaName = "aliyun.accelerator/nvidia_name"
+	AnnotationHAMi   = "hami.io/node-nvidia-register"
+	LabelAlibabaName = "aliyun.accelerator/nvidia_name"
 )
 
 // SharedDevices sets the devices of a node of which HAMi or the GPU share of Alibaba Cloud shares the
@@ -43,10 +43,10 @@ const (
 func SharedDevices(o *corev1.Node, n *cluster.Node) Notes {
 	var notes Notes
 	r := reporter{&notes}
-	if text := o.Annotations[annotationHAMi]; text != "" {
-		devices, err := hamiDevices(text)
+	if text := o.Annotations[AnnotationHAMi]; text != "" {
+		devices, err := HAMiDevices(text)
 		if err != nil {
-			r.note(Note{Ignored, path{"metadata", "annotations", annotationHAMi}, "with a list of devices that cannot be read; its devices are those of its labels", err.Error()})
+			r.note(Note{Ignored, path{"metadata", "annotations", AnnotationHAMi}, "with a list of devices that cannot be read; its devices are those of its labels", err.Error()})
 		} else {
 			product := o.Labels[cluster.LabelProduct]
 			replaceDevices(n, "nvidia.com/gpu", devices, product)
@@ -63,7 +63,7 @@ func SharedDevices(o *corev1.Node, n *cluster.Node) Notes {
 		for i := range devices {
 			devices[i] = cluster.Device{UUID: AlibabaDevice(n.Name, i), Memory: min(each, cluster.MaxDeviceMemory), NUMA: -1}
 		}
-		replaceDevices(n, AlibabaMemory, devices, o.Labels[labelAlibabaName])
+		replaceDevices(n, AlibabaMemory, devices, o.Labels[LabelAlibabaName])
 	}
 	kept := n.Resources[:0:0]
 	for _, l := range n.Resources {
@@ -119,10 +119,10 @@ func replaceDevices(n *cluster.Node, resource string, devices []cluster.Device, 
 	n.Devices, n.DeviceResource, n.Sharing, n.Defect = out, resource, cluster.Sharing{}, nil
 }
 
-// hamiDevices reads the devices that HAMi lists in an annotation of a node, as JSON or, in older
+// HAMiDevices reads the devices that HAMi lists in an annotation of a node, as JSON or, in older
 // versions, as fields between commas: UUID, number of parts, MiB, percent of cores, product, NUMA node
 // and health.
-func hamiDevices(text string) ([]cluster.Device, error) {
+func HAMiDevices(text string) ([]cluster.Device, error) {
 	var out []cluster.Device
 	add := func(uuid, product string, memory int64, numa int, healthy bool) error {
 		if uuid == "" || memory <= 0 || memory > int64(cluster.MaxDeviceMemory)>>20 {
@@ -175,4 +175,10 @@ func hamiDevices(text string) ([]cluster.Device, error) {
 		}
 	}
 	return out, nil
+}
+
+// IsReservation reports whether the pod only keeps a device for pods that request parts of it, as KAI
+// makes them. The parts are counted instead.
+func IsReservation(o *corev1.Pod) bool {
+	return strings.HasPrefix(o.Namespace, "kai-resource-reservation") || strings.HasPrefix(o.Namespace, "runai-reservation")
 }

@@ -21,9 +21,9 @@ const (
 	annotationFractions = "gpu-fraction-num-devices" // how many devices; 1 unless given
 )
 
-// annotationsHAMi list the devices that a running pod of HAMi holds: entries UUID,type,MiB,percent of
+// AnnotationsHAMi list the devices that a running pod of HAMi holds: entries UUID,type,MiB,percent of
 // cores, which end with a colon, and containers between semicolons.
-var annotationsHAMi = []string{"hami.io/vgpu-devices-allocated", "hami.io/vgpu-ids-new"}
+var AnnotationsHAMi = []string{"hami.io/vgpu-devices-allocated", "hami.io/vgpu-ids-new"}
 
 // annotationAlibaba has the index of the device that a running pod of the GPU share of Alibaba Cloud
 // holds.
@@ -140,7 +140,7 @@ func (r *reader) partHoldings(shape *cluster.Shape) []cluster.Holding {
 	if index, err := strconv.Atoi(a[annotationAlibaba]); err == nil && index >= 0 && shape.Need.Resource == convert.AlibabaMemory {
 		out = append(out, cluster.Holding{Device: convert.AlibabaDevice(node, index)})
 	}
-	for _, key := range annotationsHAMi {
+	for _, key := range AnnotationsHAMi {
 		for _, entry := range strings.FieldsFunc(a[key], func(c rune) bool { return c == ':' || c == ';' }) {
 			uuid, _, found := strings.Cut(entry, ",")
 			if found && uuid != "" && !slices.ContainsFunc(out, func(h cluster.Holding) bool { return h.Device == uuid }) {

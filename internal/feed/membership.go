@@ -70,6 +70,13 @@ func memberOf(o *corev1.Pod, notes *convert.Notes) membership {
 	return alone(o)
 }
 
+// Grouped reports whether the pod names a group.
+func Grouped(o *corev1.Pod) bool {
+	var notes convert.Notes
+	m := memberOf(o, &notes)
+	return !m.single()
+}
+
 // alone returns the membership of a pod that is a job of its own.
 func alone(o *corev1.Pod) membership { return membership{source: bySelf, name: o.Name, min: 1} }
 

@@ -57,7 +57,7 @@ func (m *stateMaker) readDump() *dump {
 	put(d, "PodGroup", b.PodGroups, d.feed.PutPodGroup)
 	put(d, "", b.Groups, d.feed.PutGroup)
 	put(d, "Node", b.CoreNodes, d.feed.PutNode)
-	put(d, "Pod", slices.DeleteFunc(slices.Clone(b.Pods), isReservation), d.feed.PutPod)
+	put(d, "Pod", slices.DeleteFunc(slices.Clone(b.Pods), convert.IsReservation), d.feed.PutPod)
 	changes, notes := d.feed.Settle()
 	d.take(changes, notes)
 	return d
@@ -167,10 +167,4 @@ func (d *dump) podOf(ref cluster.TaskRef) any {
 		return o
 	}
 	return d.objects[objectName{"Pod", "", name.Name}]
-}
-
-// isReservation reports whether the pod only keeps a device for pods that request parts of it. The
-// parts are counted instead.
-func isReservation(o *corev1.Pod) bool {
-	return strings.HasPrefix(o.Namespace, "kai-resource-reservation") || strings.HasPrefix(o.Namespace, "runai-reservation")
 }
