@@ -49,6 +49,16 @@ func (b *Bundle) Now() int64 {
 		see(&o.CreationTimestamp)
 		see(o.Status.StartTime)
 	}
+	for _, o := range b.BatchJobs {
+		see(&o.CreationTimestamp)
+	}
+	for _, o := range b.PodGroups {
+		see(&o.CreationTimestamp)
+	}
+	for _, o := range b.Groups {
+		created := o.GetCreationTimestamp()
+		see(&created)
+	}
 	for _, o := range b.Queues {
 		see(&o.CreationTimestamp)
 		for i := range o.Status.Usage {
