@@ -33,6 +33,9 @@ func (m Manifests) EditJob(was, is *cluster.Job) []string {
 	if was.Set.Name != "" {
 		id = was.Set.Name
 	}
+	if was.Open {
+		return m.editGang(was, is)
+	}
 	a := &assignments{object: id}
 	switch o := m.Bundle.Object(id).(type) {
 	case *v1alpha1.Job:

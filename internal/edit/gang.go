@@ -1,0 +1,175 @@
+package edit
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/feed"
+	"github.com/berth-project/berth/internal/manifest"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// editGang returns the arguments that change a gang of pods: fields of its pods, and of the object that
+// describes it. It returns nil if they would not make exactly this change.
+func (m Manifests) editGang(was, is *cluster.Job) []string {
+	g := m.gangOf(was)
+	if g == nil {
+		return nil
+	}
+	out := g.minimum(was, is)
+	for i, t := range was.Alternatives[0].Tasks {
+		if i >= len(is.Alternatives[0].Tasks) || is.Alternatives[0].Tasks[i].Name != t.Name {
+			return nil // pods are removed by what made them
+		}
+		a := &assignments{object: podID(was, t.Name)}
+		e := &podEdit{assignments: a, object: g.pods[i], lowered: g.pods[i].DeepCopy()}
+		e.edit(single(was, t), single(is, is.Alternatives[0].Tasks[i]))
+		out = append(out, a.out...)
+	}
+	if !g.becomes(is, out, m.Bundle) {
+		return nil
+	}
+	return out
+}
+
+func podID(j *cluster.Job, task string) string { return "pod/" + j.Namespace + "/" + task }
+
+// single returns the job with one task only.
+func single(j *cluster.Job, t *cluster.Task) *cluster.Job {
+	out := *j
+	out.Alternatives = []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{t}}}
+	return &out
+}
+
+// gang is the objects of a gang.
+type gang struct {
+	pods   []*corev1.Pod // of its tasks
+	id     string        // of the object that describes it; "" if there is none
+	object any
+}
+
+// gangOf returns the objects of the gang; nil if the bundle does not have a pod for each task.
+func (m Manifests) gangOf(j *cluster.Job) *gang {
+	g := &gang{}
+	for _, t := range j.Alternatives[0].Tasks {
+		p, is := m.Bundle.Object(podID(j, t.Name)).(*corev1.Pod)
+		if !is { // the namespace "default" may be left out
+			return nil
+		}
+		g.pods = append(g.pods, p)
+	}
+	parts := strings.SplitN(j.ID, "/", 4) // the rest is a group of a set, or a part
+	if len(parts) < 3 {
+		return nil
+	}
+	if id := strings.Join(parts[:3], "/"); m.Bundle.Object(id) != nil {
+		g.id, g.object = id, m.Bundle.Object(id)
+	}
+	return g
+}
+
+// minimum returns the arguments that change the minimum of the gang.
+func (g *gang) minimum(was, is *cluster.Job) []string {
+	now := is.Alternatives[0].Min
+	if was.Alternatives[0].Min == now {
+		return nil
+	}
+	a := &assignments{object: g.id}
+	switch o := g.object.(type) {
+	case *schedulingv1alpha2.PodGroup:
+		a.set("spec.schedulingPolicy.gang.minCount", now)
+	case *unstructured.Unstructured:
+		if o.GetKind() == "PodGroup" {
+			a.set("spec.minMember", now)
+		}
+	case nil:
+		for i, p := range g.pods {
+			of := &assignments{object: podID(was, was.Alternatives[0].Tasks[i].Name)}
+			for _, key := range []string{feed.LabelGroupMinMember, "scheduling.volcano.sh/group-min-member", "gang.scheduling.koordinator.sh/min-available"} {
+				if p.Labels[key] != "" {
+					of.set("metadata.labels."+key, valueText(now))
+				}
+				if p.Annotations[key] != "" {
+					of.set("metadata.annotations."+key, valueText(now))
+				}
+			}
+			a.out = append(a.out, of.out...)
+		}
+	}
+	return a.out
+}
+
+func jsonOf(s *cluster.Shape) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err.Error() // no shape has a value that JSON does not have
+	}
+	return string(text)
+}
+
+// becomes reports whether the gang is the given one after the fields are set.
+func (g *gang) becomes(is *cluster.Job, arguments []string, b *manifest.Bundle) bool {
+	copied := &manifest.Bundle{}
+	for _, p := range g.pods {
+		copied.Pods = append(copied.Pods, p.DeepCopy())
+	}
+	switch o := g.object.(type) {
+	case *schedulingv1alpha2.PodGroup:
+		copied.PodGroups = append(copied.PodGroups, o.DeepCopy())
+	case *batchv1.Job:
+		copied.BatchJobs = append(copied.BatchJobs, o.DeepCopy())
+	case *unstructured.Unstructured:
+		copied.Groups = append(copied.Groups, o.DeepCopy())
+	}
+	for i := 1; i < len(arguments); i += 2 {
+		if copied.Set(arguments[i]) != nil {
+			return false
+		}
+	}
+	f := feed.New(feed.Options{Dump: b.Environment(), DevicesEnforced: true})
+	for _, o := range b.Namespaces {
+		f.PutNamespace(o)
+	}
+	for _, o := range b.PriorityClasses {
+		f.PutPriorityClass(o)
+	}
+	for _, o := range b.Queues {
+		f.PutQueue(o)
+	}
+	for _, o := range copied.PodGroups {
+		f.PutPodGroup(o)
+	}
+	for _, o := range copied.BatchJobs {
+		f.PutJob(o)
+	}
+	for _, o := range copied.Groups {
+		f.PutGroup(o)
+	}
+	for _, o := range copied.Pods {
+		f.PutPod(o)
+	}
+	changes, _ := f.Settle()
+	shapes := map[string]*cluster.Shape{}
+	matches := false
+	for _, c := range changes {
+		switch c := c.(type) {
+		case cluster.JobPut:
+			form, want := &c.Job.Alternatives[0], &is.Alternatives[0]
+			matches = c.Job.ID == is.ID && form.Min == want.Min && c.Job.Priority == is.Priority && c.Job.Preemptible == is.Preemptible &&
+				c.Job.PreemptionDelay == is.PreemptionDelay && reflect.DeepEqual(form.Topology, want.Topology) &&
+				slices.EqualFunc(form.Subgroups, want.Subgroups, func(a, b cluster.Subgroup) bool { return reflect.DeepEqual(a, b) }) &&
+				(len(c.Job.Affinity) == 0 && len(is.Affinity) == 0 || reflect.DeepEqual(c.Job.Affinity, is.Affinity))
+		case cluster.TaskPut:
+			shapes[c.Task.Name] = c.Task.Shape
+		}
+	}
+	return matches && !slices.ContainsFunc(is.Alternatives[0].Tasks, func(t *cluster.Task) bool {
+		return shapes[t.Name] == nil || jsonOf(shapes[t.Name]) != jsonOf(t.Shape)
+	})
+}
