@@ -37,7 +37,7 @@ func TestSkippedKinds(t *testing.T) {
 	if err := b.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"skipped, because berth does not read these kinds: 2 ControllerRevision, 1 Binding, 1 ComponentStatus, 1 ConfigMap, 1 CronJob, 1 Endpoints, 1 Event, 1 LimitRange, 1 PersistentVolume, 1 PersistentVolumeClaim, 10 other kinds"}
+	want := []string{"skipped, because berth does not read these kinds: 2 ControllerRevision, 1 Binding, 1 ComponentStatus, 1 ConfigMap, 1 CronJob, 1 Endpoints, 1 Event, 1 LimitRange, 1 PersistentVolume, 1 PersistentVolumeClaim, 10 other kinds; it reads nodes, pods, disruption budgets, what describes groups of pods, and its own kinds"}
 	if diff := cmp.Diff(want, b.Notes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

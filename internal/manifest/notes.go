@@ -29,7 +29,7 @@ func (b *Bundle) notes() []string {
 	}
 	out := b.classNotes(pods.note(nodes.note(nil, "node"), "pod"))
 	if skipped := b.skipped.text(); skipped != "" {
-		out = append(out, "skipped, because berth does not read these kinds: "+skipped)
+		out = append(out, "skipped, because berth does not read these kinds: "+skipped+"; it reads nodes, pods, disruption budgets, what describes groups of pods, and its own kinds")
 	}
 	if note := (expander{b}).unmadeNote(); note != "" {
 		out = append(out, "workloads "+note)
