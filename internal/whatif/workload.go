@@ -112,9 +112,31 @@ func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
 			if err := s.Apply(cluster.JobPut{Job: spec}); err != nil {
 				return err
 			}
+			if j.Open { // its tasks are not part of its spec
+				if err := putTasks(s, j, spec.Alternatives[0].Tasks); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	}
+}
+
+// putTasks gives the open job the tasks, and removes its others.
+func putTasks(s *cluster.State, j *cluster.Job, tasks []*cluster.Task) error {
+	for _, t := range slices.Clone(j.Tasks()) {
+		if !slices.ContainsFunc(tasks, func(o *cluster.Task) bool { return o.Name == t.Name }) {
+			if err := s.Apply(cluster.TaskGone{Task: t.Ref()}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range tasks {
+		if err := s.Apply(cluster.TaskPut{Job: j.ID, Task: *t}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replicas returns the job, and the other replicas of its set.

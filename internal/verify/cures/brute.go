@@ -12,8 +12,10 @@ import (
 // may make so that the workload fits.
 func (in Input) changes(workload string) [][]string {
 	b := &brute{in: in}
-	own := in.find(workload)
-	if own < 0 { // a replica of a model
+	own, members := in.find(workload), in.members(workload)
+	if members != nil {
+		own = -1
+	} else if own < 0 { // a replica of a model
 		own = in.find(workload[:strings.LastIndexByte(workload, '-')])
 	}
 	for i, o := range in.Objects {
@@ -23,10 +25,18 @@ func (in Input) changes(workload string) [][]string {
 		case "Queue":
 			b.queue(o)
 		case "Job", "Pod", "Model":
-			if i != own {
+			if i != own && !isMember(o) {
 				b.other(o)
 			}
 		}
+	}
+	for _, gang := range in.gangs() {
+		if gang != workload {
+			b.add("--remove", gang)
+		}
+	}
+	if members != nil {
+		b.gang(workload, members)
 	}
 	if own >= 0 {
 		b.own(in.Objects[own])

@@ -82,6 +82,11 @@ func id(o Object) string {
 	kind := strings.ToLower(o["kind"].(string))
 	meta := o["metadata"].(Object)
 	namespace, _ := meta["namespace"].(string)
+	for _, how := range groupings {
+		if o["apiVersion"] == how.version {
+			kind = how.source
+		}
+	}
 	if kind == "pod" && namespace == "" {
 		namespace = "default"
 	}
@@ -126,6 +131,10 @@ func (in Input) Carry(arguments []string) (Input, error) {
 func (in *Input) remove(name string) error {
 	if !strings.Contains(name, "/") {
 		name = "node/" + name
+	}
+	if in.members(name) != nil {
+		in.removeGang(name)
+		return nil
 	}
 	i := in.find(name)
 	if i < 0 {

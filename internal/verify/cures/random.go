@@ -178,6 +178,8 @@ func (g *generator) workloads(count int) {
 	for range count {
 		g.made++
 		switch {
+		case g.dump && g.chance(25):
+			g.gang(fmt.Sprintf("gang-%d", g.made))
 		case g.dump:
 			g.pod(fmt.Sprintf("pod-%d", g.made))
 		case g.chance(15):
@@ -409,6 +411,15 @@ func (g *generator) settle() error {
 
 // place writes that a task of a workload runs.
 func (g *generator) place(workload, form string, placement Object) {
+	if members := g.in.members(workload); members != nil {
+		for _, i := range members {
+			if o := g.in.Objects[i]; section(o, "metadata")["name"] == placement["task"] {
+				section(o, "spec")["nodeName"] = placement["node"]
+				o["status"] = Object{"phase": "Running", "startTime": placement["started"]}
+			}
+		}
+		return
+	}
 	i := g.in.find(workload)
 	if i < 0 { // a replica of a model
 		cut := strings.LastIndexByte(workload, '-')
