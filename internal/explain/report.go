@@ -208,6 +208,8 @@ func (r *Report) placedText(w io.Writer) {
 		}
 	}
 	switch {
+	case fresh == 0 && running == 0:
+		fmt.Fprintln(w, "No task of it is placed.")
 	case fresh == 0:
 		fmt.Fprintf(w, "Running: %s.%s\n", tasksText(running, r.Notes.Tasks), form)
 	case running == 0 && len(r.Evicted) > 0:
