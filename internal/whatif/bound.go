@@ -51,7 +51,9 @@ func (b bound) raisedTo(v int64) *change {
 		what = "quota"
 	}
 	text := fmt.Sprintf("without queue %s's %s of %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value))
-	if v >= 0 {
+	if v == cluster.Unlimited {
+		text = fmt.Sprintf("with queue %s's %s raised from %s to unlimited", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value))
+	} else if v >= 0 {
 		text = fmt.Sprintf("with queue %s's %s raised from %s to %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value), quantity.Resource(b.amount.Name, v))
 	}
 	return newChange(wire.RaiseLimit, text, 25, func(s *cluster.State) error {
@@ -76,27 +78,52 @@ func (b bound) raisedTo(v int64) *change {
 	})
 }
 
-// raiseBounds tries each bound alone. It first removes the bound. If that helps, it tries to
-// raise the bound just to what the queue used without it.
+// raiseBounds tries each bound alone. It first removes the bound. A quota also entitles its
+// queue to reclaim room from other queues, so if it does not help to remove a quota, an unlimited
+// one is tried. If one of these helps, raiseBounds tries to raise the bound just to what the queue
+// used then.
 func (c *promoter) raiseBounds() {
 	for _, b := range c.workload.bounds() {
 		if c.lab.noTriesLeft() {
 			return
 		}
-		helps := b.raisedTo(-1)
-		used := int64(0)
-		v := c.lab.tryAndRead(func(s *cluster.State) { used = b.used(s) }, helps)
-		if !v.fits {
+		removed := b.raisedTo(-1)
+		helps, used, v := c.lift(&b, removed)
+		if helps == nil && b.quota && !c.lab.noTriesLeft() {
+			helps, used, _ = c.lift(&b, b.raisedTo(cluster.Unlimited))
+		}
+		if helps == nil {
 			if c.workload.attempt.Before != nil { // a bound rejects a job before any node is considered, so without Before no bound is the reason
-				c.found.addFailure(helps, v)
+				c.found.addFailure(removed, v)
 			}
 			continue
 		}
-		if used > b.amount.Value {
-			if exact := b.raisedTo(used); c.lab.try(exact).fits {
+		for _, to := range used {
+			if to <= b.amount.Value {
+				continue
+			}
+			if exact := b.raisedTo(to); c.lab.try(exact).fits {
 				helps = exact
+				break
 			}
 		}
 		c.found.addHelp(helps)
 	}
+}
+
+// lift tries a change that removes the bound or makes it unlimited. If it helps, lift returns the
+// change, and to what the bound may be raised instead: what counts for the bound after the change,
+// and then all that the queue uses, which decides what the queue may reclaim. If it does not help,
+// lift returns no change.
+func (c *promoter) lift(b *bound, lifted *change) (helps *change, used []int64, v verdict) {
+	v = c.lab.tryAndRead(func(s *cluster.State) {
+		used = []int64{b.used(s)}
+		if all := s.Queue(b.queue).Used.Of(b.amount.Name); b.quota && all > used[0] {
+			used = append(used, all)
+		}
+	}, lifted)
+	if !v.fits {
+		return nil, nil, v
+	}
+	return lifted, used, v
 }

@@ -101,6 +101,13 @@ func (w *workload) isSatisfied(s *cluster.State) bool {
 	return j.HasMinimum()
 }
 
+// holdsRoom reports whether a task of the job, or of another replica of its set, has a node.
+func (w *workload) holdsRoom(s *cluster.State) bool {
+	return slices.ContainsFunc(w.replicas(s), func(j *cluster.Job) bool {
+		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Node != nil })
+	})
+}
+
 // editJob returns a change of the spec of the job. If the job is a replica, the specs of all
 // replicas of its set change, because their manifest is one object. Tasks that have a node stay
 // on it whatever edit does.
