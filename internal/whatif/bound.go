@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -15,24 +16,50 @@ type bound struct {
 	queue  string
 	amount cluster.Amount
 	quota  bool // it is a quota and not a limit
+	// enough is what the bound must be so that the job is within it, as things are at the end of
+	// the simulation; 0 if that is not known. Other pending jobs may be placed before the job if
+	// the bound is raised.
+	enough int64
 }
 
 // bounds returns all bounds that apply to the job: those of its own queue first, then those
 // of the queues above it.
 func (w *workload) bounds() []bound {
-	var out []bound
+	if w.known != nil {
+		return w.known
+	}
+	out := []bound{}
 	q := w.state.Queue(w.job().Queue)
 	for ; q != nil; q = w.state.View().Parent(q) {
 		for _, a := range q.Limits {
-			out = append(out, bound{q.Name, a, false})
+			out = append(out, bound{queue: q.Name, amount: a})
 		}
 		for _, a := range q.Quota {
 			if !w.job().Preemptible && a.Value != cluster.Unlimited {
-				out = append(out, bound{q.Name, a, true})
+				out = append(out, bound{queue: q.Name, amount: a, quota: true})
 			}
 		}
 	}
+	w.known = out
 	return out
+}
+
+// readCharges finds out how far each bound must be raised for the minimum of the job. It is called
+// while the State of the engine is the one at the end of the simulation.
+func (l *lab) readCharges() {
+	w := l.workload
+	if len(w.bounds()) == 0 || w.refusal.Surplus {
+		return
+	}
+	s := l.engine.Open(w.state, engine.Options{Now: l.now})
+	defer s.Close()
+	lacks := s.Lacking(w.form())
+	for i := range w.known {
+		b := &w.known[i]
+		if charge := s.ChargeOf(w.state.Queue(b.queue), lacks, b.amount.Name); charge > 0 {
+			b.enough = b.used(w.state) + charge
+		}
+	}
 }
 
 // used returns how much of the bound is used. For a quota, only firm jobs count.
@@ -78,18 +105,23 @@ func (b bound) raisedTo(v int64) *change {
 	})
 }
 
-// raiseBounds tries each bound alone. It first removes the bound. A quota also entitles its
-// queue to reclaim room from other queues, so if it does not help to remove a quota, an unlimited
-// one is tried. If one of these helps, raiseBounds tries to raise the bound just to what the queue
-// used then.
+// raiseBounds tries each bound alone. It first raises the bound just so far that the job is within
+// it. If that does not help, such as because other pending jobs are placed first, it removes the
+// bound. A quota also entitles its queue to reclaim room from other queues, so an unlimited one is
+// tried if it does not help to remove it, unless so many jobs are pending that reclaiming for all
+// of them would take too long. If one of these helps, raiseBounds tries to raise the bound just to
+// what the queue used then.
 func (c *promoter) raiseBounds() {
 	for _, b := range c.workload.bounds() {
 		if c.lab.noTriesLeft() {
 			return
 		}
+		if b.enough > b.amount.Value && c.found.try(b.raisedTo(b.enough)).fits {
+			continue
+		}
 		removed := b.raisedTo(-1)
 		helps, used, v := c.lift(&b, removed)
-		if helps == nil && b.quota && !c.lab.noTriesLeft() {
+		if helps == nil && b.quota && !c.lab.isLarge && !c.lab.noTriesLeft() {
 			helps, used, _ = c.lift(&b, b.raisedTo(cluster.Unlimited))
 		}
 		if helps == nil {

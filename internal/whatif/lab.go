@@ -175,18 +175,20 @@ func (l *lab) evicts(c *change) []string {
 	return l.alsoEvicted[c]
 }
 
-// isFinal reports whether further sessions cannot change the verdict. No task was evicted, so that
-// no task leaves. A workload that is placed is not preemptible, and stays. One that is refused
-// does not depend on where other jobs are, and a later session has less room. It may still reclaim
-// what other queues were given in this session, which is not waited for if many jobs are pending.
+// isFinal reports whether further sessions cannot change the verdict. A workload that is placed is
+// not preemptible, and stays, if no task was evicted. One that is refused does not depend on where
+// other jobs are, and a later session has less room, unless tasks were evicted for others. It may
+// still reclaim what other queues were given in this session, or take room that is left of
+// evictions, which is not waited for if many jobs are pending: each try is one session then, unless
+// the change helps.
 func (l *lab) isFinal(simulation *sim.Simulation) bool {
 	j := simulation.State.Job(l.workload.id)
-	evicts := func(d engine.Decision) bool { return d.Action == engine.EvictTask }
-	if j == nil || slices.ContainsFunc(simulation.Decisions, evicts) {
+	switch {
+	case j == nil:
 		return false
-	}
-	if l.workload.isSatisfied(simulation.State) {
-		return !j.Preemptible
+	case l.workload.isSatisfied(simulation.State):
+		evicts := func(d engine.Decision) bool { return d.Action == engine.EvictTask }
+		return !j.Preemptible && !slices.ContainsFunc(simulation.Decisions, evicts)
 	}
 	return l.isLarge && len(j.Affinity) == 0 && simulation.RefusalOf(j.ID) != nil
 }

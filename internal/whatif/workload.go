@@ -15,6 +15,7 @@ type workload struct {
 	refusal *engine.Refusal
 	attempt *engine.Attempt                         // the attempt of refusal that gave its reason
 	rekey   func(role string, shape *cluster.Shape) // see Question.Rekey; may be nil
+	known   []bound                                 // see bounds; nil before they are first read
 }
 
 func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
