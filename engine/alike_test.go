@@ -21,9 +21,9 @@ func asked(counts map[string]int) *policy {
 	}}
 }
 
-// TestReplicasShareARefusal: a replica is not tried if an interchangeable one was refused
-// and nothing was decided since. Its refusal names its own tasks.
-func TestReplicasShareARefusal(t *testing.T) {
+// TestAlikeJobsShareARefusal: a job is not tried if an interchangeable one was refused and
+// nothing was decided since. Its refusal names its own tasks.
+func TestAlikeJobsShareARefusal(t *testing.T) {
 	replicas := func(change func(i int, b *enginetest.JobBuilder)) []enginetest.Part {
 		var parts []enginetest.Part
 		for i := range 3 {
@@ -40,16 +40,23 @@ func TestReplicasShareARefusal(t *testing.T) {
 		tried []string
 	}{
 		"all alike":      {replicas(nil), []string{"job/m-0"}},
-		"no set":         {replicas(func(_ int, b *enginetest.JobBuilder) { b.Set("", 0) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
-		"another shape":  {replicas(func(i int, b *enginetest.JobBuilder) { b.Devices(1 + i%2) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
-		"other priority": {replicas(func(i int, b *enginetest.JobBuilder) { b.Priority(int32(i % 2)) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
+		"no set":         {replicas(func(_ int, b *enginetest.JobBuilder) { b.Set("", 0) }), []string{"job/m-0"}},
+		"sets of one":    {replicas(func(i int, b *enginetest.JobBuilder) { b.Set(fmt.Sprint("m", i), 3) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
+		"another shape":  {replicas(func(i int, b *enginetest.JobBuilder) { b.Devices(1 + i%2) }), []string{"job/m-0", "job/m-1"}},
+		"other priority": {replicas(func(i int, b *enginetest.JobBuilder) { b.Priority(int32(i % 2)) }), []string{"job/m-0", "job/m-1"}},
+		"other labels":   {replicas(func(i int, b *enginetest.JobBuilder) { b.Label("app", fmt.Sprint(i)) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
 		"decided since":  {append(replicas(nil), enginetest.Job("m-00").CPU(1000, "1Gi")), []string{"job/m-0", "job/m-00", "job/m-1"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			counts := map[string]int{}
 			s := with(twoNodes(), tt.parts...)
-			out := run(t, enginetest.Engine(fit(), asked(counts)), s)
+			session := enginetest.Engine(fit(), asked(counts)).Open(s, engine.Options{}) // a Twin session would try every job
+			defer session.Close()
+			out, err := session.Run()
+			if err != nil {
+				t.Fatal(err)
+			}
 			var tried []string
 			for _, j := range s.Jobs() {
 				if counts[j.ID] > 0 {
@@ -68,5 +75,24 @@ func TestReplicasShareARefusal(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSharedRefusalIsChecked: a Twin session fails if a filter depends on the name of the job.
+func TestSharedRefusalIsChecked(t *testing.T) {
+	byName := &policy{name: "ByName", open: func(s *engine.Session) {
+		s.Hooks.AddPreFilter(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
+			if j.ID == "job/b" {
+				return nil
+			}
+			return &engine.Rejection{Reason: "Name"}
+		})
+	}}
+	for search, fails := range map[engine.Search]bool{engine.Indexed: false, engine.Twin: true} {
+		s := enginetest.Engine(fit(), byName).Open(enginetest.State(enginetest.Node("n").CPU(8, "32Gi"), enginetest.Job("a"), enginetest.Job("b")), engine.Options{Search: search})
+		_, err := s.Run()
+		if closed := s.Close(); (err != nil) != fails || closed != nil {
+			t.Errorf("search %v: error %v, %v", search, err, closed)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,61 @@ func TestBoundTaskIsNoVictimInItsSession(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// TestVictimAmongBoundTasks: a search for victims finds the one node with a task of an earlier
+// session, although all other nodes have only tasks that were bound in this session. The node is
+// found if some tasks on it were bound in this session, too.
+func TestVictimAmongBoundTasks(t *testing.T) {
+	evicts := &policy{name: "Evicts", open: func(s *engine.Session) {
+		s.Hooks.AddEvictionPurpose(engine.Preempt, "Preempted")
+		s.Hooks.AddEvictionPurpose(engine.Move, "Moved")
+	}}
+	for _, search := range []engine.Search{engine.Indexed, engine.Twin} {
+		const nodes = 80
+		parts := []enginetest.Part{enginetest.Job("old").Devices(1).Preemptible().On("n-40"), enginetest.Job("z").Devices(1)}
+		for i := range nodes {
+			parts = append(parts, enginetest.Node(fmt.Sprintf("n-%02d", i)).CPU(8, "32Gi").GPUs(2, "L4", "24Gi"))
+		}
+		for i := range 2*nodes - 1 {
+			parts = append(parts, enginetest.Job(fmt.Sprintf("new-%03d", i)).Devices(1).Preemptible())
+		}
+		s := enginetest.Engine(fit(), enginetest.AllowAllVictims(), evicts).Open(enginetest.State(parts...), engine.Options{Search: search})
+		out, err := s.Run()
+		if closed := s.Close(); err != nil || closed != nil {
+			t.Fatal(err, closed)
+		}
+		if diff := cmp.Diff([]string{"old/worker-0"}, evicted(out)); diff != "" {
+			t.Errorf("search %v: evicted (-want +got):\n%s", search, diff)
+		}
+	}
+}
+
+// TestBindingOfANominatedTaskNamesItsAlternative: the decision that binds a nominated task names
+// the alternative, as the nomination does.
+func TestBindingOfANominatedTaskNamesItsAlternative(t *testing.T) {
+	evicts := &policy{name: "Evicts", open: func(s *engine.Session) {
+		s.Hooks.AddEvictionPurpose(engine.Preempt, "Preempted")
+	}}
+	state := enginetest.State(enginetest.Node("n").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("old").Devices(1).Preemptible().On("n"))
+	form := func(name string, devices int) cluster.Alternative {
+		return cluster.Alternative{Name: name, Min: 1, Tasks: []*cluster.Task{{Name: "w", Shape: &cluster.Shape{Need: cluster.Need{Devices: devices}}}}}
+	}
+	apply(t, state, cluster.JobPut{Job: cluster.Job{ID: "job/j", Alternatives: []cluster.Alternative{form("two", 2), form("one", 1)}}})
+	e := enginetest.Engine(fit(), enginetest.AllowAllVictims(), evicts)
+	var got []string
+	for range 2 {
+		for _, d := range run(t, e, state).Decisions {
+			if d.Action == engine.EvictTask {
+				apply(t, state, cluster.TaskSeen{Task: d.Task})
+			} else {
+				got = append(got, string(d.Action)+" "+d.Alternative)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"Nominate one", "Bind one"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

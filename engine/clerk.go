@@ -24,6 +24,8 @@ type clerk struct {
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
 	bound   map[*cluster.Task]bool // tasks of preemptible jobs with a Bind decision of this session; they are no victims in it
+	boundOn []int32                // by slot of the node: how many tasks of bound are on it; empty if one of them was evicted
+	evicted bool                   // a task of bound was evicted, which is no plan of the engine
 	decided int                    // the number of committed statements that had decisions
 	// spareLog and spareDecisions are memory of an ended statement, for reuse by the next one.
 	spareLog       []operation
@@ -86,5 +88,29 @@ func (c *clerk) noteBound(t *cluster.Task) {
 	if c.bound == nil {
 		c.bound = map[*cluster.Task]bool{}
 	}
+	if c.bound[t] {
+		return
+	}
 	c.bound[t] = true
+	if slot := t.Node.Slot(); !c.evicted {
+		for slot >= len(c.boundOn) {
+			c.boundOn = append(c.boundOn, 0)
+		}
+		c.boundOn[slot]++
+	}
+}
+
+// noteEvicted takes note that a statement evicts the task. If the task was bound in this
+// session, the tasks of bound are not counted by node any more.
+func (c *clerk) noteEvicted(t *cluster.Task) {
+	if c.bound[t] {
+		c.boundOn, c.evicted = nil, true
+	}
+}
+
+// allBound reports whether all of the given number of tasks on the node that might be victims
+// were bound in this session, so that none of them is one. If it returns false, that is not
+// known.
+func (c *clerk) allBound(slot, tasks int) bool {
+	return slot < len(c.boundOn) && int(c.boundOn[slot]) >= tasks
 }

@@ -236,7 +236,7 @@ func TestExactSearchesShareSteps(t *testing.T) {
 	s := with(manyNodes(13)) // fourteen nodes would be needed
 	for i := range 40 {
 		j := mixedGang(len(devices), devices...)
-		j.ID = fmt.Sprintf("job/%02d", i)
+		j.ID, j.Priority = fmt.Sprintf("job/%02d", i), int32(i) // so that no two jobs share a refusal
 		add(t, s, j)
 	}
 	if out := run(t, enginetest.Engine(fit(), counting), s); len(out.Decisions) != 0 || len(out.Refusals) != 40 {

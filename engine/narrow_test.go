@@ -177,14 +177,15 @@ func TestPublishedBetweenRefusals(t *testing.T) {
 				return &engine.Rejection{Reason: reason, Cure: engine.Wait}
 			})
 		}
-		s := enginetest.Engine(fit(), p).Open(enginetest.State(enginetest.Node("n").CPU(8, "32Gi"), enginetest.Job("a"), enginetest.Job("b")), engine.Options{Search: search})
+		// Jobs a and c are interchangeable. The number is published between their turns.
+		s := enginetest.Engine(fit(), p).Open(enginetest.State(enginetest.Node("n").CPU(8, "32Gi"), enginetest.Job("a"), enginetest.Job("b").Label("app", "b"), enginetest.Job("c")), engine.Options{Search: search})
 		out, err := s.Run()
 		s.Close()
 		if err != nil {
 			t.Fatalf("search %v: %v", search, err)
 		}
-		if a, b := out.Refusals[0].Reason, out.Refusals[1].Reason; a != "Old" || b != "New" {
-			t.Errorf("search %v: refused for %s and %s", search, a, b)
+		if a, b, c := out.Refusals[0].Reason, out.Refusals[1].Reason, out.Refusals[2].Reason; a != "Old" || b != "New" || c != "New" {
+			t.Errorf("search %v: refused for %s, %s and %s", search, a, b, c)
 		}
 	}
 }

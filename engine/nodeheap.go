@@ -71,6 +71,9 @@ type nodeHeaps struct {
 	// wide has the shapes for which a search of this session compared many nodes. The next
 	// search for such a shape begins with a survey.
 	wide map[*cluster.Shape]bool
+	// gaveUp means that a search for the job of this turn ended because too many nodes had no plan.
+	// The next search with the same heap looks at further nodes.
+	gaveUp bool
 
 	occupancies *occupancies
 }
@@ -189,6 +192,7 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *heapNode {
 			h.look(w, t, e)
 		}
 	}
+	w.heaps.gaveUp = w.heaps.gaveUp || w.looks >= w.mostLooks()
 	return nil
 }
 

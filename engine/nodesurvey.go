@@ -109,13 +109,16 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 	}
 	costliest := heap.Heap[surveyedNode]{Before: func(a, b surveyedNode) bool { return a.compare(&b, ranks) > 0 }}
 	bound := newSummaryBound(w, t.Shape, h.need, h.classes(w))
+	clerk := w.evictor.victims.clerk
 	add := func(slot int) {
-		if !known.bySlot[slot].known { // reading the node takes longer than this test
-			if n := w.view.At(slot); n == nil || !h.enough(n) {
-				return
-			}
+		if !known.bySlot[slot].known && known.freeable(slot) < h.need { // reading the node takes longer than this test
+			return
 		}
-		n, possible := bound.of(known.of(slot))
+		at := known.of(slot)
+		if clerk.allBound(slot, at.tasks()) {
+			return
+		}
+		n, possible := bound.of(at)
 		if n.slot = int32(slot); !possible {
 			return
 		}

@@ -30,6 +30,10 @@ type occupancy struct {
 	parts    []partOnNode
 	unfilled int32
 	known    bool // the node has not changed since it was read
+	measured bool // the node has not changed since milli was computed
+	// milli is how much of the node's devices would be free if all preemptible tasks were evicted,
+	// in thousandths of a device; -1 if there is no node.
+	milli int64
 }
 
 // jobOnNode and partOnNode are a cluster.JobOnNode in less memory. Numbers that are too large
@@ -52,6 +56,31 @@ func (o *occupancy) part(job int) partOnNode {
 	return o.parts[job]
 }
 
+// freeable returns how much of the node's devices would be free if all preemptible tasks were
+// evicted, in thousandths of a device. It returns -1 if there is no node in the slot.
+func (o *occupancies) freeable(slot int) int64 {
+	at := &o.bySlot[slot]
+	if !at.measured {
+		at.milli, at.measured = -1, true
+		if n := o.view.At(slot); n != nil {
+			at.milli = n.PreemptibleMilli() + idleOn(n)
+		}
+	}
+	return at.milli
+}
+
+// tasks returns how many tasks of the node might be victims.
+func (o *occupancy) tasks() int {
+	if len(o.parts) == 0 {
+		return len(o.jobs)
+	}
+	sum := 0
+	for i := range o.parts {
+		sum += int(o.parts[i].count)
+	}
+	return sum
+}
+
 // refresh takes note of what changed since the last call. State must not change until the
 // last summary is read.
 func (o *occupancies) refresh(view cluster.View) {
@@ -61,7 +90,7 @@ func (o *occupancies) refresh(view cluster.View) {
 	} else {
 		forget := func(slot int) {
 			if slot < len(o.bySlot) {
-				o.bySlot[slot].known = false
+				o.bySlot[slot].known, o.bySlot[slot].measured = false, false
 			}
 		}
 		recent.Nodes(o.nodes, forget)
@@ -96,7 +125,7 @@ func (o *occupancies) of(slot int) *occupancy {
 	}
 	from := &o.summary
 	o.view.Classes().Occupancy(slot, from)
-	*at = occupancy{jobs: at.jobs[:0], parts: at.parts[:0], unfilled: int32(from.Unfilled), known: true}
+	*at = occupancy{jobs: at.jobs[:0], parts: at.parts[:0], unfilled: int32(from.Unfilled), known: true, measured: at.measured, milli: at.milli}
 	if cap(at.jobs) < len(from.Jobs) {
 		at.jobs = o.jobsOf.list(len(from.Jobs))
 	}

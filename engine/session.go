@@ -188,33 +188,13 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	if job.HasMinimum() {
 		stmt.aim.growing, stmt.aim.target = job, placed+1
 	}
-	refusal := s.denied.refusalFor(job, s.clerk.decided)
-	if refusal == nil {
-		stmt.placer = s.placer(stmt)
-		place := &stmt.placer
-		if onlyMakesRoom(s.Hooks) { // MakeRoom does not read the nearest misses
-			place.aim.deferMissesAt = s.View.Version()
-		}
-		refusal = place.place(job)
-		if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && mayMakeRoomForSurplus(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
-			refusal = s.adapt(stmt, job, refusal)
-		}
-		if refusal != nil {
-			s.explainer.tellNearest(job, refusal)
-			if s.options.LookFurther && !refusal.Permanent {
-				refusal = s.explainer.lookFurther(job, refusal)
-			}
-		}
-	}
+	refusal := shareRefusal(s, job, func() *Refusal { return try(s, stmt, job) })
 	if refusal == nil && job.Placed() == placed && s.View.IsPending(job) {
 		s.fault.fail("engine", "%s was not refused, but no task of it was placed", job.ID)
 	}
 	if s.fault.err != nil {
 		stmt.Discard()
 		return false
-	}
-	if refusal != nil {
-		s.denied.add(job, refusal, s.clerk.decided)
 	}
 	news := refusal != nil
 	if s.options.Patient {
@@ -233,6 +213,28 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		s.engine.backlog.saveBackOff(s.clerk, job)
 	}
 	return refusal == nil && s.View.IsPending(job)
+}
+
+// try places what the turn of the job is for. If that fails, it calls the adapters. It returns
+// why the job is refused, or nil.
+func try(s *Session, stmt *Statement, job *cluster.Job) *Refusal {
+	stmt.placer = s.placer(stmt)
+	place := &stmt.placer
+	if onlyMakesRoom(s.Hooks) { // MakeRoom does not read the nearest misses
+		place.aim.deferMissesAt = s.View.Version()
+	}
+	refusal := place.place(job)
+	if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && mayMakeRoomForSurplus(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
+		refusal = s.adapt(stmt, job, refusal)
+	}
+	if refusal == nil {
+		return nil
+	}
+	s.explainer.tellNearest(job, refusal)
+	if s.options.LookFurther && !refusal.Permanent {
+		refusal = s.explainer.lookFurther(job, refusal)
+	}
+	return refusal
 }
 
 // met reports whether the refusal that Place returned means that the turn succeeded. A

@@ -177,6 +177,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if err := st.tx.Evict(t, forJob, st.clerk.now); err != nil {
 		return err
 	}
+	st.clerk.noteEvicted(t)
 	st.logOperation(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, planSearch: st.planSearch})
 	st.clerk.announce(Deallocated, t, n, false)
 	return nil
@@ -203,7 +204,7 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	if !st.tx.Bind(t, st.clerk.now) {
 		return false
 	}
-	st.logDecision(bound, at, t, &Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims})
+	st.logDecision(bound, at, t, &Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Alternative: t.Job.Alternatives[max(0, t.Job.Chosen)].Name})
 	return true
 }
 

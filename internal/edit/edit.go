@@ -123,6 +123,20 @@ func (m Manifests) Scale(set string, desired int) []string {
 	return a.out
 }
 
+// Changed makes a new State of the objects after the changes of fields that the arguments name.
+func (m Manifests) Changed(arguments []string) (*cluster.State, error) {
+	var fields []string
+	for i, a := range arguments {
+		if i > 0 && arguments[i-1] == setFlag {
+			fields = append(fields, a)
+		}
+	}
+	return manifest.ChangedState(m.Bundle, fields)
+}
+
+// setFlag is the flag of berth whatif that changes a field.
+const setFlag = "--set"
+
 // assignments are arguments that set fields of one object. Equal assignments are listed once.
 type assignments struct {
 	object string
@@ -132,7 +146,7 @@ type assignments struct {
 func (a *assignments) add(field, value string) {
 	text := a.object + "." + field + "=" + value
 	if !slices.Contains(a.out, text) {
-		a.out = append(a.out, "--set", text)
+		a.out = append(a.out, setFlag, text)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -15,24 +16,50 @@ type bound struct {
 	queue  string
 	amount cluster.Amount
 	quota  bool // it is a quota and not a limit
+	// enough is what the bound must be so that the job is within it, as things are at the end of
+	// the simulation; 0 if that is not known. Other pending jobs may be placed before the job if
+	// the bound is raised.
+	enough int64
 }
 
 // bounds returns all bounds that apply to the job: those of its own queue first, then those
 // of the queues above it.
 func (w *workload) bounds() []bound {
-	var out []bound
+	if w.known != nil {
+		return w.known
+	}
+	out := []bound{}
 	q := w.state.Queue(w.job().Queue)
 	for ; q != nil; q = w.state.View().Parent(q) {
 		for _, a := range q.Limits {
-			out = append(out, bound{q.Name, a, false})
+			out = append(out, bound{queue: q.Name, amount: a})
 		}
 		for _, a := range q.Quota {
 			if !w.job().Preemptible && a.Value != cluster.Unlimited {
-				out = append(out, bound{q.Name, a, true})
+				out = append(out, bound{queue: q.Name, amount: a, quota: true})
 			}
 		}
 	}
+	w.known = out
 	return out
+}
+
+// readCharges finds out how far each bound must be raised for the minimum of the job. It is called
+// while the State of the engine is the one at the end of the simulation.
+func (l *lab) readCharges() {
+	w := l.workload
+	if len(w.bounds()) == 0 || w.refusal.Surplus {
+		return
+	}
+	s := l.engine.Open(w.state, engine.Options{Now: l.now})
+	defer s.Close()
+	lacks := s.Lacking(w.form())
+	for i := range w.known {
+		b := &w.known[i]
+		if charge := s.ChargeOf(w.state.Queue(b.queue), lacks, b.amount.Name); charge > 0 {
+			b.enough = b.used(w.state) + charge
+		}
+	}
 }
 
 // used returns how much of the bound is used. For a quota, only firm jobs count.
@@ -51,7 +78,9 @@ func (b bound) raisedTo(v int64) *change {
 		what = "quota"
 	}
 	text := fmt.Sprintf("without queue %s's %s of %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value))
-	if v >= 0 {
+	if v == cluster.Unlimited {
+		text = fmt.Sprintf("with queue %s's %s raised from %s to unlimited", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value))
+	} else if v >= 0 {
 		text = fmt.Sprintf("with queue %s's %s raised from %s to %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value), quantity.Resource(b.amount.Name, v))
 	}
 	return newChange(wire.RaiseLimit, text, 25, func(s *cluster.State) error {
@@ -76,27 +105,57 @@ func (b bound) raisedTo(v int64) *change {
 	})
 }
 
-// raiseBounds tries each bound alone. It first removes the bound. If that helps, it tries to
-// raise the bound just to what the queue used without it.
+// raiseBounds tries each bound alone. It first raises the bound just so far that the job is within
+// it. If that does not help, such as because other pending jobs are placed first, it removes the
+// bound. A quota also entitles its queue to reclaim room from other queues, so an unlimited one is
+// tried if it does not help to remove it, unless so many jobs are pending that reclaiming for all
+// of them would take too long. If one of these helps, raiseBounds tries to raise the bound just to
+// what the queue used then.
 func (c *promoter) raiseBounds() {
 	for _, b := range c.workload.bounds() {
 		if c.lab.noTriesLeft() {
 			return
 		}
-		helps := b.raisedTo(-1)
-		used := int64(0)
-		v := c.lab.tryAndRead(func(s *cluster.State) { used = b.used(s) }, helps)
-		if !v.fits {
+		if b.enough > b.amount.Value && c.found.try(b.raisedTo(b.enough)).fits {
+			continue
+		}
+		removed := b.raisedTo(-1)
+		helps, used, v := c.lift(&b, removed)
+		if helps == nil && b.quota && !c.lab.isLarge && !c.lab.noTriesLeft() {
+			helps, used, _ = c.lift(&b, b.raisedTo(cluster.Unlimited))
+		}
+		if helps == nil {
 			if c.workload.attempt.Before != nil { // a bound rejects a job before any node is considered, so without Before no bound is the reason
-				c.found.addFailure(helps, v)
+				c.found.addFailure(removed, v)
 			}
 			continue
 		}
-		if used > b.amount.Value {
-			if exact := b.raisedTo(used); c.lab.try(exact).fits {
+		for _, to := range used {
+			if to <= b.amount.Value {
+				continue
+			}
+			if exact := b.raisedTo(to); c.lab.try(exact).fits {
 				helps = exact
+				break
 			}
 		}
 		c.found.addHelp(helps)
 	}
+}
+
+// lift tries a change that removes the bound or makes it unlimited. If it helps, lift returns the
+// change, and to what the bound may be raised instead: what counts for the bound after the change,
+// and then all that the queue uses, which decides what the queue may reclaim. If it does not help,
+// lift returns no change.
+func (c *promoter) lift(b *bound, lifted *change) (helps *change, used []int64, v verdict) {
+	v = c.lab.tryAndRead(func(s *cluster.State) {
+		used = []int64{b.used(s)}
+		if all := s.Queue(b.queue).Used.Of(b.amount.Name); b.quota && all > used[0] {
+			used = append(used, all)
+		}
+	}, lifted)
+	if !v.fits {
+		return nil, nil, v
+	}
+	return lifted, used, v
 }

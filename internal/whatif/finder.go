@@ -56,6 +56,10 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 			f.untried = append(f.untried, s.changes)
 		}
 	}
+	if len(f.helps) == 0 && total > 0 {
+		l.budget = l.tries + mostPriorities
+		promote.overtake()
+	}
 	if len(f.helps) > 0 || l.err != nil {
 		return false
 	}

@@ -52,7 +52,8 @@ func (t *knobTurner) change(k Knob, step int) (c *change, possible bool) {
 
 // replace returns a change with which the workload and the other replicas of its set request
 // what the jobs request. Replicas that run, and those that the jobs do not name, stay as they
-// are. The change fails if there are no jobs.
+// are; lab.apply does not use it if a replica runs and the input can be changed instead. The
+// change fails if there are no jobs.
 func (t *knobTurner) replace(jobs []*cluster.Job) func(*cluster.State) error {
 	if len(jobs) == 0 {
 		return func(*cluster.State) error { return fmt.Errorf("%s cannot have the setting", t.workload.id) }

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -43,6 +44,7 @@ type verdict struct {
 // are the same on every machine.
 type lab struct {
 	engine      *engine.Engine
+	spare       *engine.Engine // for States that are made of a changed input; nil until it is first used
 	state       *cluster.State // as it was before the simulation
 	workload    *workload
 	objects     Objects                 // see Question.Objects; may be nil
@@ -80,32 +82,84 @@ func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict 
 	defer undoAtEnd(l.state)()
 	now := l.now
 	for _, c := range changes {
-		if err := c.apply(l.state); err != nil {
-			return verdict{}
-		}
 		now = max(now, l.laterTime[c])
+	}
+	state, e, err := l.apply(changes)
+	if err != nil {
+		return verdict{}
 	}
 	cutShort := false
 	enough := func(s *sim.Simulation) bool {
 		cutShort = !l.complete && l.isFinal(s)
 		return cutShort
 	}
-	simulation, err := sim.Simulate(l.engine, l.state, sim.Options{Now: now, Brief: true, Enough: enough})
+	simulation, err := sim.Simulate(e, state, sim.Options{Now: now, Brief: true, Enough: enough})
 	if err != nil {
 		if !errors.Is(err, sim.ErrUnsettled) {
 			l.err = err
 		}
 		return verdict{}
 	}
-	v := verdict{fits: l.workload.isSatisfied(l.state), refusal: simulation.RefusalOf(l.workload.id)}
+	v := verdict{fits: l.workload.isSatisfied(state), refusal: simulation.RefusalOf(l.workload.id)}
 	if v.fits && len(changes) == 1 {
 		l.cutShort[changes[0]] = cutShort
 		l.alsoEvicted[changes[0]] = slices.DeleteFunc(evicted(simulation.Decisions), func(id string) bool { return l.displaced[id] || id == l.workload.id })
 	}
 	if read != nil {
-		read(l.state)
+		read(state)
 	}
 	return v
+}
+
+// apply makes the changes, and returns the State after them and an engine for it. This is the
+// State of the lab, unless a change edits the manifest of a workload that has tasks on nodes. What
+// these tasks hold after such a change is decided when the input is read, so a new State is made
+// of the changed input.
+func (l *lab) apply(changes []*change) (*cluster.State, *engine.Engine, error) {
+	var edits []*change
+	if l.objects != nil && l.workload.holdsRoom(l.state) {
+		changes, edits = splitEdits(changes)
+	}
+	state, e := l.state, l.engine
+	if len(edits) > 0 {
+		arguments := l.arguments(join(edits))
+		if len(arguments) == 0 {
+			return nil, nil, fmt.Errorf("no field of the input makes the change")
+		}
+		if l.spare == nil { // the engine of the lab keeps its ranking of the nodes of the State of the lab
+			if l.spare, l.err = l.engine.Another(); l.err != nil {
+				return nil, nil, l.err
+			}
+		}
+		var err error
+		if state, err = l.objects.Changed(arguments); err != nil {
+			return nil, nil, err
+		}
+		e = l.spare
+	}
+	for _, c := range changes {
+		if err := c.apply(state); err != nil {
+			return nil, nil, err
+		}
+	}
+	return state, e, nil
+}
+
+// splitEdits separates the changes that edit the manifest of the workload from the others. A
+// change that joins several is divided.
+func splitEdits(changes []*change) (others, edits []*change) {
+	for _, c := range changes {
+		switch {
+		case len(c.parts) > 0:
+			o, e := splitEdits(c.parts)
+			others, edits = append(others, o...), append(edits, e...)
+		case slices.Contains([]wire.ChangeKind{wire.SmallerRequest, wire.LiftCondition, wire.HigherPriority}, c.kind):
+			edits = append(edits, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	return others, edits
 }
 
 // evicts returns the workloads that are evicted with the change, which helps, and not without it.
@@ -121,18 +175,20 @@ func (l *lab) evicts(c *change) []string {
 	return l.alsoEvicted[c]
 }
 
-// isFinal reports whether further sessions cannot change the verdict. No task was evicted, so that
-// no task leaves. A workload that is placed is not preemptible, and stays. One that is refused
-// does not depend on where other jobs are, and a later session has less room. It may still reclaim
-// what other queues were given in this session, which is not waited for if many jobs are pending.
+// isFinal reports whether further sessions cannot change the verdict. A workload that is placed is
+// not preemptible, and stays, if no task was evicted. One that is refused does not depend on where
+// other jobs are, and a later session has less room, unless tasks were evicted for others. It may
+// still reclaim what other queues were given in this session, or take room that is left of
+// evictions, which is not waited for if many jobs are pending: each try is one session then, unless
+// the change helps.
 func (l *lab) isFinal(simulation *sim.Simulation) bool {
-	j := l.state.Job(l.workload.id)
-	evicts := func(d engine.Decision) bool { return d.Action == engine.EvictTask }
-	if j == nil || slices.ContainsFunc(simulation.Decisions, evicts) {
+	j := simulation.State.Job(l.workload.id)
+	switch {
+	case j == nil:
 		return false
-	}
-	if l.workload.isSatisfied(l.state) {
-		return !j.Preemptible
+	case l.workload.isSatisfied(simulation.State):
+		evicts := func(d engine.Decision) bool { return d.Action == engine.EvictTask }
+		return !j.Preemptible && !slices.ContainsFunc(simulation.Decisions, evicts)
 	}
 	return l.isLarge && len(j.Affinity) == 0 && simulation.RefusalOf(j.ID) != nil
 }

@@ -79,7 +79,7 @@ func TestFailureNamesTheNodesThatWereTried(t *testing.T) {
 	if err != nil || len(out.Refusals) != 1 {
 		t.Fatal(out.Refusals, err)
 	}
-	w := &workload{state, "job/x", out.Refusals[0], wire.MainAttempt(out.Refusals[0]), nil}
+	w := &workload{state: state, id: "job/x", refusal: out.Refusals[0], attempt: wire.MainAttempt(out.Refusals[0])}
 	l := &lab{engine: e, state: state, workload: w, budget: 2, alsoEvicted: map[*change][]string{}}
 	found := &finder{lab: l, phrases: testPhrases(t)}
 	(&grower{lab: l, workload: w, found: found}).grow()

@@ -20,6 +20,9 @@ type Objects interface {
 	EditNode(was, is *cluster.Node) []string
 	// Scale returns the arguments that set how many replicas a set should have.
 	Scale(set string, desired int) []string
+	// Changed makes a new State of the input after the changes of fields that the arguments
+	// name. Other arguments are ignored. It returns an error if the changed input is not valid.
+	Changed(arguments []string) (*cluster.State, error)
 }
 
 // arguments returns the arguments of berth whatif that make the change: those that the change

@@ -79,22 +79,44 @@ func (c *promoter) declares(st *engine.Standing) bool {
 }
 
 // raisePriority tries priorities just above those of preemptible workloads of the same queue
-// that run and have at least the priority of the workload. It tries the lowest first, and
-// stops at the first that helps.
+// that run and have at least the priority of the workload.
 func (c *promoter) raisePriority() {
-	const most = 4
 	if c.entitlement == nil || !slices.Contains(c.entitlement.Purposes, engine.Preempt) {
 		return
 	}
+	c.tryPriorities(func(j *cluster.Job) bool { return j.Preemptible && j.Running() })
+}
+
+// overtake tries priorities just above those of workloads of the same queue that the simulation
+// placed, so that the workload has its turn before them. It is called only if nothing else helps,
+// because another workload may be pending instead.
+func (c *promoter) overtake() {
+	if c.entitlement == nil {
+		return
+	}
+	c.tryPriorities(func(j *cluster.Job) bool {
+		before := c.lab.state.Job(j.ID)
+		return j.Placed() > 0 && before != nil && before.Placed() == 0
+	})
+}
+
+// mostPriorities is how many priorities tryPriorities tries.
+const mostPriorities = 4
+
+// tryPriorities tries priorities just above those of the workloads of the same queue that have at
+// least the priority of the workload and for which counts returns true. It tries the lowest
+// first, and stops at the first that helps.
+func (c *promoter) tryPriorities(counts func(*cluster.Job) bool) {
+	own := c.workload.job()
 	var levels []int32
 	for _, j := range c.workload.state.Jobs() {
-		if j.Queue == c.workload.job().Queue && j.ID != c.workload.id && j.Preemptible && j.Running() && j.Priority >= c.workload.job().Priority && j.Priority < 1<<31-1 {
+		if j.Queue == own.Queue && j.ID != own.ID && j.Priority >= own.Priority && j.Priority < 1<<31-1 && counts(j) {
 			levels = append(levels, j.Priority)
 		}
 	}
 	slices.Sort(levels)
 	levels = slices.Compact(levels)
-	for _, p := range levels[:min(len(levels), most)] {
+	for _, p := range levels[:min(len(levels), mostPriorities)] {
 		if c.lab.noTriesLeft() {
 			return
 		}

@@ -137,13 +137,14 @@ func (r *relaxer) devices(own *cluster.Need, isModel bool) []*change {
 			}
 		}))
 	}
-	return append(out, r.smallerSlices(own)...)
+	return append(out, r.otherSlices(own)...)
 }
 
-// smallerSlices returns changes that request a MIG slice of another profile with less memory,
-// the largest first.
-func (r *relaxer) smallerSlices(own *cluster.Need) []*change {
-	const most = 4
+// otherSlices returns changes that request a MIG slice of another profile: those with less
+// memory, the largest first, and then those with more, the smallest first. If no node has a slice
+// of the requested profile, its memory is not known, and all profiles count as smaller.
+func (r *relaxer) otherSlices(own *cluster.Need) []*change {
+	const mostSmaller, mostLarger = 4, 2
 	if own.Partition == "" {
 		return nil
 	}
@@ -163,22 +164,33 @@ func (r *relaxer) smallerSlices(own *cluster.Need) []*change {
 	list := slices.SortedFunc(maps.Keys(others), func(a, b cluster.Device) int {
 		return cmp.Or(cmp.Compare(b.Memory, a.Memory), strings.Compare(a.Profile, b.Profile), strings.Compare(a.Resource, b.Resource))
 	})
-	var out []*change
+	var smaller, larger []*change
 	for _, d := range list {
-		if d.Memory >= size || len(out) == most {
-			continue
+		cost := 20 + costOfGivingUp(int64(size), int64(d.Memory))/2
+		if size == 0 {
+			cost = 40
+		}
+		isLarger := size > 0 && d.Memory >= size
+		if isLarger {
+			cost = 29 // less than a whole device, see devices
 		}
 		text := fmt.Sprintf("on a slice of profile %s instead of %s", d.Profile, own.Partition)
-		out = append(out, r.liftChange(20+costOfGivingUp(int64(size), int64(d.Memory))/2, text, func(s *cluster.Shape) {
+		c := r.liftChange(cost, text, func(s *cluster.Shape) {
 			if s.Need.Partition != own.Partition {
 				return
 			}
 			if s.Need.Partition = d.Profile; s.Need.Resource != "" {
 				s.Need.Resource = d.Resource
 			}
-		}))
+		})
+		if isLarger {
+			larger = append(larger, c)
+		} else {
+			smaller = append(smaller, c)
+		}
 	}
-	return out
+	slices.Reverse(larger)
+	return append(smaller[:min(len(smaller), mostSmaller)], larger[:min(len(larger), mostLarger)]...)
 }
 
 // affinities returns changes that each drop one required affinity to other jobs.

@@ -25,8 +25,8 @@ func (k *shrinker) shrink() {
 	}
 	k.found.largestThatFits(k.fewerMembers())
 	for i, r := range k.workload.roles() {
-		if k.runs(r.name) {
-			continue // the manifest has one request for all tasks of the role, and a task that runs holds more
+		if k.found.lab.objects == nil && k.runs(r.name) {
+			continue // the manifest has one request for all tasks of the role, and it is not known what a task that runs would hold
 		}
 		one := &roleShrinker{k.workload, r, ""}
 		if i > 0 {

@@ -42,7 +42,7 @@ const defaultTries = 64
 // workloads. All of these take part in the session of each try, so a try takes longer if
 // more workloads are pending.
 func triesFor(pending int) int {
-	const many, fewest = 500, 12
+	const many, fewest = 500, 24
 	return max(fewest, min(defaultTries, defaultTries*many/max(1, pending)))
 }
 
@@ -87,7 +87,7 @@ func Why(q Question) (r *explain.Report, err error) {
 	}
 	out := phrases.Refusal(refused, false)
 	r.Refusal = &out
-	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused), q.Rekey}
+	w := &workload{state: q.State, id: j.ID, refusal: refused, attempt: wire.MainAttempt(refused), rekey: q.Rekey}
 	l := &lab{engine: q.Engine, state: q.State, workload: w, objects: q.Objects, progress: q.Progress, now: q.Now, budget: max(q.Tries, 0), displaced: map[string]bool{}, laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}, cutShort: map[*change]bool{}}
 	for _, id := range evicted(simulation.Decisions) {
 		l.displaced[id] = true
@@ -104,6 +104,7 @@ func Why(q Question) (r *explain.Report, err error) {
 		c = newEntitlement(l, searches)
 		r.AddEntitlement(c, phrases)
 	}
+	l.readCharges()
 	// From here on, the State of the question is the one before the simulation, and changes are
 	// tried on it. If nothing was decided, the two are the same.
 	if len(simulation.Decisions) > 0 {

@@ -157,6 +157,19 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 	}
 }
 
+// If no other change helps within the tries, a priority is tried with which the workload has its
+// turn before one that the simulation placed.
+func TestWhyOvertakes(t *testing.T) {
+	state := enginetest.State(h100("a"), enginetest.Queue("q").Limit(gpu, 8000), enginetest.Job("e").Queue("q").Devices(8), enginetest.Job("x").Queue("q").Devices(8))
+	r, err := Why(Question{Engine: explaintest.Engine(t), State: state, Workload: "job/x", Tries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"with a priority above 0"}, fitting(r)); d != "" {
+		t.Error(d)
+	}
+}
+
 // The report of a change that removes several workloads lists the workloads that are
 // evicted in addition.
 func TestSeveralRemovedWorkloadsAndAnEviction(t *testing.T) {

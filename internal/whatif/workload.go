@@ -15,6 +15,7 @@ type workload struct {
 	refusal *engine.Refusal
 	attempt *engine.Attempt                         // the attempt of refusal that gave its reason
 	rekey   func(role string, shape *cluster.Shape) // see Question.Rekey; may be nil
+	known   []bound                                 // see bounds; nil before they are first read
 }
 
 func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
@@ -99,6 +100,13 @@ func (w *workload) isSatisfied(s *cluster.State) bool {
 		return j.Missing() == 0
 	}
 	return j.HasMinimum()
+}
+
+// holdsRoom reports whether a task of the job, or of another replica of its set, has a node.
+func (w *workload) holdsRoom(s *cluster.State) bool {
+	return slices.ContainsFunc(w.replicas(s), func(j *cluster.Job) bool {
+		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Node != nil })
+	})
 }
 
 // editJob returns a change of the spec of the job. If the job is a replica, the specs of all

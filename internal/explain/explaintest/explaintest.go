@@ -13,7 +13,7 @@ import (
 )
 
 // Engine returns an engine with the standard profile.
-func Engine(t *testing.T) *engine.Engine {
+func Engine(t testing.TB) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	if err != nil {
