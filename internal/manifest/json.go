@@ -16,13 +16,30 @@ func parseJSON(name string, o *strict.JSON) (*Bundle, Errors) {
 	return b, errs
 }
 
-// jsonReader adds the objects of a file in JSON to a bundle. An object with any mistake is read
-// as a tree, so that its errors are those of YAML.
+// parseBlocks reads a file in YAML, and makes trees only of what strict.Blocks does not rewrite
+// as JSON. It reports false if a part of the file is no YAML. The whole file is then read as trees,
+// because what the library reports about a part depends on what is before and after it.
+func parseBlocks(name string, data []byte) (*Bundle, Errors, bool) {
+	b := &Bundle{}
+	var errs Errors
+	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}}
+	ok := strict.Blocks(data, func(o *strict.JSON) {
+		if !j.broken {
+			j.read(o, "", "")
+		}
+	})
+	return b, errs, ok && !j.broken
+}
+
+// jsonReader adds the objects of a file in JSON to a bundle, or those of a file in YAML that is
+// rewritten as JSON. An object with any mistake is read as a tree, so that its errors are those of
+// YAML.
 type jsonReader struct {
 	bundle *Bundle
 	file   string
 	errs   *Errors
 	trees  *lastTree
+	broken bool // an object could not be read as a tree
 }
 
 // read reads an object, or the objects of a list. Version and kind are as in Bundle.readAs.
@@ -45,8 +62,9 @@ func (j *jsonReader) read(o *strict.JSON, version, kind string) {
 	*j.errs = append(*j.errs, errs...)
 	if root != nil {
 		j.bundle.readAs(j.file, root, version, kind, j.errs)
-	} else {
+	} else if len(errs) > 0 {
 		j.bundle.unread++
+		j.broken = true
 	}
 }
 

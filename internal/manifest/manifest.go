@@ -104,6 +104,9 @@ func parse(name string, data []byte) (*Bundle, Errors) {
 	if o, ok := strict.ParseJSON(data); ok {
 		return parseJSON(name, o)
 	}
+	if b, errs, ok := parseBlocks(name, data); ok {
+		return b, errs
+	}
 	return parseTrees(name, data)
 }
 
