@@ -79,6 +79,7 @@ func FuzzYAML(f *testing.F) {
 		"apiVersion: v1\nkind: PodList\nitems:\n  - metadata: {name: p}\n    spec:\n      priority: 0x1F\n  - metadata:\n      name: 5\n",
 		"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: b\nspec:\n  maxUnavailable: 2026-01-02\n",
 		"apiVersion: v1\nkind: List\nitems: []\n---\nkind: 5\n---\n%TAG\n---\n",
+		"{}00\n--- 0\n",
 	} {
 		f.Add([]byte(text))
 	}

@@ -59,12 +59,12 @@ func (j *jsonReader) read(o *strict.JSON, version, kind string) {
 		return
 	}
 	root, errs := o.Tree(j.file)
-	*j.errs = append(*j.errs, errs...)
-	if root != nil {
-		j.bundle.readAs(j.file, root, version, kind, j.errs)
-	} else if len(errs) > 0 {
+	if len(errs) > 0 {
+		*j.errs = append(*j.errs, errs...)
 		j.bundle.unread++
 		j.broken = true
+	} else if root != nil {
+		j.bundle.readAs(j.file, root, version, kind, j.errs)
 	}
 }
 
