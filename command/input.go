@@ -35,6 +35,8 @@ type input struct {
 
 // open reads the paths as the flags say, and makes an engine and a State of them.
 func (p *program) open(paths []string, flags *inputFlags) (*input, error) {
+	p.shown = p.screen.start()
+	defer p.shown.end()
 	b, err := p.load(paths, flags.config)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func (p *program) open(paths []string, flags *inputFlags) (*input, error) {
 // load reads the paths and, if config is not empty, the configuration file. The
 // path "-" is standard input.
 func (p *program) load(paths []string, config string) (*manifest.Bundle, error) {
-	b, err := manifest.LoadFrom(p.stdin, paths)
+	b, err := p.loader().Load(paths)
 	if err != nil || config == "" {
 		return b, err
 	}
@@ -68,12 +70,24 @@ func (p *program) load(paths []string, config string) (*manifest.Bundle, error) 
 	return b, b.Validate()
 }
 
+// loader returns a loader that shows its progress.
+func (p *program) loader() *manifest.Loader {
+	return &manifest.Loader{Stdin: p.stdin, Progress: p.shown.reading}
+}
+
+// showReading shows that a file is read, until the returned function is called.
+func (p *program) showReading(file string) (end func()) {
+	shown := p.screen.start()
+	shown.reading(file, 0)
+	return shown.end
+}
+
 // note prints to standard error what a user should know about how the input was interpreted.
 // Answers in JSON and YAML contain it too.
 func (p *program) note(format string, args ...any) {
 	note := fmt.Sprintf(format, args...)
 	p.notes = append(p.notes, note)
-	fmt.Fprintln(p.stderr, "note: "+note)
+	p.shown.around(func() { fmt.Fprintln(p.stderr, "note: "+note) })
 }
 
 // prepare returns an engine and a new State for the input. It notes how the input was

@@ -8,10 +8,10 @@ import (
 )
 
 // parseJSON reads a file in JSON.
-func parseJSON(name string, o *strict.JSON) (*Bundle, Errors) {
+func parseJSON(name string, o *strict.JSON, each func(*Bundle)) (*Bundle, Errors) {
 	b := &Bundle{}
 	var errs Errors
-	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}}
+	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}, each: each}
 	j.read(o, "", "")
 	return b, errs
 }
@@ -19,10 +19,10 @@ func parseJSON(name string, o *strict.JSON) (*Bundle, Errors) {
 // parseBlocks reads a file in YAML, and makes trees only of what strict.Blocks does not rewrite
 // as JSON. It reports false if a part of the file is no YAML. The whole file is then read as trees,
 // because what the library reports about a part depends on what is before and after it.
-func parseBlocks(name string, data []byte) (*Bundle, Errors, bool) {
+func parseBlocks(name string, data []byte, each func(*Bundle)) (*Bundle, Errors, bool) {
 	b := &Bundle{}
 	var errs Errors
-	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}}
+	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}, each: each}
 	ok := strict.Blocks(data, func(o *strict.JSON) {
 		if !j.broken {
 			j.read(o, "", "")
@@ -39,11 +39,13 @@ type jsonReader struct {
 	file   string
 	errs   *Errors
 	trees  *lastTree
-	broken bool // an object could not be read as a tree
+	each   func(*Bundle) // is called after every object
+	broken bool          // an object could not be read as a tree
 }
 
 // read reads an object, or the objects of a list. Version and kind are as in Bundle.readAs.
 func (j *jsonReader) read(o *strict.JSON, version, kind string) {
+	defer j.each(j.bundle)
 	own, ownKind := version, kind
 	if v := o.Text("apiVersion"); v != "" {
 		own = v
