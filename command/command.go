@@ -52,17 +52,20 @@ type program struct {
 	stderr   io.Writer
 	terminal bool // stdout is a terminal that shows colors
 	notes    []string
-	// terminalErr is standard error as it was given, for lines that are overwritten.
-	terminalErr io.Writer
+	screen   screen
+	shown    *progress // while input is read
 }
 
 // Main runs the command line and returns the exit code: 0 if the command
 // succeeds, 1 if the answer is no, 2 for bad input or usage, 3 for a bug.
 // Profiles may name every plugin of the registry.
 func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	colors := isColorTerminal(stdout)
+	return execute(&program{registry: r, stdin: stdin, terminal: isColorTerminal(stdout), screen: screenOf(stderr)}, args, stdout, stderr)
+}
+
+// execute is Main for a program without writers.
+func execute(p *program, args []string, stdout, stderr io.Writer) (code int) {
 	buffer := bufio.NewWriterSize(stdout, 1<<16)
-	terminalErr := stderr
 	stderr = &textWriter{w: stderr}
 	defer func() {
 		if p := recover(); p != nil {
@@ -70,7 +73,7 @@ func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.
 			code = exitBug
 		}
 	}()
-	p := &program{registry: r, stdin: stdin, stdout: &textWriter{w: buffer, color: colors}, stderr: stderr, terminal: colors, terminalErr: terminalErr}
+	p.stdout, p.stderr = &textWriter{w: buffer, color: p.terminal}, stderr
 	root := p.root()
 	root.SetArgs(safeArgs(args))
 	err := root.Execute()

@@ -129,7 +129,9 @@ func (q *estimateOptions) check() error {
 
 // estimateModel estimates a model that is given by its name or path.
 func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView, error) {
+	end := p.showReading(name)
 	m, err := library.Open(name)
+	end()
 	if err != nil {
 		return nil, err
 	}
@@ -205,6 +207,8 @@ func (q *estimateOptions) backendFor(m *estimate.Model) (*backend.Backend, error
 
 // groups returns the node groups of a cluster.
 func (p *program) groups(paths []string) ([]*cluster.Group, error) {
+	p.shown = p.screen.start()
+	defer p.shown.end()
 	b, err := p.load(paths, &inputFlags{})
 	if err != nil {
 		return nil, err

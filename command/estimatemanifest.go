@@ -14,7 +14,9 @@ import (
 // estimateManifest estimates each model of a manifest, with the settings that the
 // manifest has for it.
 func (p *program) estimateManifest(file string, q *estimateOptions) error {
+	end := p.showReading(file)
 	specs, err := manifest.Models(file)
+	end()
 	if err != nil {
 		return err
 	}

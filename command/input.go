@@ -37,6 +37,8 @@ type input struct {
 
 // open reads the paths as the flags say, and makes an engine and a State of them.
 func (p *program) open(paths []string, flags *inputFlags) (*input, error) {
+	p.shown = p.screen.start()
+	defer p.shown.end()
 	b, err := p.load(paths, flags)
 	if err != nil {
 		return nil, err
@@ -52,7 +54,9 @@ func (p *program) open(paths []string, flags *inputFlags) (*input, error) {
 // load reads the paths and, if the flags name one, the configuration file. The path "-" is standard
 // input.
 func (p *program) load(paths []string, flags *inputFlags) (*manifest.Bundle, error) {
-	b, err := manifest.Options{Stdin: p.stdin, Expand: flags.expand}.Load(paths)
+	loader := p.loader()
+	loader.Expand = flags.expand
+	b, err := loader.Load(paths)
 	config := flags.config
 	if err != nil || config == "" {
 		return b, err
@@ -71,12 +75,24 @@ func (p *program) load(paths []string, flags *inputFlags) (*manifest.Bundle, err
 	return b, b.Validate()
 }
 
+// loader returns a loader that shows its progress.
+func (p *program) loader() *manifest.Loader {
+	return &manifest.Loader{Stdin: p.stdin, Progress: p.shown.reading}
+}
+
+// showReading shows that a file is read, until the returned function is called.
+func (p *program) showReading(file string) (end func()) {
+	shown := p.screen.start()
+	shown.reading(file, 0)
+	return shown.end
+}
+
 // note prints to standard error what a user should know about how the input was interpreted.
 // Answers in JSON and YAML contain it too.
 func (p *program) note(format string, args ...any) {
 	note := fmt.Sprintf(format, args...)
 	p.notes = append(p.notes, note)
-	fmt.Fprintln(p.stderr, "note: "+note)
+	p.shown.around(func() { fmt.Fprintln(p.stderr, "note: "+note) })
 }
 
 // prepare returns an engine and a new State for the input. It notes how the input was

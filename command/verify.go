@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/sim/scenario"
 	"github.com/spf13/cobra"
@@ -32,7 +33,10 @@ func (p *program) runVerify(args []string) error {
 	passed, failed, unread := 0, 0, 0
 	var only error            // why the last of the files that could not be run could not
 	var wrong manifest.Errors // about all of them; the remaining files are run
-	for _, name := range files {
+	p.shown = p.screen.start()
+	defer p.shown.end()
+	for i, name := range files {
+		p.shown.set("scenario %s of %s: %s", english.Thousands(i+1), english.Thousands(len(files)), name)
 		ok, err := p.verifyFile(name)
 		switch {
 		case err != nil:
@@ -44,6 +48,7 @@ func (p *program) runVerify(args []string) error {
 			failed++
 		}
 	}
+	p.shown.end()
 	fmt.Fprintf(p.stdout, "%d passed, %d failed", passed, failed)
 	if unread > 0 {
 		fmt.Fprintf(p.stdout, ", %d could not be run\n", unread)
@@ -81,7 +86,9 @@ func (p *program) verifyFile(name string) (bool, error) {
 	if thorough, err := scenario.SmallEnoughToCheck(b); err != nil {
 		return false, err
 	} else if !thorough {
-		fmt.Fprintf(p.stderr, "note: %s is too large to be compared with a plain scan of all nodes; only the index is used\n", name)
+		p.shown.around(func() {
+			fmt.Fprintf(p.stderr, "note: %s is too large to be compared with a plain scan of all nodes; only the index is used\n", name)
+		})
 	}
 	mismatches, err := scenario.Run(p.registry, b)
 	if err != nil {
@@ -91,6 +98,7 @@ func (p *program) verifyFile(name string) (bool, error) {
 	if len(mismatches) == 0 {
 		return true, nil
 	}
+	p.shown.end() // the terminal may be that of standard output, too
 	fmt.Fprintf(p.stdout, "FAIL %s: %s\n", name, b.Scenario().Name)
 	for _, m := range mismatches {
 		fmt.Fprintf(p.stdout, "  %s\n    - %s\n    + %s\n", m.What, oneLine(m.Want), oneLine(m.Got))

@@ -62,7 +62,7 @@ is entitled to, and why its workloads are pending.`,
 			if !b.IsSnapshot() {
 				q.Objects = edit.Manifests{Bundle: b}
 			}
-			shown := startProgress(p.terminalErr)
+			shown := p.screen.start()
 			defer shown.end()
 			q.Progress = func(tried, helped int) {
 				shown.set("%s tried, %d of them would help", english.Count(tried, "change"), helped)

@@ -10,7 +10,7 @@ import (
 )
 
 // largeInput returns nodes and jobs as kubectl prints them in JSON, and the same as YAML.
-func largeInput(b *testing.B, n int) (asJSON, asYAML []byte) {
+func largeInput(b testing.TB, n int) (asJSON, asYAML []byte) {
 	b.Helper()
 	var j, y strings.Builder
 	j.WriteString("{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n")
@@ -71,6 +71,23 @@ func BenchmarkParse(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkDecodeYAML measures how fast YAML in blocks is decoded into API objects, without the
+// checks of each object.
+func BenchmarkDecodeYAML(b *testing.B) {
+	_, data := largeInput(b, 10_000)
+	b.SetBytes(int64(len(data)))
+	for range b.N {
+		ok := strict.Blocks(data, func(o *strict.JSON) {
+			if !o.Decode(&v1alpha1.Node{}, strict.Options{}) {
+				b.Fatal("an object is not decoded")
+			}
+		})
+		if !ok {
+			b.Fatal("this is not YAML in blocks")
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func TestJobErrors(t *testing.T) {
 		"toleration":            {job("{tasks: [{name: w}], tolerations: [{value: x}, {key: a, operator: Exists, value: b}]}"), "4:42: spec.tolerations[0]: a toleration without a key tolerates everything only with operator: Exists\n4:88: spec.tolerations[1].value: operator Exists compares no value; leave it out"},
 		"node of a placement":   {on("{placements: [{task: w-0, node: m}]}"), `10:41: status.placements[0].node: there is no node "m"; did you mean "n"?`},
 		"no node":               {on("{placements: [{task: w-0}]}"), `10:23: status.placements[0]: say the node that "w-0" runs on`},
-		"task of a placement":   {on("{placements: [{task: w-2, node: n}]}"), `10:23: status.placements[0].task: job/j has no task "w-2"; did you mean "w-0"?`},
+		"task of a placement":   {on("{placements: [{task: w-2, node: n}]}"), `10:30: status.placements[0].task: job/j has no task "w-2"; did you mean "w-0"?`},
 		"placed twice":          {on("{placements: [{task: w-0, node: n}, {task: w-0, node: n}]}"), `10:45: status.placements[1]: task "w-0" is already placed by placements[0]`},
 		"form of a placement":   {on("{alternative: x, placements: [{task: w-0, node: n}]}"), "10:23: status.alternative: job/j has no alternatives to choose from; leave it out"},
 		"no such device":        {on("{placements: [{task: w-0, node: n, devices: [7]}]}"), "10:23: status.placements[0]: w-0 cannot be running on n: it has no device 7; its 2 devices count from 0"},
@@ -75,7 +75,7 @@ func TestJobErrors(t *testing.T) {
 		"in merged fields":      {job("{<<: {tasks: [{name: w}], minMember: 3}}"), "4:44: spec.minMember: 3 of only 1 tasks; lower it or add replicas"},
 		"total":                 {task("devices: {totalMemory: 0}"), "4:49: spec.tasks[0].devices.totalMemory: say how much device memory is needed, such as 320Gi"},
 		"namespace":             {"apiVersion: berth.dev/v1alpha1\nkind: Job\nmetadata: {name: j, namespace: A/B}\nspec: {tasks: [{name: w}]}", `3:32: metadata.namespace: "A/B" is not a valid name: use lower-case letters, digits, - and ., and begin and end with a letter or digit`},
-		"custom device counted": {node("{deviceResource: a.b/npu, devices: {product: x, count: 1, memory: 1Gi}}") + "\n---\n" + job("{tasks: [{name: w, resources: {a.b/npu: 1}}]}"), `9:15: spec.tasks[0].resources["a.b/npu"]: ask for devices under devices: {count: 1}`},
+		"custom device counted": {node("{deviceResource: a.b/npu, devices: {product: x, count: 1, memory: 1Gi}}") + "\n---\n" + job("{tasks: [{name: w, resources: {a.b/npu: 1}}]}"), `9:47: spec.tasks[0].resources["a.b/npu"]: ask for devices under devices: {count: 1}`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

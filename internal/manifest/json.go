@@ -8,25 +8,44 @@ import (
 )
 
 // parseJSON reads a file in JSON.
-func parseJSON(name string, o *strict.JSON) (*Bundle, Errors) {
+func parseJSON(name string, o *strict.JSON, each func(*Bundle)) (*Bundle, Errors) {
 	b := &Bundle{}
 	var errs Errors
-	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}}
+	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}, each: each}
 	j.read(o, "", "")
 	return b, errs
 }
 
-// jsonReader adds the objects of a file in JSON to a bundle. An object with any mistake is read
-// as a tree, so that its errors are those of YAML.
+// parseBlocks reads a file in YAML, and makes trees only of what strict.Blocks does not rewrite
+// as JSON. It reports false if a part of the file is no YAML. The whole file is then read as trees,
+// because what the library reports about a part depends on what is before and after it.
+func parseBlocks(name string, data []byte, each func(*Bundle)) (*Bundle, Errors, bool) {
+	b := &Bundle{}
+	var errs Errors
+	j := jsonReader{bundle: b, file: name, errs: &errs, trees: &lastTree{}, each: each}
+	ok := strict.Blocks(data, func(o *strict.JSON) {
+		if !j.broken {
+			j.read(o, "", "")
+		}
+	})
+	return b, errs, ok && !j.broken
+}
+
+// jsonReader adds the objects of a file in JSON to a bundle, or those of a file in YAML that is
+// rewritten as JSON. An object with any mistake is read as a tree, so that its errors are those of
+// YAML.
 type jsonReader struct {
 	bundle *Bundle
 	file   string
 	errs   *Errors
 	trees  *lastTree
+	each   func(*Bundle) // is called after every object
+	broken bool          // an object could not be read as a tree
 }
 
 // read reads an object, or the objects of a list. Version and kind are as in Bundle.readAs.
 func (j *jsonReader) read(o *strict.JSON, version, kind string) {
+	defer j.each(j.bundle)
 	own, ownKind := version, kind
 	if v := o.Text("apiVersion"); v != "" {
 		own = v
@@ -42,11 +61,12 @@ func (j *jsonReader) read(o *strict.JSON, version, kind string) {
 		return
 	}
 	root, errs := o.Tree(j.file)
-	*j.errs = append(*j.errs, errs...)
-	if root != nil {
-		j.bundle.readAs(j.file, root, version, kind, j.errs)
-	} else {
+	if len(errs) > 0 {
+		*j.errs = append(*j.errs, errs...)
 		j.bundle.unread++
+		j.broken = true
+	} else if root != nil {
+		j.bundle.readAs(j.file, root, version, kind, j.errs)
 	}
 }
 

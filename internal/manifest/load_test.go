@@ -187,3 +187,22 @@ func TestTooManyDevices(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLoadProgress checks what is reported while files are read.
+func TestLoadProgress(t *testing.T) {
+	asJSON, asYAML := largeInput(t, 2500)
+	dir := write(t, map[string]string{
+		"a.json": string(asJSON), "b.yaml": strings.ReplaceAll(string(asYAML), "name: n", "name: m"), "c.yaml": "{apiVersion: apps/v1,\n kind: ReplicaSet}",
+	})
+	var got []string
+	l := Loader{Stdin: strings.NewReader(node("{}")), Progress: func(file string, n int) {
+		got = append(got, fmt.Sprintf("%s %d", strings.TrimPrefix(file, dir+"/"), n))
+	}}
+	if _, err := l.Load([]string{dir, "-"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a.json 0", "a.json 1000", "a.json 2000", "b.yaml 0", "b.yaml 1000", "b.yaml 2000", "c.yaml 0", "<stdin> 0", " 5002"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}

@@ -79,32 +79,33 @@ func Load(paths []string) (*Bundle, error) {
 
 // LoadFrom is like Load and reads standard input from stdin.
 func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
-	return Options{Stdin: stdin}.Load(paths)
+	return (&Loader{Stdin: stdin}).Load(paths)
 }
 
-// Options say how files are read.
-type Options struct {
-	Stdin  io.Reader // standard input
-	Expand bool      // make the pods of workloads that have none
+// Loader reads files as Load does.
+type Loader struct {
+	Stdin  io.Reader
+	Expand bool // make the pods of workloads that have none
+	// Progress, if not nil, is called with the name of each file before it is read, and then
+	// from time to time with the number of its objects that were read. At last it is called
+	// without a file and with the number of all objects, before they are checked together.
+	Progress func(file string, objects int)
 }
 
 // Load is like the function Load.
-func (o Options) Load(paths []string) (*Bundle, error) {
-	stdin := o.Stdin
+func (l *Loader) Load(paths []string) (*Bundle, error) {
 	names, errs := files(paths)
 	out := &Bundle{}
 	for _, p := range names {
-		name, data, err := read(p, stdin)
-		if err != nil {
-			errs = append(errs, *err)
-			continue
-		}
-		b, wrong := parse(name, data)
+		b, wrong := l.file(p)
 		errs = append(errs, wrong...)
 		out.Merge(b)
 	}
+	if l.Progress != nil {
+		l.Progress("", out.count())
+	}
 	var unexpanded Errors
-	if s := out.Scenario(); (o.Expand || s != nil && s.Expand) && out.unread == 0 && errors.As(expander{out}.all(), &unexpanded) {
+	if s := out.Scenario(); (l.Expand || s != nil && s.Expand) && out.unread == 0 && errors.As(expander{out}.all(), &unexpanded) {
 		errs = append(errs, unexpanded...)
 	}
 	if out.Empty() && len(errs) == 0 {
@@ -121,6 +122,31 @@ func (o Options) Load(paths []string) (*Bundle, error) {
 	return out, nil
 }
 
+// file reads one file.
+func (l *Loader) file(p string) (*Bundle, Errors) {
+	progress := l.Progress
+	if progress == nil {
+		progress = func(string, int) {}
+	}
+	shown := p
+	if p == "-" {
+		shown = stdinName
+	}
+	progress(shown, 0)
+	name, data, err := read(p, l.Stdin)
+	if err != nil {
+		return &Bundle{}, Errors{*err}
+	}
+	last := 0
+	return parseEach(name, data, func(b *Bundle) {
+		const step = 1000
+		if n := b.count(); n >= last+step {
+			last = n
+			progress(shown, n)
+		}
+	})
+}
+
 // Parse reads the documents of one file. It checks each object by itself; Validate and
 // State check references between objects.
 func Parse(name string, data []byte) (*Bundle, error) {
@@ -132,20 +158,31 @@ func Parse(name string, data []byte) (*Bundle, error) {
 }
 
 func parse(name string, data []byte) (*Bundle, Errors) {
+	return parseEach(name, data, func(*Bundle) {})
+}
+
+// parseEach is like parse, and calls each after every object.
+func parseEach(name string, data []byte, each func(*Bundle)) (*Bundle, Errors) {
 	if isSnapshot(data) {
 		return parseSnapshot(name, data)
 	}
 	if o, ok := strict.ParseJSON(data); ok {
-		return parseJSON(name, o)
+		return parseJSON(name, o, each)
 	}
-	return parseTrees(name, data)
+	if b, errs, ok := parseBlocks(name, data, each); ok {
+		return b, errs
+	}
+	return parseTrees(name, data, each)
 }
 
 // parseTrees reads YAML, and JSON as YAML.
-func parseTrees(name string, data []byte) (*Bundle, Errors) {
+func parseTrees(name string, data []byte, each func(*Bundle)) (*Bundle, Errors) {
 	b := &Bundle{}
 	var errs Errors
-	unread := strict.Documents(name, data, func(root *yaml.Node) { b.read(name, root, &errs) })
+	unread := strict.Documents(name, data, func(root *yaml.Node) {
+		b.read(name, root, &errs)
+		each(b)
+	})
 	b.unread += len(unread)
 	return b, append(errs, unread...)
 }

@@ -110,7 +110,7 @@ func TestModelStatusErrors(t *testing.T) {
 		"state":            {status("{replicas: [{replica: 0, state: running}]}"), `5:41: status.replicas[0].state: unknown value "running"; did you mean Running?`},
 		"layers":           {status("{replicas: [{replica: 0, offloadedLayers: 3, totalLayers: 2}]}"), `5:51: status.replicas[0].offloadedLayers: want from 0 to the 2 of totalLayers, have 3`},
 		"node":             {status("{replicas: [{replica: 0, placements: [{task: node-0, node: gup}]}]}"), `5:68: status.replicas[0].placements[0].node: there is no node "gup"; did you mean "gpu"?`},
-		"task":             {status("{replicas: [{replica: 0, placements: [{task: nod-0, node: gpu}]}]}"), `5:47: status.replicas[0].placements[0].task: model/chat-0 has no task "nod-0"; did you mean "node-0"?`},
+		"task":             {status("{replicas: [{replica: 0, placements: [{task: nod-0, node: gpu}]}]}"), `5:54: status.replicas[0].placements[0].task: model/chat-0 has no task "nod-0"; did you mean "node-0"?`},
 		"form of before":   {status("{replicas: [{replica: 0, form: 2 devices, placements: [{task: node-0, node: gpu}]}]}"), ``},
 		"no device":        {status("{replicas: [{replica: 0, placements: [{task: server-0, node: gpu, devices: [0, 2]}]}]}"), `5:47: status.replicas[0].placements[0]: server-0 cannot be running on gpu: it has no device 2; its 2 devices count from 0`},
 		"a device twice":   {status("{replicas: [{replica: 0, placements: [{task: server-0, node: gpu, devices: [1, 1]}]}]}"), `5:47: status.replicas[0].placements[0]: server-0 cannot be running on gpu: device 1 is listed twice`},

@@ -77,7 +77,7 @@ func TestUsage(t *testing.T) {
 		"backwards":     {usage(`{` + from + `, to: "2026-01-01T00:00:00Z"}`), "4:53: status.usage[0].to: it ends at 2026-01-01T00:00:00Z, which is not after it began; swap from and to, or leave the entry out"},
 		"negative":      {usage("{" + from + ", " + to + ", resources: {cpu: -1}}"), "4:94: status.usage[0].resources.cpu: -1 is negative"},
 		"a typo":        {usage("{" + from + ", " + to + ", resource: {cpu: 1}}"), `4:77: status.usage[0]: unknown field "resource"; did you mean "resources"?`},
-		"no such thing": {usage("{" + from + ", " + to + `, resources: {"nvidia.com/gppu:X": 1}}`), `4:18: status.usage[0].resources["nvidia.com/gppu:X"]: only devices have products, and none are called "nvidia.com/gppu"; did you mean "nvidia.com/gpu"?`},
+		"no such thing": {usage("{" + from + ", " + to + `, resources: {"nvidia.com/gppu:X": 1}}`), `4:110: status.usage[0].resources["nvidia.com/gppu:X"]: only devices have products, and none are called "nvidia.com/gppu"; did you mean "nvidia.com/gpu"?`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

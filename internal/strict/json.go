@@ -7,12 +7,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON is a value of a file that is written as JSON. It is decoded without a tree, which takes
-// many times the memory and the time.
+// JSON is a value of a file that is written as JSON, or of one in YAML that was rewritten as JSON.
+// It is decoded without a tree, which takes many times the memory and the time.
 type JSON struct {
 	Position // of the value
 	text     []byte
 	entries  []entry // of an object; nil after the value was visited
+	block    *block  // what the file has, if that is YAML; text is then nil after the value was visited
+	items    []item  // of a document in YAML
 }
 
 // entry is one field of an object.
@@ -95,6 +97,9 @@ func (o *JSON) Items(key string, visit func(*JSON)) bool {
 	if list == nil || list.text[0] != '[' {
 		return false
 	}
+	if o.block != nil {
+		return o.itemsOfBlock(list.text, visit)
+	}
 	s := scanner{data: list.text, line: list.Line - 1, lineStart: 1 - list.Column}
 	var buffer []entry
 	s.list(func() {
@@ -107,6 +112,9 @@ func (o *JSON) Items(key string, visit func(*JSON)) bool {
 
 // Tree returns the tree of the object, with the positions that it has in the file.
 func (o *JSON) Tree(file string) (root *yaml.Node, errs Errors) {
+	if o.block != nil {
+		return o.block.tree(file)
+	}
 	errs = Documents(file, o.text, func(n *yaml.Node) { root = n })
 	if root != nil {
 		o.shift(root)

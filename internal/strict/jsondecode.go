@@ -266,7 +266,11 @@ func (d *jsonDecoder) duration(v reflect.Value) {
 func (d *jsonDecoder) countOrPercentage(v reflect.Value) {
 	into := v.Addr().Interface().(*intstr.IntOrString)
 	if d.peek() == '"' {
-		*into = intstr.FromString(d.text(d.quoted()))
+		text := d.quoted()
+		if len(text) > 4 && text[4] == '-' {
+			d.fail() // it may be a date in YAML, which is no text there
+		}
+		*into = intstr.FromString(d.text(text))
 		return
 	}
 	into.Type = intstr.Int
