@@ -25,10 +25,18 @@ type ExclusionRule func(*cluster.Job) []Exclusion
 // Combining: all exclusions count.
 func (h *Hooks) AddExclusion(fn ExclusionRule) { add(h, &h.exclusions, fn, fn == nil) }
 
+// TooFewDomains says that tasks of a job exclude each other (see AddExclusion), and that its
+// minimum has more tasks than could be placed in different domains, whatever other jobs hold.
+type TooFewDomains struct {
+	Level  string // the label that names the domains; "" means that each node is a domain
+	Needed int    // how many tasks the minimum has
+	Most   int    // how many of them could be placed at most
+}
+
 // apart returns an upper bound of how many tasks of the job fit on the nodes, given that its
-// tasks exclude each other, and a rejection for the exclusion that limits most. The
+// tasks exclude each other, and the exclusion that limits most, with a rejection for it. The
 // rejection is nil if the job has no exclusion. Room returns how many tasks fit on a node.
-func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cluster.Node) int) (most int, by *Rejection) {
+func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cluster.Node) int) (most int, level string, by *Rejection) {
 	most = math.MaxInt
 	for i := range e.finder.hooks.exclusions {
 		h := &e.finder.hooks.exclusions[i]
@@ -37,12 +45,12 @@ func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cl
 		}
 		for _, x := range h.fn(job) {
 			if sum := roomByDomain(x.Level, nodes, room); sum < most {
-				most = sum
+				most, level = sum, x.Level
 				by = &Rejection{Plugin: h.plugin, Reason: x.Reason, Cure: Grow | Relax, Subject: x.Subject}
 			}
 		}
 	}
-	return most, by
+	return most, level, by
 }
 
 // roomByDomain returns the number of domains of the level that have room, plus the room of

@@ -27,7 +27,7 @@ func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope
 		e.compareTwin(a, e.summarize(t, in, true, 0))
 	}
 	if slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
-		a.Never = e.never(alt, t, in)
+		a.Never, a.Apart = e.never(alt, t, in)
 	}
 	return a
 }

@@ -17,6 +17,8 @@ type finder struct {
 	// scorers has the deviceScorers that no call of devices is using at the moment. A DeviceScore
 	// hook may call Session.Devices, which then needs another one.
 	scorers []*deviceScorer
+	// pastBefore makes before ignore rejections that waiting or evicting cures.
+	pastBefore bool
 }
 
 // before calls the PreFilter hooks. It returns nil if all of them let the task pass.
@@ -26,7 +28,7 @@ func (f *finder) before(t *cluster.Task) *Attempt {
 		if !h.profiles.decideShape(t.Shape) {
 			continue
 		}
-		if r := h.fn(t, t.Job); r != nil {
+		if r := h.fn(t, t.Job); r != nil && !(f.pastBefore && r.Cure.Transient()) {
 			return &Attempt{Task: unplaced(t), Nodes: len(f.view.Nodes()), Before: f.fault.sign(h.plugin, r)}
 		}
 	}

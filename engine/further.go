@@ -7,32 +7,45 @@ import (
 )
 
 // lookFurther returns the refusal of a job that was rejected before any node was considered, such
-// as by the limit of its queue. If no node could ever take the task, the attempt is replaced by
-// one about the nodes: waiting can cure the first rejection, and would not help.
-func (e *explainer) lookFurther(job *cluster.Job, r *Refusal) *Refusal {
+// as by the limit of its queue. It tries each such alternative again without these rejections, and
+// undoes that. If neither waiting nor evicting could cure the result, it replaces the attempt:
+// waiting can cure the first rejection, and would not help.
+func lookFurther(s *Session, stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
 	attempts := slices.Clone(r.Attempts)
 	found := false
 	for i := range attempts {
 		a := &attempts[i]
-		if a.Before == nil || !a.Before.Cure.Transient() || a.Whole || a.from >= len(job.Alternatives) {
+		if a.Before == nil || !a.Before.Cure.Transient() || a.from >= len(job.Alternatives) {
 			continue
 		}
-		alt := &job.Alternatives[a.from]
-		k := slices.IndexFunc(alt.Tasks, func(t *cluster.Task) bool { return t.Name == a.Task.Name })
-		if k < 0 || e.finder.best(alt.Tasks[k], nil) != nil {
-			continue
+		if alt := &job.Alternatives[a.from]; len(alt.Tasks) == 1 && alt.Whole == nil && s.finder.best(alt.Tasks[0], nil) != nil {
+			continue // it would be placed
 		}
-		nodes := e.explain(alt, alt.Tasks[k], nil, 0)
-		if nodes.transient() {
-			continue
+		if further := placePast(s, stmt, job, a.from); further != nil && !further.transient() {
+			attempts[i], found = *further, true
 		}
-		nodes.Alternative, nodes.Subgroup, nodes.Placed, nodes.Min, nodes.from, nodes.to = a.Alternative, a.Subgroup, a.Placed, a.Min, a.from, a.to
-		attempts[i], found = *nodes, true
 	}
-	if !found {
+	if !found || s.fault.err != nil {
 		return r
 	}
 	out := newRefusal(job, attempts, r.Surplus)
 	out.Protected, out.Delayed = r.Protected, r.Delayed
 	return out
+}
+
+// placePast returns why the choice of the job that begins with the alternative cannot be placed
+// without rejections that waiting cures and that are made before any node is considered. It returns
+// nil if the choice can be placed.
+func placePast(s *Session, stmt *Statement, job *cluster.Job, from int) *Attempt {
+	mark := stmt.Checkpoint()
+	place := s.placer(stmt)
+	place.searched = &s.searchedFurther // so that decisions do not depend on explanations
+	s.finder.pastBefore = true
+	left := place.placeChoices(job, func(choice int) bool { return choice == from })
+	s.finder.pastBefore = false
+	stmt.Rollback(mark)
+	if left == nil || len(left.Attempts) == 0 {
+		return nil
+	}
+	return &left.Attempts[0]
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // never reports whether the minimum of a gang has no room even in an empty cluster. If so,
-// waiting cannot help.
-func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
+// waiting cannot help. The second result is set if the gang has too few domains.
+func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) (bool, *TooFewDomains) {
 	if len(alt.Tasks) < 2 {
-		return false
+		return false, nil
 	}
 	need, room := leastOfShape(alt, t.Shape), e.capacityWhenEmpty(t, in)
 	sum := 0
@@ -21,17 +21,20 @@ func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 		sum += room(n)
 	}
 	if sum < need {
-		return true
+		return true, nil
 	}
-	most, by := e.apart(t.Job, e.finder.view.Nodes(), room)
+	most, level, by := e.apart(t.Job, e.finder.view.Nodes(), room)
 	if by == nil {
-		return false
+		return false, nil
 	}
 	if most < need {
-		return true
+		return true, &TooFewDomains{level, need, most}
 	}
-	most, _ = e.apart(t.Job, e.finder.view.Nodes(), e.capacityOfAnyShape(alt.Tasks, in))
-	return most < max(alt.Min, alt.LeastSum(func(sub int) int { return alt.Subgroups[sub-1].Min }))
+	need = max(alt.Min, alt.LeastSum(func(sub int) int { return alt.Subgroups[sub-1].Min }))
+	if most, level, _ = e.apart(t.Job, e.finder.view.Nodes(), e.capacityOfAnyShape(alt.Tasks, in)); most < need {
+		return true, &TooFewDomains{level, need, most}
+	}
+	return false, nil
 }
 
 // capacityWhenEmpty returns a function that counts how many tasks of this shape a node

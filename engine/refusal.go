@@ -86,6 +86,8 @@ type Attempt struct {
 	// Never means that there is no room for the minimum even if no other task held
 	// anything.
 	Never bool
+	// Apart says why, if tasks of the job must be in different domains and there are too few.
+	Apart *TooFewDomains
 
 	from, to        int  // the alternatives that the attempt covers: from is included, to is not
 	nearestDeferred bool // Nearest is not collected yet: that is done if the job stays refused

@@ -22,8 +22,10 @@ type Session struct {
 	options  Options
 	wake     int64 // the earliest time that WakeAt was called with; 0: none
 	searched int   // steps that exact searches have used in this session
-	denied   denied
-	fault    *fault
+	// searchedFurther is like searched, for searches that only explain refusals.
+	searchedFurther int
+	denied          denied
+	fault           *fault
 
 	order        *order       // decides which job has the next turn
 	finder       *finder      // finds nodes for tasks
@@ -232,7 +234,7 @@ func try(s *Session, stmt *Statement, job *cluster.Job) *Refusal {
 	}
 	s.explainer.tellNearest(job, refusal)
 	if s.options.LookFurther && !refusal.Permanent {
-		refusal = s.explainer.lookFurther(job, refusal)
+		refusal = lookFurther(s, stmt, job, refusal)
 	}
 	return refusal
 }

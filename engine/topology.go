@@ -198,7 +198,7 @@ func (g *gang) explainNoDomain(level string, domains []candidate, d *demand, att
 	d.look(p.finder)
 	possible := slices.ContainsFunc(domains, func(c candidate) bool {
 		fits, _, _ := d.held(c.scope.nodes, d.ever)
-		most, _ := p.explainer.apart(first.Job, c.scope.nodes, p.explainer.capacityOfAnyShape(slices.Concat(d.there, d.tasks), c.scope))
+		most, _, _ := p.explainer.apart(first.Job, c.scope.nodes, p.explainer.capacityOfAnyShape(slices.Concat(d.there, d.tasks), c.scope))
 		return fits >= d.need && most >= there+d.need
 	})
 	if !possible && there == 0 {

@@ -257,7 +257,7 @@ func (p *placer) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *clus
 // different domains (see AddExclusion).
 func (p *placer) rejectDomains(form *cluster.Alternative, nodes []*cluster.Node) *Rejection {
 	want := len(form.Tasks)
-	have, r := p.explainer.apart(form.Tasks[0].Job, nodes, func(*cluster.Node) int { return 1 })
+	have, _, r := p.explainer.apart(form.Tasks[0].Job, nodes, func(*cluster.Node) int { return 1 })
 	if r == nil || have >= want {
 		return nil
 	}

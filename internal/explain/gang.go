@@ -48,6 +48,18 @@ func lacksText(nodes int) string {
 	return english.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
 }
 
+// apartText returns how many tasks can ever be placed in different domains of the level.
+func apartText(level string, needed, most int) string {
+	where := "in another " + LevelName(level)
+	if level == "" || level == hostname {
+		where = "on another node"
+	}
+	return fmt.Sprintf("each of the %d tasks needed must be %s, and at most %d ever can be", needed, where, most)
+}
+
+// hostname is the label of Kubernetes that has another value on each node.
+const hostname = "kubernetes.io/hostname"
+
 // domainLines returns a line for each domain, the best first.
 func domainLines(a *engine.Attempt) []string {
 	var out []string

@@ -100,6 +100,9 @@ func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus b
 	default:
 		text += fmt.Sprintf("0/%d nodes: %s", a.Nodes, ph.talliesText(a))
 	}
+	if x := a.Apart; x != nil {
+		text += "; " + apartText(x.Level, x.Needed, x.Most)
+	}
 	return text
 }
 

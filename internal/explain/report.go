@@ -42,7 +42,7 @@ func (r *Report) Text(w io.Writer) {
 		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), english.Count(r.Notes.Tasks, "task"), r.Refusal.Reason, r.waitingText())
 		r.displacedText(w)
 	default:
-		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waitingText())
+		wrapped(w, fmt.Sprintf("%s: %s. %s", refused, r.Refusal.Reason, r.waitingText()), "", "  ")
 	}
 	r.modelText(w)
 	fmt.Fprintln(w)
@@ -75,6 +75,9 @@ func (r *Report) waitingText() string {
 	switch {
 	case r.Refusal.AwaitedNodes > 0:
 		return "It waits for " + english.Count(r.Refusal.AwaitedNodes, "node") + " to be made."
+	case r.Refusal.Permanent && r.Refusal.TooFewDomains != nil:
+		x := r.Refusal.TooFewDomains
+		return "Waiting cannot help: " + apartText(x.Level, x.Needed, x.Most) + "."
 	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}

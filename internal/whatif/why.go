@@ -206,12 +206,19 @@ func (l *lab) ownNodes() map[string]bool {
 	if a.Placed == 0 || w.refusal.Surplus || a.Before != nil {
 		return out
 	}
-	l.tryAndRead(func(s *cluster.State) {
+	smaller := []*change{{apply: w.withMin(a.Placed)}}
+	placed := func(s *cluster.State) {
 		for _, t := range s.Job(w.id).Tasks() {
 			if t.Node != nil && t.Role == a.Task.Role {
 				out[t.Node.Name] = true
 			}
 		}
-	}, &change{apply: w.withMin(a.Placed)})
+	}
+	if !l.tryAndRead(placed, smaller...).fits && a.Apart != nil { // the attempt may be one without the limits of queues
+		for _, b := range w.bounds() {
+			smaller = append(smaller, b.raisedTo(-1))
+		}
+		l.tryAndRead(placed, smaller...)
+	}
 	return out
 }

@@ -31,6 +31,8 @@ type Refusal struct {
 	// domain. The fields counts and nodes are then about the best domain.
 	Level   string       `json:"level,omitempty"`
 	Domains []DomainMiss `json:"domains,omitempty"` // best first, ten at most
+	// Set if tasks must be in different domains, and fewer than needed ever can be.
+	TooFewDomains *TooFewDomains `json:"tooFewDomains,omitempty"`
 	// The workloads that plugins protected from being evicted for this workload, as far as the
 	// engine asked the plugins.
 	Protected []ProtectedVictims `json:"spared,omitempty"`
@@ -40,6 +42,13 @@ type Refusal struct {
 	// The end of the preemption delay of the workload. Nothing is evicted or moved for the
 	// workload before this time.
 	Delayed string `json:"delayed,omitempty"`
+}
+
+// TooFewDomains says how many tasks must be in different domains, and how many ever can be.
+type TooFewDomains struct {
+	Level  string `json:"level,omitempty"` // the label that names the domains; if it is missing, each node is a domain
+	Needed int    `json:"needed"`
+	Most   int    `json:"most"`
 }
 
 // Miss is a node that a plugin rejected.
@@ -119,6 +128,10 @@ func NewRefusal(r *engine.Refusal, all bool) Refusal {
 		}
 		x := &m.Rejection
 		out.Nodes = append(out.Nodes, Miss{m.Node, x.Plugin, string(x.Reason), x.Subject, quantity.Compact(x.Want), quantity.Compact(x.Have)})
+	}
+	if a.Apart != nil {
+		apart := TooFewDomains(*a.Apart)
+		out.TooFewDomains = &apart
 	}
 	out.Domains = Map(a.Domains, func(d engine.DomainMiss) DomainMiss { return DomainMiss(d) })
 	for _, g := range a.Groups {
