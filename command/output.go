@@ -131,10 +131,17 @@ func (t *table) print(result *wire.Result, state *cluster.State, provisions []mo
 		explain.Picture(t.w, state, t.style)
 		fmt.Fprintln(t.w)
 	}
-	t.refusals(result)
+	paragraphs := t.refusals(result)
 	t.provisions(provisions)
-	if len(result.Refusals) > 0 {
-		fmt.Fprintf(t.w, "  What would help: berth why %s %s\n\n", result.Refusals[0].Workload, paths)
+	switch {
+	case len(result.Cures) > 0:
+		t.cures(result, paths)
+	case paragraphs > 0:
+		fmt.Fprintf(t.w, "  What would help: berth why %s %s\n", result.Refusals[0].Workload, paths)
+		if paragraphs > 1 {
+			fmt.Fprintf(t.w, "  What would help each of them: berth simulate --cures %s\n", paths)
+		}
+		fmt.Fprintln(t.w)
 	}
 	placed := map[string]bool{}
 	for _, d := range result.Decisions {
@@ -220,8 +227,8 @@ func (t *table) provisions(list []model.Provision) {
 }
 
 // refusals prints why workloads are pending. Workloads with the same reason and
-// message share one paragraph.
-func (t *table) refusals(result *wire.Result) {
+// message share one paragraph. It returns the number of paragraphs.
+func (t *table) refusals(result *wire.Result) int {
 	type group struct {
 		first *wire.Refusal
 		names []string
@@ -255,6 +262,7 @@ func (t *table) refusals(result *wire.Result) {
 		explain.Wrap(t.w, fmt.Sprintf("%s %s %s: %s", explain.List(g.names, most), verb, what, g.first.Reason), "", "  ", t.style.Width)
 		explain.Wrap(t.w, g.first.Message, "  ", "  ", t.style.Width)
 	}
+	return len(groups)
 }
 
 // shellWords quotes the arguments where needed, so that the user can paste them

@@ -21,6 +21,7 @@ type simulateOptions struct {
 	events, snapshot     string // names of files to write; events may be "-"
 	explain, check, fail bool
 	timings              bool
+	cures                bool
 	course               courseOptions
 }
 
@@ -38,6 +39,12 @@ With --cycles it simulates a period of time on a virtual clock. Each job arrives
 at its creationTimestamp, runs for its runTime, and ends. An evicted task starts
 from the beginning when it is placed again. The simulation ends early when
 nothing can change any more.
+
+With --cures it also names, for each pending workload, the cheapest change with
+which it would be placed: the one that removes or evicts the fewest workloads and
+gives up least. Each change was tried in a simulation, so this takes longer. Of
+workloads that are alike, only the first is asked about, and at most 32 are. To
+learn more about one workload, use berth why.
 
 With --snapshot-out it also writes its initial state to one file, a snapshot. Any
 command accepts the snapshot as its only PATH, and gives the same answers.
@@ -60,6 +67,7 @@ For a snapshot of one session of berth-scheduler ("kubectl berth snapshot
 	f.StringVar(&o.events, "events", "", "write the events to this file, one JSON object per line; - writes them to standard output instead of the result")
 	f.StringVar(&o.snapshot, "snapshot-out", "", "write the initial state of the simulation to this file, as a snapshot")
 	f.BoolVar(&o.check, "check", false, "compare each decision with that of a plain scan of all nodes, and fail if they differ (slow)")
+	f.BoolVar(&o.cures, "cures", false, "name for each pending workload the cheapest change that would help")
 	f.BoolVar(&o.timings, "timings", false, "print to standard error how long the hooks of each plugin took")
 	o.inputFlags.addFlags(c)
 	o.course.addFlags(f)
@@ -88,6 +96,9 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		if o.timings {
 			return errors.New("--timings measures a single session; omit --cycles")
 		}
+		if o.cures {
+			return errors.New("--cures is about the end of one simulation; omit --cycles")
+		}
 		return p.runTimeline(in, args, o)
 	}
 	if o.explain {
@@ -104,6 +115,9 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		options.Timings = &engine.Timings{Clock: func() int64 { return int64(time.Since(start)) }}
 	}
 	if s, _ := manifest.SessionOf(b); s != nil {
+		if o.cures {
+			return errors.New("--cures needs a simulation to the end, and the snapshot is that of one session")
+		}
 		options.Once = &sim.OneSession{Hold: s.Hold, Tried: s.Tried}
 	}
 	simulation, err := sim.Simulate(e, state, options)
@@ -122,7 +136,13 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		}
 	}
 	if o.events != "-" {
-		if err := p.writeResult(simulation, results, provisions, args, o); err != nil {
+		result := results.Of(&simulation.Outcome, o.explain && (o.output == "json" || o.output == "yaml"))
+		if o.cures {
+			if err := p.addCures(in, result); err != nil {
+				return err
+			}
+		}
+		if err := p.writeResult(result, state, provisions, args, o); err != nil {
 			return err
 		}
 	}
@@ -154,9 +174,9 @@ type simulateResult struct {
 	Provisions []model.Provision `json:"provisions,omitempty"`
 }
 
-func (p *program) writeResult(s *sim.Simulation, results explain.Results, provisions []model.Provision, args []string, o simulateOptions) error {
+func (p *program) writeResult(result *wire.Result, state *cluster.State, provisions []model.Provision, args []string, o simulateOptions) error {
 	if o.output == "json" || o.output == "yaml" {
-		return p.writeData(o.output, simulateResult{results.Of(&s.Outcome, o.explain), provisions})
+		return p.writeData(o.output, simulateResult{result, provisions})
 	}
 	wide := o.output == "wide"
 	t := table{w: p.stdout, wide: wide, style: explain.Style{Color: p.terminal, Width: columns(), Wide: wide}}
@@ -167,7 +187,7 @@ func (p *program) writeResult(s *sim.Simulation, results explain.Results, provis
 	if o.expand {
 		again = append([]string{"--expand"}, again...)
 	}
-	t.print(results.Of(&s.Outcome, false), s.State, provisions, shellWords(again))
+	t.print(result, state, provisions, shellWords(again))
 	return nil
 }
 

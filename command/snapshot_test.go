@@ -63,7 +63,7 @@ func answers(t *testing.T, in string, stdin []byte) (map[string]string, []byte) 
 	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state}
 	for _, form := range []string{"table", "wide", "json", "yaml"} {
 		out.Reset()
-		fail(p.writeResult(simulation, results, provisions, []string{"INPUT"}, simulateOptions{output: form}))
+		fail(p.writeResult(results.Of(&simulation.Outcome, false), state, provisions, []string{"INPUT"}, simulateOptions{output: form}))
 		answers[form] = out.String()
 	}
 	out.Reset()

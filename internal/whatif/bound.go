@@ -77,13 +77,16 @@ func (b bound) raisedTo(v int64) *change {
 	if b.quota {
 		what = "quota"
 	}
-	text := fmt.Sprintf("without queue %s's %s of %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value))
-	if v == cluster.Unlimited {
-		text = fmt.Sprintf("with queue %s's %s raised from %s to unlimited", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value))
-	} else if v >= 0 {
-		text = fmt.Sprintf("with queue %s's %s raised from %s to %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value), quantity.Resource(b.amount.Name, v))
+	from, to := quantity.Resource(b.amount.Name, b.amount.Value), "unlimited"
+	if v != cluster.Unlimited {
+		to = quantity.Resource(b.amount.Name, max(v, 0))
 	}
-	return newChange(wire.RaiseLimit, text, 25, func(s *cluster.State) error {
+	text, brief := fmt.Sprintf("with queue %s's %s raised from %s to %s", b.queue, what, from, to), raiseBrief(what, b.queue, from, to)
+	if v < 0 {
+		text = fmt.Sprintf("without queue %s's %s of %s", b.queue, what, from)
+		brief = fmt.Sprintf("no %s of %s for %s", what, from, b.queue)
+	}
+	c := newChange(wire.RaiseLimit, text, 25, func(s *cluster.State) error {
 		q := *s.Queue(b.queue)
 		list := &q.Limits
 		if b.quota {
@@ -103,6 +106,13 @@ func (b bound) raisedTo(v int64) *change {
 		}
 		return s.Apply(cluster.QueuePut{Queue: q})
 	})
+	c.brief = brief
+	return c
+}
+
+// raiseBrief returns "quota of team-a: 8 devices → 12 devices".
+func raiseBrief(what, queue, from, to string) string {
+	return fmt.Sprintf("%s of %s: %s → %s", what, queue, from, to)
 }
 
 // raiseBounds tries each bound alone. It first raises the bound just so far that the job is within

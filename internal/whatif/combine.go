@@ -127,7 +127,9 @@ func join(changes []*change) *change {
 		out.arguments = append(out.arguments, c.arguments...)
 		out.opened = append(out.opened, c.opened...)
 		out.scaled = append(out.scaled, c.scaled...)
+		out.removes += c.removes
 	}
+	out.brief = explain.List(wire.Map(changes, (*change).inBrief), len(changes))
 	out.text = explain.List(wire.Map(changes, func(c *change) string { return c.text }), len(changes))
 	out.apply = func(s *cluster.State) error {
 		for _, c := range changes {

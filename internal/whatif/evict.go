@@ -99,8 +99,8 @@ func (e *evictor) tier(j *cluster.Job) cluster.Tier {
 // they do not compete for it. A replica is not removed by itself, because its set would replace
 // it: the set gets fewer replicas instead, and is removed if none is left.
 func (e *evictor) eviction(jobs ...*cluster.Job) *change {
-	c := &change{kind: wire.EvictOthers, cost: 30}
-	var names, removed []string
+	c := &change{kind: wire.EvictOthers, cost: 30, removes: len(jobs)}
+	var names, briefs, removed []string
 	replicas := map[string]int{} // how many replicas of a set are removed
 	for i, j := range jobs {
 		held := explain.HeldDevices(j)
@@ -112,7 +112,7 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 			c.cost += 50
 		}
 		if set := j.Set.Name; set == "" {
-			names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.holdingText(j)))
+			names, briefs = append(names, fmt.Sprintf("%s (%s)", j.ID, e.holdingText(j))), append(briefs, j.ID)
 			removed = append(removed, j.ID)
 		} else if replicas[set]++; replicas[set] == 1 {
 			c.scaled = append(c.scaled, set)
@@ -123,14 +123,15 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 		has := e.workload.state.View().Sets().Desired(set)
 		switch desired[set] = max(0, has-replicas[set]); desired[set] {
 		case 0:
-			names = append(names, set)
+			names, briefs = append(names, set), append(briefs, set)
 			removed = append(removed, set)
 			c.scaled = slices.DeleteFunc(c.scaled, func(s string) bool { return s == set })
 		default:
 			names = append(names, fmt.Sprintf("%d of the %d replicas of %s", replicas[set], has, set))
+			briefs = append(briefs, names[len(names)-1])
 		}
 	}
-	c.text = "with " + explain.List(names, 3) + " removed"
+	c.text, c.brief = "with "+explain.List(names, 3)+" removed", "remove "+explain.List(briefs, 3)
 	for _, id := range removed {
 		c.arguments = append(c.arguments, "--remove", id)
 	}

@@ -145,7 +145,8 @@ func (f *finder) trials() []wire.Trial {
 			continue
 		}
 		kinds[c.kind]++
-		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.evicts(c), Arguments: f.lab.arguments(c)})
+		evicts := f.lab.evicts(c)
+		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: evicts, Arguments: f.lab.arguments(c), Brief: c.inBrief(), Loses: c.removes + len(evicts)})
 	}
 	fails := 0
 	interest := []wire.ChangeKind{wire.EvictOthers, wire.SmallerRequest, wire.AddNodes, wire.RaiseLimit, wire.LiftCondition}

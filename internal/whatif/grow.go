@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
@@ -285,6 +286,7 @@ func (m nodeType) change(n int) *change {
 		_, err := AddNodesLike(s, m.template, n)
 		return err
 	})
+	c.brief = english.Count(n, "more node") + " like " + m.template.Name
 	c.arguments = []string{"--add-nodes", fmt.Sprintf("%s=%d", m.template.Name, n)}
 	return c
 }

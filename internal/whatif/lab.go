@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -13,8 +14,9 @@ import (
 
 // change is a change of the State that is made before a simulation.
 type change struct {
-	kind wire.ChangeKind
-	text string // completes the sentence "It would fit …"
+	kind  wire.ChangeKind
+	text  string // completes the sentence "It would fit …"
+	brief string // the change in a few words; "" if text is short enough
 	// cost orders the changes that help, the lowest first. It is a rough percentage: how
 	// much of the request is given up, or how much the change takes from other workloads or
 	// costs in money.
@@ -25,11 +27,20 @@ type change struct {
 	arguments []string
 	opened    []string  // the nodes of which the change edits the spec or the status
 	scaled    []string  // the sets of which the change lowers the number of replicas
+	removes   int       // how many workloads it removes
 	parts     []*change // the changes that it joins; none if it is a single change
 }
 
 func newChange(kind wire.ChangeKind, text string, cost int, apply func(*cluster.State) error) *change {
 	return &change{kind: kind, text: text, cost: cost, apply: apply}
+}
+
+// inBrief returns the change in a few words.
+func (c *change) inBrief() string {
+	if c.brief != "" {
+		return c.brief
+	}
+	return strings.TrimPrefix(c.text, "with ")
 }
 
 // verdict says whether the workload would be placed after changes.

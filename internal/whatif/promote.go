@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -36,7 +37,7 @@ func (c *promoter) raiseQuotas() {
 		to              int64
 	}
 	var all []raise
-	var texts []string
+	var texts, briefs []string
 	// declared is set if one of the queues itself has the quota that is raised. If none has,
 	// the change would add quotas, and is reported only if it helps.
 	declared := false
@@ -47,6 +48,7 @@ func (c *promoter) raiseQuotas() {
 			continue
 		}
 		all = append(all, raise{st.Queue, st.Resource, to})
+		briefs = append(briefs, raiseBrief("quota", st.Queue, quantity.Resource(st.Resource, st.Quota), quantity.Resource(st.Resource, to)))
 		if c.declares(st) {
 			declared = true
 			texts = append(texts, fmt.Sprintf("queue %s's quota raised from %s to %s", st.Queue, quantity.Resource(st.Resource, st.Quota), quantity.Resource(st.Resource, to)))
@@ -67,6 +69,7 @@ func (c *promoter) raiseQuotas() {
 		}
 		return nil
 	})
+	change.brief = strings.Join(briefs, ", ")
 	if v := c.found.try(change); !v.fits && declared {
 		c.found.addFailure(change, v)
 	}
@@ -123,6 +126,7 @@ func (c *promoter) tryPriorities(counts func(*cluster.Job) bool) {
 		higher := newChange(wire.HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.editJob(func(j *cluster.Job) {
 			j.Priority = p + 1
 		}))
+		higher.brief = fmt.Sprintf("priority %d", p+1)
 		if c.found.try(higher).fits {
 			return
 		}
@@ -178,6 +182,8 @@ func (c *promoter) waitForTime() {
 			text = "once its preemption delay is over, at " + quantity.Time(m.at)
 		}
 		later := newChange(wire.Wait, text, 1, func(*cluster.State) error { return nil })
+		const second = int64(time.Second)
+		later.brief = "wait " + quantity.Span((m.at-c.lab.now+second-1)/second*second)
 		later.arguments = []string{"--wait-until", quantity.ExactTime(m.at)}
 		c.lab.laterTime[later] = m.at
 		if c.found.try(later).fits {

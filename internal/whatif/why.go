@@ -92,9 +92,9 @@ func Why(q Question) (r *explain.Report, err error) {
 	for _, id := range evicted(simulation.Decisions) {
 		l.displaced[id] = true
 	}
-	if q.Tries == 0 {
-		l.budget = triesFor(len(q.State.Pending()))
-		l.isLarge = l.budget < defaultTries
+	tries := triesFor(len(q.State.Pending()))
+	if l.isLarge = tries < defaultTries; q.Tries == 0 {
+		l.budget = tries
 	}
 	r.FreeMemory, r.Foreign = explain.FreeMemoryText(q.State, w.shape()), explain.ForeignMemoryText(q.State, w.shape())
 	var c *explain.Entitlement

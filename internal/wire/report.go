@@ -159,6 +159,9 @@ type Trial struct {
 	// job/train.spec.priority=10. They are left out if the input is not manifests and the change
 	// needs a field of a manifest.
 	Arguments []string `json:"arguments,omitempty"`
+
+	Brief string `json:"-"` // the change in a few words: "remove job/sweep-3"
+	Loses int    `json:"-"` // how many workloads are removed or evicted
 }
 
 // ChangeKind says what type of change was tried.

@@ -15,6 +15,28 @@ type Result struct {
 	Refusals  []Refusal  `json:"refusals"`  // in the order in which the jobs were tried
 	// The rankings of the sets that had more replicas than are desired.
 	Rankings []Ranking `json:"rankings,omitempty"`
+	// What would help pending workloads, only with --cures. Workloads that are alike have one
+	// entry.
+	Cures []Cure `json:"cures,omitempty"`
+	// Pending workloads for which it was not looked for what would help, because there are too
+	// many.
+	WithoutCures []string `json:"withoutCures,omitempty"`
+}
+
+// Cure is the cheapest change that was found with which a pending workload would be placed.
+type Cure struct {
+	Workload string `json:"workload"`
+	// Other pending workloads with the same request, queue, priority and reason. It was not
+	// looked for what would help them.
+	Alike []string `json:"alike,omitempty"`
+	// The change in a few words. It is left out if no change that was tried would help.
+	Change string `json:"change,omitempty"`
+	// The workloads that would be evicted if the change were made, and that are not evicted
+	// without it.
+	Evicts []string `json:"evicts,omitempty"`
+	// The arguments of berth whatif that make the change. They are left out if the input is not
+	// manifests and the change needs a field of a manifest.
+	Arguments []string `json:"arguments,omitempty"`
 }
 
 // Decision is one task that is bound, nominated or evicted.
