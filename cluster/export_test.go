@@ -109,3 +109,6 @@ func (s *State) ForgetUniform() {
 		n.uniform = false
 	}
 }
+
+// FindTask is findTask.
+func FindTask(tasks []*Task, name string) *Task { return findTask(tasks, name) }

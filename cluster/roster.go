@@ -175,12 +175,41 @@ func (r *roster) Task(ref TaskRef) *Task {
 	if j == nil || ref.Alternative < 0 || ref.Alternative >= len(j.Alternatives) {
 		return nil
 	}
-	for _, t := range j.Alternatives[ref.Alternative].Tasks {
-		if t.Name == ref.Name {
+	return findTask(j.Alternatives[ref.Alternative].Tasks, ref.Name)
+}
+
+// findTask returns the task of the name, or nil. The tasks of a role are numbered and follow each
+// other, so that the number at the end of a name, from the beginning or the end of the list, is
+// where most tasks are. A gang may have many tasks, and each of them is looked up.
+func findTask(tasks []*Task, name string) *Task {
+	if at := numberOf(name); at >= 0 && at < len(tasks) {
+		fromEnd := len(tasks) - 1 + at - tasks[len(tasks)-1].Index
+		for _, i := range [...]int{at, fromEnd} {
+			if i >= 0 && i < len(tasks) && tasks[i].Name == name {
+				return tasks[i]
+			}
+		}
+	}
+	for _, t := range tasks {
+		if t.Name == name {
 			return t
 		}
 	}
 	return nil
+}
+
+// numberOf returns the number at the end of a name, or -1.
+func numberOf(name string) int {
+	const most = 9 // digits
+	n, digit := 0, 1
+	for i := len(name) - 1; i >= 0 && i >= len(name)-most && name[i] >= '0' && name[i] <= '9'; i-- {
+		n += int(name[i]-'0') * digit
+		digit *= 10
+	}
+	if digit == 1 {
+		return -1
+	}
+	return n
 }
 
 // clone copies the roster. The copied tasks are on the nodes of the given fleet. The map

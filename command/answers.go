@@ -80,7 +80,7 @@ func Run(name string, args []string, stdin io.Reader, stdout, stderr io.Writer, 
 	if errors.As(err, &inputErrors) {
 		fmt.Fprintln(stderr, err)
 	} else {
-		fmt.Fprintln(stderr, name+": "+strings.TrimSpace(err.Error()))
+		fmt.Fprintln(stderr, name+": "+inOneLine(strings.TrimSpace(err.Error()), args))
 	}
 	return exitInput
 }

@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -93,9 +94,21 @@ func execute(p *program, args []string, stdout, stderr io.Writer) (code int) {
 	if errors.As(err, &inputErrors) { // each line begins with file and line, which editors recognize
 		fmt.Fprintln(stderr, err)
 	} else {
-		fmt.Fprintln(stderr, "berth: "+strings.TrimSpace(err.Error()))
+		fmt.Fprintln(stderr, errorPrefix+inOneLine(strings.TrimSpace(err.Error()), args))
 	}
 	return exitInput
+}
+
+// errorPrefix is before errors that are not about a place in a file.
+const errorPrefix = "berth: "
+
+// inOneLine returns the message in one line if an argument has line breaks. The message may contain
+// the argument, and what follows the break would look like a message of its own.
+func inOneLine(message string, args []string) string {
+	if slices.ContainsFunc(args, func(a string) bool { return strings.ContainsAny(a, "\n\r") }) {
+		return printable.Text(message)
+	}
+	return message
 }
 
 func (p *program) root() *cobra.Command {

@@ -35,7 +35,7 @@ func cureTries(workloads, pending int) (most, each int) {
 
 // addCures adds to the result what would help the pending workloads. The simulation must have
 // ended in the State of the input.
-func (p *program) addCures(in *input, result *wire.Result) error {
+func addCures(in *input, result *wire.Result, on screen) error {
 	groups := alikeWorkloads(in.state, result.Refusals)
 	most, tries := cureTries(len(groups), len(result.Refusals))
 	for _, g := range groups[most:] {
@@ -50,7 +50,7 @@ func (p *program) addCures(in *input, result *wire.Result) error {
 	if !in.bundle.IsSnapshot() {
 		q.Objects = edit.Manifests{Bundle: in.bundle}
 	}
-	shown := p.screen.start()
+	shown := on.start()
 	defer shown.end()
 	for i := range groups {
 		g := &groups[i]

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/gguf/sample"
 	"github.com/berth-project/berth/internal/printable"
 	"github.com/berth-project/berth/plugins/standard"
+	"github.com/spf13/pflag"
 )
 
 // hostile has an escape sequence, C1 as a character and as a byte, a bidirectional override, a
@@ -103,6 +104,70 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 		{"simulate", file("preset.yaml", node+head+"Model\nmetadata: {name: m}\nspec: {source: {preset: \""+escaped+"\"}}\n")},
 	} {
 		t.Run(fmt.Sprintf("%q", args), func(*testing.T) { run(args...) })
+	}
+}
+
+// TestArgumentsKeepToTheirLine passes a line break in each argument and each flag of each command.
+// What follows it must not look like a line of Berth.
+func TestArgumentsKeepToTheirLine(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir) // files are written
+	good := filepath.Join(dir, "good.yaml")
+	text := "apiVersion: berth.dev/v1alpha1\nkind: Node\nmetadata: {name: n}\nspec: {devices: {product: L4, count: 1, memory: 24Gi}}\n---\n" +
+		"apiVersion: berth.dev/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {tasks: [{name: w, devices: {count: 1}}]}\n"
+	if err := os.WriteFile(good, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The arguments with which each command runs, after which the hostile ones follow.
+	valid := map[string][]string{
+		"simulate": {good}, "why": {"job/j", good}, "whatif": {good, "--remove", "n"}, "verify": {good}, "queues": {good},
+		"estimate": {"phi-4"}, "anonymize": {good}, "plugins": {}, "version": {},
+	}
+	breaks := []string{"\n", "\r\n", "\r", "\n\n", "\x1b[2J\n", "é\n", "\u2028"}
+	run := func(args ...string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if code := Main(standard.Registry(), args, strings.NewReader(""), &out, &errs); code == exitBug {
+			t.Errorf("%q: %s", args, errs.String())
+		}
+		checkPrintable(t, out.String()+errs.String())
+		for _, line := range strings.Split(errs.String(), "\n") {
+			if strings.HasPrefix(line, "FORGED") {
+				t.Errorf("%q: standard error has the line %q", args, line)
+			}
+		}
+	}
+	flags := 0
+	for _, c := range (&program{registry: standard.Registry()}).root().Commands() {
+		args, known := valid[c.Name()]
+		if !known {
+			t.Errorf("%s is not tested", c.Name())
+			continue
+		}
+		for _, b := range breaks {
+			forged := "x" + b + "FORGED: y"
+			run(c.Name(), forged)
+			for i := range args {
+				run(append(append([]string{c.Name()}, args[:i]...), append([]string{forged}, args[i+1:]...)...)...)
+			}
+			run(append([]string{c.Name(), forged}, args...)...)
+			run(append(append([]string{c.Name()}, args...), "--"+forged)...)
+			run(append(append([]string{c.Name()}, args...), "-"+forged)...)
+			c.Flags().VisitAll(func(f *pflag.Flag) {
+				flags++
+				for _, value := range []string{forged, forged + "=2", forged + "=24Gi", "L4=" + forged, "job/" + forged, "job/j.spec.priority=" + forged, "job/j." + forged + "=2", filepath.Join(dir, forged, "z"), dir + b + "FORGED"} {
+					run(append(append([]string{c.Name()}, args...), "--"+f.Name+"="+value)...)
+				}
+			})
+		}
+	}
+	if flags < 25*len(breaks) {
+		t.Errorf("only %d flags are tested", flags/len(breaks))
+	}
+	for _, b := range breaks {
+		run("x"+b+"FORGED: y", good)
+		run("--x" + b + "FORGED: y")
+		run("help", "x"+b+"FORGED: y")
 	}
 }
 

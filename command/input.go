@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/printable"
 	"github.com/berth-project/berth/internal/sim/scenario"
 	"github.com/spf13/cobra"
 )
@@ -90,7 +91,7 @@ func (p *program) showReading(file string) (end func()) {
 // note prints to standard error what a user should know about how the input was interpreted.
 // Answers in JSON and YAML contain it too.
 func (p *program) note(format string, args ...any) {
-	note := fmt.Sprintf(format, args...)
+	note := printable.Text(fmt.Sprintf(format, args...))
 	p.notes = append(p.notes, note)
 	p.shown.around(func() { fmt.Fprintln(p.stderr, "note: "+note) })
 }

@@ -138,7 +138,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if o.events != "-" {
 		result := results.Of(&simulation.Outcome, o.explain && (o.output == "json" || o.output == "yaml"))
 		if o.cures {
-			if err := p.addCures(in, result); err != nil {
+			if err := addCures(in, result, p.screen); err != nil {
 				return err
 			}
 		}

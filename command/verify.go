@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/manifest"
+	"github.com/berth-project/berth/internal/printable"
 	"github.com/berth-project/berth/internal/sim/scenario"
 	"github.com/spf13/cobra"
 )
@@ -64,13 +65,14 @@ func (p *program) runVerify(args []string) error {
 	return nil
 }
 
-// listErrors returns the errors of a file, so that all files together print a limited number.
+// listErrors returns the errors of a file, so that all files together print a limited number. Each
+// begins as if it were the only one.
 func listErrors(err error) manifest.Errors {
 	var list manifest.Errors
 	if errors.As(err, &list) {
 		return list
 	}
-	return manifest.Errors{{Message: err.Error()}}
+	return manifest.Errors{{Message: errorPrefix + err.Error()}}
 }
 
 // verifyFile reports whether the scenario of the file passes. If it fails, it
@@ -87,7 +89,7 @@ func (p *program) verifyFile(name string) (bool, error) {
 		return false, err
 	} else if !thorough {
 		p.shown.around(func() {
-			fmt.Fprintf(p.stderr, "note: %s is too large to be compared with a plain scan of all nodes; only the index is used\n", name)
+			fmt.Fprintf(p.stderr, "note: %s is too large to be compared with a plain scan of all nodes; only the index is used\n", printable.Text(name))
 		})
 	}
 	mismatches, err := scenario.Run(p.registry, b)
@@ -99,7 +101,7 @@ func (p *program) verifyFile(name string) (bool, error) {
 		return true, nil
 	}
 	p.shown.end() // the terminal may be that of standard output, too
-	fmt.Fprintf(p.stdout, "FAIL %s: %s\n", name, b.Scenario().Name)
+	fmt.Fprintf(p.stdout, "FAIL %s: %s\n", printable.Text(name), b.Scenario().Name)
 	for _, m := range mismatches {
 		fmt.Fprintf(p.stdout, "  %s\n    - %s\n    + %s\n", m.What, oneLine(m.Want), oneLine(m.Got))
 	}

@@ -361,6 +361,7 @@ func (st *Statement) Discard() {
 func (st *Statement) Commit() []Decision {
 	out := make([]Decision, 0, len(st.log))
 	evicts := false
+	var last *cluster.Job // the job that was compared with its minimum last; a gang is compared once and not for each of its tasks
 	for _, want := range [...]operationKind{evicted, placed, bound} {
 		for i := range st.log {
 			op := &st.log[i]
@@ -380,8 +381,10 @@ func (st *Statement) Commit() []Decision {
 			if d.Action == Bind && op.task.Job.Preemptible {
 				st.clerk.noteBound(op.task)
 			}
-			if op.kind != evicted && op.task.Job.HasMinimum() {
-				st.tx.SetBelowMinimum(op.task.Job, 0)
+			if j := op.task.Job; op.kind != evicted && j != last {
+				if last = j; j.HasMinimum() {
+					st.tx.SetBelowMinimum(j, 0)
+				}
 			}
 			if op.task.ShadowOf() != nil {
 				st.setLanding(out, d)
