@@ -20,7 +20,7 @@ type runningTask struct {
 	node      string
 	devices   []int             // the indexes of its devices; nil: not known, and chosen when State is made
 	holdings  []cluster.Holding // of a pod: its devices, if they are known
-	started   int64 // in nanoseconds since 1970; 0: not known
+	started   int64             // in nanoseconds since 1970; 0: not known
 	releasing bool
 	ended     cluster.Status // Succeeded or Failed; Pending if it has not ended
 	pod       bool
