@@ -89,11 +89,8 @@ func (n *Names) objects(b *manifest.Bundle) []any {
 	return out
 }
 
-// left reports whether the pod has no effect: it has ended and counts for no gang, or only reserves a
-// device.
-func left(o *corev1.Pod) bool {
-	return convert.Ended(o) && !feed.Grouped(o) || convert.IsReservation(o)
-}
+// left reports whether the pod has no effect: it has ended and counts for no gang.
+func left(o *corev1.Pod) bool { return convert.Ended(o) && !feed.Grouped(o) }
 
 // notes returns what a user should know about the copy.
 func (n *Names) notes(b *manifest.Bundle) []string {

@@ -15,16 +15,12 @@ type coreObjects struct{ *Names }
 
 func (n coreObjects) coreNode(o *corev1.Node, first bool) *corev1.Node {
 	out := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: n.nodeMeta(o.Name, o.Labels, first)}
+	out.Annotations = map[string]string{}
 	var offered v1alpha1.NodeIsolation
 	if offersIsolation(o) && readAnnotation(&o.ObjectMeta, &offered) {
-		out.Annotations = map[string]string{v1alpha1.AnnotationIsolation: jsonText(&offered)}
+		out.Annotations[v1alpha1.AnnotationIsolation] = jsonText(&offered)
 	}
-	if text := n.hamiDevices(o); text != "" {
-		if out.Annotations == nil {
-			out.Annotations = map[string]string{}
-		}
-		out.Annotations[convert.AnnotationHAMi] = text
-	}
+	n.registered(o, out.Annotations)
 	out.Spec = corev1.NodeSpec{
 		Unschedulable: o.Spec.Unschedulable,
 		Taints: each(o.Spec.Taints, func(t corev1.Taint) corev1.Taint {

@@ -93,7 +93,7 @@ func (n coreObjects) groupAnnotations(o *corev1.Pod, out map[string]string) {
 		}
 		out[feed.AnnotationDevices] = jsonText(held)
 	}
-	for _, key := range feed.AnnotationsHAMi {
+	for _, key := range feed.AnnotationsListed {
 		entries := strings.FieldsFunc(o.Annotations[key], func(c rune) bool { return c == ':' || c == ';' })
 		text := ""
 		for _, e := range entries {
@@ -107,13 +107,8 @@ func (n coreObjects) groupAnnotations(o *corev1.Pod, out map[string]string) {
 	}
 }
 
-// hamiDevices returns the annotation with the devices that HAMi lists, "" if there is none that can be
-// read.
-func (n coreObjects) hamiDevices(o *corev1.Node) string {
-	list, err := convert.HAMiDevices(o.Annotations[convert.AnnotationHAMi])
-	if err != nil || len(list) == 0 {
-		return ""
-	}
+// registered adds the annotations with the devices that HAMi and Volcano list.
+func (n coreObjects) registered(o *corev1.Node, out map[string]string) {
 	type device struct {
 		ID     string `json:"id"`
 		Memory int64  `json:"devmem"`
@@ -121,9 +116,13 @@ func (n coreObjects) hamiDevices(o *corev1.Node) string {
 		NUMA   int    `json:"numa"`
 		Health bool   `json:"health"`
 	}
-	return jsonText(each(list, func(d cluster.Device) device {
-		return device{n.uuids.of(d.UUID), int64(d.Memory >> 20), d.Product, d.NUMA, !d.Lost}
-	}))
+	for _, key := range []string{convert.AnnotationHAMi, convert.AnnotationVolcano} {
+		if list, err := convert.RegisteredDevices(o.Annotations[key]); err == nil && len(list) > 0 {
+			out[key] = jsonText(each(list, func(d cluster.Device) device {
+				return device{n.uuids.of(d.UUID), int64(d.Memory >> 20), d.Product, d.NUMA, !d.Lost}
+			}))
+		}
+	}
 }
 
 // groups returns the objects that describe groups of pods, with the classes that they name.

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/manifest"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -46,7 +47,7 @@ func newNames(b *manifest.Bundle) *Names {
 	n.queues.of(cluster.DefaultQueue) // it exists even if no object names it
 	n.budgets = table{stem: "budget"}
 	n.workloads = &table{stem: "workload", nest: true}
-	n.namespaces = &table{stem: "namespace", nest: true}
+	n.namespaces = &table{stem: "namespace", nest: true, keep: convert.IsReservationNamespace}
 	if mixesNamespaces(b) {
 		n.workloads.stem, n.namespaces = "name", n.workloads
 	}
@@ -118,7 +119,9 @@ func isKnownKey(key string) bool {
 	domain, name, ok := strings.Cut(key, "/")
 	switch {
 	case !ok:
-		return key == nameField || key == provisionedTaint
+		return key == nameField || key == provisionedTaint || key == feed.LabelShares
+	case domain == feed.LabelShares:
+		return true
 	case domain == "node-role.kubernetes.io":
 		return name == "control-plane" || name == "master"
 	case domain == "node-restriction.kubernetes.io":
@@ -132,7 +135,7 @@ func isKnownKey(key string) bool {
 var knownValueKeys = []string{
 	corev1.LabelArchStable, corev1.LabelOSStable, "beta.kubernetes.io/arch", "beta.kubernetes.io/os",
 	corev1.LabelInstanceTypeStable, corev1.LabelInstanceType, v1alpha1.LabelPreemptible, provisionedTaint,
-	"kai.scheduler/instance-type", "karpenter.sh/capacity-type", convert.LabelAlibabaName,
+	"kai.scheduler/instance-type", "karpenter.sh/capacity-type", convert.LabelAlibabaName, convert.LabelKoordinator, convert.LabelVendor,
 	cluster.LabelProduct, cluster.LabelSharing, "nvidia.com/gpu.family", "nvidia.com/mig.strategy",
 }
 

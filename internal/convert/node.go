@@ -163,6 +163,9 @@ func findDevices(n *cluster.Node, allocatable cluster.Resources, trustLabels boo
 	}
 }
 
+// UndeterminedDevices is the message of the note about a node with a Defect.
+const UndeterminedDevices = "with devices that could not be determined; tasks that need devices are not placed there"
+
 // noteDefect adds a note if the devices of the node could not be determined. The cause
 // is a label, or one of the resources that the node offers; resources is their path.
 func noteDefect(n *cluster.Node, offered cluster.Resources, resources path, r reporter) {
@@ -174,7 +177,7 @@ func noteDefect(n *cluster.Node, offered cluster.Resources, resources path, r re
 		at = resources
 	}
 	r.note(Note{
-		Ignored, at.Add(n.Defect.Label), "with devices that could not be determined; tasks that need devices are not placed there",
+		Ignored, at.Add(n.Defect.Label), UndeterminedDevices,
 		n.Defect.Label + " " + n.Defect.Problem,
 	})
 }

@@ -54,7 +54,7 @@ func PodNotes(o *corev1.Pod) Notes {
 	}{{"containers", o.Spec.Containers}, {"initContainers", o.Spec.InitContainers}} {
 		for i, c := range list.containers {
 			for k, p := range c.Ports {
-				if p.HostPort != 0 {
+				if p.HostPort != 0 || o.Spec.HostNetwork && p.ContainerPort != 0 { // the API server sets the host port to the same
 					notRead("hostPort", spec.Add(list.field, i, "ports", k, "hostPort"))
 				}
 			}
@@ -69,6 +69,18 @@ func PodNotes(o *corev1.Pod) Notes {
 		if !isKnownOperator(t.Operator) {
 			notRead("a toleration by "+phrase.Clip(string(t.Operator)), spec.Add("tolerations", i, "operator"))
 		}
+	}
+	for _, key := range UnreadKeys(o.Labels, o.Annotations) {
+		notRead(key, path{"metadata"})
+	}
+	for _, name := range summedResources(o) {
+		add(spec.Add("containers"), "with "+name+", which berth counts for a node as a whole and not for each of its devices")
+	}
+	if o.Status.NominatedNodeName != "" {
+		notRead("a nominated node", path{"status", "nominatedNodeName"})
+	}
+	if o.Spec.RuntimeClassName != nil && o.UID == "" && o.Spec.Overhead == nil {
+		add(spec.Add("runtimeClassName"), "with a runtime class, of which berth does not read the overhead, the node selector and the tolerations that the API server adds to pods")
 	}
 	for _, t := range affinityTerms(o) {
 		if len(t.term.MatchLabelKeys) > 0 {

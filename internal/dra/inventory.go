@@ -173,6 +173,16 @@ func (v *Inventory) changedQueries() []*Query {
 	return out
 }
 
+// Extends reports whether a DeviceClass says that pods can request its devices as the resource.
+func (v *Inventory) Extends(resource string) bool {
+	for _, c := range v.classes { // the order has no effect on the result
+		if c.Spec.ExtendedResourceName != nil && *c.Spec.ExtendedResourceName == resource {
+			return true
+		}
+	}
+	return false
+}
+
 // Devices returns the devices of Berth that the node has by slices, and the UUIDs of those that
 // take no new task.
 func (v *Inventory) Devices(node string) (list []cluster.Device, lost []string) {

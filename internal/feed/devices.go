@@ -3,13 +3,10 @@ package feed
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
-	"github.com/berth-project/berth/internal/field"
 	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -20,14 +17,6 @@ const (
 	annotationGPUMemory = "gpu-memory"               // of each device, in MiB
 	annotationFractions = "gpu-fraction-num-devices" // how many devices; 1 unless given
 )
-
-// AnnotationsHAMi list the devices that a running pod of HAMi holds: entries UUID,type,MiB,percent of
-// cores, which end with a colon, and containers between semicolons.
-var AnnotationsHAMi = []string{"hami.io/vgpu-devices-allocated", "hami.io/vgpu-ids-new"}
-
-// annotationAlibaba has the index of the device that a running pod of the GPU share of Alibaba Cloud
-// holds.
-const annotationAlibaba = "ALIYUN_COM_GPU_MEM_IDX"
 
 // readDevices sets what the pod requests of parts of devices, and which devices it holds.
 func (f *Feed) readDevices(o *corev1.Pod, p *pod) convert.Notes {
@@ -44,117 +33,10 @@ func (f *Feed) readDevices(o *corev1.Pod, p *pod) convert.Notes {
 		p.annotated = r.holdings(&p.shape) // the devices of claims are those that are allocated
 		if p.annotated == nil && f.env.Parts {
 			p.annotated = r.partHoldings(&p.shape)
+			p.shares = SharedDevices(o)
 		}
 	}
 	return notes
-}
-
-// refuseParts notes resources by which pods request parts of devices in a way that only the device
-// plugin and the scheduler of HAMi understand.
-func (r *reader) refuseParts() {
-	for i := range r.pod.Spec.Containers {
-		for _, name := range []corev1.ResourceName{convert.HAMiMemory, convert.HAMiMemoryPercent, convert.HAMiCores} {
-			if _, found := r.pod.Spec.Containers[i].Resources.Requests[name]; found {
-				r.invalid(field.Path{"spec", "containers", i, "resources", "requests", string(name)}, "a part of a device cannot be enforced here by this resource; request whole devices, or MIG slices")
-			}
-		}
-	}
-}
-
-// partResources sets the need from the resources of HAMi and of Alibaba Cloud. One container of a pod
-// may request them.
-func (r *reader) partResources(need *cluster.Need, unit cluster.Bytes) {
-	found := 0
-	for i := range r.pod.Spec.Containers {
-		c := &r.pod.Spec.Containers[i]
-		get := func(name corev1.ResourceName) int64 {
-			q, has := c.Resources.Requests[name]
-			if !has {
-				q = c.Resources.Limits[name]
-			}
-			return q.Value()
-		}
-		at := field.Path{"spec", "containers", i, "resources"}
-		hami, percent, shared := get(convert.HAMiMemory), get(convert.HAMiMemoryPercent), get(convert.AlibabaMemory)
-		if get(convert.HAMiCores) != 0 {
-			r.ignored(at, "with "+convert.HAMiCores+", which berth does not read: the memory decides how much of a device a pod holds")
-		}
-		if get(convert.AlibabaCores) != 0 {
-			r.ignored(at, "with "+convert.AlibabaCores+", which berth does not read: the memory decides how much of a device a pod holds")
-		}
-		if hami == 0 && percent == 0 && shared == 0 {
-			continue
-		}
-		if found++; found > 1 {
-			r.invalid(at, "a second container requests a part of a device; one container of a pod may")
-			return
-		}
-		if hami > 0 || percent > 0 {
-			if need.Devices == 0 {
-				need.Devices, need.Resource = 1, "nvidia.com/gpu"
-			}
-			if hami > 0 {
-				need.Memory = r.partMemory(hami, 1<<20, at)
-			} else if need.Share = cluster.Milli(percent * 10); percent > 100 {
-				r.invalid(at, "%d percent are more than a device has", percent)
-			}
-			continue
-		}
-		if unit == 0 {
-			unit = 1 << 30
-		}
-		if need.Devices > 0 {
-			r.invalid(at, "the pod requests %s too; keep one", need.Resource)
-			return
-		}
-		devices := max(1, get(convert.AlibabaCount))
-		if devices > cluster.MaxDevices {
-			r.invalid(at, "%d are more than the %d devices that one node may have", devices, cluster.MaxDevices)
-			return
-		}
-		*need = cluster.Need{Devices: int(devices), Resource: convert.AlibabaMemory, Memory: r.partMemory(shared/devices, unit, at)}
-	}
-}
-
-// partMemory returns an amount of device memory in bytes.
-func (r *reader) partMemory(units int64, unit cluster.Bytes, at field.Path) cluster.Bytes {
-	if units < 0 || units > int64(cluster.MaxDeviceMemory/unit) {
-		r.invalid(at, "%d units of device memory are more than a device has", units)
-		return 0
-	}
-	return cluster.Bytes(units) * unit
-}
-
-func (r *reader) ignored(at field.Path, message string) {
-	*r.notes = append(*r.notes, convert.Note{Severity: convert.Ignored, Path: at, Message: message})
-}
-
-// partHoldings returns the devices that HAMi or the GPU share of Alibaba Cloud gave the pod, without
-// how much of them; nil if that is not known.
-func (r *reader) partHoldings(shape *cluster.Shape) []cluster.Holding {
-	a, node := r.pod.Annotations, r.pod.Spec.NodeName
-	if node == "" {
-		return nil
-	}
-	var out []cluster.Holding
-	if index, err := strconv.Atoi(a[annotationAlibaba]); err == nil && index >= 0 && shape.Need.Resource == convert.AlibabaMemory {
-		out = append(out, cluster.Holding{Device: convert.AlibabaDevice(node, index)})
-	}
-	for _, key := range AnnotationsHAMi {
-		for _, entry := range strings.FieldsFunc(a[key], func(c rune) bool { return c == ':' || c == ';' }) {
-			uuid, _, found := strings.Cut(entry, ",")
-			if found && uuid != "" && !slices.ContainsFunc(out, func(h cluster.Holding) bool { return h.Device == uuid }) {
-				out = append(out, cluster.Holding{Device: uuid})
-			}
-		}
-		if len(out) > 0 {
-			break
-		}
-	}
-	if len(out) != shape.Need.Devices {
-		return nil
-	}
-	return out
 }
 
 // part sets the need from the annotations of KAI. If enforced is false, the device that a

@@ -17,6 +17,8 @@ func (f *Feed) Settle() ([]cluster.Change, []Note) {
 	var out []cluster.Change
 	var notes []Note
 	f.settling = true
+	assignShares(f)
+	only := sliceOnly(f)
 	for _, id := range slices.Sorted(maps.Keys(f.jobs)) {
 		j := f.jobs[id]
 		g := f.groups[j.group]
@@ -26,13 +28,39 @@ func (f *Feed) Settle() ([]cluster.Change, []Note) {
 		}
 		common := len(j.commonAffinity())
 		for _, p := range members {
-			for _, n := range p.memberNotes(g, common, f.classes) {
+			list := p.memberNotes(g, common, f.classes)
+			if resource := p.plain.Resource; only[resource] && p.plain.Devices > 0 && p.ended == cluster.Pending && p.place.Node == "" {
+				list = append(list, convert.Note{
+					Severity: convert.Ignored, Path: field.Path{"spec", "containers"},
+					Message: "that request " + resource + ", which some nodes offer by ResourceSlices only; berth places them there nevertheless",
+				})
+			}
+			for _, n := range list {
 				notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, n})
 			}
 		}
 		out = append(out, f.settle(j, members...)...)
 	}
 	return out, notes
+}
+
+// sliceOnly returns the resources of devices that some nodes have by ResourceSlices, although neither a
+// device plugin nor a DeviceClass offers them to pods that request the resource.
+func sliceOnly(f *Feed) map[string]bool {
+	out := map[string]bool{}
+	for name, n := range f.nodes { // the order has no effect on the result
+		devices, _ := f.inventory.Devices(name)
+		for i := range devices {
+			resource := devices[i].Resource
+			offered := slices.ContainsFunc(n.Devices, func(d cluster.Device) bool {
+				return d.Resource == resource || d.Resource == "" && n.DeviceResource == resource
+			})
+			if !offered && !f.inventory.Extends(resource) {
+				out[resource] = true
+			}
+		}
+	}
+	return out
 }
 
 // memberNotes returns notes about a pod of a dump as a member of its job. The group is nil if the dump

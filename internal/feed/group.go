@@ -78,9 +78,13 @@ func (f *Feed) PutPodGroup(o *schedulingv1alpha2.PodGroup) ([]cluster.Change, []
 	if c := o.Spec.SchedulingConstraints; c != nil && len(c.Topology) > 0 {
 		g.topology.Required = c.Topology[0].Key
 	}
-	if len(o.Spec.ResourceClaims) > 0 {
-		notes = append(notes, convert.Note{Severity: convert.Ignored, Path: field.Path{"spec", "resourceClaims"}, Message: "with resourceClaims, which berth does not read"})
+	unread := func(name string, is bool, what string) {
+		if is {
+			notes = append(notes, convert.Note{Severity: convert.Ignored, Path: field.Path{"spec", name}, Message: "with " + what + ", which berth does not read"})
+		}
 	}
+	unread("resourceClaims", len(o.Spec.ResourceClaims) > 0, "resourceClaims")
+	unread("disruptionMode", o.Spec.DisruptionMode != nil && *o.Spec.DisruptionMode == schedulingv1alpha2.DisruptionModePodGroup, "disruptionMode PodGroup")
 	return f.putGroup(byPodGroup, "PodGroup", &o.ObjectMeta, &g, notes)
 }
 

@@ -156,6 +156,25 @@ spec: {minMember: 2, queue: default, minTaskMember: {ps: 1, worker: 1}}`,
 		want:    []string{"volcano/ml/pg min=2 queue=default priority=0 preemptible ps>=1 worker>=1: a@ps b@worker"},
 		pending: []string{"volcano/ml/pg"},
 	},
+	"Volcano with minima of tasks that are more than the minimum": {
+		pods: `a annotations: {scheduling.k8s.io/group-name: pg, volcano.sh/task-spec: ps}
+b annotations: {scheduling.k8s.io/group-name: pg, volcano.sh/task-spec: worker}`,
+		object: `apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {namespace: ml, name: pg}
+spec: {minMember: 1, minTaskMember: {ps: 1, worker: 1}}`,
+		want:    []string{"volcano/ml/pg min=1 queue=default priority=0: a b"},
+		pending: []string{"volcano/ml/pg"},
+	},
+	"Volcano without a gang": {
+		pods: `a annotations: {scheduling.k8s.io/group-name: pg}`,
+		object: `apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {namespace: ml, name: pg}
+spec: {minMember: 0}`,
+		want:    []string{"volcano/ml/pg min=1 queue=default priority=0: a"},
+		pending: []string{"volcano/ml/pg"},
+	},
 	"Volcano with the minimum on the pod": {
 		pods: `a annotations: {scheduling.volcano.sh/group-name: pg, scheduling.volcano.sh/group-min-member: "1", scheduling.volcano.sh/queue-name: default}`,
 		want: []string{"volcano/ml/pg min=1 queue=default priority=0: a"}, pending: []string{"volcano/ml/pg"},

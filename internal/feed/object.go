@@ -81,6 +81,18 @@ func (x *object) at(path ...string) object {
 	return object{m, x.notes}
 }
 
+// unread notes that the field at the path is not read, if it has a value.
+func (x *object) unread(path ...string) {
+	if x.value(path...) == nil {
+		return
+	}
+	var at field.Path
+	for _, step := range path {
+		at = at.Add(step)
+	}
+	*x.notes = append(*x.notes, convert.Note{Severity: convert.Ignored, Path: at, Message: "with " + path[len(path)-1] + ", which berth does not read"})
+}
+
 func (x *object) invalid(path []string, format string, args ...any) {
 	var at field.Path
 	for _, step := range path {

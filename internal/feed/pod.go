@@ -46,6 +46,7 @@ type pod struct {
 	taskIfValid   bool                   // it is a task if what it claims can be counted
 	taskIfInvalid bool                   // it is a task also otherwise
 	annotated     []cluster.Holding      // the devices that its annotation lists
+	shares        []string               // of a dump: the devices of which it has parts by KAI
 
 	place    convert.Placement
 	devices  []cluster.Holding
@@ -209,7 +210,7 @@ func endOf(o *corev1.Pod) cluster.Status {
 // of other schedulers.
 func queueOf(o *corev1.Pod, own string) string {
 	for _, q := range []string{
-		own, o.Labels["kai.scheduler/queue"], o.Annotations["scheduling.volcano.sh/queue-name"],
+		own, o.Labels["kai.scheduler/queue"], o.Labels["runai/queue"], o.Annotations["scheduling.volcano.sh/queue-name"],
 		o.Labels["volcano.sh/queue-name"], o.Annotations["volcano.sh/queue-name"],
 	} {
 		if q != "" {

@@ -104,18 +104,29 @@ func (x *object) checkSubgroups(list []object, out []cluster.Subgroup, children 
 const maxSubgroups = 1000
 
 // volcano reads a PodGroup of scheduling.volcano.sh/v1beta1. minTaskMember has minima of
-// pods by the annotation volcano.sh/task-spec.
+// pods by the annotation volcano.sh/task-spec. As in Volcano, they do not count if the group needs
+// fewer pods than their sum: the controller of jobs sets them to the number of replicas.
 func (x *object) volcano() group {
 	spec := x.at("spec")
+	x.unread("spec", "networkTopology")
+	x.unread("spec", "subGroupPolicy")
 	g := group{queue: spec.text("queue"), class: spec.text("priorityClassName")}
-	g.min = checkedMin(spec.number(1, "minMember"), field.Path{"spec", "minMember"}, x.notes)
-	tasks := spec.at("minTaskMember")
+	least := spec.number(1, "minMember")
+	if least == 0 {
+		least = 1 // each pod is placed on its own
+	}
+	g.min = checkedMin(least, field.Path{"spec", "minMember"}, x.notes)
+	tasks, sum := spec.at("minTaskMember"), 0
 	for _, name := range slices.Sorted(maps.Keys(tasks.fields)) {
 		least := tasks.number(0, name)
 		if least < 0 || least > convert.MaxTasks {
 			x.invalid([]string{"spec", "minTaskMember", name}, "want from 0 to %d, have %d", convert.MaxTasks, least)
 		}
 		g.subgroups = append(g.subgroups, cluster.Subgroup{Name: name, Min: int(least)})
+		sum += int(least)
+	}
+	if sum > g.min {
+		g.subgroups = nil
 	}
 	return g
 }

@@ -13,21 +13,22 @@ import (
 	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // dump collects what the objects of Kubernetes say. They are read by the Feed that reads the
 // objects of a live cluster, so that both understand the same.
 type dump struct {
-	maker    *stateMaker
-	feed     *feed.Feed
-	objects  map[objectName]any // for the positions of errors
-	nodes    map[string]*cluster.Node
-	jobs     map[string]*cluster.Job
-	tasks    map[cluster.TaskRef]*cluster.Task // of open jobs
-	places   map[cluster.TaskRef]cluster.TaskSeen
-	ended    map[cluster.TaskRef]cluster.TaskGone
-	podNotes tallies
+	maker   *stateMaker
+	feed    *feed.Feed
+	objects map[objectName]any // for the positions of errors
+	nodes   map[string]*cluster.Node
+	jobs    map[string]*cluster.Job
+	tasks   map[cluster.TaskRef]*cluster.Task // of open jobs
+	places  map[cluster.TaskRef]cluster.TaskSeen
+	ended   map[cluster.TaskRef]cluster.TaskGone
+	notes   map[string]tallies // by the kind of the objects
 }
 
 type objectName struct{ kind, namespace, name string }
@@ -39,7 +40,7 @@ func (m *stateMaker) readDump() *dump {
 		maker: m, feed: feed.New(feed.Options{Dump: m.environment, DevicesEnforced: true}),
 		objects: map[objectName]any{}, nodes: make(map[string]*cluster.Node, len(b.CoreNodes)), jobs: make(map[string]*cluster.Job, len(b.Pods)),
 		tasks: map[cluster.TaskRef]*cluster.Task{}, places: map[cluster.TaskRef]cluster.TaskSeen{}, ended: map[cluster.TaskRef]cluster.TaskGone{},
-		podNotes: tallies{},
+		notes: map[string]tallies{},
 	}
 	for _, o := range b.Namespaces {
 		d.feed.PutNamespace(o)
@@ -56,8 +57,11 @@ func (m *stateMaker) readDump() *dump {
 	put(d, "Job", b.BatchJobs, d.feed.PutJob)
 	put(d, "PodGroup", b.PodGroups, d.feed.PutPodGroup)
 	put(d, "", b.Groups, d.feed.PutGroup)
+	for _, id := range slices.Sorted(maps.Keys(b.expansions)) {
+		put(d, "", b.expansions[id].groups, d.feed.PutGroup)
+	}
 	put(d, "Node", b.CoreNodes, d.feed.PutNode)
-	put(d, "Pod", slices.DeleteFunc(slices.Clone(b.Pods), convert.IsReservation), d.feed.PutPod)
+	d.putPods(b.Pods)
 	changes, notes := d.feed.Settle()
 	d.take(changes, notes)
 	return d
@@ -98,10 +102,25 @@ func (d *dump) take(changes []cluster.Change, notes []feed.Note) {
 			object = d.objects[objectName{n.Kind, "", n.Name}]
 		}
 		d.maker.bundle.reporter(object, &d.maker.errs).report(convert.Notes{n.Note})
-		if n.Kind == "Pod" {
-			d.podNotes.add("pod/"+cmp.Or(n.Namespace, corev1.NamespaceDefault)+"/"+n.Name, convert.Notes{n.Note}, convert.Ignored)
-		}
+		d.note(n)
 	}
+}
+
+// note counts the note, if it is about something that is not read.
+func (d *dump) note(n feed.Note) {
+	kind, name := n.Kind, cmp.Or(n.Namespace, corev1.NamespaceDefault)+"/"+n.Name
+	switch {
+	case kind == "Pod":
+		kind, name = "pod", "pod/"+name
+	case kind == "Node" && n.Message == convert.UndeterminedDevices:
+		return // addNode counts it, if it is true at last
+	case kind == "Node":
+		kind, name = "node", n.Name
+	}
+	if d.notes[kind] == nil {
+		d.notes[kind] = tallies{}
+	}
+	d.notes[kind].add(name, convert.Notes{n.Note}, convert.Ignored)
 }
 
 // addNodes adds the nodes to those of the manifests. It reports false if there are too many devices.
@@ -167,4 +186,42 @@ func (d *dump) podOf(ref cluster.TaskRef) any {
 		return o
 	}
 	return d.objects[objectName{"Pod", "", name.Name}]
+}
+
+// putPods delivers the pods. KAI runs a pod for each device of which pods have parts, which requests
+// the whole device. If pods with these parts are in the input, their parts are counted instead.
+func (d *dump) putPods(pods []*corev1.Pod) {
+	shared := map[string]bool{}
+	for _, o := range pods {
+		if !convert.IsReservation(o) && !convert.Ended(o) {
+			for _, name := range feed.SharedDevices(o) {
+				shared[name] = true
+			}
+		}
+	}
+	delivered := slices.Clone(pods)
+	for i, o := range pods {
+		if convert.IsReservation(o) && slices.ContainsFunc(feed.SharedDevices(o), func(name string) bool { return shared[name] }) {
+			delivered[i] = withoutDevices(o)
+		}
+	}
+	put(d, "Pod", delivered, d.feed.PutPod)
+	for i, o := range pods {
+		if delivered[i] != o {
+			d.objects[objectName{"Pod", o.Namespace, o.Name}] = o // it has a position
+		}
+	}
+}
+
+// withoutDevices returns the pod without what it requests of devices. The pod itself does not change.
+func withoutDevices(o *corev1.Pod) *corev1.Pod {
+	out := o.DeepCopy()
+	for _, list := range [][]corev1.Container{out.Spec.InitContainers, out.Spec.Containers} {
+		for i := range list {
+			for _, amounts := range []corev1.ResourceList{list[i].Resources.Requests, list[i].Resources.Limits} {
+				maps.DeleteFunc(amounts, func(name corev1.ResourceName, _ resource.Quantity) bool { return convert.IsDevice(string(name)) })
+			}
+		}
+	}
+	return out
 }

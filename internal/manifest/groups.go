@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -57,13 +58,19 @@ func visitUntyped(list func(*Bundle) *[]*unstructured.Unstructured) func(*Bundle
 }
 
 // plain returns the value with the types that the decoder of JSON gives. Numbers that are whole are
-// int64.
+// int64, and keys that are no texts become texts.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k := range v {
 			v[k] = plain(v[k])
 		}
+	case map[any]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[fmt.Sprint(k)] = plain(v[k])
+		}
+		return out
 	case []any:
 		for i := range v {
 			v[i] = plain(v[i])

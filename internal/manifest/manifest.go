@@ -67,6 +67,7 @@ type Bundle struct {
 	skipped        skipped
 	expanding      bool                   // pods are made of workloads
 	expanded       map[*corev1.Pod]string // the pods that were made of workloads, and the IDs of these
+	expansions     map[string]*expansion  // by the IDs of the workloads
 	unread         int                    // objects that could not be read, so that references to them cannot be checked
 }
 

@@ -31,12 +31,7 @@ func (b *Bundle) notes() []string {
 	if skipped := b.skipped.text(); skipped != "" {
 		out = append(out, "skipped, because berth does not read these kinds: "+skipped+"; it reads nodes, pods, disruption budgets, what describes groups of pods, and its own kinds")
 	}
-	if note := (expander{b}).unmadeNote(); note != "" {
-		out = append(out, "workloads "+note)
-	}
-	if note := (expander{b}).expandedNote(); note != "" {
-		out = append(out, note)
-	}
+	out = append(out, (expander{b}).notes()...)
 	there := slices.Sorted(maps.Keys(cells))
 	for _, j := range b.Jobs {
 		for _, c := range j.Spec.Cells {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -205,7 +206,9 @@ func (m *stateMaker) notes() []string {
 	out = m.defects.note(out, "node")
 	out = append(out, m.selectionNotes()...)
 	out = m.keptReplicas.note(out, "kept in a form that is not what the spec asks for now", "replica")
-	out = m.dump.podNotes.note(out, "pod")
+	for _, kind := range slices.Sorted(maps.Keys(m.dump.notes)) {
+		out = m.dump.notes[kind].note(out, kind)
+	}
 	out = m.strangers.note(out, "in a queue that is not in the input, counted for the queue default; declare the queue (kind: Queue of berth.dev)", "workload")
 	out = m.incomplete.note(out, "with fewer pods in the input than its minimum, not scheduled", "gang")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")

@@ -1,0 +1,361 @@
+package feed
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/field"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// AnnotationsListed list the devices that a running pod of HAMi or Volcano holds: entries
+// UUID,type,MiB,percent of cores, which end with a colon, and containers between semicolons.
+var AnnotationsListed = []string{"hami.io/vgpu-devices-allocated", "hami.io/vgpu-ids-new", "volcano.sh/vgpu-ids-new"}
+
+// The annotations with the numbers of the devices that a running pod holds.
+const (
+	// of the GPU share of Alibaba Cloud: one number
+	annotationAlibaba = "ALIYUN_COM_GPU_MEM_IDX"
+	// of its later versions: {"0":{"1":8}}, which means for container 0: 8 units of device 1
+	annotationShared = "scheduler.framework.gpushare.allocation"
+	// of Koordinator: {"gpu":[{"minor":1}]}
+	annotationKoordinator = "scheduling.koordinator.sh/device-allocated"
+)
+
+// refuseParts notes resources by which pods request parts of devices in a way that only the device
+// plugin and the scheduler of HAMi understand.
+func (r *reader) refuseParts() {
+	for i := range r.pod.Spec.Containers {
+		for _, name := range []corev1.ResourceName{convert.HAMiMemory, convert.HAMiMemoryPercent, convert.HAMiCores} {
+			if _, found := r.pod.Spec.Containers[i].Resources.Requests[name]; found {
+				r.invalid(field.Path{"spec", "containers", i, "resources", "requests", string(name)}, "a part of a device cannot be enforced here by this resource; request whole devices, or MIG slices")
+			}
+		}
+	}
+}
+
+// asked reads how much of resources some containers request together.
+type asked struct {
+	containers []corev1.Container
+	at         field.Path
+}
+
+// of returns how much of the resource the containers request.
+func (c asked) of(name corev1.ResourceName) int64 {
+	sum := int64(0)
+	for i := range c.containers {
+		q, has := c.containers[i].Resources.Requests[name]
+		if !has {
+			q = c.containers[i].Resources.Limits[name]
+		}
+		if sum += q.Value(); sum < 0 {
+			return math.MaxInt64
+		}
+	}
+	return sum
+}
+
+// partResources sets the need from resources that are parts of devices.
+func (r *reader) partResources(need *cluster.Need, unit cluster.Bytes) {
+	s := &r.pod.Spec
+	at := field.Path{"spec", "containers"}
+	part := r.virtualDevices()
+	if part.None() {
+		all := asked{slices.Concat(s.InitContainers, s.Containers), at}
+		r.unreadCores(all, convert.AlibabaCores)
+		if part = r.alibabaPart(all, unit); part.None() {
+			part = r.koordinatorPart(all)
+		}
+		if !part.None() && need.Devices > 0 {
+			r.invalid(at, "the pod requests %s too; keep one", need.Resource)
+			return
+		}
+	}
+	switch {
+	case part.None():
+		return
+	case need.Devices > 0 && need.Resource != part.Resource:
+		r.invalid(at, "the pod requests %s too; keep one", need.Resource)
+		return
+	case need.Devices > 0:
+		part.Devices = need.Devices // HAMi counts devices under the name of whole ones
+	}
+	if part.Devices > cluster.MaxDevices {
+		r.invalid(at, "%d are more than the %d devices that one node may have", part.Devices, cluster.MaxDevices)
+		return
+	}
+	if part.Memory > 0 {
+		part.Share = 0
+	}
+	need.Devices, need.Resource, need.Memory, need.Share = part.Devices, part.Resource, part.Memory, part.Share
+}
+
+// virtualDevices returns which parts of devices the containers request in the way of HAMi or Volcano.
+// Each container has devices of its own. If the parts differ, each counts as large as the largest.
+func (r *reader) virtualDevices() cluster.Need {
+	var sum cluster.Need
+	for _, list := range []struct {
+		field      string
+		containers []corev1.Container
+	}{{"initContainers", r.pod.Spec.InitContainers}, {"containers", r.pod.Spec.Containers}} {
+		for i := range list.containers {
+			c := asked{list.containers[i : i+1], field.Path{"spec", list.field, i, "resources"}}
+			r.unreadCores(c, convert.HAMiCores, convert.VolcanoCores)
+			more := r.virtualDevice(c)
+			if more.None() {
+				continue
+			}
+			if !sum.None() && (sum.Resource != more.Resource || sum.Memory != more.Memory || sum.Share != more.Share) {
+				r.ignored(c.at, "with several containers that request different parts of devices; berth counts each part as large as the largest")
+			}
+			sum.Resource, sum.Devices = more.Resource, min(sum.Devices+more.Devices, cluster.MaxDevices+1)
+			sum.Memory, sum.Share = max(sum.Memory, more.Memory), max(sum.Share, more.Share)
+		}
+	}
+	return sum
+}
+
+// virtualDevice returns which parts of devices a container requests in the way of HAMi or Volcano.
+func (r *reader) virtualDevice(c asked) cluster.Need {
+	if m, percent := c.of(convert.HAMiMemory), c.of(convert.HAMiMemoryPercent); m > 0 || percent > 0 {
+		return r.partWith(c, max(1, c.of(convert.DeviceResource)), convert.DeviceResource, m, percent)
+	}
+	m, percent := c.of(convert.VolcanoMemory), c.of(convert.VolcanoMemoryPercent)
+	if devices := c.of(convert.VolcanoDevices); devices > 0 || m > 0 || percent > 0 {
+		return r.partWith(c, max(1, devices), convert.VolcanoDevices, m, percent)
+	}
+	return cluster.Need{}
+}
+
+// alibabaPart returns which parts of devices are requested in the way of Alibaba Cloud. unit is how
+// many bytes a unit of memory is.
+func (r *reader) alibabaPart(c asked, unit cluster.Bytes) cluster.Need {
+	memory := c.of(convert.AlibabaMemory)
+	if memory <= 0 {
+		return cluster.Need{}
+	}
+	if unit == 0 {
+		unit = 1 << 30
+	}
+	devices := max(1, c.of(convert.AlibabaCount))
+	return cluster.Need{Devices: clipped(devices), Resource: convert.AlibabaMemory, Memory: r.partMemory(memory/devices, unit, c.at)}
+}
+
+// partWith returns a need for parts of devices, by MiB or else by percent. Without both, it is for
+// whole devices.
+func (r *reader) partWith(c asked, devices int64, resource string, mebibytes, percent int64) cluster.Need {
+	out := cluster.Need{Devices: clipped(devices), Resource: resource}
+	switch {
+	case mebibytes > 0:
+		out.Memory = r.partMemory(mebibytes, 1<<20, c.at)
+	case percent > 100:
+		r.invalid(c.at, "%d percent are more than a device has", percent)
+	case percent > 0:
+		out.Share = cluster.Milli(percent * 10)
+	}
+	return out
+}
+
+// koordinatorPart returns which parts of devices are requested in the way of Koordinator.
+func (r *reader) koordinatorPart(c asked) cluster.Need {
+	memory, percent, cores := c.of(convert.KoordinatorMemory), c.of(convert.KoordinatorPercent), c.of(convert.KoordinatorCores)
+	if both := c.of(convert.KoordinatorGPU); both > 0 {
+		percent, cores = both, both
+	}
+	if percent == 0 && memory == 0 {
+		percent = cores
+	}
+	if percent <= 0 && memory <= 0 {
+		return cluster.Need{}
+	}
+	out := cluster.Need{Devices: clipped(max(1, c.of(convert.KoordinatorShared), percent/100)), Resource: convert.DeviceResource}
+	if memory > 0 {
+		if out.Devices == 1 && cores > 100 {
+			out.Devices = clipped(cores / 100)
+		}
+		out.Memory = r.partMemory(memory/int64(out.Devices), 1, c.at)
+		return out
+	}
+	if each := percent / int64(out.Devices); each < 100 {
+		out.Share = cluster.Milli(each * 10)
+	} else if percent%100 != 0 {
+		r.invalid(c.at, "%d percent are neither a part of a device nor whole devices", percent)
+	}
+	if cores > 0 && cores != percent {
+		r.ignored(c.at, "with "+convert.KoordinatorCores+", which berth does not read: the memory decides how much of a device a pod holds")
+	}
+	return out
+}
+
+// unreadCores notes requests for cores of devices.
+func (r *reader) unreadCores(c asked, names ...corev1.ResourceName) {
+	for _, name := range names {
+		if c.of(name) != 0 {
+			r.ignored(c.at, "with "+string(name)+", which berth does not read: the memory decides how much of a device a pod holds")
+		}
+	}
+}
+
+// clipped returns the number of devices, or one more than a node may have if it is larger.
+func clipped(devices int64) int { return int(max(0, min(devices, cluster.MaxDevices+1))) }
+
+// partMemory returns an amount of device memory in bytes.
+func (r *reader) partMemory(units int64, unit cluster.Bytes, at field.Path) cluster.Bytes {
+	if units < 0 || units > int64(cluster.MaxDeviceMemory/unit) {
+		r.invalid(at, "%d units of device memory are more than a device has", units)
+		return 0
+	}
+	return cluster.Bytes(units) * unit
+}
+
+// ignored adds a note about what is not read, unless there is the same note already.
+func (r *reader) ignored(at field.Path, message string) {
+	if slices.ContainsFunc(*r.notes, func(n convert.Note) bool { return n.Message == message }) {
+		return
+	}
+	*r.notes = append(*r.notes, convert.Note{Severity: convert.Ignored, Path: at, Message: message})
+}
+
+// partHoldings returns the devices of which parts were given to the pod, without how much of them;
+// nil if that is not known.
+func (r *reader) partHoldings(shape *cluster.Shape) []cluster.Holding {
+	a, node := r.pod.Annotations, r.pod.Spec.NodeName
+	if node == "" {
+		return nil
+	}
+	var out []cluster.Holding
+	add := func(uuid string) {
+		if uuid != "" && !slices.ContainsFunc(out, func(h cluster.Holding) bool { return h.Device == uuid }) {
+			out = append(out, cluster.Holding{Device: uuid})
+		}
+	}
+	for _, index := range numberedDevices(a) {
+		add(convert.NumberedDevice(node, index))
+	}
+	for _, key := range AnnotationsListed {
+		if len(out) > 0 {
+			break
+		}
+		for _, entry := range strings.FieldsFunc(a[key], func(c rune) bool { return c == ':' || c == ';' }) {
+			if uuid, _, found := strings.Cut(strings.TrimSpace(entry), ","); found {
+				add(uuid)
+			}
+		}
+	}
+	if len(out) != shape.Need.Devices {
+		return nil
+	}
+	return out
+}
+
+// numberedDevices returns the numbers of devices that the annotations of a running pod have, sorted.
+func numberedDevices(a map[string]string) []int {
+	found := map[int]bool{}
+	if index, err := strconv.Atoi(a[annotationAlibaba]); err == nil {
+		found[index] = true
+	}
+	var shared map[string]map[string]int64
+	if json.Unmarshal([]byte(a[annotationShared]), &shared) == nil {
+		for _, devices := range shared {
+			for text := range devices {
+				if index, err := strconv.Atoi(text); err == nil {
+					found[index] = true
+				}
+			}
+		}
+	}
+	var allocated struct {
+		GPU []struct {
+			Minor *int `json:"minor"`
+		} `json:"gpu"`
+	}
+	if json.Unmarshal([]byte(a[annotationKoordinator]), &allocated) == nil {
+		for _, d := range allocated.GPU {
+			if d.Minor != nil {
+				found[*d.Minor] = true
+			}
+		}
+	}
+	delete(found, -1) // the GPU share of Alibaba Cloud writes -1 if no device was chosen
+	return slices.Sorted(maps.Keys(found))
+}
+
+// LabelShares is a label of running pods that hold a part of a device by KAI. Pods on one node with
+// the same value have parts of the same device, and pods with different values of different devices.
+// Pods with parts of several devices have a label for each, whose key continues with a slash.
+const LabelShares = "runai-gpu-group"
+
+// SharedDevices returns the names of the devices of which the running pod has parts by KAI, sorted.
+// The names are values of labels, and not those of devices in State.
+func SharedDevices(o *corev1.Pod) []string {
+	if o.Spec.NodeName == "" {
+		return nil
+	}
+	found := map[string]bool{}
+	for key, value := range o.Labels {
+		if value != "" && (key == LabelShares || strings.HasPrefix(key, LabelShares+"/")) {
+			found[value] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// assignShares gives each device of which pods of a dump have parts by KAI a device of its node, in
+// the order of their names. Which device it is in reality, the dump does not say.
+func assignShares(f *Feed) {
+	names := map[string]map[string]bool{} // by node
+	for _, p := range f.pods {
+		if holdsShares(p) {
+			if names[p.place.Node] == nil {
+				names[p.place.Node] = map[string]bool{}
+			}
+			for _, name := range p.shares {
+				names[p.place.Node][name] = true
+			}
+		}
+	}
+	device := map[string]map[string]string{}
+	for node, of := range names {
+		n := f.nodes[node]
+		if n == nil {
+			continue
+		}
+		var free []string
+		for i := range n.Devices {
+			if d := &n.Devices[i]; !d.Lost && d.Profile == "" && (d.Resource == convert.DeviceResource || d.Resource == "" && n.DeviceResource == convert.DeviceResource) {
+				free = append(free, d.UUID)
+			}
+		}
+		device[node] = map[string]string{}
+		for i, name := range slices.Sorted(maps.Keys(of)) {
+			if i < len(free) {
+				device[node][name] = free[i]
+			}
+		}
+	}
+	for _, p := range f.pods {
+		if !holdsShares(p) {
+			continue
+		}
+		var list []cluster.Holding
+		for _, name := range p.shares {
+			if uuid := device[p.place.Node][name]; uuid != "" {
+				list = append(list, cluster.Holding{Device: uuid})
+			}
+		}
+		if len(list) == len(p.shares) {
+			p.devices = list
+		}
+	}
+}
+
+// holdsShares reports whether the pod is known to have parts of as many devices as it requests.
+func holdsShares(p *pod) bool {
+	return len(p.shares) > 0 && len(p.shares) == p.shape.Need.Devices && (p.shape.Need.Share > 0 || p.shape.Need.Memory > 0) && p.ended == cluster.Pending && p.devices == nil
+}
