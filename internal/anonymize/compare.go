@@ -20,8 +20,9 @@ func (n *Names) Workload(id string) string {
 	if i := strings.LastIndexByte(rest, '-'); kind == "model" && i >= 0 {
 		return out + n.workloads.of(rest[:i]) + rest[i:]
 	}
-	name, part, isPart := strings.Cut(rest, "/")
-	if out += n.workloads.of(name); isPart { // a group of a set, or a part of a group
+	parts := strings.Split(rest, "/")
+	out += n.workloads.of(parts[0])
+	for _, part := range parts[1:] { // a group of a set, and a part of a group
 		if _, err := strconv.Atoi(part); err != nil {
 			part = n.roles.of(part)
 		}

@@ -37,7 +37,7 @@ var queueKeys = []string{"kai.scheduler/queue", "scheduling.volcano.sh/queue-nam
 // numberKeys are annotations with a number.
 var numberKeys = []string{
 	feed.LabelGroupMinMember, "scheduling.volcano.sh/group-min-member", "volcano.sh/task-index", "gang.scheduling.koordinator.sh/min-available",
-	batchv1.JobCompletionIndexAnnotation, "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", "ALIYUN_COM_GPU_MEM_IDX",
+	batchv1.JobCompletionIndexAnnotation, "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices",
 }
 
 // levelKeys are annotations with the name of a label of nodes.
@@ -92,6 +92,12 @@ func (n coreObjects) groupAnnotations(o *corev1.Pod, out map[string]string) {
 			held[i].Device = n.uuids.of(held[i].Device)
 		}
 		out[feed.AnnotationDevices] = jsonText(held)
+	}
+	if numbers := feed.NumberedDevices(o.Annotations); len(numbers) > 0 {
+		type device struct {
+			Minor int `json:"minor"`
+		}
+		out[feed.AnnotationKoordinator] = jsonText(map[string][]device{"gpu": each(numbers, func(i int) device { return device{i} })})
 	}
 	for _, key := range feed.AnnotationsListed {
 		entries := strings.FieldsFunc(o.Annotations[key], func(c rune) bool { return c == ':' || c == ';' })
@@ -158,7 +164,7 @@ func (n coreObjects) groups(b *manifest.Bundle) []any {
 		}
 		out = append(out, x)
 	}
-	for _, o := range b.Groups {
+	for _, o := range slices.Concat(b.Groups, manifest.MadeGroups(b)) {
 		x := &unstructured.Unstructured{Object: n.groupFields(o.Object)}
 		meta := n.groupMeta(o)
 		x.SetAPIVersion(o.GetAPIVersion())

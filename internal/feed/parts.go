@@ -25,7 +25,7 @@ const (
 	// of its later versions: {"0":{"1":8}}, which means for container 0: 8 units of device 1
 	annotationShared = "scheduler.framework.gpushare.allocation"
 	// of Koordinator: {"gpu":[{"minor":1}]}
-	annotationKoordinator = "scheduling.koordinator.sh/device-allocated"
+	AnnotationKoordinator = "scheduling.koordinator.sh/device-allocated"
 )
 
 // refuseParts notes resources by which pods request parts of devices in a way that only the device
@@ -61,26 +61,21 @@ func (c asked) of(name corev1.ResourceName) int64 {
 	return sum
 }
 
-// partResources sets the need from resources that are parts of devices.
+// partResources sets the need from resources that are parts of devices. What init containers request
+// that end before the others start counts only if no other container requests parts.
 func (r *reader) partResources(need *cluster.Need, unit cluster.Bytes) {
-	s := &r.pod.Spec
-	at := field.Path{"spec", "containers"}
-	part := r.virtualDevices()
+	together, before := r.containers()
+	part, ofPod := r.parts(together, unit)
 	if part.None() {
-		all := asked{slices.Concat(s.InitContainers, s.Containers), at}
-		r.unreadCores(all, convert.AlibabaCores)
-		if part = r.alibabaPart(all, unit); part.None() {
-			part = r.koordinatorPart(all)
-		}
-		if !part.None() && need.Devices > 0 {
-			r.invalid(at, "the pod requests %s too; keep one", need.Resource)
-			return
-		}
+		part, ofPod = r.parts(before, unit)
 	}
+	at := field.Path{"spec", "containers"}
 	switch {
 	case part.None():
 		return
-	case need.Devices > 0 && need.Resource != part.Resource:
+	case ofPod && part.Resource == need.Resource && part.Devices == need.Devices && part.Memory == 0 && part.Share == 0:
+		return // Koordinator counts whole devices under both names
+	case need.Devices > 0 && (ofPod || need.Resource != part.Resource):
 		r.invalid(at, "the pod requests %s too; keep one", need.Resource)
 		return
 	case need.Devices > 0:
@@ -96,27 +91,55 @@ func (r *reader) partResources(need *cluster.Need, unit cluster.Bytes) {
 	need.Devices, need.Resource, need.Memory, need.Share = part.Devices, part.Resource, part.Memory, part.Share
 }
 
+// containers returns the containers that run together, and the init containers that end before.
+func (r *reader) containers() (together, before []asked) {
+	s := &r.pod.Spec
+	for i := range s.InitContainers {
+		c := asked{s.InitContainers[i : i+1], field.Path{"spec", "initContainers", i, "resources"}}
+		if p := s.InitContainers[i].RestartPolicy; p != nil && *p == corev1.ContainerRestartPolicyAlways {
+			together = append(together, c)
+		} else {
+			before = append(before, c)
+		}
+	}
+	for i := range s.Containers {
+		together = append(together, asked{s.Containers[i : i+1], field.Path{"spec", "containers", i, "resources"}})
+	}
+	return together, before
+}
+
+// parts returns which parts of devices the containers request. ofPod is set if the containers request
+// them together, and not each its own.
+func (r *reader) parts(list []asked, unit cluster.Bytes) (need cluster.Need, ofPod bool) {
+	if need = r.virtualDevices(list); !need.None() || len(list) == 0 {
+		return need, false
+	}
+	all := asked{at: list[0].at}
+	for _, c := range list {
+		all.containers = append(all.containers, c.containers...)
+	}
+	r.unreadCores(all, convert.AlibabaCores)
+	if need = r.alibabaPart(all, unit); need.None() {
+		need = r.koordinatorPart(all)
+	}
+	return need, true
+}
+
 // virtualDevices returns which parts of devices the containers request in the way of HAMi or Volcano.
 // Each container has devices of its own. If the parts differ, each counts as large as the largest.
-func (r *reader) virtualDevices() cluster.Need {
+func (r *reader) virtualDevices(list []asked) cluster.Need {
 	var sum cluster.Need
-	for _, list := range []struct {
-		field      string
-		containers []corev1.Container
-	}{{"initContainers", r.pod.Spec.InitContainers}, {"containers", r.pod.Spec.Containers}} {
-		for i := range list.containers {
-			c := asked{list.containers[i : i+1], field.Path{"spec", list.field, i, "resources"}}
-			r.unreadCores(c, convert.HAMiCores, convert.VolcanoCores)
-			more := r.virtualDevice(c)
-			if more.None() {
-				continue
-			}
-			if !sum.None() && (sum.Resource != more.Resource || sum.Memory != more.Memory || sum.Share != more.Share) {
-				r.ignored(c.at, "with several containers that request different parts of devices; berth counts each part as large as the largest")
-			}
-			sum.Resource, sum.Devices = more.Resource, min(sum.Devices+more.Devices, cluster.MaxDevices+1)
-			sum.Memory, sum.Share = max(sum.Memory, more.Memory), max(sum.Share, more.Share)
+	for _, c := range list {
+		r.unreadCores(c, convert.HAMiCores, convert.VolcanoCores)
+		more := r.virtualDevice(c)
+		if more.None() {
+			continue
 		}
+		if !sum.None() && (sum.Resource != more.Resource || sum.Memory != more.Memory || sum.Share != more.Share) {
+			r.ignored(c.at, "with several containers that request different parts of devices; berth counts each part as large as the largest")
+		}
+		sum.Resource, sum.Devices = more.Resource, min(sum.Devices+more.Devices, cluster.MaxDevices+1)
+		sum.Memory, sum.Share = max(sum.Memory, more.Memory), max(sum.Share, more.Share)
 	}
 	return sum
 }
@@ -235,7 +258,7 @@ func (r *reader) partHoldings(shape *cluster.Shape) []cluster.Holding {
 			out = append(out, cluster.Holding{Device: uuid})
 		}
 	}
-	for _, index := range numberedDevices(a) {
+	for _, index := range NumberedDevices(a) {
 		add(convert.NumberedDevice(node, index))
 	}
 	for _, key := range AnnotationsListed {
@@ -254,8 +277,8 @@ func (r *reader) partHoldings(shape *cluster.Shape) []cluster.Holding {
 	return out
 }
 
-// numberedDevices returns the numbers of devices that the annotations of a running pod have, sorted.
-func numberedDevices(a map[string]string) []int {
+// NumberedDevices returns the numbers of devices that the annotations of a running pod have, sorted.
+func NumberedDevices(a map[string]string) []int {
 	found := map[int]bool{}
 	if index, err := strconv.Atoi(a[annotationAlibaba]); err == nil {
 		found[index] = true
@@ -275,7 +298,7 @@ func numberedDevices(a map[string]string) []int {
 			Minor *int `json:"minor"`
 		} `json:"gpu"`
 	}
-	if json.Unmarshal([]byte(a[annotationKoordinator]), &allocated) == nil {
+	if json.Unmarshal([]byte(a[AnnotationKoordinator]), &allocated) == nil {
 		for _, d := range allocated.GPU {
 			if d.Minor != nil {
 				found[*d.Minor] = true
@@ -284,78 +307,4 @@ func numberedDevices(a map[string]string) []int {
 	}
 	delete(found, -1) // the GPU share of Alibaba Cloud writes -1 if no device was chosen
 	return slices.Sorted(maps.Keys(found))
-}
-
-// LabelShares is a label of running pods that hold a part of a device by KAI. Pods on one node with
-// the same value have parts of the same device, and pods with different values of different devices.
-// Pods with parts of several devices have a label for each, whose key continues with a slash.
-const LabelShares = "runai-gpu-group"
-
-// SharedDevices returns the names of the devices of which the running pod has parts by KAI, sorted.
-// The names are values of labels, and not those of devices in State.
-func SharedDevices(o *corev1.Pod) []string {
-	if o.Spec.NodeName == "" {
-		return nil
-	}
-	found := map[string]bool{}
-	for key, value := range o.Labels {
-		if value != "" && (key == LabelShares || strings.HasPrefix(key, LabelShares+"/")) {
-			found[value] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
-// assignShares gives each device of which pods of a dump have parts by KAI a device of its node, in
-// the order of their names. Which device it is in reality, the dump does not say.
-func assignShares(f *Feed) {
-	names := map[string]map[string]bool{} // by node
-	for _, p := range f.pods {
-		if holdsShares(p) {
-			if names[p.place.Node] == nil {
-				names[p.place.Node] = map[string]bool{}
-			}
-			for _, name := range p.shares {
-				names[p.place.Node][name] = true
-			}
-		}
-	}
-	device := map[string]map[string]string{}
-	for node, of := range names {
-		n := f.nodes[node]
-		if n == nil {
-			continue
-		}
-		var free []string
-		for i := range n.Devices {
-			if d := &n.Devices[i]; !d.Lost && d.Profile == "" && (d.Resource == convert.DeviceResource || d.Resource == "" && n.DeviceResource == convert.DeviceResource) {
-				free = append(free, d.UUID)
-			}
-		}
-		device[node] = map[string]string{}
-		for i, name := range slices.Sorted(maps.Keys(of)) {
-			if i < len(free) {
-				device[node][name] = free[i]
-			}
-		}
-	}
-	for _, p := range f.pods {
-		if !holdsShares(p) {
-			continue
-		}
-		var list []cluster.Holding
-		for _, name := range p.shares {
-			if uuid := device[p.place.Node][name]; uuid != "" {
-				list = append(list, cluster.Holding{Device: uuid})
-			}
-		}
-		if len(list) == len(p.shares) {
-			p.devices = list
-		}
-	}
-}
-
-// holdsShares reports whether the pod is known to have parts of as many devices as it requests.
-func holdsShares(p *pod) bool {
-	return len(p.shares) > 0 && len(p.shares) == p.shape.Need.Devices && (p.shape.Need.Share > 0 || p.shape.Need.Memory > 0) && p.ended == cluster.Pending && p.devices == nil
 }

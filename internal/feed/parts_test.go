@@ -35,14 +35,24 @@ func TestPartsOfDevices(t *testing.T) {
 	type list = map[string]string
 	const gib = cluster.Bytes(1 << 30)
 	const percent = ", which berth does not read: the memory decides how much of a device a pod holds"
+	sidecar, first := podWith(list{"cpu": "1"}), podWith(list{"cpu": "1"})
+	always := corev1.ContainerRestartPolicyAlways
+	sidecar.Spec.InitContainers = podWith(list{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1024"}).Spec.Containers
+	sidecar.Spec.InitContainers[0].RestartPolicy = &always
+	first.Spec.InitContainers = podWith(list{"koordinator.sh/gpu": "50"}).Spec.Containers
+	both := podWith(list{"koordinator.sh/gpu": "50"})
+	both.Spec.InitContainers = first.Spec.InitContainers
 	for name, c := range map[string]struct {
 		pod  *corev1.Pod
 		want cluster.Need
 		note string
 	}{
-		"HAMi, memory":            {podWith(list{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "1024"}), cluster.Need{Devices: 2, Resource: "nvidia.com/gpu", Memory: gib}, ""},
-		"HAMi, memory only":       {podWith(list{"nvidia.com/gpumem": "1024"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Memory: gib}, ""},
-		"HAMi, percent and cores": {podWith(list{"nvidia.com/gpu": "1", "nvidia.com/gpumem-percentage": "25", "nvidia.com/gpucores": "10"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Share: 250}, "with nvidia.com/gpucores" + percent},
+		"HAMi, a sidecar":          {sidecar, cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Memory: gib}, ""},
+		"an init container":        {first, cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Share: 500}, ""},
+		"an init container before": {both, cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Share: 500}, ""},
+		"HAMi, memory":             {podWith(list{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "1024"}), cluster.Need{Devices: 2, Resource: "nvidia.com/gpu", Memory: gib}, ""},
+		"HAMi, memory only":        {podWith(list{"nvidia.com/gpumem": "1024"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Memory: gib}, ""},
+		"HAMi, percent and cores":  {podWith(list{"nvidia.com/gpu": "1", "nvidia.com/gpumem-percentage": "25", "nvidia.com/gpucores": "10"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Share: 250}, "with nvidia.com/gpucores" + percent},
 		"HAMi, two containers": {
 			podWith(list{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1024"}, list{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "2048"}), cluster.Need{Devices: 2, Resource: "nvidia.com/gpu", Memory: 2 * gib},
 			"with several containers that request different parts of devices; berth counts each part as large as the largest",
@@ -59,6 +69,7 @@ func TestPartsOfDevices(t *testing.T) {
 		"Koordinator, memory":        {podWith(list{"koordinator.sh/gpu-memory": "8Gi"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Memory: 8 * gib}, ""},
 		"Koordinator, cores differ":  {podWith(list{"koordinator.sh/gpu-core": "10", "koordinator.sh/gpu-memory-ratio": "50"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu", Share: 500}, "with koordinator.sh/gpu-core" + percent},
 		"Koordinator, one and half":  {podWith(list{"koordinator.sh/gpu": "150"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}, "150 percent are neither a part of a device nor whole devices"},
+		"Koordinator, both names":    {podWith(list{"koordinator.sh/gpu": "200", "nvidia.com/gpu": "2"}), cluster.Need{Devices: 2, Resource: "nvidia.com/gpu"}, ""},
 		"Koordinator and another":    {podWith(list{"koordinator.sh/gpu": "50", "nvidia.com/gpu": "1"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}, "the pod requests nvidia.com/gpu too; keep one"},
 		"too many devices":           {podWith(list{"koordinator.sh/gpu": "9000000000"}), cluster.Need{}, "1025 are more than the 1024 devices that one node may have"},
 		"too much memory":            {podWith(list{"koordinator.sh/gpu-memory": "1Pi"}), cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}, "1125899906842624 units of device memory are more than a device has"},

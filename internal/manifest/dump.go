@@ -57,9 +57,7 @@ func (m *stateMaker) readDump() *dump {
 	put(d, "Job", b.BatchJobs, d.feed.PutJob)
 	put(d, "PodGroup", b.PodGroups, d.feed.PutPodGroup)
 	put(d, "", b.Groups, d.feed.PutGroup)
-	for _, id := range slices.Sorted(maps.Keys(b.expansions)) {
-		put(d, "", b.expansions[id].groups, d.feed.PutGroup)
-	}
+	put(d, "", MadeGroups(b), d.feed.PutGroup)
 	put(d, "Node", b.CoreNodes, d.feed.PutNode)
 	d.putPods(b.Pods)
 	changes, notes := d.feed.Settle()

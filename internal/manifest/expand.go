@@ -259,3 +259,13 @@ func selectorOf(o *unstructured.Unstructured) labels.Selector {
 	}
 	return out
 }
+
+// MadeGroups returns the objects that describe groups of pods which were made of workloads, as their
+// controllers would make them.
+func MadeGroups(b *Bundle) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, id := range slices.Sorted(maps.Keys(b.expansions)) {
+		out = append(out, b.expansions[id].groups...)
+	}
+	return out
+}
