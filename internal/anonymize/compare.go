@@ -23,8 +23,8 @@ func (n *Names) Workload(id string) string {
 	parts := strings.Split(rest, "/")
 	out += n.workloads.of(parts[0])
 	for _, part := range parts[1:] { // a group of a set, and a part of a group
-		if _, err := strconv.Atoi(part); err != nil {
-			part = n.roles.of(part)
+		if _, err := strconv.Atoi(part); err != nil && n.parts.has(part) { // Berth names some parts itself
+			part = n.parts.of(part)
 		}
 		out += "/" + part
 	}

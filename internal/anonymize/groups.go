@@ -58,7 +58,7 @@ func (n *Names) groupValue(key, value string) (string, bool) {
 	case slices.Contains(groupKeys, key):
 		return n.workloads.of(value), true
 	case slices.Contains(partKeys, key):
-		return n.roles.of(value), true
+		return n.parts.of(value), true
 	case slices.Contains(queueKeys, key):
 		return n.queues.of(value), true
 	case slices.Contains(wordKeys, key) && slices.Contains(words, value):
@@ -229,7 +229,7 @@ func (n coreObjects) groupFields(fields map[string]any) map[string]any {
 			case "priorityClassName", "priorityClass":
 				out[key] = n.classes.of(v)
 			case "name", "parent", "groupName":
-				out[key] = n.roles.of(v)
+				out[key] = n.parts.of(v)
 			case "requiredTopologyLevel", "preferredTopologyLevel":
 				out[key] = n.key(v)
 			default:
@@ -252,9 +252,9 @@ func (n coreObjects) groupParts(parts map[string]any, field string) map[string]a
 	for name, v := range parts {
 		alias := name
 		if field == "minTaskMember" {
-			alias = n.roles.of(name)
-		} else if lower := strings.ToLower(name); n.roles.of(lower) != lower {
-			alias = n.roles.of(lower) // pods have the name of their part in lower case
+			alias = n.parts.of(name)
+		} else if lower := strings.ToLower(name); n.parts.of(lower) != lower {
+			alias = n.parts.of(lower) // pods have the name of their part in lower case
 		}
 		if m, is := v.(map[string]any); is {
 			out[alias] = n.groupFields(m)

@@ -21,7 +21,7 @@ type Names struct {
 	keys, values, resources              table
 	files, uuids, links                  table
 	sessions, schedulers, adapters       table
-	classes                              table
+	classes, parts                       table // parts of groups of pods
 	presets                              map[string]bool // presets that models name; their files have the same names
 
 	now              int64 // the time of the decisions in the input, in nanoseconds since 1970
@@ -52,6 +52,7 @@ func newNames(b *manifest.Bundle) *Names {
 		n.workloads.stem, n.namespaces = "name", n.workloads
 	}
 	n.roles = table{stem: "task", nest: true, keep: isLeadingRole}
+	n.parts = table{stem: "part", keep: func(s string) bool { return isLeadingRole(s) || slices.Contains(replicaTypes, s) }}
 	n.subgroups = table{stem: "subgroup"}
 	n.alternatives = table{stem: "alternative", keep: isDefaultAlternative}
 	n.keys = table{stem: "key", keep: isKnownKey}
@@ -70,7 +71,7 @@ func newNames(b *manifest.Bundle) *Names {
 func (n *Names) seal() {
 	for _, t := range []*table{
 		&n.nodes, &n.hosts, &n.cells, &n.queues, &n.budgets, n.workloads, &n.roles, &n.subgroups, &n.alternatives, &n.keys,
-		&n.values, &n.resources, &n.files, &n.uuids, &n.links, &n.sessions, &n.schedulers, &n.adapters, &n.classes,
+		&n.values, &n.resources, &n.files, &n.uuids, &n.links, &n.sessions, &n.schedulers, &n.adapters, &n.classes, &n.parts,
 	} {
 		t.seal()
 	}
@@ -92,6 +93,9 @@ func mixesNamespaces(b *manifest.Bundle) bool {
 	}
 	return with && without
 }
+
+// replicaTypes are parts of jobs of the Training Operator, which have a meaning of their own.
+var replicaTypes = []string{"chief", "evaluator", "ps", "scheduler", "server", "worker"}
 
 // isLeadingRole reports whether the plugin TaskOrder places tasks of this name first unless
 // its arguments list other names.

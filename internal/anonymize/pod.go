@@ -45,6 +45,9 @@ func (n coreObjects) pod(o *corev1.Pod) *corev1.Pod {
 				Key: n.key(t.Key), Operator: t.Operator, Value: n.value(t.Key, t.Value), Effect: t.Effect})
 		}
 	}
+	for i := range s.ResourceClaims {
+		out.Spec.ResourceClaims = append(out.Spec.ResourceClaims, corev1.PodResourceClaim{Name: fmt.Sprintf("claim-%d", i+1)})
+	}
 	for i := range s.SchedulingGates {
 		out.Spec.SchedulingGates = append(out.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("gate-%d", i+1)})
 	}

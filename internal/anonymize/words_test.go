@@ -59,7 +59,7 @@ func walk(path string, v any, visit func(path, text string)) {
 var ownKeys = regexp.MustCompile(`\.(labels|matchLabels|nodeSelector|files|annotations|quota|overQuotaWeight|limits|requests|allocatable|resources|overhead)$`)
 
 // allowed are the words of scenarios that may occur in the output, because they are kept.
-var allowed = regexp.MustCompile(`^(|default|leader|master|launcher|spot|gpu|sku|cpu|memory|mixed|mps|true|false|[0-9]+)$`)
+var allowed = regexp.MustCompile(`^(|default|chief|evaluator|ps|scheduler|server|worker|runai-gpu-group|kai-resource-reservation|runai-reservation|leader|master|launcher|spot|gpu|sku|cpu|memory|mixed|mps|true|false|[0-9]+)$`)
 
 // checkWords reports names and label values of the input that occur in the output.
 func checkWords(t *testing.T, name string, b *manifest.Bundle, output []byte) {
