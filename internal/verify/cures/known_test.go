@@ -88,3 +88,21 @@ func TestKnownCures(t *testing.T) {
 		})
 	}
 }
+
+// TestKnownSeeds checks all answers about random inputs for which an answer was wrong or a cure was
+// missed.
+func TestKnownSeeds(t *testing.T) {
+	for _, seed := range []uint64{20086, 20303, 20340, 30228, 40070} {
+		in, err := Random(seed)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		r := Check(in, 100)
+		for _, f := range slices.Concat(r.Problems, r.Missed) {
+			t.Errorf("seed %d: %s: %s", seed, f.Workload, f.Text)
+		}
+		if r.Refusals == 0 {
+			t.Errorf("seed %d: nothing is refused", seed)
+		}
+	}
+}
