@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/edit"
@@ -50,11 +51,11 @@ func (p *program) addCures(in *input, result *wire.Result) error {
 	if !in.bundle.IsSnapshot() {
 		q.Objects = edit.Manifests{Bundle: in.bundle}
 	}
-	shown := startProgress(p.terminalErr)
+	shown := startProgress(p.terminalErr, time.Now())
 	defer shown.end()
 	for i := range groups {
 		g := &groups[i]
-		shown.set("what would help: %d of %s done", i, english.Count(len(groups), "pending workload"))
+		shown.set(fmt.Sprintf("what would help: %d of %s done", i, english.Count(len(groups), "pending workload")))
 		q.Workload = g.Workload
 		t, err := whatif.Cheapest(q)
 		if err != nil {

@@ -48,3 +48,11 @@ func TestCureTries(t *testing.T) {
 		}
 	}
 }
+
+func TestProgressLine(t *testing.T) {
+	for text, want := range map[string]string{"8 changes": "8 changes", "abcdefghijkl": "abcdefghi…", "a\x1b[2J\nb": "a�[2J�b"} {
+		if got := line(text, 10); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

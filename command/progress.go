@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // progress shows on a terminal what a command is doing, once it has taken longer than two
 // seconds. The line is overwritten while the command works, and removed at its end.
 type progress struct {
+	from time.Time // when the command began
 	mu   sync.Mutex
 	w    io.Writer // nil if there is no terminal
 	text string
@@ -24,9 +27,10 @@ const (
 	progressEvery = 200 * time.Millisecond
 )
 
-// startProgress returns a progress that writes to w if w is a terminal. The caller must call end.
-func startProgress(w io.Writer) *progress {
-	p := &progress{stop: make(chan struct{}), done: make(chan struct{})}
+// startProgress returns a progress that writes to w if w is a terminal, of a command that began
+// at the given time. The caller must call end.
+func startProgress(w io.Writer, from time.Time) *progress {
+	p := &progress{from: from, stop: make(chan struct{}), done: make(chan struct{})}
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || !isTerminal(f) {
 		close(p.done)
@@ -39,7 +43,7 @@ func startProgress(w io.Writer) *progress {
 
 func (p *progress) show() {
 	defer close(p.done)
-	wait, shown := progressAfter, false
+	wait, shown := progressAfter-time.Since(p.from), false
 	for {
 		select {
 		case <-p.stop:
@@ -54,17 +58,31 @@ func (p *progress) show() {
 		p.mu.Unlock()
 		if wait = progressEvery; text != "" {
 			shown = true
-			fmt.Fprint(p.w, "\r\x1b[K"+text)
+			fmt.Fprint(p.w, "\r\x1b[K"+line(text, columns()-1))
 		}
 	}
 }
 
+// line returns the text as a line of at most the given number of characters. Characters that a
+// terminal would obey are replaced.
+func line(text string, most int) string {
+	out := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text))
+	if len(out) > most {
+		out = append(out[:most-1], '…')
+	}
+	return string(out)
+}
+
 // set says what the command is doing.
-func (p *progress) set(format string, args ...any) {
+func (p *progress) set(text string) {
 	if p.w == nil {
 		return
 	}
-	text := fmt.Sprintf(format, args...)
 	p.mu.Lock()
 	p.text = text
 	p.mu.Unlock()

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/berth-project/berth/internal/edit"
 	"github.com/berth-project/berth/internal/english"
@@ -37,6 +38,7 @@ is entitled to, and why its workloads are pending.`,
 
 		ValidArgsFunction: completeWorkload,
 		RunE: func(_ *cobra.Command, args []string) error {
+			begun := time.Now()
 			if err := oneOf("--output", output, "text", "json", "yaml"); err != nil {
 				return err
 			}
@@ -62,10 +64,14 @@ is entitled to, and why its workloads are pending.`,
 			if !b.IsSnapshot() {
 				q.Objects = edit.Manifests{Bundle: b}
 			}
-			shown := startProgress(p.terminalErr)
+			shown := startProgress(p.terminalErr, begun)
 			defer shown.end()
-			q.Progress = func(tried, helped int) {
-				shown.set("%s tried, %d of them would help", english.Count(tried, "change"), helped)
+			q.Progress = func(done whatif.Progress) {
+				text := fmt.Sprintf("%s tried, %d of them would help", english.Count(done.Tried, "change"), done.Helped)
+				if done.Cheapest != "" {
+					text += ", such as: " + done.Cheapest
+				}
+				shown.set(text)
 			}
 			report, err := whatif.Why(q)
 			shown.end()

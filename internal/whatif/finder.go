@@ -74,6 +74,9 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 func (f *finder) addHelp(c *change) {
 	f.helps = append(f.helps, c)
 	f.lab.helped = len(f.helps)
+	if f.lab.cheapest == nil || c.cost < f.lab.cheapest.cost {
+		f.lab.cheapest = c
+	}
 }
 
 func (f *finder) addFailure(c *change, v verdict) {
