@@ -64,8 +64,12 @@ is entitled to, and why its workloads are pending.`,
 			}
 			shown := p.screen.start()
 			defer shown.end()
-			q.Progress = func(tried, helped int) {
-				shown.set("%s tried, %d of them would help", english.Count(tried, "change"), helped)
+			q.Progress = func(done whatif.Progress) {
+				text := fmt.Sprintf("%s tried, %d of them would help", english.Count(done.Tried, "change"), done.Helped)
+				if done.Cheapest != "" {
+					text += ", such as: " + done.Cheapest
+				}
+				shown.set("%s", text)
 			}
 			report, err := whatif.Why(q)
 			shown.end()

@@ -62,9 +62,9 @@ func BenchmarkWhyThousandsPending(b *testing.B) {
 			for b.Loop() {
 				again := state.Mark()
 				begin, cured, at := time.Now(), time.Duration(0), 0
-				r, err := Why(Question{Engine: e, State: state, Workload: job, Now: 1, Progress: func(tried, helped int) {
-					if helped > 0 && cured == 0 {
-						cured, at = time.Since(begin), tried
+				r, err := Why(Question{Engine: e, State: state, Workload: job, Now: 1, Progress: func(p Progress) {
+					if p.Helped > 0 && cured == 0 {
+						cured, at = time.Since(begin), p.Tried
 					}
 				}})
 				if err != nil || at == 0 {

@@ -123,49 +123,75 @@ func raiseBrief(what, queue, from, to string) string {
 // what the queue used then.
 func (c *promoter) raiseBounds() {
 	for _, b := range c.workload.bounds() {
-		if c.lab.noTriesLeft() {
-			return
+		const removed = -1
+		var tries []int64
+		enough := b.enough
+		if b.quota {
+			enough = c.withinLimit(b.queue, b.amount.Name, enough)
 		}
-		if b.enough > b.amount.Value && c.found.try(b.raisedTo(b.enough)).fits {
-			continue
+		if enough > b.amount.Value {
+			tries = append(tries, enough)
 		}
-		removed := b.raisedTo(-1)
-		helps, used, v := c.lift(&b, removed)
-		if helps == nil && b.quota && !c.lab.isLarge && !c.lab.noTriesLeft() {
-			helps, used, _ = c.lift(&b, b.raisedTo(cluster.Unlimited))
+		if tries = append(tries, removed); b.quota && !c.lab.isLarge {
+			tries = append(tries, cluster.Unlimited)
 		}
-		if helps == nil {
-			if c.workload.attempt.Before != nil { // a bound rejects a job before any node is considered, so without Before no bound is the reason
-				c.found.addFailure(removed, v)
+		helped := false
+		var failure verdict
+		for _, to := range tries {
+			if c.lab.noTriesLeft() {
+				return
 			}
-			continue
-		}
-		for _, to := range used {
-			if to <= b.amount.Value {
-				continue
-			}
-			if exact := b.raisedTo(to); c.lab.try(exact).fits {
-				helps = exact
+			v := c.lift(&b, to)
+			if helped = v.fits; helped {
+				c.raisedQuota = c.raisedQuota || b.quota
 				break
 			}
+			if to == removed {
+				failure = v
+			}
 		}
-		c.found.addHelp(helps)
+		if !helped && c.workload.attempt.Before != nil { // a bound rejects a job before any node is considered, so without Before no bound is the reason
+			c.found.addFailure(b.raisedTo(removed), failure)
+		}
 	}
 }
 
-// lift tries a change that removes the bound or makes it unlimited. If it helps, lift returns the
-// change, and to what the bound may be raised instead: what counts for the bound after the change,
-// and then all that the queue uses, which decides what the queue may reclaim. If it does not help,
-// lift returns no change.
-func (c *promoter) lift(b *bound, lifted *change) (helps *change, used []int64, v verdict) {
-	v = c.lab.tryAndRead(func(s *cluster.State) {
+// withinLimit returns the amount, or the limit that the queue itself has of the resource if that
+// is less. A quota must not be above it.
+func (c *promoter) withinLimit(queue, name string, amount int64) int64 {
+	resource, _ := cluster.SplitProduct(name)
+	for _, l := range c.workload.state.Queue(queue).Limits {
+		if l.Name == name || l.Name == resource {
+			amount = min(amount, l.Value)
+		}
+	}
+	return amount
+}
+
+// lift tries to raise the bound to v, or to remove it if v is negative. If that helps, lift also
+// tries to raise the bound just to what counts for it then, and to all that the queue uses, which
+// decides what the queue may reclaim. It records the smallest of these changes that helps.
+func (c *promoter) lift(b *bound, v int64) verdict {
+	var used []int64
+	lifted := b.raisedTo(v)
+	verdict := c.lab.tryAndRead(func(s *cluster.State) {
 		used = []int64{b.used(s)}
 		if all := s.Queue(b.queue).Used.Of(b.amount.Name); b.quota && all > used[0] {
 			used = append(used, all)
 		}
 	}, lifted)
-	if !v.fits {
-		return nil, nil, v
+	if !verdict.fits {
+		return verdict
 	}
-	return lifted, used, v
+	for _, to := range used {
+		if to <= b.amount.Value || v >= 0 && to >= v {
+			continue
+		}
+		if exact := b.raisedTo(to); c.lab.try(exact).fits {
+			lifted = exact
+			break
+		}
+	}
+	c.found.addHelp(lifted)
+	return verdict
 }

@@ -84,18 +84,22 @@ func compare(ph explain.Phrases, before, after *simulationEnd) *wire.Difference 
 	return d
 }
 
-// evictedOnlyIn returns the tasks that the first simulation evicts and the other does not.
+// evictedOnlyIn returns the tasks that the first simulation evicts and the other does not. A task
+// that the first evicts and the other only moves is among them.
 func evictedOnlyIn(simulation, other *sim.Simulation) []wire.EvictedTask {
-	known := map[string]bool{}
+	known := map[string]bool{} // by the ID of the task; true if it is evicted, and not only moved
 	for i := range other.Decisions {
 		if d := &other.Decisions[i]; d.Action == engine.EvictTask {
-			known[d.Task.ID()] = true
+			known[d.Task.ID()] = known[d.Task.ID()] || d.Landing == ""
 		}
 	}
 	out := []wire.EvictedTask{}
 	for i := range simulation.Decisions {
 		d := &simulation.Decisions[i]
-		if d.Action == engine.EvictTask && !known[d.Task.ID()] {
+		if d.Action != engine.EvictTask {
+			continue
+		}
+		if evicted, is := known[d.Task.ID()]; !is || !evicted && d.Landing == "" {
 			known[d.Task.ID()] = true // a task that is evicted twice is listed once
 			out = append(out, wire.EvictedTask{Workload: d.Task.Job, Task: d.Task.Name, From: d.Node, For: d.For, Reason: string(d.Reason), Landing: d.Landing})
 		}

@@ -31,7 +31,7 @@ type failure struct {
 // It reports whether the request contradicts itself (see combine).
 func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	l, w := f.lab, f.lab.workload
-	promote, relax := &promoter{l, w, f, c}, &relaxer{l, w, f}
+	promote, relax := &promoter{lab: l, workload: w, found: f, entitlement: c}, &relaxer{l, w, f}
 	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
 	grow, turn := &grower{lab: l, workload: w, found: f}, &knobTurner{l, w, f, knobs}
 	total := l.budget
@@ -74,6 +74,9 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 func (f *finder) addHelp(c *change) {
 	f.helps = append(f.helps, c)
 	f.lab.helped = len(f.helps)
+	if f.lab.cheapest == nil || c.cost < f.lab.cheapest.cost {
+		f.lab.cheapest = c
+	}
 }
 
 func (f *finder) addFailure(c *change, v verdict) {

@@ -58,9 +58,10 @@ type lab struct {
 	spare       *engine.Engine // for States that are made of a changed input; nil until it is first used
 	state       *cluster.State // as it was before the simulation
 	workload    *workload
-	objects     Objects                 // see Question.Objects; may be nil
-	progress    func(tried, helped int) // see Question.Progress; may be nil
-	helped      int                     // changes that were found to help
+	objects     Objects        // see Question.Objects; may be nil
+	progress    func(Progress) // see Question.Progress; may be nil
+	helped      int            // changes that were found to help
+	cheapest    *change        // the one of them with the lowest cost; nil if there is none
 	now         int64
 	tries       int                  // simulations that were run
 	budget      int                  // simulations that may be run
@@ -87,7 +88,11 @@ func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict 
 		return verdict{}
 	}
 	if l.progress != nil {
-		l.progress(l.tries, l.helped)
+		done := Progress{Tried: l.tries, Helped: l.helped}
+		if l.cheapest != nil {
+			done.Cheapest = l.cheapest.inBrief()
+		}
+		l.progress(done)
 	}
 	l.tries++
 	defer undoAtEnd(l.state)()

@@ -22,14 +22,16 @@ type promoter struct {
 	workload    *workload
 	found       *finder
 	entitlement *explain.Entitlement // nil if only surplus was refused (see Why); only bounds are then raised
+	raisedQuota bool                 // raiseBounds found that a higher quota helps
 }
 
 // raiseQuotas tries one change that raises the quotas of the workload's queue and of the queues
 // above it. It raises the quota of each resource of which the queue would hold more than its
 // fair share with the workload. The new quota is what the queue holds plus what the workload
-// lacks. Nothing is tried if the engine did not search for victims to reclaim.
+// lacks. Nothing is tried if the engine did not search for victims to reclaim, or if it is known
+// that a higher quota of one queue helps.
 func (c *promoter) raiseQuotas() {
-	if c.entitlement == nil || !slices.Contains(c.entitlement.Purposes, engine.Reclaim) {
+	if c.entitlement == nil || c.raisedQuota || !slices.Contains(c.entitlement.Purposes, engine.Reclaim) {
 		return
 	}
 	type raise struct {
@@ -44,7 +46,10 @@ func (c *promoter) raiseQuotas() {
 	for i := range c.entitlement.Standings {
 		st := &c.entitlement.Standings[i]
 		to := st.Used + c.entitlement.Lacking.Of(st.Resource)
-		if to <= st.Share || st.Quota >= to {
+		if to <= st.Share {
+			continue
+		}
+		if to = c.withinLimit(st.Queue, st.Resource, to); st.Quota >= to {
 			continue
 		}
 		all = append(all, raise{st.Queue, st.Resource, to})

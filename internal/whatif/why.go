@@ -28,12 +28,18 @@ type Question struct {
 	// Knobs returns the settings of the workload that can be tried, such as the context
 	// length of a model. If Knobs is nil, no settings are tried.
 	Knobs func(id string) []Knob
-	// Progress, if not nil, is called before each try with the number of changes that were tried
-	// and of those that help.
-	Progress func(tried, helped int)
+	// Progress, if not nil, is called before each try.
+	Progress func(Progress)
 	// Rekey sets the Key of a shape of tasks with the role after a change has edited the shape.
 	// If Rekey is nil, an edited shape keeps its Key.
 	Rekey func(role string, shape *cluster.Shape)
+}
+
+// Progress is how far the search for changes that help is.
+type Progress struct {
+	Tried    int    // how many changes were tried
+	Helped   int    // how many of them help
+	Cheapest string // the change that helps and costs least so far, in a few words; "" if there is none
 }
 
 const defaultTries = 64

@@ -1,6 +1,8 @@
 package whatif
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -61,6 +63,43 @@ func (w *workload) alternative() int {
 		}
 	}
 	return 0
+}
+
+// alternatives returns the index of the alternative of the attempt, and of those that differ from
+// it only in the cell. A manifest has one form for all cells, so that they are edited together.
+func (w *workload) alternatives() []int {
+	all, own := w.job().Alternatives, w.alternative()
+	out := []int{own}
+	for i := range all {
+		if i != own && sameExceptCell(&all[i], &all[own]) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// sameExceptCell reports whether the alternatives request the same in different cells.
+func sameExceptCell(a, b *cluster.Alternative) bool {
+	if len(a.Tasks) == 0 || len(a.Tasks) != len(b.Tasks) || a.Whole != nil || b.Whole != nil || a.Tasks[0].Shape.Cell == b.Tasks[0].Shape.Cell {
+		return false
+	}
+	same := a.Min == b.Min && a.Running == b.Running && reflect.DeepEqual(a.Subgroups, b.Subgroups) && reflect.DeepEqual(a.Topology, b.Topology)
+	for i := 0; i < len(a.Tasks) && same; i++ {
+		x, y := a.Tasks[i], b.Tasks[i]
+		if same = x.Role == y.Role; i == 0 || x.Shape != a.Tasks[i-1].Shape || y.Shape != b.Tasks[i-1].Shape {
+			same = same && encodedWithoutCell(*x.Shape) == encodedWithoutCell(*y.Shape)
+		}
+	}
+	return same
+}
+
+func encodedWithoutCell(s cluster.Shape) string {
+	s.Cell = ""
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err.Error() // no value of a shape is one that JSON does not have
+	}
+	return string(text)
 }
 
 func (w *workload) form() *cluster.Alternative { return &w.job().Alternatives[w.alternative()] }
@@ -156,10 +195,14 @@ func (w *workload) replicas(s *cluster.State) []*cluster.Job {
 	return slices.Clone(s.View().Sets().Jobs(j.Set.Name))
 }
 
-// editForm returns a change that edits the alternative of the attempt.
+// editForm returns a change that edits the alternative of the attempt, in all cells.
 func (w *workload) editForm(edit func(*cluster.Alternative)) func(*cluster.State) error {
-	a := w.alternative()
-	return w.editJob(func(j *cluster.Job) { edit(&j.Alternatives[a]) })
+	list := w.alternatives()
+	return w.editJob(func(j *cluster.Job) {
+		for _, a := range list {
+			edit(&j.Alternatives[a])
+		}
+	})
 }
 
 // withMin returns a change that sets the minimum that was not reached: that of the subgroup
@@ -178,11 +221,11 @@ func (w *workload) withMin(n int) func(*cluster.State) error {
 	})
 }
 
-// editShape returns a change that edits the shapes in the alternative of the attempt, of all
-// tasks with the role.
+// editShape returns a change that edits the shapes in the alternative of the attempt, in all
+// cells, of all tasks with the role.
 func (w *workload) editShape(role string, edit func(*cluster.Shape)) func(*cluster.State) error {
-	alternative := w.alternative()
-	return w.editShapesIf(func(a int, t *cluster.Task) bool { return a == alternative && t.Role == role }, edit)
+	list := w.alternatives()
+	return w.editShapesIf(func(a int, t *cluster.Task) bool { return slices.Contains(list, a) && t.Role == role }, edit)
 }
 
 // editAllShapes returns a change that edits the shapes of all tasks in all alternatives,

@@ -50,6 +50,15 @@ func TestKnownCures(t *testing.T) {
 - {apiVersion: berth.dev/v1alpha1, kind: Job, metadata: {name: x}, spec: {tasks: [{name: w, devices: {partition: 1g.10gb}}]}}`,
 			workload: "job/x", cure: "--set job/x.spec.tasks[0].devices.partition=3g.40gb",
 		},
+		"a minimum applies in all cells": {
+			items: `
+- {apiVersion: berth.dev/v1alpha1, kind: Node, metadata: {name: a}, spec: {cell: c1, resources: {cpu: 64, memory: 256Gi}}}
+- apiVersion: berth.dev/v1alpha1
+  kind: Job
+  metadata: {name: x}
+  spec: {cells: [c2, c1], tasks: [{name: w}, {name: v, devices: {count: 1}}]}`,
+			workload: "job/x", cure: "--set job/x.spec.minMember=1",
+		},
 		"a quota with which the queue may reclaim": {
 			items: nodes + `
 - {apiVersion: berth.dev/v1alpha1, kind: Queue, metadata: {name: most}, spec: {quota: {nvidia.com/gpu: 6}}}
@@ -86,5 +95,23 @@ func TestKnownCures(t *testing.T) {
 				t.Errorf("changes that help %q, want %s", listed, c.cure)
 			}
 		})
+	}
+}
+
+// TestKnownSeeds checks all answers about random inputs for which an answer was wrong or a cure was
+// missed.
+func TestKnownSeeds(t *testing.T) {
+	for _, seed := range []uint64{30228, 40070, 50240} {
+		in, err := Random(seed)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		r := Check(in, 100)
+		for _, f := range slices.Concat(r.Problems, r.Missed) {
+			t.Errorf("seed %d: %s: %s", seed, f.Workload, f.Text)
+		}
+		if r.Refusals == 0 {
+			t.Errorf("seed %d: nothing is refused", seed)
+		}
 	}
 }
