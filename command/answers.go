@@ -177,7 +177,7 @@ func (a *Answers) Queues(c Cluster, profile engine.Profile, output string) error
 	if output == "json" {
 		return a.JSON(v.result())
 	}
-	v.table(a.p)
+	v.table(a.p, output == "wide")
 	return nil
 }
 

@@ -88,8 +88,8 @@ one replica takes if it uses whole nodes.`,
 	f.IntVar(&q.form.Tensor, "tp", 0, "tensor parallelism (default: the one that needs the fewest devices)")
 	f.IntVar(&q.form.Pipeline, "pp", 0, "number of pipeline stages (default: the one that needs the fewest devices)")
 	f.StringVar(&q.backend, "backend", "", "server of the model: vllm, sglang, mindie, voxbox, llamacpp or custom (default: depends on the model)")
-	f.StringVarP(&q.output, "output", "o", "table", "format of the estimate: table, json or yaml")
-	completeValues(c, "output", "table", "json", "yaml")
+	f.StringVarP(&q.output, "output", "o", "table", "format of the estimate: table, wide, json or yaml")
+	completeValues(c, "output", "table", "wide", "json", "yaml")
 	completeValues(c, "backend", backendNames()...)
 	completeFlag(c, "gpu", completeProduct)
 	c.ValidArgsFunction = completeModel
@@ -124,7 +124,7 @@ func (q *estimateOptions) check() error {
 	if len(q.gpus) > 0 && len(q.cluster) > 0 {
 		return fmt.Errorf("--gpu and --cluster cannot be combined; omit one of them")
 	}
-	return oneOf("--output", q.output, "table", "json", "yaml")
+	return oneOf("--output", q.output, "table", "wide", "json", "yaml")
 }
 
 // estimateModel estimates a model that is given by its name or path.

@@ -103,7 +103,7 @@ func (p *program) writeEstimates(q *estimateOptions, data any, views ...*estimat
 		if i > 0 {
 			fmt.Fprintln(p.stdout)
 		}
-		v.table(p)
+		v.table(p, q.output == "wide")
 	}
 	return nil
 }

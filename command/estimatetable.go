@@ -2,7 +2,9 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/english"
@@ -38,7 +40,7 @@ func parallelism(devices, tensor, pipeline, layers int) string {
 	return fmt.Sprintf("tp %d × pp %d", tensor, pipeline)
 }
 
-func (v *estimateView) table(p *program) {
+func (v *estimateView) table(p *program, wide bool) {
 	width := columns()
 	explain.Wrap(p.stdout, v.headline(), "", "  ", width)
 	explain.Wrap(p.stdout, v.served(), "", "  ", width)
@@ -58,7 +60,7 @@ func (v *estimateView) table(p *program) {
 	}
 	grid(p.stdout, rows)
 	fmt.Fprintln(p.stdout)
-	v.devices(p)
+	v.devices(p, wide)
 	if len(v.Assumed) > 0 {
 		fmt.Fprintln(p.stdout, "\nAssumed:")
 		for _, a := range v.Assumed {
@@ -110,18 +112,19 @@ func (v *estimateView) served() string {
 
 // devices prints the table of the devices, and below it why the model does not fit
 // on some of them.
-func (v *estimateView) devices(p *program) {
+func (v *estimateView) devices(p *program, wide bool) {
 	clustered := len(v.Devices) > 0 && v.Devices[0].Group != nil
 	head := []string{"DEVICE", "MEMORY", "FITS WITH", "USED OF EACH", "LARGEST CONTEXT"}
 	if clustered {
 		head = []string{"GROUP", "MEMORY", "NODES", "FITS WITH", "USED OF EACH", "LARGEST CONTEXT", "WHOLE NODES"}
 	}
 	rows, why := [][]string{head}, [][2]string{} // why: a device and the reason
+	tooFew := ""
 	for _, r := range v.Devices {
 		with, used, most := "no", "-", "-"
 		if r.Fits {
 			with = parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers)
-			used = quantity.Memory(r.Used) + " of " + quantity.Memory(r.Usable)
+			used = usedOf(r.Used, r.Usable)
 		}
 		if r.Largest > 0 {
 			most = english.Thousands(r.Largest)
@@ -138,7 +141,8 @@ func (v *estimateView) devices(p *program) {
 			if g.PerReplica > 0 {
 				whole = strconv.Itoa(g.PerReplica)
 				if g.PerReplica > g.Nodes {
-					whole += fmt.Sprintf(" (group has %d)", g.Nodes)
+					whole += fmt.Sprintf(" (%d)", g.Nodes)
+					tooFew = "; if the group has fewer, their number is in parentheses"
 				}
 			}
 			if g.Why != "" {
@@ -148,13 +152,20 @@ func (v *estimateView) devices(p *program) {
 		}
 		rows = append(rows, row)
 	}
-	grid(p.stdout, rows)
+	switch {
+	case wide:
+		grid(p.stdout, rows)
+	case clustered:
+		grid(p.stdout, slices.Concat(fitRows(rows, columns(), []columnKind{brokenColumn, wholeColumn, wholeColumn, wholeColumn, wholeColumn, textColumn, textColumn})...))
+	default:
+		grid(p.stdout, slices.Concat(fitRows(rows, columns(), []columnKind{brokenColumn, wholeColumn, wholeColumn, wholeColumn, textColumn})...))
+	}
 	if clustered {
 		tokens := v.form.Context
 		if tokens == 0 {
 			tokens = nodes.DefaultTokens
 		}
-		explain.Wrap(p.stdout, "WHOLE NODES is how many nodes one replica needs if it gets all devices of each node, for "+english.Thousands(tokens)+" tokens.", "", "  ", columns())
+		explain.Wrap(p.stdout, "WHOLE NODES is how many nodes one replica needs if it gets all devices of each node, for "+english.Thousands(tokens)+" tokens"+tooFew+".", "", "  ", columns())
 	}
 	for i, w := range why {
 		if i == 0 {
@@ -162,6 +173,15 @@ func (v *estimateView) devices(p *program) {
 		}
 		explain.Wrap(p.stdout, w[0]+": "+w[1]+".", "", "  ", columns())
 	}
+}
+
+// usedOf returns how much is used of an amount, with the unit once if both have the same.
+func usedOf(used, of cluster.Bytes) string {
+	x, y := quantity.Memory(used), quantity.Memory(of)
+	if amount, unit, _ := strings.Cut(x, " "); strings.HasSuffix(y, " "+unit) {
+		x = amount
+	}
+	return x + " of " + y
 }
 
 // millions formats a number of parameters, such as "14.7 billion".

@@ -106,15 +106,24 @@ func columns() int {
 
 // grid prints rows in aligned columns, separated by two spaces.
 func grid(w io.Writer, rows [][]string) {
+	for _, line := range gridLines(rows) {
+		fmt.Fprintln(w, line)
+	}
+}
+
+// gridLines returns the lines that grid prints.
+func gridLines(rows [][]string) []string {
 	widths, _ := columnWidths(rows)
+	var out []string
 	for _, r := range rows {
 		var b strings.Builder
 		for i, cell := range r {
 			b.WriteString(cell)
 			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
 		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+		out = append(out, strings.TrimRight(b.String(), " "))
 	}
+	return out
 }
 
 // table prints the result of simulate as text.
@@ -213,6 +222,10 @@ func (t *table) rankings(result *wire.Result) {
 				row = append(row, dash(explain.ScoresText(x.Scores)))
 			}
 			rows = append(rows, row)
+		}
+		if !t.wide {
+			head := make([]string, len(rows[0])) // none is printed
+			rows = slices.Concat(fitRows(append([][]string{head}, rows...), t.style.Width, []columnKind{nameColumn, wholeColumn, wholeColumn})[1:]...)
 		}
 		grid(t.w, rows)
 		fmt.Fprintln(t.w)

@@ -3,6 +3,8 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,7 +41,7 @@ that results from it, followed by the weight of the queue in parentheses.`,
 		Example: "  berth queues cluster/\n  berth queues cluster/ -o json",
 		Args:    minArgs(1, "a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oneOf("--output", output, "table", "json", "yaml"); err != nil {
+			if err := oneOf("--output", output, "table", "wide", "json", "yaml"); err != nil {
 				return err
 			}
 			in, err := p.open(args, &flags)
@@ -52,16 +54,16 @@ that results from it, followed by the weight of the queue in parentheses.`,
 			}
 			settings.Decay.Now = in.now
 			v := viewQueues(in.state, settings)
-			if output != "table" {
+			if output == "json" || output == "yaml" {
 				return p.writeData(output, v.result())
 			}
-			v.table(p)
+			v.table(p, output == "wide")
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "table", "format of the result: table, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "format of the result: table, wide, json or yaml")
 	flags.addFlags(c)
-	completeValues(c, "output", "table", "json", "yaml")
+	completeValues(c, "output", "table", "wide", "json", "yaml")
 	return c
 }
 
@@ -107,7 +109,9 @@ func (v *queueView) each(visit func(q *fairshare.Queue, depth int)) {
 	walk(v.tree.Roots, 0)
 }
 
-func (v *queueView) table(p *program) {
+// table prints the shares of the queues. If the table is too wide and not wide, how each share is
+// computed is below its row.
+func (v *queueView) table(p *program, wide bool) {
 	rows := [][]string{{"QUEUE", "RESOURCE", "QUOTA", "LIMIT", "REQUESTED", "USED", "FAIR SHARE", "WHY"}}
 	v.each(func(q *fairshare.Queue, depth int) {
 		name := strings.Repeat("  ", depth) + q.Name
@@ -130,7 +134,12 @@ func (v *queueView) table(p *program) {
 			name = ""
 		}
 	})
-	grid(p.stdout, rows)
+	width := columns()
+	if _, total := columnWidths(rows); wide || total <= width {
+		grid(p.stdout, rows)
+	} else {
+		narrowQueues(p.stdout, rows, width)
+	}
 	var total, free []string
 	for _, a := range v.tree.Total {
 		if !v.divided[a.Name] {
@@ -139,12 +148,38 @@ func (v *queueView) table(p *program) {
 		total = append(total, a.Name+" "+quantity.Amount(a.Name, a.Value, v.devices[a.Name], false))
 	}
 	if len(total) > 0 {
-		fmt.Fprintf(p.stdout, "\nThe schedulable nodes have %s.\n", explain.List(total, len(total)))
+		fmt.Fprintln(p.stdout)
+		explain.Wrap(p.stdout, "The schedulable nodes have "+explain.List(total, len(total))+".", "", "  ", width)
 	} else {
 		fmt.Fprintln(p.stdout, "\nThere is nothing to divide: no schedulable node has any resources.")
 	}
 	if len(free) > 0 {
-		fmt.Fprintf(p.stdout, "Not divided among queues: %s.\n", explain.List(free, len(free)))
+		explain.Wrap(p.stdout, "Not divided among queues: "+explain.List(free, len(free))+".", "", "  ", width)
+	}
+}
+
+// narrowQueues prints the rows with the last column, which is text, below each row.
+func narrowQueues(w io.Writer, rows [][]string, width int) {
+	last := len(rows[0]) - 1
+	var figures [][]string
+	for _, r := range rows {
+		figures = append(figures, r[:last])
+	}
+	kinds := make([]columnKind, last)
+	kinds[0], kinds[1] = nameColumn, nameColumn // the queue and the resource
+	fitted := fitRows(figures, width, kinds)
+	all := slices.Concat(fitted...)
+	widths, _ := columnWidths(all)
+	lines := gridLines(all)
+	indent := strings.Repeat(" ", min(widths[0]+2, width/3))
+	for i, r := range fitted {
+		for range r {
+			fmt.Fprintln(w, lines[0])
+			lines = lines[1:]
+		}
+		if i > 0 {
+			explain.Wrap(w, rows[i][last], indent, indent, width)
+		}
 	}
 }
 
