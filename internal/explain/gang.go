@@ -50,11 +50,11 @@ func lacksText(nodes int) string {
 
 // apartText returns how many tasks can ever be placed in different domains of the level.
 func apartText(level string, needed, most int) string {
-	where := "in another " + LevelName(level)
+	where := "in a " + LevelName(level) + " of its own"
 	if level == "" || level == hostname {
-		where = "on another node"
+		where = "on a node of its own"
 	}
-	return fmt.Sprintf("each of the %d tasks needed must be %s, and at most %d ever can be", needed, where, most)
+	return fmt.Sprintf("each of the %d tasks needed must be %s, and at most %d can ever be placed", needed, where, most)
 }
 
 // hostname is the label of Kubernetes that has another value on each node.
