@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/edit"
@@ -103,7 +104,7 @@ func alikeWorkloads(s *cluster.State, refusals []wire.Refusal) []wire.Cure {
 // cures prints what would help pending workloads.
 func (t *table) cures(result *wire.Result, paths string) {
 	fmt.Fprintln(t.w, "\nWhat would help (each change was tried):")
-	var rows [][]string
+	rows := [][]string{{"WORKLOAD", "CHANGE"}}
 	for i := range result.Cures {
 		c := &result.Cures[i]
 		name, change := c.Workload, c.Change
@@ -116,9 +117,14 @@ func (t *table) cures(result *wire.Result, paths string) {
 		if len(c.Evicts) > 0 {
 			change += fmt.Sprintf(" (evicts %s)", explain.List(c.Evicts, 2))
 		}
-		rows = append(rows, []string{"  " + name, change})
+		rows = append(rows, []string{name, change})
 	}
-	fitGrid(t.w, wrapLast(rows, t.style.Width), t.style.Width, 0)
+	const indent = "  "
+	var text strings.Builder
+	fitGrid(&text, wrapLast(rows, t.style.Width-len(indent)), t.style.Width-len(indent), 0)
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprint(t.w, indent+line)
+	}
 	if n := len(result.WithoutCures); n > 0 {
 		explain.Wrap(t.w, fmt.Sprintf("Not looked for: what would help %s (%s).", english.Count(n, "more workload"), explain.List(slices.Clone(result.WithoutCures), 3)), "  ", "  ", t.style.Width)
 	}
