@@ -20,7 +20,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if isSmall(data) {
 			runHostile(t, data, "simulate", "-", "-o", "json", "--explain")
-			runHostile(t, data, "simulate", "-")
+			runHostile(t, data, "simulate", "--expand", "-")
 		}
 	})
 }
@@ -59,8 +59,8 @@ func FuzzEstimate(f *testing.F) {
 	})
 }
 
-// addManifests adds seeds: the examples, the scenarios with models, and the first scenario of
-// each other directory.
+// addManifests adds seeds: the examples, the scenarios with models or with shapes of public
+// manifests, and the first scenario of each other directory.
 func addManifests(f *testing.F) {
 	last := ""
 	for _, root := range []string{"../examples", "../scenarios"} {
@@ -69,7 +69,7 @@ func addManifests(f *testing.F) {
 			if err != nil || e.IsDir() || filepath.Ext(name) != ".yaml" {
 				return err
 			}
-			if root == "../scenarios" && dir == last && !strings.HasPrefix(dir, "../scenarios/models/f") {
+			if root == "../scenarios" && dir == last && dir != "../scenarios/shapes" && !strings.HasPrefix(dir, "../scenarios/models/f") {
 				return nil
 			}
 			last = dir
