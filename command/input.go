@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/printable"
@@ -141,15 +142,16 @@ func workload(state *cluster.State, leftOut map[string]string, name string) (str
 		return matches[0], nil
 	case len(matches) > 1:
 		const most = 5
+		slices.SortFunc(matches, explain.CompareNatural)
 		if more := len(matches) - most; more > 0 {
 			matches = append(matches[:most:most], fmt.Sprintf("%d more", more))
 		}
 		return "", fmt.Errorf("%q matches %s; name one of them", name, strings.Join(matches, " and "))
 	}
-	if pods := matching(slices.Sorted(maps.Keys(members)), name); len(pods) == 1 {
+	if pods := matching(slices.SortedFunc(maps.Keys(members), explain.CompareNatural), name); len(pods) == 1 {
 		return members[pods[0]], nil
 	}
-	if out := matching(slices.Sorted(maps.Keys(leftOut)), name); len(out) > 0 {
+	if out := matching(slices.SortedFunc(maps.Keys(leftOut), explain.CompareNatural), name); len(out) > 0 {
 		return "", fmt.Errorf("%s is not scheduled: %s", out[0], leftOut[out[0]])
 	}
 	if len(ids) == 0 {
@@ -161,6 +163,7 @@ func workload(state *cluster.State, leftOut map[string]string, name string) (str
 	if near, ok := nearest.Find(name[strings.LastIndexByte(name, '/')+1:], short); ok {
 		return "", fmt.Errorf("no workload %q; did you mean %q?", name, ids[slices.Index(short, near)])
 	}
+	slices.SortFunc(ids, explain.CompareNatural)
 	return "", fmt.Errorf("no workload %q%s", name, nearest.Hint(name, ids))
 }
 

@@ -215,9 +215,8 @@ func (t *table) rankings(result *wire.Result) {
 		r := &result.Rankings[i]
 		fmt.Fprintln(t.w, explain.RankingTitle(r))
 		var rows [][]string
-		for k := range r.Replicas {
-			x := &r.Replicas[k]
-			row := []string{"  " + x.Workload, strconv.FormatFloat(x.Score, 'f', 1, 64), explain.KeptOrRetired(x)}
+		for _, x := range explain.ReplicasByRank(r) {
+			row := []string{"  " + x.Workload, strconv.FormatFloat(x.Score, 'f', 1, 64), explain.KeptOrRetired(&x)}
 			if t.wide {
 				row = append(row, dash(explain.ScoresText(x.Scores)))
 			}

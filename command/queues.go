@@ -96,9 +96,15 @@ func viewQueues(state *cluster.State, settings fairshare.Settings) *queueView {
 // each visits the queues depth first, each parent before its children. The default
 // queue is skipped if it has no share of anything.
 func (v *queueView) each(visit func(q *fairshare.Queue, depth int)) {
+	v.eachIn(func(list []*fairshare.Queue) []*fairshare.Queue { return list }, visit)
+}
+
+// eachIn is like each. The function order returns the children of one queue in the order in which
+// they are visited.
+func (v *queueView) eachIn(order func([]*fairshare.Queue) []*fairshare.Queue, visit func(q *fairshare.Queue, depth int)) {
 	var walk func(list []*fairshare.Queue, depth int)
 	walk = func(list []*fairshare.Queue, depth int) {
-		for _, q := range list {
+		for _, q := range order(list) {
 			if q.Name == cluster.DefaultQueue && len(q.Shares) == 0 {
 				continue
 			}
@@ -113,7 +119,10 @@ func (v *queueView) each(visit func(q *fairshare.Queue, depth int)) {
 // computed is below its row.
 func (v *queueView) table(p *program, wide bool) {
 	rows := [][]string{{"QUEUE", "RESOURCE", "QUOTA", "LIMIT", "REQUESTED", "USED", "FAIR SHARE", "WHY"}}
-	v.each(func(q *fairshare.Queue, depth int) {
+	natural := func(list []*fairshare.Queue) []*fairshare.Queue {
+		return explain.NaturalOrder(list, func(q **fairshare.Queue) string { return (*q).Name })
+	}
+	v.eachIn(natural, func(q *fairshare.Queue, depth int) {
 		name := strings.Repeat("  ", depth) + q.Name
 		if len(q.Shares) == 0 {
 			rows = append(rows, []string{name, "-", "-", "-", "-", "-", "-", "it requests nothing"})

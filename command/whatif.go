@@ -144,6 +144,7 @@ func nodeNames(state *cluster.State) []string {
 	for _, n := range state.Nodes() {
 		out = append(out, n.Name)
 	}
+	slices.SortFunc(out, explain.CompareNatural)
 	return out
 }
 
@@ -203,6 +204,7 @@ func findTemplate(state *cluster.State, name string) (*cluster.Node, error) {
 		if len(names) == 0 {
 			return nil, fmt.Errorf("no such group, and no node has devices; name a node instead")
 		}
+		slices.SortFunc(names, explain.CompareNatural)
 		return nil, fmt.Errorf("no such group; the groups are %s; or name a node", strings.Join(names, ", "))
 	}
 	if slices.Compact(matches)[0] == matches[len(matches)-1] {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/internal/edit"
@@ -120,6 +121,7 @@ func (p *program) whyQueue(in *input, name, output string) error {
 		for _, q := range in.state.Queues() {
 			names = append(names, q.Name)
 		}
+		slices.SortFunc(names, explain.CompareNatural)
 		return fmt.Errorf("no queue %q%s", name, nearest.Hint(name, names))
 	}
 	r, err := whatif.AboutQueue(in.engine, in.state, name, in.now)

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -121,7 +122,11 @@ func WriteNode(w io.Writer, n *cluster.Node, r *wire.NodeReport) {
 		fmt.Fprintln(w, "No task is on it.")
 	} else {
 		fmt.Fprintf(w, "\n%s on it:\n", english.Count(len(r.Tasks), "task"))
-		writeNodeTasks(w, r.Tasks)
+		tasks := slices.Clone(r.Tasks)
+		slices.SortStableFunc(tasks, func(a, b wire.NodeTask) int {
+			return cmp.Or(CompareNatural(a.Workload, b.Workload), CompareNatural(a.Task, b.Task))
+		})
+		writeNodeTasks(w, tasks)
 	}
 	fmt.Fprintln(w)
 	wrapped(w, couldTake(n, r), "", "  ")
@@ -130,7 +135,7 @@ func WriteNode(w io.Writer, n *cluster.Node, r *wire.NodeReport) {
 		return
 	}
 	fmt.Fprintln(w, "\nPending, and why not here:")
-	for _, m := range r.Pending {
+	for _, m := range NaturalOrder(r.Pending, func(m *wire.NodeMiss) string { return m.Workload }) {
 		wrapped(w, m.Workload+": "+m.Words, "  ", "    ")
 	}
 	if r.MorePending > 0 {
@@ -184,7 +189,7 @@ func couldTake(n *cluster.Node, r *wire.NodeReport) string {
 			free = append(free, fmt.Sprintf("%s of %s", quantity.Amount(l.Name, max(0, l.Free()), false, false), quantity.Resource(l.Name, l.Capacity)))
 		}
 	}
-	text := "Free: " + List(free, len(free)) + "."
+	text := "Free: " + listInOrder(free, len(free)) + "."
 	if len(free) == 0 {
 		text = "It offers nothing."
 	}

@@ -100,7 +100,8 @@ func WriteQueue(w io.Writer, r *wire.QueueReport) {
 	}
 	if len(r.Placed) > 0 {
 		fmt.Fprintf(w, "\n%s placed:\n", english.Count(len(r.Placed), "workload"))
-		for i, p := range r.Placed {
+		placed := NaturalRuns(r.Placed, func(p *wire.QueueHolder) string { return p.Workload }, func(a, b *wire.QueueHolder) bool { return a.Devices == b.Devices })
+		for i, p := range placed {
 			if i == most {
 				fmt.Fprintf(w, "  and %s\n", english.Count(len(r.Placed)-most, "more workload"))
 				break
@@ -123,7 +124,7 @@ func WriteQueue(w io.Writer, r *wire.QueueReport) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s pending:\n", english.Count(len(r.Pending), "workload"))
-	for i, p := range r.Pending {
+	for i, p := range NaturalOrder(r.Pending, func(p *wire.Waiting) string { return p.Workload }) {
 		if i == most {
 			fmt.Fprintf(w, "  and %s\n", english.Count(len(r.Pending)-most, "more workload"))
 			break

@@ -36,7 +36,7 @@ func domainsText(a *engine.Attempt) string {
 		}
 		return text + "no node has the label " + a.Level
 	}
-	best := &a.Domains[0]
+	best := &domainsOf(a)[0]
 	text += fmt.Sprintf("the best, %s, has room for %d", best.Value, best.Fits)
 	if best.Lacks > 0 {
 		text += "; " + lacksText(best.Lacks)
@@ -60,11 +60,17 @@ func apartText(level string, needed, most int) string {
 // hostname is the label of Kubernetes that has another value on each node.
 const hostname = "kubernetes.io/hostname"
 
+// domainsOf returns the domains, the best first. Those that are equally good are sorted by name.
+func domainsOf(a *engine.Attempt) []engine.DomainMiss {
+	return NaturalRuns(a.Domains, func(d *engine.DomainMiss) string { return d.Value }, func(x, y *engine.DomainMiss) bool {
+		return x.Nodes == y.Nodes && x.Fits == y.Fits && x.Lacks == y.Lacks
+	})
+}
+
 // domainLines returns a line for each domain, the best first.
 func domainLines(a *engine.Attempt) []string {
 	var out []string
-	for i := range a.Domains {
-		d := &a.Domains[i]
+	for _, d := range domainsOf(a) {
 		line := fmt.Sprintf("− %s (%s)  room for %d of %d", d.Value, english.Count(d.Nodes, "node"), d.Fits, a.Min)
 		if d.Lacks > 0 {
 			line += ", " + lacksText(d.Lacks)

@@ -174,7 +174,7 @@ func subjects(misses []*engine.Miss) string {
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(times[b], times[a]) })
-	return List(names, 3)
+	return listInOrder(names, 3)
 }
 
 // fitsWhenText returns when a node group would fit that could fit the job but does not now.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -68,6 +69,33 @@ func TestNaturalOrder(t *testing.T) {
 	names := []string{"a", "a-1", "a-01", "a-2-b", "a-10", "a10", "b", "a2", "a-2", ""}
 	slices.SortFunc(names, CompareNatural)
 	if d := cmp.Diff([]string{"", "a", "a-01", "a-1", "a-2", "a-2-b", "a-10", "a2", "a10", "b"}, names); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestListIsInNaturalOrder(t *testing.T) {
+	names := []string{"gpu-0", "gpu-1", "gpu-10", "gpu-11", "gpu-2", "other"}
+	for most, want := range map[int]string{3: "gpu-0, gpu-1, gpu-2 and 3 more", 6: "gpu-0, gpu-1, gpu-2, gpu-10, gpu-11 and other"} {
+		if got := List(names, most); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if names[2] != "gpu-10" {
+		t.Error("the list of the caller has changed")
+	}
+	if got := listInOrder(names[2:5], 2); got != "gpu-10, gpu-11 and 1 more" {
+		t.Error(got)
+	}
+}
+
+// TestReplicasByRank checks that only replicas of equal rank are sorted by name.
+func TestReplicasByRank(t *testing.T) {
+	r := &wire.Ranking{Replicas: []wire.Replica{{Workload: "m-12", Score: 3}, {Workload: "m-10", Score: 2}, {Workload: "m-2", Score: 2}, {Workload: "m-1", Score: 2, Retired: true}, {Workload: "m-0", Score: 1, Retired: true}}}
+	var got []string
+	for _, x := range ReplicasByRank(r) {
+		got = append(got, x.Workload)
+	}
+	if d := cmp.Diff([]string{"m-12", "m-2", "m-10", "m-1", "m-0"}, got); d != "" {
 		t.Error(d)
 	}
 }

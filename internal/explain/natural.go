@@ -45,16 +45,33 @@ func compareNumbers(a, b string) int {
 // whose names differ only in numbers, are sorted by these numbers. All other items keep their
 // places, because the order of a result says what was decided first.
 func NaturalOrder[T any](items []T, name func(*T) string) []T {
+	pattern, of := "", (*T)(nil)
+	return NaturalRuns(items, name, func(first, other *T) bool {
+		if of != first {
+			pattern, of = withoutNumbers(name(first)), first
+		}
+		return withoutNumbers(name(other)) == pattern
+	})
+}
+
+// NaturalRuns returns the items with those that are next to each other, and equal to the first of
+// them in rank, sorted by name. It is for items that are sorted by something else than their names.
+func NaturalRuns[T any](items []T, name func(*T) string, equal func(first, other *T) bool) []T {
 	out := slices.Clone(items)
 	for i := 0; i < len(out); {
-		pattern, k := withoutNumbers(name(&out[i])), i+1
-		for k < len(out) && withoutNumbers(name(&out[k])) == pattern {
+		k := i + 1
+		for k < len(out) && equal(&out[i], &out[k]) {
 			k++
 		}
 		slices.SortStableFunc(out[i:k], func(a, b T) int { return CompareNatural(name(&a), name(&b)) })
 		i = k
 	}
 	return out
+}
+
+// naturalNames is NaturalOrder for names.
+func naturalNames(names []string) []string {
+	return NaturalOrder(names, func(name *string) string { return *name })
 }
 
 // withoutNumbers returns the name with "#" for each number in it.

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +41,7 @@ func (ph Phrases) protectionText(s *cluster.State, p engine.Purpose, reason engi
 func (ph Phrases) protectedText(s *cluster.State, p engine.Purpose, all []engine.Protection) string {
 	var out []string
 	for i, x := range all {
-		names := slices.Clone(x.Jobs[:min(len(x.Jobs), 2)])
+		names := naturalNames(x.Jobs)[:min(len(x.Jobs), 2)]
 		list := strings.Join(names, " and ")
 		if more := x.Count - len(names); more > 0 {
 			list = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)

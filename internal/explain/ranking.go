@@ -17,6 +17,14 @@ func RankingTitle(r *wire.Ranking) string {
 
 func keptText(r *wire.Ranking) string { return ifOne(r.Desired, "is kept", "are kept") }
 
+// ReplicasByRank returns the replicas in the order of their ranks. Those with equal scores, of which
+// either all or none are retired, are sorted by name.
+func ReplicasByRank(r *wire.Ranking) []wire.Replica {
+	return NaturalRuns(r.Replicas, func(x *wire.Replica) string { return x.Workload }, func(a, b *wire.Replica) bool {
+		return a.Score == b.Score && a.Retired == b.Retired
+	})
+}
+
 // KeptOrRetired returns "kept" or "retired".
 func KeptOrRetired(r *wire.Replica) string {
 	if r.Retired {
@@ -41,8 +49,7 @@ func (r *Report) rankedText(w io.Writer) {
 	if r.Ranking == nil {
 		return
 	}
-	for i := range r.Ranking.Replicas {
-		x := &r.Ranking.Replicas[i]
+	for i, x := range ReplicasByRank(r.Ranking) {
 		if x.Workload != r.Workload {
 			continue
 		}

@@ -130,7 +130,10 @@ func numeral(n int) string {
 func (r *Report) nearText(w io.Writer) {
 	const most = 3
 	var near []wire.Miss
-	for _, m := range r.Refusal.Nodes {
+	nodes := NaturalRuns(r.Refusal.Nodes, func(m *wire.Miss) string { return m.Node }, func(a, b *wire.Miss) bool {
+		return a.Plugin == b.Plugin && a.Reason == b.Reason && a.Want == b.Want && a.Have == b.Have
+	})
+	for _, m := range nodes {
 		// A node that has nothing of what is requested does not nearly fit.
 		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.Notes.OwnNodes[m.Node] && len(near) < most {
 			near = append(near, m)

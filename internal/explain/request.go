@@ -106,7 +106,7 @@ func formText(alt *cluster.Alternative) string {
 		parts = append(parts, text)
 		i = n
 	}
-	text := List(parts, 4)
+	text := listInOrder(parts, 4)
 	if same {
 		text += conditionsText(alt.Tasks[0].Shape)
 	}
@@ -169,7 +169,7 @@ func needText(s *cluster.Shape) string {
 	if len(parts) == 0 {
 		return "a place"
 	}
-	return strings.TrimSuffix(strings.ReplaceAll(List(parts, 8), ",,", ","), ",")
+	return strings.TrimSuffix(strings.ReplaceAll(listInOrder(parts, 8), ",,", ","), ",")
 }
 
 // conditionsText returns on which nodes and devices the task may run, beginning with a comma;

@@ -24,7 +24,7 @@ func summaryHead(s *section) string {
 			total[i] += n
 		}
 	}
-	text += "; free: " + List(free, len(free))
+	text += "; free: " + listInOrder(free, len(free))
 	for _, m := range []struct {
 		mark int
 		text string

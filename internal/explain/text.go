@@ -9,8 +9,12 @@ import (
 )
 
 // List joins names as in a sentence: "a, b and c". If there are more than most names, it counts
-// the rest: "a, b and 3 more".
-func List(names []string, most int) string {
+// the rest: "a, b and 3 more". Names that are next to each other, and differ only in numbers, are
+// in the order of these.
+func List(names []string, most int) string { return listInOrder(naturalNames(names), most) }
+
+// listInOrder is List for names of which the order says something.
+func listInOrder(names []string, most int) string {
 	switch {
 	case len(names) == 0:
 		return ""

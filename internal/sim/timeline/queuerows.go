@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-project/berth/internal/explain"
 )
 
 // queueRow is the use of one resource by one queue over time.
@@ -21,7 +23,8 @@ type queueChange struct {
 }
 
 // queues collects the rows from the frames, in the order in which they first occur. Within
-// a frame, this is the order of the tree of queues.
+// a frame, this is the order of the tree of queues. Queues that are next to each other, and whose
+// names differ only in numbers, are in the order of these.
 func (p *painter) queues() []*queueRow {
 	var out []*queueRow
 	known := map[[2]string]*queueRow{}
@@ -44,7 +47,7 @@ func (p *painter) queues() []*queueRow {
 			row.name += " " + key[1]
 		}
 	}
-	return out
+	return explain.NaturalOrder(out, func(row **queueRow) string { return (*row).name })
 }
 
 // at returns the use of the queue after the cycle, or nil if none was recorded yet.

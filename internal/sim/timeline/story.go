@@ -63,7 +63,7 @@ func (p *painter) sentences(f *Frame) []string {
 	}
 	addAll(f.Ends, "ends", "end")
 	addAll(f.Arrivals, "arrives", "arrive")
-	for _, id := range f.Withdrawn {
+	for _, id := range explain.NaturalOrder(f.Withdrawn, func(id *string) string { return *id }) {
 		add("%s loses its reservation", id)
 	}
 	type event struct{ workload, action, cause string }
@@ -82,7 +82,7 @@ func (p *painter) sentences(f *Frame) []string {
 			nodes[a] = append(list, d.Node)
 		}
 	}
-	for _, a := range events {
+	for _, a := range explain.NaturalOrder(events, func(a *event) string { return a.action + " " + a.workload }) {
 		where := explain.List(nodes[a], 4)
 		h := p.History(a.workload)
 		switch a.action {
