@@ -81,13 +81,13 @@ func alikeWorkloads(s *cluster.State, refusals []wire.Refusal) []wire.Cure {
 		if j == nil || r.AwaitedNodes > 0 {
 			continue
 		}
-		key := fmt.Sprintf("%s %t %s %s %s %d %t %d", r.Reason, r.Surplus, j.Queue, j.Namespace, j.Set.Name, j.Priority, j.Preemptible, j.PreemptionDelay)
+		key := fmt.Sprintf("%s %t %s %s %s %d %t %d %v", r.Reason, r.Surplus, j.Queue, j.Namespace, j.Set.Name, j.Priority, j.Preemptible, j.PreemptionDelay, j.Labels)
 		for a := range j.Alternatives {
 			alt := &j.Alternatives[a]
-			key += fmt.Sprintf("|%d %d %v", alt.Min, len(alt.Tasks), alt.Topology)
+			key += fmt.Sprintf("|%d %d %v %+v %d", alt.Min, len(alt.Tasks), alt.Topology, alt.Subgroups, alt.MinSubgroups)
 			for k, t := range alt.Tasks {
-				if k == 0 || t.Shape != alt.Tasks[k-1].Shape {
-					key += fmt.Sprintf(" %d:%p", k, t.Shape) // equal requests share one shape
+				if k == 0 || t.Shape != alt.Tasks[k-1].Shape || t.Role != alt.Tasks[k-1].Role || t.Subgroup != alt.Tasks[k-1].Subgroup {
+					key += fmt.Sprintf(" %d:%p %q %d", k, t.Shape, t.Role, t.Subgroup) // equal requests share one shape
 				}
 			}
 		}

@@ -198,6 +198,9 @@ var structure = []string{
 	"spec", "subGroups", "topologyConstraint", "startupPolicy", "replicatedJobs", "template", "dependsOn", "leaderWorkerTemplate", "elasticPolicy", "runPolicy", "schedulingPolicy", "workerGroupSpecs",
 }
 
+// replicaSpecs are the fields of training jobs with their parts.
+var replicaSpecs = []string{"pytorchReplicaSpecs", "tfReplicaSpecs", "xgbReplicaSpecs", "paddleReplicaSpecs", "jaxReplicaSpecs", "mpiReplicaSpecs"}
+
 // scalars are the fields with numbers, words and truth values that are read.
 var scalars = []string{
 	"minMember", "minSubGroup", "preemptibility", "startupPolicy", "startupPolicyOrder", "replicas", "parallelism", "completions", "size", "minReplicas", "launcherCreationPolicy", "minAvailable", "enableInTreeAutoscaling", "numOfHosts",
@@ -210,7 +213,7 @@ func (n coreObjects) groupFields(fields map[string]any) map[string]any {
 		switch v := fields[key].(type) {
 		case map[string]any:
 			switch {
-			case key == "minTaskMember" || strings.HasSuffix(key, "ReplicaSpecs"):
+			case key == "minTaskMember" || slices.Contains(replicaSpecs, key):
 				out[key] = n.groupParts(v, key)
 			case slices.Contains(structure, key):
 				out[key] = n.groupFields(v)
@@ -258,8 +261,11 @@ func (n coreObjects) groupParts(parts map[string]any, field string) map[string]a
 		}
 		if m, is := v.(map[string]any); is {
 			out[alias] = n.groupFields(m)
-		} else if _, is := v.(string); !is {
-			out[alias] = v
+		} else if field == "minTaskMember" {
+			switch v.(type) {
+			case int64, float64:
+				out[alias] = v
+			}
 		}
 	}
 	return out

@@ -21,7 +21,7 @@ type Names struct {
 	keys, values, resources              table
 	files, uuids, links                  table
 	sessions, schedulers, adapters       table
-	classes, parts                       table // parts of groups of pods
+	classes, parts                       table           // parts of groups of pods
 	presets                              map[string]bool // presets that models name; their files have the same names
 
 	now              int64 // the time of the decisions in the input, in nanoseconds since 1970
@@ -47,7 +47,7 @@ func newNames(b *manifest.Bundle) *Names {
 	n.queues.of(cluster.DefaultQueue) // it exists even if no object names it
 	n.budgets = table{stem: "budget"}
 	n.workloads = &table{stem: "workload", nest: true}
-	n.namespaces = &table{stem: "namespace", nest: true, keep: convert.IsReservationNamespace}
+	n.namespaces = &table{stem: "namespace", nest: true, keep: func(s string) bool { return s == "kai-resource-reservation" || s == "runai-reservation" }}
 	if mixesNamespaces(b) {
 		n.workloads.stem, n.namespaces = "name", n.workloads
 	}
@@ -114,7 +114,7 @@ func isDefaultAlternative(name string) bool {
 var knownDomains = []string{
 	"kubernetes.io", "k8s.io", "x-k8s.io", "berth.dev", "kai.scheduler", "karpenter.sh",
 	"nvidia.com", "amd.com", "intel.com", "habana.ai", "huawei.com",
-	"volcano.sh", "run.ai", "ray.io", "kubeflow.org", "koordinator.sh", "hami.io", "aliyun.com", "aliyun.accelerator",
+	"volcano.sh", "scheduling.run.ai", "ray.io", "kubeflow.org", "koordinator.sh", "hami.io", "aliyun.com", "aliyun.accelerator",
 }
 
 // isKnownKey reports whether a label key is kept. Keys in which users write words of their
@@ -124,8 +124,6 @@ func isKnownKey(key string) bool {
 	switch {
 	case !ok:
 		return key == nameField || key == provisionedTaint || key == feed.LabelShares
-	case domain == feed.LabelShares:
-		return true
 	case domain == "node-role.kubernetes.io":
 		return name == "control-plane" || name == "master"
 	case domain == "node-restriction.kubernetes.io":
@@ -160,7 +158,12 @@ func isKnownResource(name string) bool {
 }
 
 // key returns the key of a label or a taint.
-func (n *Names) key(key string) string { return n.keys.of(key) }
+func (n *Names) key(key string) string {
+	if share, is := strings.CutPrefix(key, feed.LabelShares+"/"); is {
+		return feed.LabelShares + "/" + n.keys.of(share)
+	}
+	return n.keys.of(key)
+}
 
 // value returns the value of a label.
 func (n *Names) value(key, value string) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/manifest"
 	batchv1 "k8s.io/api/batch/v1"
@@ -57,9 +58,15 @@ type gang struct {
 // gangOf returns the objects of the gang; nil if the bundle does not have a pod for each task.
 func (m Manifests) gangOf(j *cluster.Job) *gang {
 	g := &gang{}
+	pods := map[string]*corev1.Pod{}
+	for _, p := range m.Bundle.Pods {
+		if convert.CoreNamespace(&p.ObjectMeta) == j.Namespace {
+			pods[p.Name] = p
+		}
+	}
 	for _, t := range j.Alternatives[0].Tasks {
-		p, is := m.Bundle.Object(podID(j, t.Name)).(*corev1.Pod)
-		if !is { // the namespace "default" may be left out
+		p := pods[t.Name]
+		if p == nil {
 			return nil
 		}
 		g.pods = append(g.pods, p)
@@ -116,8 +123,26 @@ func jsonOf(s *cluster.Shape) string {
 // becomes reports whether the gang is the given one after the fields are set.
 func (g *gang) becomes(is *cluster.Job, arguments []string, b *manifest.Bundle) bool {
 	copied := &manifest.Bundle{}
+	of := map[string][]string{} // the fields to set, by object
+	for i := 1; i < len(arguments); i += 2 {
+		object, _, _ := strings.Cut(arguments[i], ".spec.")
+		object, _, _ = strings.Cut(object, ".metadata.")
+		of[object] = append(of[object], arguments[i])
+	}
+	set := func(b *manifest.Bundle, id string) bool {
+		for _, a := range of[id] {
+			if b.Set(a) != nil {
+				return false
+			}
+		}
+		return true
+	}
 	for _, p := range g.pods {
-		copied.Pods = append(copied.Pods, p.DeepCopy())
+		one := &manifest.Bundle{Pods: []*corev1.Pod{p.DeepCopy()}}
+		if !set(one, convert.PodID(p)) {
+			return false
+		}
+		copied.Pods = append(copied.Pods, one.Pods...)
 	}
 	switch o := g.object.(type) {
 	case *schedulingv1alpha2.PodGroup:
@@ -127,10 +152,8 @@ func (g *gang) becomes(is *cluster.Job, arguments []string, b *manifest.Bundle) 
 	case *unstructured.Unstructured:
 		copied.Groups = append(copied.Groups, o.DeepCopy())
 	}
-	for i := 1; i < len(arguments); i += 2 {
-		if copied.Set(arguments[i]) != nil {
-			return false
-		}
+	if !set(copied, g.id) {
+		return false
 	}
 	f := feed.New(feed.Options{Dump: b.Environment(), DevicesEnforced: true})
 	for _, o := range b.Namespaces {

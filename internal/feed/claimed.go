@@ -41,8 +41,8 @@ func (d *dynamic) claimDevices(p *pod) {
 	}
 	if p.missing > 0 {
 		known = false
-		if n := d.nodes[p.place.Node]; n != nil && n.DeviceResource != "" {
-			addNeed(&need, &cluster.Need{Devices: min(p.missing, cluster.MaxDevices), Resource: n.DeviceResource})
+		if resource := d.resourceOf(p.place.Node); resource != "" {
+			addNeed(&need, &cluster.Need{Devices: min(p.missing, cluster.MaxDevices), Resource: resource})
 		}
 	}
 	if !known || !need.WholeNode && len(devices) != need.Devices {
@@ -50,6 +50,17 @@ func (d *dynamic) claimDevices(p *pod) {
 	}
 	p.shape.Need, p.devices = need, devices
 	p.isTask = p.taskIfValid && (p.problem == "" || p.taskIfInvalid)
+}
+
+// resourceOf returns the name of the resource of the devices of the node; "" if it has none.
+func (d *dynamic) resourceOf(node string) string {
+	if n := d.nodes[node]; n != nil && n.DeviceResource != "" {
+		return n.DeviceResource
+	}
+	if devices, _ := d.inventory.Devices(node); len(devices) > 0 {
+		return devices[0].Resource
+	}
+	return ""
 }
 
 // remarks returns which requests of the claim no device can ever satisfy: devices of the class

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/field"
 	"github.com/berth-project/berth/internal/phrase"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Settle returns the facts about all pods of a dump, in the order of their jobs, and notes about
@@ -26,6 +27,7 @@ func (f *Feed) Settle() ([]cluster.Change, []Note) {
 		for _, name := range slices.Sorted(maps.Keys(j.members)) {
 			members = append(members, j.members[name])
 		}
+		out = append(out, f.settle(j, members...)...)
 		common := len(j.commonAffinity())
 		for _, p := range members {
 			list := p.memberNotes(g, common, f.classes)
@@ -39,7 +41,6 @@ func (f *Feed) Settle() ([]cluster.Change, []Note) {
 				notes = append(notes, Note{kindPod, p.name.Namespace, p.name.Name, n})
 			}
 		}
-		out = append(out, f.settle(j, members...)...)
 	}
 	return out, notes
 }
@@ -75,6 +76,9 @@ func (p *pod) memberNotes(g *group, common int, classes map[string]int32) conver
 	}
 	if len(p.affinity) > common {
 		ignored("spec", "with affinity to pods that not all pods of their group have, which berth does not read", "")
+	}
+	if p.queue != "" && p.job.said.queue != p.queue && p.job.said.unknownQueue != p.queue {
+		ignored("metadata", "of groups whose pods name different queues; the first one that exists counts", p.queue)
 	}
 	if p.member.single() || !p.member.object {
 		return notes
@@ -114,15 +118,27 @@ func (d *dynamic) missingClaims(o *corev1.Pod) int {
 	if o.Spec.NodeName == "" || endOf(o) != cluster.Pending {
 		return 0
 	}
-	list, extended := claimsOf(o)
-	if extended {
-		list = list[:len(list)-1]
-	}
-	missing := len(o.Spec.ResourceClaims)
-	for _, name := range list {
-		if d.claims[name] != nil {
-			missing--
+	missing := map[string]bool{} // by the names of claims, or of entries whose claims have no name
+	for i := range o.Spec.ResourceClaims {
+		c := &o.Spec.ResourceClaims[i]
+		name, none := "", false
+		if c.ResourceClaimName != nil {
+			name = *c.ResourceClaimName
+		}
+		for k := range o.Status.ResourceClaimStatuses {
+			if s := &o.Status.ResourceClaimStatuses[k]; s.Name == c.Name && name == "" {
+				if none = s.ResourceClaimName == nil; !none {
+					name = *s.ResourceClaimName
+				}
+			}
+		}
+		switch {
+		case none: // the template makes no claim
+		case name == "":
+			missing["entry "+c.Name] = true
+		case d.claims[types.NamespacedName{Namespace: nameOf(&o.ObjectMeta).Namespace, Name: name}] == nil:
+			missing[name] = true
 		}
 	}
-	return missing
+	return len(missing)
 }

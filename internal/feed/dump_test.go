@@ -46,8 +46,8 @@ func TestDumpAgreesWithInformers(t *testing.T) {
 		dump.apply(dump.feed.Settle())
 		for id, j := range live.feed.jobs {
 			other := dump.feed.jobs[id]
-			if j.put == nil {
-				continue
+			if j.put == nil || other != nil && other.said.unknownQueue != "" {
+				continue // a job of a dump that names no known queue is in the default queue
 			}
 			if other == nil || !reflect.DeepEqual(withoutTasks(other.put), withoutTasks(j.put)) {
 				t.Fatalf("%s: the dump has %+v, want %+v", id, other, j.put)

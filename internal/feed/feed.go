@@ -92,6 +92,7 @@ type Feed struct {
 	defaults map[string]string // by namespace: its default queue
 	classes  map[string]int32  // by name: the priority of a class
 	settling bool              // Settle was called, for a dump
+	inner    map[string]bool   // of a dump: queues that have others below them; nil until it is needed
 }
 
 // New returns a Feed to which no object was delivered yet.

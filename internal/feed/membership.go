@@ -3,6 +3,7 @@ package feed
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/field"
@@ -63,11 +64,32 @@ type reader struct {
 func memberOf(o *corev1.Pod, notes *convert.Notes) membership {
 	r := reader{o, notes}
 	for _, rule := range rules {
-		if m, found := rule(&r); found {
+		m, found := rule(&r)
+		if found && !m.single() && !isGroupName(m) {
+			r.invalid(field.Path{"metadata"}, "%s is not a valid name of a group", phrase.Quote(m.name))
+			return alone(o)
+		}
+		if found {
 			return m
 		}
 	}
 	return alone(o)
+}
+
+// isGroupName reports whether the group can be the name of an object. A LeaderWorkerSet has several
+// groups, which are numbered after a slash.
+func isGroupName(m membership) bool {
+	name := m.name
+	if m.source == byLWS {
+		set, group, _ := strings.Cut(name, "/")
+		if _, err := strconv.ParseUint(group, 10, 32); err != nil {
+			return false
+		}
+		name = set
+	}
+	return strings.IndexFunc(name, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_')
+	}) < 0
 }
 
 // Grouped reports whether the pod names a group.

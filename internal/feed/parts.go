@@ -61,13 +61,20 @@ func (c asked) of(name corev1.ResourceName) int64 {
 	return sum
 }
 
-// partResources sets the need from resources that are parts of devices. What init containers request
-// that end before the others start counts only if no other container requests parts.
+// partResources sets the need from resources that are parts of devices. Init containers that end before
+// the others start hold their devices alone, so that the larger request counts.
 func (r *reader) partResources(need *cluster.Need, unit cluster.Bytes) {
 	together, before := r.containers()
 	part, ofPod := r.parts(together, unit)
-	if part.None() {
-		part, ofPod = r.parts(before, unit)
+	for _, c := range before {
+		alone, all := r.parts([]asked{c}, unit)
+		if part.None() {
+			part, ofPod = alone, all
+		} else if !alone.None() {
+			devices := max(part.Devices, alone.Devices)
+			part = r.larger(part, alone, c.at)
+			part.Devices = devices
+		}
 	}
 	at := field.Path{"spec", "containers"}
 	switch {
@@ -84,9 +91,6 @@ func (r *reader) partResources(need *cluster.Need, unit cluster.Bytes) {
 	if part.Devices > cluster.MaxDevices {
 		r.invalid(at, "%d are more than the %d devices that one node may have", part.Devices, cluster.MaxDevices)
 		return
-	}
-	if part.Memory > 0 {
-		part.Share = 0
 	}
 	need.Devices, need.Resource, need.Memory, need.Share = part.Devices, part.Resource, part.Memory, part.Share
 }
@@ -126,22 +130,46 @@ func (r *reader) parts(list []asked, unit cluster.Bytes) (need cluster.Need, ofP
 }
 
 // virtualDevices returns which parts of devices the containers request in the way of HAMi or Volcano.
-// Each container has devices of its own. If the parts differ, each counts as large as the largest.
+// Each container has devices of its own. A container that requests devices beside one that requests
+// parts has whole devices.
 func (r *reader) virtualDevices(list []asked) cluster.Need {
 	var sum cluster.Need
+	isHAMi := slices.ContainsFunc(list, func(c asked) bool { return c.of(convert.HAMiMemory) > 0 || c.of(convert.HAMiMemoryPercent) > 0 })
 	for _, c := range list {
 		r.unreadCores(c, convert.HAMiCores, convert.VolcanoCores)
 		more := r.virtualDevice(c)
+		if whole := c.of(convert.DeviceResource); more.None() && isHAMi && whole > 0 {
+			more = cluster.Need{Devices: clipped(whole), Resource: convert.DeviceResource}
+		}
 		if more.None() {
 			continue
 		}
-		if !sum.None() && (sum.Resource != more.Resource || sum.Memory != more.Memory || sum.Share != more.Share) {
-			r.ignored(c.at, "with several containers that request different parts of devices; berth counts each part as large as the largest")
+		devices := min(sum.Devices+more.Devices, cluster.MaxDevices+1)
+		if sum.None() {
+			sum = more
+		} else {
+			sum = r.larger(sum, more, c.at)
 		}
-		sum.Resource, sum.Devices = more.Resource, min(sum.Devices+more.Devices, cluster.MaxDevices+1)
-		sum.Memory, sum.Share = max(sum.Memory, more.Memory), max(sum.Share, more.Share)
+		sum.Devices = devices
 	}
 	return sum
+}
+
+// larger returns the larger one of two parts of devices, of which all devices of the pod are then
+// counted. Memory and shares cannot be compared, so that whole devices are counted for both.
+func (r *reader) larger(a, b cluster.Need, at field.Path) cluster.Need {
+	if a.Resource == b.Resource && a.Memory == b.Memory && a.Share == b.Share {
+		return a
+	}
+	isWhole := func(n cluster.Need) bool { return n.Memory == 0 && n.Share == 0 }
+	out := cluster.Need{Devices: max(a.Devices, b.Devices), Resource: b.Resource}
+	if isWhole(a) || isWhole(b) || (a.Memory > 0) != (b.Memory > 0) {
+		r.ignored(at, "with several containers that request different parts of devices; berth counts whole devices")
+		return out
+	}
+	r.ignored(at, "with several containers that request different parts of devices; berth counts each part as large as the largest")
+	out.Memory, out.Share = max(a.Memory, b.Memory), max(a.Share, b.Share)
+	return out
 }
 
 // virtualDevice returns which parts of devices a container requests in the way of HAMi or Volcano.
@@ -167,7 +195,7 @@ func (r *reader) alibabaPart(c asked, unit cluster.Bytes) cluster.Need {
 		unit = 1 << 30
 	}
 	devices := max(1, c.of(convert.AlibabaCount))
-	return cluster.Need{Devices: clipped(devices), Resource: convert.AlibabaMemory, Memory: r.partMemory(memory/devices, unit, c.at)}
+	return cluster.Need{Devices: clipped(devices), Resource: convert.AlibabaMemory, Memory: r.partMemory((memory+devices-1)/devices, unit, c.at)}
 }
 
 // partWith returns a need for parts of devices, by MiB or else by percent. Without both, it is for

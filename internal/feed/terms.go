@@ -25,6 +25,9 @@ type terms struct {
 	min         int      // 0: not known yet
 	parts       []string // the names of the subgroups
 	group       *group   // nil if no object describes it
+	// unknownQueue is the queue that a job of a dump names and that cannot have jobs. The job
+	// counts for the default queue.
+	unknownQueue string
 }
 
 // terms works out the terms of a job that has members. Where members differ, a value is
@@ -40,11 +43,14 @@ func (f *Feed) terms(j *job) terms {
 		delay:    slices.Max(slices.Collect(maps.Keys(j.tally.delays))),
 		created:  slices.Min(slices.Collect(maps.Keys(j.tally.created))),
 		min:      slices.Max(slices.Collect(maps.Keys(j.tally.minima))),
-		queue:    firstNamed(j.tally.queues),
+		queue:    firstQueue(f, j.tally.queues),
 		remarks:  slices.Sorted(maps.Keys(j.tally.remarks)),
 	}
 	if g := t.group; g != nil {
-		t.uid, t.created, t.min = g.uid, g.created, g.min
+		t.uid, t.min = g.uid, g.min
+		if g.created != 0 {
+			t.created = g.created
+		}
 		if j.apart {
 			t.min = g.minOf[j.part]
 		} else {
@@ -57,9 +63,9 @@ func (f *Feed) terms(j *job) terms {
 			t.queue = g.queue
 		}
 	}
-	if f.options.Dump != nil && t.min == 0 && j.group != (groupKey{}) && t.group == nil {
-		if t.min = len(j.members); j.source == byJob {
-			t.min = 1
+	if f.options.Dump != nil && t.min == 0 {
+		if t.min = 1; j.group != (groupKey{}) && t.group == nil && j.source != byJob {
+			t.min = len(j.members)
 		}
 	}
 	// If the pods differ in whether they are preemptible, "false" is first.
@@ -71,6 +77,9 @@ func (f *Feed) terms(j *job) terms {
 func (f *Feed) complete(j *job, said string, t terms) terms {
 	if t.queue == "" {
 		t.queue = f.defaults[j.namespace]
+	}
+	if f.options.Dump != nil && !isLeaf(f, t.queue) {
+		t.unknownQueue, t.queue = t.queue, ""
 	}
 	f.setPreemptible(&t, j, said)
 	return t
@@ -94,6 +103,38 @@ func (f *Feed) setPreemptible(t *terms, j *job, said string) {
 	case f.low[queue] != "":
 		t.preemptible, t.remarks = true, append([]string{lowTierRemark(f.low[queue])}, t.remarks...)
 	}
+}
+
+// firstQueue returns the first queue in alphabetical order that is not "" and, in a dump, can have jobs.
+// If none can, it is the first one.
+func firstQueue(f *Feed, counts map[string]int) string {
+	if f.options.Dump != nil && len(counts) > 1 {
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			if name != "" && isLeaf(f, name) {
+				return name
+			}
+		}
+	}
+	return firstNamed(counts)
+}
+
+// isLeaf reports whether jobs can be in the queue, which is known and has no queues below it. No name
+// means the default queue.
+func isLeaf(f *Feed, name string) bool {
+	if f.inner == nil {
+		f.inner = map[string]bool{}
+		for _, q := range f.queues {
+			f.inner[q.Parent] = true
+		}
+	}
+	return name == "" || name == cluster.DefaultQueue || f.queues[name] != nil && !f.inner[name]
+}
+
+// UnknownQueue returns the queue that a job of a dump names and that cannot have jobs; "" if it is
+// known. isThere is set if there is such a queue, with other queues below it.
+func UnknownQueue(f *Feed, job string) (name string, isThere bool) {
+	name = f.jobs[job].said.unknownQueue
+	return name, f.queues[name] != nil
 }
 
 // firstNamed returns the first key in alphabetical order that is not "", and "" if there is

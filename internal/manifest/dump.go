@@ -141,7 +141,6 @@ func (d *dump) addNodes(m *stateMaker) bool {
 
 // addJobs adds the jobs that pods are, and the tasks that run.
 func (d *dump) addJobs(m *stateMaker) {
-	queues := m.bundle.queueTree()
 	for _, ref := range slices.SortedFunc(maps.Keys(d.tasks), compareRefs) {
 		if j := d.jobs[ref.Job]; j != nil {
 			j.Alternatives[0].Tasks = append(j.Alternatives[0].Tasks, d.tasks[ref])
@@ -155,9 +154,10 @@ func (d *dump) addJobs(m *stateMaker) {
 			m.incomplete.add(fmt.Sprintf("%s (%d of %d)", id, len(form.Tasks), form.Min))
 			j.Remarks = append(j.Remarks, fmt.Sprintf("Not scheduled: the input has %s of the gang, and at least %d are needed.", english.Count(len(form.Tasks), "pod"), form.Min))
 		}
-		if j.Queue != "" && !queues.isLeaf(j.Queue) {
-			m.strangers.add(fmt.Sprintf("%s (%s)", id, phrase.Clip(j.Queue)))
-			j.Queue = ""
+		if name, isThere := feed.UnknownQueue(d.feed, id); isThere {
+			m.inner.add(fmt.Sprintf("%s (%s)", id, phrase.Clip(name)))
+		} else if name != "" {
+			m.strangers.add(fmt.Sprintf("%s (%s)", id, phrase.Clip(name)))
 		}
 		for _, t := range j.Alternatives[0].Tasks {
 			ref := cluster.TaskRef{Job: id, Name: t.Name}

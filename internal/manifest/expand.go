@@ -73,6 +73,11 @@ func (b expander) expand(o any, errs *Errors) {
 	}
 	b.expansions[x.id] = x
 	src := b.sources[o]
+	for _, g := range x.groups {
+		if src != nil {
+			b.remember(g, src)
+		}
+	}
 	for _, p := range x.pods {
 		b.Pods = append(b.Pods, p)
 		b.expanded[p] = x.id
@@ -183,13 +188,18 @@ type madePods struct {
 	owners    map[string]bool // KIND/NAMESPACE/NAME of owners of pods
 	labelled  map[string]bool // KEY/NAMESPACE/VALUE of memberLabels of pods
 	labels    map[string][]labels.Set
+	withLabel map[[3]string][]labels.Set // by namespace, key and value
 }
 
 func (b expander) made() madePods {
-	m := madePods{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string][]labels.Set{}}
+	m := madePods{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string][]labels.Set{}, map[[3]string][]labels.Set{}}
 	for _, p := range b.Pods {
 		ns := convert.CoreNamespace(&p.ObjectMeta)
 		m.labels[ns] = append(m.labels[ns], labels.Set(p.Labels))
+		for k, v := range p.Labels {
+			at := [3]string{ns, k, v}
+			m.withLabel[at] = append(m.withLabel[at], labels.Set(p.Labels))
+		}
 		for _, ref := range p.OwnerReferences {
 			m.owners[ref.Kind+"/"+ns+"/"+ref.Name] = true
 		}
@@ -220,10 +230,25 @@ func (m madePods) has(o *unstructured.Unstructured) bool {
 	for _, key := range memberLabels {
 		made = made || (memberKinds[key] == kind || memberKinds[key] == schema.GroupKind{Group: kind.Group}) && m.labelled[key+"/"+ns+"/"+o.GetName()]
 	}
-	if s := selectorOf(o); s != nil {
-		made = made || slices.ContainsFunc(m.labels[ns], func(set labels.Set) bool { return s.Matches(set) })
+	if s := selectorOf(o); s != nil && !made {
+		made = slices.ContainsFunc(m.likely(ns, s), func(set labels.Set) bool { return s.Matches(set) })
 	}
 	return made
+}
+
+// likely returns the labels of the pods that a selector may match: those with one of the labels that
+// it requires, or all if it requires none.
+func (m madePods) likely(namespace string, s labels.Selector) []labels.Set {
+	out := m.labels[namespace]
+	requirements, _ := s.Requirements()
+	for _, r := range requirements {
+		if value, exact := s.RequiresExactMatch(r.Key()); exact {
+			if with := m.withLabel[[3]string{namespace, r.Key(), value}]; len(with) < len(out) {
+				out = with
+			}
+		}
+	}
+	return out
 }
 
 // memberLabels are the labels of pods with the name of the workload that made them.

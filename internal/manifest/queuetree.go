@@ -41,9 +41,6 @@ func (t *queueTree) has(name string) bool {
 	return ok
 }
 
-// isLeaf reports whether jobs can be in the queue.
-func (t *queueTree) isLeaf(name string) bool { return t.has(name) && len(t.below[name]) == 0 }
-
 // check reports queues with a parent that does not exist or cannot be a parent.
 func (t *queueTree) check(b *Bundle, errs *Errors) {
 	for _, o := range b.Queues {

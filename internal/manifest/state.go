@@ -63,6 +63,7 @@ type stateMaker struct {
 	unplaced       tally   // pods for which their node has too few free devices
 	incomplete     tally   // gangs with fewer pods than their minimum
 	strangers      tally   // workloads in queues of other schedulers
+	inner          tally   // workloads in queues that have others below them
 	dump           *dump
 }
 
@@ -173,6 +174,10 @@ func (m *stateMaker) apply(s *cluster.State) {
 func (m *stateMaker) switchToState(s *cluster.State) {
 	for i := range m.running {
 		w := &m.running[i]
+		if w.pod {
+			w.job, w.task = s.Job(w.job.ID), s.Task(cluster.TaskRef{Job: w.job.ID, Name: w.task.Name})
+			continue
+		}
 		for a := range w.job.Alternatives {
 			if k := slices.Index(w.job.Alternatives[a].Tasks, w.task); k >= 0 {
 				w.job = s.Job(w.job.ID)
@@ -210,6 +215,7 @@ func (m *stateMaker) notes() []string {
 		out = m.dump.notes[kind].note(out, kind)
 	}
 	out = m.strangers.note(out, "in a queue that is not in the input, counted for the queue default; declare the queue (kind: Queue of berth.dev)", "workload")
+	out = m.inner.note(out, "in a queue that has others below it, counted for the queue default; name one of those", "workload")
 	out = m.incomplete.note(out, "with fewer pods in the input than its minimum, not scheduled", "gang")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }

@@ -171,8 +171,12 @@ func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
 
 // putTasks gives the open job the tasks, and removes its others.
 func putTasks(s *cluster.State, j *cluster.Job, tasks []*cluster.Task) error {
+	kept := make(map[string]bool, len(tasks))
+	for _, t := range tasks {
+		kept[t.Name] = true
+	}
 	for _, t := range slices.Clone(j.Tasks()) {
-		if !slices.ContainsFunc(tasks, func(o *cluster.Task) bool { return o.Name == t.Name }) {
+		if !kept[t.Name] {
 			if err := s.Apply(cluster.TaskGone{Task: t.Ref()}); err != nil {
 				return err
 			}

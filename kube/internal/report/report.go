@@ -66,6 +66,9 @@ func (r Report) merge(later Report) Report {
 	return r
 }
 
+// attemptsAtOnce is how often a report is sent without a pause if the pod changes meanwhile.
+const attemptsAtOnce = 3
+
 // Options of a Reporter.
 type Options struct {
 	Client kubernetes.Interface
@@ -146,10 +149,14 @@ func (r *Reporter) work() {
 		n, waits := r.waiting[uid]
 		delete(r.waiting, uid)
 		r.mu.Unlock()
-		// The lease may be renewed late: what is reported is not decided again, so it is kept.
+		// The lease may be renewed late: what is reported is not decided again, so it is kept. A pod
+		// that has changed is tried again at once, with its new version.
 		sent := !waits
-		if waits && r.options.Held() {
-			n, sent = r.send(n)
+		for attempt := 0; !sent && attempt < attemptsAtOnce && r.options.Held(); attempt++ {
+			before := n.Version
+			if n, sent = r.send(n); n.Version == before {
+				break
+			}
 		}
 		if sent {
 			r.queue.Forget(uid)
@@ -183,13 +190,14 @@ func (r *Reporter) send(n Report) (rest Report, sent bool) {
 	pods := r.options.Client.CoreV1().Pods(n.Pod.Namespace)
 	_, err = pods.Patch(ctx, n.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsConflict(err) {
-		// Another pod has the name now, or the pod has changed.
+		// Another pod has the name now, or the pod has changed, or a webhook answers so.
 		pod, err := pods.Get(ctx, n.Pod.Name, metav1.GetOptions{})
-		if err == nil {
-			n = n.about(pod)
-			return n, n.isEmpty()
+		if err != nil {
+			return n, apierrors.IsNotFound(err)
 		}
-		return n, apierrors.IsNotFound(err)
+		same := pod.UID == n.UID && pod.ResourceVersion == n.Version
+		n = n.about(pod)
+		return n, n.isEmpty() || same
 	}
 	// Other answers with 4xx, such as a webhook that forbids the change, would be the same
 	// again.
@@ -207,7 +215,10 @@ func (n Report) about(pod *corev1.Pod) Report {
 	}
 	n.Version = pod.ResourceVersion
 	if pod.Spec.NodeName != "" {
-		n.Condition, n.NominatedNode = nil, nil // the pod is placed
+		n.Condition = nil // the pod is placed
+		if n.NominatedNode != nil && *n.NominatedNode != "" {
+			n.NominatedNode = nil
+		}
 	}
 	if n.Condition != nil {
 		c := *n.Condition
