@@ -37,7 +37,7 @@ func shareRefusal(s *Session, job *cluster.Job, try func() *Refusal) *Refusal {
 	s.heaps.gaveUp = false
 	refusal := try()
 	switch {
-	case s.fault.err != nil:
+	case s.fault.err != nil || refusal.isOwn():
 	case shared != nil && (refusal == nil || refusal.Reason != shared.Reason):
 		s.fault.fail("engine", "a job that differs from %s only in name and age was refused for %s; the answers of filters must depend on neither", job.ID, shared.Reason)
 	case shared == nil && refusal != nil && !s.heaps.gaveUp:
@@ -45,6 +45,11 @@ func shareRefusal(s *Session, job *cluster.Job, try func() *Refusal) *Refusal {
 		s.denied.add(job, refusal, now)
 	}
 	return refusal
+}
+
+// isOwn reports whether the refusal is about the job alone, by Rejection.Own.
+func (r *Refusal) isOwn() bool {
+	return r != nil && slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Before != nil && a.Before.Own })
 }
 
 type deniedJob struct {

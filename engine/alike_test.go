@@ -78,21 +78,33 @@ func TestAlikeJobsShareARefusal(t *testing.T) {
 	}
 }
 
-// TestSharedRefusalIsChecked: a Twin session fails if a filter depends on the name of the job.
+// TestSharedRefusalIsChecked: a Twin session fails if a filter depends on the name of the job,
+// unless the filter says so.
 func TestSharedRefusalIsChecked(t *testing.T) {
-	byName := &policy{name: "ByName", open: func(s *engine.Session) {
-		s.Hooks.AddPreFilter(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
-			if j.ID == "job/b" {
-				return nil
-			}
-			return &engine.Rejection{Reason: "Name"}
-		})
-	}}
-	for search, fails := range map[engine.Search]bool{engine.Indexed: false, engine.Twin: true} {
-		s := enginetest.Engine(fit(), byName).Open(enginetest.State(enginetest.Node("n").CPU(8, "32Gi"), enginetest.Job("a"), enginetest.Job("b")), engine.Options{Search: search})
-		_, err := s.Run()
-		if closed := s.Close(); (err != nil) != fails || closed != nil {
-			t.Errorf("search %v: error %v, %v", search, err, closed)
+	for _, tt := range []struct {
+		search      engine.Search
+		own         bool
+		fails       bool
+		refusals    int
+		description string
+	}{
+		{engine.Indexed, false, false, 2, "job b shares the refusal of job a"},
+		{engine.Twin, false, true, 1, "the difference is found"},
+		{engine.Indexed, true, false, 1, "job b is tried"},
+		{engine.Twin, true, false, 1, "job b is tried, which is allowed"},
+	} {
+		byName := &policy{name: "ByName", open: func(s *engine.Session) {
+			s.Hooks.AddPreFilter(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
+				if j.ID == "job/b" {
+					return nil
+				}
+				return &engine.Rejection{Reason: "Name", Own: tt.own}
+			})
+		}}
+		s := enginetest.Engine(fit(), byName).Open(enginetest.State(enginetest.Node("n").CPU(8, "32Gi"), enginetest.Job("a"), enginetest.Job("b")), engine.Options{Search: tt.search})
+		out, err := s.Run()
+		if closed := s.Close(); (err != nil) != tt.fails || closed != nil || len(out.Refusals) != tt.refusals {
+			t.Errorf("%s: %d refusals, %v, %v", tt.description, len(out.Refusals), err, closed)
 		}
 	}
 }

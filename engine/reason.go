@@ -162,6 +162,9 @@ type Rejection struct {
 	// queue. The job is then not tried again until what the queue uses, or its spec,
 	// change. If Queue is empty, the rejection may depend on anything.
 	Queue string
+	// Own is set by a PreFilter whose answer for other jobs may differ although they differ from
+	// this job only in name and age. They do not share the refusal then.
+	Own bool
 }
 
 // OtherKind is the Precedence of rejections of nodes that the request was not meant for, such

@@ -28,6 +28,7 @@ func (p *plugin) before(t *cluster.Task, _ *cluster.Job) *engine.Rejection {
 	}
 	known, unknown := p.podOf(t)
 	if unknown != nil {
+		unknown.Own = true // other pods of the kind may be known
 		return unknown
 	}
 	if known.malformed != "" {
