@@ -50,7 +50,7 @@ func encode(t *rapid.T, o any) []byte {
 
 // fatten adds what real objects have and Strip removes, and a few things that it must keep.
 func fatten(o metav1.Object) {
-	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}}})
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}})
 	switch o := o.(type) {
 	case *corev1.Pod:
 		o.Annotations[corev1.LastAppliedConfigAnnotation] = "{}"
