@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,9 @@ func cureTries(workloads, pending int) (most, each int) {
 func addCures(in *input, result *wire.Result, on screen) error {
 	groups := alikeWorkloads(in.state, result.Refusals)
 	most, tries := cureTries(len(groups), len(result.Refusals))
+	if len(groups) > most { // those that most workloads are like
+		slices.SortStableFunc(groups, func(a, b wire.Cure) int { return cmp.Compare(len(b.Alike), len(a.Alike)) })
+	}
 	for _, g := range groups[most:] {
 		result.WithoutCures = append(append(result.WithoutCures, g.Workload), g.Alike...)
 	}
@@ -126,7 +130,7 @@ func (t *table) cures(result *wire.Result, paths string) {
 		fmt.Fprint(t.w, indent+line)
 	}
 	if n := len(result.WithoutCures); n > 0 {
-		explain.Wrap(t.w, fmt.Sprintf("Not looked for: what would help %s (%s).", english.Count(n, "more workload"), explain.List(slices.Clone(result.WithoutCures), 3)), "  ", "  ", t.style.Width)
+		explain.Wrap(t.w, fmt.Sprintf("Not looked for: what would help %s (%s).", english.Count(n, "more workload"), explain.List(result.WithoutCures, 3)), "  ", "  ", t.style.Width)
 	}
 	fmt.Fprintf(t.w, "  More: berth why %s %s\n\n", result.Cures[0].Workload, paths)
 }

@@ -43,8 +43,9 @@ nothing can change any more.
 With --cures it also names, for each pending workload, the cheapest change with
 which it would be placed: the one that removes or evicts the fewest workloads and
 gives up least. Each change was tried in a simulation, so this takes longer. Of
-workloads that are alike, only the first is asked about, and at most 32 are. To
-learn more about one workload, use berth why.
+workloads that are alike, only the first is asked about. At most 32 are, or fewer
+if more than 500 are pending: those that most workloads are like. To learn more
+about one workload, use berth why.
 
 With --snapshot-out it also writes its initial state to one file, a snapshot. Any
 command accepts the snapshot as its only PATH, and gives the same answers.
