@@ -41,9 +41,8 @@ func (d *dynamic) claimDevices(p *pod) {
 	}
 	if p.missing > 0 {
 		known = false
-		if resource := d.resourceOf(p.place.Node); resource != "" {
-			addNeed(&need, &cluster.Need{Devices: min(p.missing, cluster.MaxDevices), Resource: resource})
-		}
+		resource := d.resourceOf(p.place.Node)
+		p.uncounted = resource == "" || !addNeed(&need, &cluster.Need{Devices: min(p.missing, cluster.MaxDevices), Resource: resource})
 	}
 	if !known || !need.WholeNode && len(devices) != need.Devices {
 		devices = nil // some of them are not known

@@ -34,7 +34,7 @@ func (f *Feed) Settle() ([]cluster.Change, []Note) {
 			if resource := p.plain.Resource; only[resource] && p.plain.Devices > 0 && p.ended == cluster.Pending && p.place.Node == "" {
 				list = append(list, convert.Note{
 					Severity: convert.Ignored, Path: field.Path{"spec", "containers"},
-					Message: "that request " + resource + ", which some nodes offer by ResourceSlices only; berth places them there nevertheless",
+					Message: "with a request for " + resource + ", which some nodes offer by ResourceSlices only; berth places pods there nevertheless",
 				})
 			}
 			for _, n := range list {
@@ -80,6 +80,13 @@ func (p *pod) memberNotes(g *group, common int, classes map[string]int32) conver
 	if p.queue != "" && p.job.said.queue != p.queue && p.job.said.unknownQueue != p.queue {
 		ignored("metadata", "of groups whose pods name different queues; the first one that exists counts", p.queue)
 	}
+	if p.missing > 0 {
+		counts := "each claim counts as one device"
+		if p.uncounted {
+			counts = "what they claim is not counted, because the node has no devices or the pods have others too"
+		}
+		ignored("spec", "on a node with resourceClaims that are not in the input; "+counts+"; dump resourceclaims.resource.k8s.io and resourceslices.resource.k8s.io too", "")
+	}
 	if p.member.single() || !p.member.object {
 		return notes
 	}
@@ -102,13 +109,7 @@ func (p *pod) dumpNotes(o *corev1.Pod, profiles []string) convert.Notes {
 	name := o.Spec.SchedulerName
 	others := name != "" && name != corev1.DefaultSchedulerName && name != "berth" && name != "berth-scheduler" && !slices.Contains(profiles, name)
 	if others && p.ended == cluster.Pending && o.Spec.NodeName == "" {
-		notes = append(notes, convert.Note{Severity: convert.Ignored, Path: field.Path{"spec", "schedulerName"}, Message: "that name the scheduler " + phrase.Quote(name) + "; berth places them nevertheless"})
-	}
-	if p.missing > 0 {
-		notes = append(notes, convert.Note{
-			Severity: convert.Ignored, Path: field.Path{"spec", "resourceClaims"},
-			Message: "that run with resourceClaims which are not in the input; each claim counts as one device; dump resourceclaims.resource.k8s.io and resourceslices.resource.k8s.io too",
-		})
+		notes = append(notes, convert.Note{Severity: convert.Ignored, Path: field.Path{"spec", "schedulerName"}, Message: "with the schedulerName " + phrase.Quote(name) + "; berth places pods of every scheduler"})
 	}
 	return notes
 }

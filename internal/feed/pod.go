@@ -40,6 +40,7 @@ type pod struct {
 	extended      bool                   // the last of claims was made for what its containers request
 	remarks       []string               // on what it claims
 	missing       int                    // how many claims of a running pod the dump does not have; each counts as one device
+	uncounted     bool                   // they do not count, because the pod has devices of another kind or the node has none
 	problem       string                 // why what it claims cannot be counted; "" if it can
 	complete      bool                   // all of claims are known
 	mayCount      bool                   // devices of claims may count for it

@@ -99,9 +99,27 @@ func (d *dump) take(changes []cluster.Change, notes []feed.Note) {
 		if object == nil { // the namespace "default" may be left out
 			object = d.objects[objectName{n.Kind, "", n.Name}]
 		}
+		if o, isPod := object.(*corev1.Pod); isPod && n.Severity == convert.Invalid && ofCluster(o) {
+			d.unusable(o, &n)
+			continue
+		}
 		d.maker.bundle.reporter(object, &d.maker.errs).report(convert.Notes{n.Note})
 		d.note(n)
 	}
+}
+
+// unusable notes that a pod of a cluster has an error. It counts with what could be read if it runs, and
+// is not placed otherwise.
+func (d *dump) unusable(o *corev1.Pod, n *feed.Note) {
+	message := "with an error at " + n.Path.String()
+	if o.Spec.NodeName != "" || convert.Ended(o) {
+		message += ", of which the rest is read: "
+	} else {
+		message += ", and therefore not placed: "
+		d.maker.bundle.unusable[convert.PodID(o)] = n.Path.String() + ": " + n.Message
+	}
+	n.Severity, n.Message = convert.Ignored, message+n.Message
+	d.note(*n)
 }
 
 // note counts the note, if it is about something that is not read.
@@ -197,7 +215,8 @@ func (d *dump) putPods(pods []*corev1.Pod) {
 			}
 		}
 	}
-	delivered := slices.Clone(pods)
+	delivered := d.onNodes(pods)
+	pods = slices.Clone(delivered)
 	for i, o := range pods {
 		if convert.IsReservation(o) && slices.ContainsFunc(feed.SharedDevices(o), func(name string) bool { return shared[name] }) {
 			delivered[i] = withoutDevices(o)
@@ -209,6 +228,27 @@ func (d *dump) putPods(pods []*corev1.Pod) {
 			d.objects[objectName{"Pod", o.Namespace, o.Name}] = o // it has a position
 		}
 	}
+}
+
+// onNodes returns the pods without those that run on nodes which are not in the input. Nodes may be
+// removed while a cluster is dumped, and a dump may have some of them only.
+func (d *dump) onNodes(pods []*corev1.Pod) []*corev1.Pod {
+	b := d.maker.bundle
+	nodes := map[string]bool{}
+	for _, n := range b.Nodes {
+		nodes[n.Name] = true
+	}
+	for _, n := range b.CoreNodes {
+		nodes[n.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(o *corev1.Pod) bool {
+		absent := o.Spec.NodeName != "" && !nodes[o.Spec.NodeName] && !convert.Ended(o)
+		if absent {
+			b.unusable[convert.PodID(o)] = "it runs on node " + phrase.Quote(o.Spec.NodeName) + ", which is not in the input"
+			d.maker.absent.add(convert.PodID(o) + " (" + phrase.Clip(o.Spec.NodeName) + ")")
+		}
+		return absent
+	})
 }
 
 // withoutDevices returns the pod without what it requests of devices. The pod itself does not change.

@@ -46,22 +46,39 @@ func (b expander) all() error {
 	var errs Errors
 	b.expanding = true
 	unmade, _ := b.unmade()
+	names := b.names()
 	for _, o := range unmade {
-		b.expand(o, &errs)
+		b.expand(o, names, &errs)
 	}
 	return errs.Err()
 }
 
-// expand adds the pods of one workload.
-func (b expander) expand(o any, errs *Errors) {
+// names returns how many Jobs, Deployments and StatefulSets there are by their namespaces and names.
+func (b expander) names() map[[2]string]int {
+	out := map[[2]string]int{}
+	for _, o := range b.BatchJobs {
+		out[[2]string{namespaceOf(o), o.Name}]++
+	}
+	for _, o := range b.Workloads {
+		if o.GroupVersionKind().Group == "apps" {
+			out[[2]string{namespaceOf(o), o.GetName()}]++
+		}
+	}
+	return out
+}
+
+// expand adds the pods of one workload. See names.
+func (b expander) expand(o any, names map[[2]string]int, errs *Errors) {
 	x := &expansion{r: b.reporter(o, errs)}
 	switch o := o.(type) {
 	case *batchv1.Job:
 		x.meta, x.id = &o.ObjectMeta, groupID[*batchv1.Job]("batchjob")(o)
+		x.shared = names[[2]string{namespaceOf(o), o.Name}] > 1
 		x.batchJob(o)
 	case *unstructured.Unstructured:
 		x.meta = &metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), CreationTimestamp: o.GetCreationTimestamp(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
 		x.id = groupID[*unstructured.Unstructured](workloadSource(o.GroupVersionKind().GroupKind()))(o)
+		x.shared = names[[2]string{namespaceOf(o), o.GetName()}] > 1
 		x.fields(o.Object).workload(o.GroupVersionKind().GroupKind())
 	}
 	if len(b.expanded)+len(x.pods) > maxExpanded {
@@ -105,7 +122,7 @@ func (b expander) again(id string) error {
 		return nil
 	}
 	var errs Errors
-	b.expand(at.object, &errs)
+	b.expand(at.object, b.names(), &errs)
 	return errs.Err()
 }
 

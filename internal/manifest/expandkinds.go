@@ -22,6 +22,9 @@ func (t tree) workload(kind schema.GroupKind) {
 	spec, name := t.in("spec"), t.meta.Name
 	switch kind.Kind {
 	case "Deployment", "StatefulSet":
+		if kind.Kind == "Deployment" {
+			name = t.stem("deployment")
+		}
 		if p := spec.template("template"); p != nil {
 			first, claims := spec.number(0, "ordinals", "start"), spec.names("volumeClaimTemplates")
 			for i := range t.count(spec.number(1, "replicas"), "spec", "replicas") {

@@ -22,6 +22,7 @@ import (
 type expansion struct {
 	meta   *metav1.ObjectMeta
 	id     string
+	shared bool // other workloads in the namespace have the same name
 	r      reporter
 	pods   []*corev1.Pod
 	groups []*unstructured.Unstructured // objects that describe the groups of the pods, if controllers make them too
@@ -154,11 +155,20 @@ func (x *expansion) batchJob(o *batchv1.Job) {
 		pods = min(pods, int64(*o.Spec.Completions))
 	}
 	indexed := o.Spec.CompletionMode != nil && *o.Spec.CompletionMode == batchv1.IndexedCompletion
-	x.jobPods(o.Name, x.count(pods, "spec", "parallelism"), indexed, &o.Spec.Template, map[string]string{batchv1.JobNameLabel: o.Name})
+	x.jobPods(x.stem("job"), x.count(pods, "spec", "parallelism"), indexed, &o.Spec.Template, map[string]string{batchv1.JobNameLabel: o.Name})
 	yes := true
 	for _, p := range x.pods {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: o.Name, Controller: &yes}}
 	}
+}
+
+// stem returns how the names of pods begin of which the controller ends the names with random letters.
+// The kind is a part of it if another workload makes pods of the same name.
+func (x *expansion) stem(kind string) string {
+	if x.shared {
+		return x.meta.Name + "-" + kind
+	}
+	return x.meta.Name
 }
 
 // jobPods adds the pods of a Job.

@@ -73,7 +73,7 @@ var ownKinds = []kind{
 		func(o *corev1.Node) string { return "node/" + o.Name },
 		checked(convert.CoreNode), namePlace),
 	kindOf(coreVersion, "Pod", func(b *Bundle) *[]*corev1.Pod { return &b.Pods }, convert.PodID,
-		checkedAlone(convert.Pod), podPlaces),
+		checkedPod, podPlaces),
 	kindOf(policyVersion, "PodDisruptionBudget", func(b *Bundle) *[]*policyv1.PodDisruptionBudget { return &b.CoreBudgets }, convert.PodDisruptionBudgetID,
 		checked(convert.PodDisruptionBudget), namePlace),
 	kindOf(classVersion, "PriorityClass", func(b *Bundle) *[]*schedulingv1.PriorityClass { return &b.PriorityClasses }, convert.PriorityClassID,
@@ -136,6 +136,20 @@ func checkedAlone[T, To any](conversion func(*T, *convert.Environment) (To, conv
 	}
 }
 
+// checkedPod returns the notes about a pod. Those about a pod of a cluster are left to State, because
+// they are no errors in the input.
+func checkedPod(o *corev1.Pod) convert.Notes {
+	if ofCluster(o) {
+		return nil
+	}
+	_, notes := convert.Pod(o, &convert.Environment{})
+	return notes
+}
+
+// ofCluster reports whether the object was read from a cluster and not written by hand. A cluster may
+// have objects that Berth cannot use, and that must not keep a dump from being read.
+func ofCluster(o metav1.Object) bool { return o.GetUID() != "" }
+
 // kindOf returns a kind of which list returns the objects in a bundle. Check returns what
 // is wrong with an object, and places the fields that may be wrong because of other
 // objects, which are checked after the document is dropped.
@@ -143,20 +157,28 @@ func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) s
 	k := kind{
 		version: version, name: name,
 		read: func(b *Bundle, n *yaml.Node, r reporter) {
-			if o := decode[T](n, r, version != v1alpha1.APIVersion); o != nil {
+			var unknown []strict.UnknownField
+			if o := decode[T](n, r, strict.Options{AllowUnknown: version != v1alpha1.APIVersion, Unknown: &unknown}); o != nil {
 				r.report(check(o))
 				*list(b) = append(*list(b), o)
 				b.setSource(o, r, places(o)...)
+				for _, f := range unknown {
+					b.unknown.add(name, id(o), f)
+				}
 			}
 		},
 		readJSON: func(b *Bundle, text *strict.JSON, r reporter) bool {
 			o := new(T)
-			if !text.Decode(o, strict.Options{AllowUnknown: version != v1alpha1.APIVersion}) {
+			var unknown []strict.UnknownField
+			if !text.Decode(o, strict.Options{AllowUnknown: version != v1alpha1.APIVersion, Unknown: &unknown}) {
 				return false
 			}
 			r.report(check(o))
 			*list(b) = append(*list(b), o)
 			b.remember(o, r.src)
+			for _, f := range unknown {
+				b.unknown.add(name, id(o), f)
+			}
 			return true
 		},
 		count: func(b *Bundle) int { return len(*list(b)) },
@@ -178,7 +200,7 @@ func configurationKind() kind {
 	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil, nil)
 	k.readJSON = nil
 	k.read = func(b *Bundle, n *yaml.Node, r reporter) {
-		if o := decode[v1alpha1.SchedulerConfiguration](n, r, false); o != nil {
+		if o := decode[v1alpha1.SchedulerConfiguration](n, r, strict.Options{}); o != nil {
 			b.configurations = append(b.configurations, configuration(o, r))
 			r.src.dropTree()
 		}
@@ -384,9 +406,10 @@ func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {
 
 // decode returns nil if there is any error. An object that was decoded in part is not
 // checked, because that would report the same mistakes again.
-func decode[T any](n *yaml.Node, r reporter, allowUnknown bool) *T {
+func decode[T any](n *yaml.Node, r reporter, options strict.Options) *T {
 	out := new(T)
-	if errs := strict.Decode(n, out, strict.Options{File: r.src.file, AllowUnknown: allowUnknown}); len(errs) > 0 {
+	options.File = r.src.file
+	if errs := strict.Decode(n, out, options); len(errs) > 0 {
 		*r.errs = append(*r.errs, errs...)
 		return nil
 	}

@@ -65,6 +65,8 @@ type Bundle struct {
 	scenarios      []*v1alpha1.Scenario
 	sources        map[any]*source // by object
 	skipped        skipped
+	unknown        unknownFields
+	unusable       map[string]string      // why pods of a cluster are not in State, by ID; State sets it
 	expanding      bool                   // pods are made of workloads
 	expanded       map[*corev1.Pod]string // the pods that were made of workloads, and the IDs of these
 	expansions     map[string]*expansion  // by the IDs of the workloads
@@ -198,6 +200,7 @@ func (b *Bundle) Merge(o *Bundle) {
 	for kind, n := range o.skipped {
 		b.skipped.add(kind, n)
 	}
+	b.unknown.merge(o.unknown)
 	for object, src := range o.sources {
 		b.remember(object, src)
 	}

@@ -31,7 +31,7 @@ func (b *Bundle) notes() []string {
 	if skipped := b.skipped.text(); skipped != "" {
 		out = append(out, "skipped, because berth does not read these kinds: "+skipped+"; it reads nodes, pods, disruption budgets, what describes groups of pods, and its own kinds")
 	}
-	out = append(out, (expander{b}).notes()...)
+	out = b.unknown.note(append(out, (expander{b}).notes()...))
 	there := slices.Sorted(maps.Keys(cells))
 	for _, j := range b.Jobs {
 		for _, c := range j.Spec.Cells {
@@ -177,5 +177,6 @@ func (b *Bundle) LeftOutWorkloads() map[string]string {
 			out[convert.PodID(o)] = why
 		}
 	}
+	maps.Copy(out, b.unusable)
 	return out
 }

@@ -20,6 +20,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 		b.Notes = f.Notes
 		return f.state()
 	}
+	b.unusable = map[string]string{}
 	m := stateMaker{bundle: b, environment: b.Environment(), defects: tallies{}, offered: totals{}, asked: totals{}}
 	m.convert()
 	if err := m.errs.Err(); err != nil {
@@ -64,6 +65,7 @@ type stateMaker struct {
 	incomplete     tally   // gangs with fewer pods than their minimum
 	strangers      tally   // workloads in queues of other schedulers
 	inner          tally   // workloads in queues that have others below them
+	absent         tally   // pods on nodes that are not in the input
 	dump           *dump
 }
 
@@ -217,6 +219,7 @@ func (m *stateMaker) notes() []string {
 	out = m.strangers.note(out, "in a queue that is not in the input, counted for the queue default; declare the queue (kind: Queue of berth.dev)", "workload")
 	out = m.inner.note(out, "in a queue that has others below it, counted for the queue default; name one of those", "workload")
 	out = m.incomplete.note(out, "with fewer pods in the input than its minimum, not scheduled", "gang")
+	out = m.absent.note(out, "on nodes that are not in the input, and not counted", "pod")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }
 

@@ -115,10 +115,12 @@ func (b *Bundle) checkReferences(errs *Errors) {
 			continue
 		}
 		r := b.reporter(o, errs)
-		q, at, notes := convert.PodQueue(o)
-		r.report(notes)
-		queues.checkLeaf(q, at, r)
-		if n := o.Spec.NodeName; n != "" && !nodes[n] {
+		if !ofCluster(o) {
+			q, at, notes := convert.PodQueue(o)
+			r.report(notes)
+			queues.checkLeaf(q, at, r)
+		}
+		if n := o.Spec.NodeName; n != "" && !nodes[n] && (len(nodes) == 0 || !ofCluster(o)) {
 			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: %s",
 				convert.PodID(o), phrase.Quote(n), phrase.Suggestion(n, nodeNames), dumpCommand)
 		}

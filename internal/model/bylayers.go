@@ -62,7 +62,7 @@ func (b *byLayers) onDevices(name string, devices int, each cluster.Bytes, l clu
 	}
 	return Form{
 		Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, PerDevice: each, Parts: b.need.Whole,
-		Problem: b.hardware.layersShortfall(devices, l), tasks: []roleTasks{{"server", 1, shape}},
+		Problem: b.hardware.layersShortfall(devices, l), tasks: []roleTasks{{"server", 1, &shape}},
 	}
 }
 
@@ -88,7 +88,7 @@ func (b *byLayers) onNodes(l cluster.Layers) []Form {
 		rest.Resources = b.spec.shape(b.spec.Backend.Host).Resources
 		f := Form{
 			Name: fmt.Sprintf("%d nodes of %s", w.nodes, w.product), Tensor: 1, Pipeline: w.nodes, Devices: w.each, Nodes: w.nodes, Parts: b.need.Whole,
-			tasks: []roleTasks{{"leader", 1, shape}, {"worker", w.nodes - 1, rest}},
+			tasks: []roleTasks{{"leader", 1, &shape}, {"worker", w.nodes - 1, &rest}},
 		}
 		if w.nodes > w.existing {
 			f = withProblem(f, "it takes %d nodes with %s, and there are %d", w.nodes, w.product, w.existing)
@@ -161,6 +161,6 @@ func cpuForm(s *Spec, memory cluster.Bytes) Form {
 	}
 	shape := s.shape(memory)
 	shape.Resources = shape.Resources.With(cluster.Memory, max(shape.Resources.Of(cluster.Memory), int64(memory)))
-	f.tasks = []roleTasks{{"server", 1, shape}}
+	f.tasks = []roleTasks{{"server", 1, &shape}}
 	return f
 }

@@ -97,7 +97,7 @@ func (o *oneNode) withParallelism(tensor, pipeline int) []Form {
 	if n > 1 {
 		shape.Need.Products = o.hardware.combinableProducts()
 	}
-	f.tasks = []roleTasks{{"server", 1, shape}}
+	f.tasks = []roleTasks{{"server", 1, &shape}}
 	f.Problem = o.hardware.memoryShortfall(n, c) // if no form is without a problem, this one is requested anyway: its refusal has figures
 	if n > 1 {
 		return []Form{f}

@@ -27,11 +27,12 @@ type Form struct {
 	fallback bool // it has a problem and is requested nevertheless, so that its refusal has figures
 }
 
-// roleTasks is the tasks of a form that have one role. All of them have the same shape.
+// roleTasks is the tasks of a form that have one role. All of them have the same shape, and roles may
+// share it.
 type roleTasks struct {
 	role  string
 	count int
-	shape cluster.Shape
+	shape *cluster.Shape
 }
 
 // withProblem returns the form with the reason why it is not tried.

@@ -207,9 +207,9 @@ func (h *hardware) onSlices(f Form, c backend.Claim) []Form {
 	var out []Form
 	var seen []string
 	on := func(profile, problem string) {
-		shape := f.tasks[0].shape
+		shape := *f.tasks[0].shape
 		shape.Need.Partition = profile
-		f.Name, f.Problem, f.tasks = "1 slice "+profile, problem, []roleTasks{{"server", 1, shape}}
+		f.Name, f.Problem, f.tasks = "1 slice "+profile, problem, []roleTasks{{"server", 1, &shape}}
 		out = append(out, f)
 	}
 	for i := range h.slices {

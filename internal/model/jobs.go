@@ -224,12 +224,15 @@ func (f *Form) alternative(cell string) cluster.Alternative {
 	if cell != "" {
 		alt.Name += " in " + cell
 	}
-	for _, group := range f.tasks {
-		shape := group.shape
-		shape.Cell = cell
-		shape.LeftOut = cluster.LeftOut(shape.Resources)
+	var shape *cluster.Shape
+	for k, group := range f.tasks {
+		if k == 0 || group.shape != f.tasks[k-1].shape {
+			own := *group.shape
+			own.Cell, own.LeftOut = cell, cluster.LeftOut(own.Resources)
+			shape = &own
+		}
 		for i := range group.count {
-			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: group.role + "-" + strconv.Itoa(i), Role: group.role, Index: i, Shape: &shape})
+			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: group.role + "-" + strconv.Itoa(i), Role: group.role, Index: i, Shape: shape})
 		}
 	}
 	alt.Min = len(alt.Tasks)

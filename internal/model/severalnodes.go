@@ -96,7 +96,7 @@ func (v *severalNodes) formOnGroup(g *cluster.Group) Form {
 		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, key, tensor, stages*nodes)
 		shape := s.shape(s.Backend.Host)
 		shape.Need = cluster.Need{WholeNode: true, Share: c.Share, SumAtLeast: c.Enough * cluster.Bytes(each), Types: v.hardware.types, Selected: s.Place.Selected}
-		f.tasks = []roleTasks{{"leader", 1, shape}, {"worker", nodes - 1, shape}}
+		f.tasks = []roleTasks{{"leader", 1, &shape}, {"worker", nodes - 1, &shape}}
 		f.whole = &cluster.WholeNodes{
 			Replicas: 1, NodesPerReplica: nodes, Only: &key, Apart: true,
 			Memory: c.Enough * cluster.Bytes(each*nodes), Usable: has * cluster.Bytes(each),

@@ -228,6 +228,6 @@ func (w *wholeNodes) onNodes(key cluster.GroupKey, perReplica int, division *nod
 	}
 	shape := w.spec.shape(w.spec.Backend.Host)
 	shape.Need = cluster.Need{WholeNode: true, Types: w.hardware.types, Selected: w.spec.Place.Selected}
-	f.tasks = []roleTasks{{"node", perReplica, shape}}
+	f.tasks = []roleTasks{{"node", perReplica, &shape}}
 	return f
 }

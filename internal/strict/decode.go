@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/field"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/phrase"
+	"github.com/berth-project/berth/internal/printable"
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -26,6 +27,22 @@ type Options struct {
 	Path field.Path // the path of the value, with which the paths in errors begin
 	// AllowUnknown skips fields that the type does not have. Otherwise they are errors.
 	AllowUnknown bool
+	// Unknown, if not nil, gets the fields that are skipped, apart from those of the status.
+	Unknown *[]UnknownField
+}
+
+// UnknownField is a field that the type of a value does not have.
+type UnknownField struct {
+	Name  string
+	Known []string // the names of the fields that the type has, sorted
+}
+
+// skip notes that a field was skipped. Few of one object are noted.
+func (o *Options) skip(name string, known []string) {
+	const few = 10
+	if o.Unknown != nil && len(*o.Unknown) < few {
+		*o.Unknown = append(*o.Unknown, UnknownField{name, known})
+	}
 }
 
 // Decode decodes a value into the Go value that into points to, by its json tags. It
@@ -132,7 +149,11 @@ func (d *decoder) object(n *yaml.Node, v reflect.Value) {
 		index, known := fields.index[key.Value]
 		if known {
 			d.within(key.Value, func() { d.value(value, v.FieldByIndex(index)) })
-		} else if !d.AllowUnknown {
+		} else if d.AllowUnknown {
+			if len(d.Path) == 0 || d.Path[0] != "status" {
+				d.skip(printable.Text(key.Value), fields.names)
+			}
+		} else {
 			hint := nearest.Hint(key.Value, fields.names)
 			if at, elsewhere := placeOf(d.root, key.Value); elsewhere {
 				hint = "; it belongs under " + d.base.Add(at...).String()

@@ -16,7 +16,7 @@ import (
 // It reports false if the object has any mistake, or a value that it does not decode. The
 // caller then decodes the tree into a new value, and so has the errors.
 func (o *JSON) Decode(into any, options Options) bool {
-	d := jsonDecoder{scanner: scanner{data: o.text}, allowUnknown: options.AllowUnknown}
+	d := jsonDecoder{scanner: scanner{data: o.text}, Options: options}
 	v := reflect.ValueOf(into).Elem()
 	d.decode(v)
 	return !d.bad
@@ -26,8 +26,9 @@ func (o *JSON) Decode(into any, options Options) bool {
 // anything else.
 type jsonDecoder struct {
 	scanner
-	allowUnknown bool
-	free         int // how many of the fields around the value are annotations or descriptions
+	Options
+	status bool // the value is in the status of the object
+	free   int  // how many of the fields around the value are annotations or descriptions
 }
 
 // decode decodes the next value. Null leaves the Go value as it is.
@@ -67,11 +68,14 @@ func (d *jsonDecoder) fields(f *fields, v reflect.Value) {
 	d.object(func(key []byte) {
 		field := f.json[string(key)]
 		if field == nil {
-			if !d.allowUnknown || contains(unknown, key) || len(unknown) > 100 {
+			if !d.AllowUnknown || contains(unknown, key) || len(unknown) > 100 {
 				d.fail()
 				return
 			}
 			unknown = append(unknown, string(key))
+			if !d.status {
+				d.skip(printable.Text(string(key)), f.names)
+			}
 			d.value()
 			return
 		}
@@ -80,7 +84,9 @@ func (d *jsonDecoder) fields(f *fields, v reflect.Value) {
 			return
 		}
 		seen |= 1 << field.number
+		d.status = d.status || d.depth == 1 && field.name == "status"
 		d.within(field.name, field.plan, v.FieldByIndex(field.at))
+		d.status = d.status && d.depth > 1
 	})
 }
 
@@ -173,7 +179,7 @@ func (d *jsonDecoder) text(s string) string {
 	if printable.All(s) {
 		return s
 	}
-	if !d.allowUnknown && d.free == 0 {
+	if !d.AllowUnknown && d.free == 0 {
 		d.fail()
 	}
 	return printable.Text(s)
