@@ -14,62 +14,76 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Bounds of the search for what would help all pending workloads. They count sessions and not
-// time, so that results are the same on every machine.
+// Bounds of the search for what would help all pending workloads. They count steps and not time (see
+// whatif.Steps), so that results are the same on every machine.
 const (
-	mostCures      = 32  // workloads that are not alike
-	mostTriesEach  = 64  // changes that are tried for one of them
-	leastTriesEach = 12  // fewer workloads are asked about if each would get fewer tries
-	mostCureTries  = 640 // changes that are tried for all of them together
-	// A try takes longer if more workloads are pending. From manyPending on, there are fewer tries,
-	// but not fewer than leastCureTries.
-	manyPending    = 500
-	leastCureTries = 96
+	mostCures     = 32        // workloads that are not alike
+	stepsOfCures  = 4_000_000 // with --cures
+	stepsUnasked  = 300_000   // without --cures
+	shortestQuest = 8         // in simulations: fewer workloads are asked about if each would get less
 )
 
-// cureTries returns how many workloads are asked about, of those that are not alike, and how many
-// changes are tried for each.
-func cureTries(workloads, pending int) (most, each int) {
-	all := max(leastCureTries, min(mostCureTries, mostCureTries*manyPending/max(1, pending)))
-	most = min(workloads, mostCures, all/leastTriesEach)
-	return most, min(mostTriesEach, all/max(1, most))
+// cureSteps returns how many workloads can be asked about within the steps, and how many steps the
+// changes that are tried for the first of them may take. A simulation of the input takes base steps.
+// Asking about a workload needs two simulations before the first change.
+func cureSteps(workloads, base, steps int) (most, each int) {
+	most = min(workloads, steps/(shortestQuest*base))
+	return most, max(base, steps/max(1, most)-2*base)
 }
 
-// addCures adds to the result what would help the pending workloads. The simulation must have
-// ended in the State of the input.
-func addCures(in *input, result *wire.Result, on screen) error {
+// cures says whether simulate looks for what would help pending workloads.
+type cures struct {
+	wanted, unwanted bool // --cures, and --cures=false
+	base             int  // the steps of the simulation of the input; see whatif.Steps
+}
+
+// add adds to the result what would help the pending workloads. The simulation must have ended in the
+// State of the input. If --cures is not given, add does so if at least two workloads are pending and
+// all of them can be asked about within a second or two.
+func (c cures) add(in *input, result *wire.Result, on screen) error {
 	groups := alikeWorkloads(in.state, result.Refusals)
-	most, tries := cureTries(len(groups), len(result.Refusals))
-	if len(groups) > most { // those that most workloads are like
+	base, left := max(1, c.base), stepsOfCures
+	if !c.wanted {
+		left = stepsUnasked
+	}
+	asked := min(len(groups), mostCures)
+	most, _ := cureSteps(asked, base, left)
+	if c.unwanted || len(groups) == 0 || !c.wanted && (len(result.Refusals) < 2 || most < len(groups)) {
+		return nil
+	}
+	if most < len(groups) { // those that most workloads are like are first
 		slices.SortStableFunc(groups, func(a, b wire.Cure) int { return cmp.Compare(len(b.Alike), len(a.Alike)) })
 	}
-	for _, g := range groups[most:] {
-		result.WithoutCures = append(append(result.WithoutCures, g.Workload), g.Alike...)
-	}
-	groups = groups[:most]
 	state, err := in.bundle.State() // as it was before the simulation
 	if err != nil {
 		return err
 	}
-	q := whatif.Question{Engine: in.engine, State: state, Now: in.now, Knobs: knobs(in.bundle.Plans(), state), Tries: tries}
+	q := whatif.Question{Engine: in.engine, State: state, Now: in.now, Knobs: knobs(in.bundle.Plans(), state)}
 	if !in.bundle.IsSnapshot() {
 		q.Objects = edit.Manifests{Bundle: in.bundle}
 	}
 	shown := on.start()
 	defer shown.end()
-	for i := range groups {
+	for i := 0; i < asked; i++ {
 		g := &groups[i]
-		shown.set("what would help: %d of %s done", i, english.Count(len(groups), "pending workload"))
+		shown.set("what would help: %d of at most %s done", i, english.Count(asked, "pending workload"))
 		q.Workload = g.Workload
-		t, err := whatif.Cheapest(q)
+		_, q.Steps = cureSteps(asked-i, base, left)
+		t, took, err := whatif.Cheapest(q)
 		if err != nil {
 			return err
 		}
 		if t != nil {
 			g.Change, g.Evicts, g.Arguments = t.Brief, t.Evicts, t.Arguments
 		}
+		if left -= took; left < shortestQuest*base {
+			asked = i + 1
+		}
 	}
-	result.Cures = groups
+	result.Cures = groups[:asked]
+	for _, g := range groups[asked:] {
+		result.WithoutCures = append(append(result.WithoutCures, g.Workload), g.Alike...)
+	}
 	return nil
 }
 

@@ -39,12 +39,12 @@ func TestCuresAreBounded(t *testing.T) {
 	}
 }
 
-func TestCureTries(t *testing.T) {
-	for _, tt := range []struct{ workloads, pending, most, each int }{
-		{1, 1, 1, 64}, {10, 10, 10, 64}, {32, 100, 32, 20}, {100, 500, 32, 20}, {100, 1000, 26, 12}, {300, 20_000, 8, 12}, {0, 0, 0, 64},
+func TestCureSteps(t *testing.T) {
+	for _, tt := range []struct{ workloads, base, most, each int }{
+		{1, 100, 1, 3_999_800}, {10, 3000, 10, 394_000}, {32, 3000, 32, 119_000}, {32, 90_000, 5, 620_000}, {32, 1_000_000, 0, 2_000_000}, {0, 1, 0, 3_999_998},
 	} {
-		if most, each := cureTries(tt.workloads, tt.pending); most != tt.most || each != tt.each {
-			t.Errorf("%d workloads, %d pending: %d with %d tries each, want %d with %d", tt.workloads, tt.pending, most, each, tt.most, tt.each)
+		if most, each := cureSteps(tt.workloads, tt.base, stepsOfCures); most != tt.most || each != tt.each {
+			t.Errorf("%d workloads, %d steps: %d with %d steps each, want %d with %d", tt.workloads, tt.base, most, each, tt.most, tt.each)
 		}
 	}
 }

@@ -87,4 +87,19 @@ func TestTablesFit(t *testing.T) {
 			t.Errorf("%q is cut: %s", args, wide)
 		}
 	}
+	for i := range 2 { // these do not fit, and are not alike
+		fmt.Fprintf(&in, head+"Job\nmetadata: {name: evaluate-the-large-language-model-number-%d}\nspec: {queue: team-of-the-department-0, tasks: [{name: worker-with-a-long-name, resources: {memory: %dGi}, devices: {count: 9}}]}\n---\n", i, 12345+i)
+	}
+	const job, node = "job/evaluate-the-large-language-model-number-1", "production-gpu-worker-1.eu-west-1.compute.example.com"
+	for _, args := range [][]string{
+		{"simulate", "-"}, {"simulate", "-", "--cycles", "3", "--every", "1m"}, {"simulate", "-", "--timings"},
+		{"why", job, "-"}, {"why", "job/finetune-the-large-language-model-number-1", "-"}, {"why", "node/" + node, "-"}, {"why", "queue/team-of-the-department-0", "-"},
+		{"whatif", "--remove", "node/" + node, "-"}, {"whatif", "--add-nodes", node + "=2", "-"}, {"plugins"},
+	} {
+		for _, line := range strings.Split(run(args...), "\n") {
+			if utf8.RuneCountInString(line) > 80 {
+				t.Errorf("%q: %d columns: %s", args, utf8.RuneCountInString(line), line)
+			}
+		}
+	}
 }

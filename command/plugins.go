@@ -38,7 +38,7 @@ func (p *program) plugins() *cobra.Command {
 					rows = append(rows, []string{name, "-", "not in the default profile"})
 				}
 			}
-			grid(p.stdout, rows)
+			grid(p.stdout, wrapLast(rows, columns()))
 			return nil
 		},
 	}
@@ -58,6 +58,6 @@ func (p *program) arguments(plugin string) error {
 	for _, a := range list {
 		rows = append(rows, []string{a.Name, a.Type, dash(a.Default)})
 	}
-	grid(p.stdout, rows)
+	grid(p.stdout, wrapLast(rows, columns()))
 	return nil
 }

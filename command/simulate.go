@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/whatif"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/spf13/cobra"
 )
@@ -21,7 +22,7 @@ type simulateOptions struct {
 	events, snapshot     string // names of files to write; events may be "-"
 	explain, check, fail bool
 	timings              bool
-	cures                bool
+	cures                cures
 	course               courseOptions
 }
 
@@ -40,12 +41,13 @@ at its creationTimestamp, runs for its runTime, and ends. An evicted task starts
 from the beginning when it is placed again. The simulation ends early when
 nothing can change any more.
 
-With --cures it also names, for each pending workload, the cheapest change with
-which it would be placed: the one that removes or evicts the fewest workloads and
-gives up least. Each change was tried in a simulation, so this takes longer. Of
-workloads that are alike, only the first is asked about. At most 32 are, or fewer
-if more than 500 are pending: those that most workloads are like. To learn more
-about one workload, use berth why.
+If several workloads are pending, it also names for each of them the cheapest
+change with which it would be placed: the one that removes or evicts the fewest
+workloads and gives up least. Each change was tried in a simulation. If this would
+take more than about two seconds, or the format is json or yaml, it is done only
+with --cures. Of workloads that are alike, only the first is asked about. At most
+32 are, or fewer if a simulation takes long: those that most workloads are like.
+To learn more about one workload, use berth why.
 
 With --snapshot-out it also writes its initial state to one file, a snapshot. Any
 command accepts the snapshot as its only PATH, and gives the same answers.
@@ -58,6 +60,7 @@ For a snapshot of one session of berth-scheduler ("kubectl berth snapshot
 			if err := o.course.check(c.Flags()); err != nil {
 				return err
 			}
+			o.cures.unwanted = c.Flags().Changed("cures") && !o.cures.wanted
 			return p.runSimulate(args, o)
 		},
 	}
@@ -68,7 +71,7 @@ For a snapshot of one session of berth-scheduler ("kubectl berth snapshot
 	f.StringVar(&o.events, "events", "", "write the events to this file, one JSON object per line; - writes them to standard output instead of the result")
 	f.StringVar(&o.snapshot, "snapshot-out", "", "write the initial state of the simulation to this file, as a snapshot")
 	f.BoolVar(&o.check, "check", false, "compare each decision with that of a plain scan of all nodes, and fail if they differ (slow)")
-	f.BoolVar(&o.cures, "cures", false, "name for each pending workload the cheapest change that would help")
+	f.BoolVar(&o.cures.wanted, "cures", false, "name for each pending workload the cheapest change that would help")
 	f.BoolVar(&o.timings, "timings", false, "print to standard error how long the hooks of each plugin took")
 	o.inputFlags.addFlags(c)
 	o.course.addFlags(f)
@@ -97,7 +100,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		if o.timings {
 			return errors.New("--timings measures a single session; omit --cycles")
 		}
-		if o.cures {
+		if o.cures.wanted {
 			return errors.New("--cures is about the end of one simulation; omit --cycles")
 		}
 		return p.runTimeline(in, args, o)
@@ -116,15 +119,18 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		options.Timings = &engine.Timings{Clock: func() int64 { return int64(time.Since(start)) }}
 	}
 	if s, _ := manifest.SessionOf(b); s != nil {
-		if o.cures {
+		if o.cures.wanted {
 			return errors.New("--cures needs a simulation to the end, and the snapshot is that of one session")
 		}
+		o.cures.unwanted = true
 		options.Once = &sim.OneSession{Hold: s.Hold, Tried: s.Tried}
 	}
+	version := state.Version()
 	simulation, err := sim.Simulate(e, state, options)
 	if err != nil {
 		return err
 	}
+	o.cures.base = whatif.Steps(simulation, state.Version()-version)
 	p.noteUncalledHooks(e)
 	if o.timings {
 		p.writeTimings(options.Timings)
@@ -138,10 +144,9 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	}
 	if o.events != "-" {
 		result := results.Of(&simulation.Outcome, o.explain && (o.output == "json" || o.output == "yaml"))
-		if o.cures {
-			if err := addCures(in, result, p.screen); err != nil {
-				return err
-			}
+		o.cures.unwanted = o.cures.unwanted || !o.cures.wanted && (o.output == "json" || o.output == "yaml")
+		if err := o.cures.add(in, result, p.screen); err != nil {
+			return err
 		}
 		if err := p.writeResult(result, state, provisions, args, o); err != nil {
 			return err

@@ -116,8 +116,8 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 // remove removes the node or the workload of that name. The parameter leftOut is as for
 // workload.
 func remove(state *cluster.State, leftOut map[string]string, name string) error {
-	if !strings.Contains(name, "/") {
-		err := removeNode(state, name)
+	if node, is := strings.CutPrefix(name, "node/"); is || !strings.Contains(name, "/") {
+		err := removeNode(state, node)
 		if err != nil && state.Node(name) == nil {
 			return fmt.Errorf("%w; a workload is written with its kind, such as job/NAME", err)
 		}

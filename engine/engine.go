@@ -58,6 +58,9 @@ type Options struct {
 	// patient, in this order; see Outcome.Tried. It is for a patient session that is run again:
 	// which parked jobs such a session tries, and when, depends on what earlier sessions found.
 	Turns []string
+	// Until, if not empty, is the ID of a job. A session that is not patient ends when it has
+	// refused this job: the jobs that come after it have no turn.
+	Until string
 	// Record adds the changes that the session makes to State to its outcome.
 	Record bool
 	// Timings, if not nil, measures how long hooks take.

@@ -83,9 +83,9 @@ func (s rivalSet) tasks(all []rival) []*cluster.Task {
 }
 
 // rivalSets returns all subsets of the rivals that might be evicted for the purpose, the
-// cheapest first.
-func (a *everyPlan) rivalSets(all []rival, p Purpose) []rivalSet {
-	var out []rivalSet
+// cheapest first. If they do not move, it leaves out those that are too few: the room that is free
+// and the room of the victims must together be at least as much as the job lacks of devices.
+func (a *everyPlan) rivalSets(all []rival, p Purpose) []*rivalSet {
 	may := uint32(0)
 	for i := range all {
 		if p == Move && all[i].moves || p != Move && all[i].evicts {
@@ -93,10 +93,24 @@ func (a *everyPlan) rivalSets(all []rival, p Purpose) []rivalSet {
 		}
 	}
 	whole := wholeJobMasks(all)
-	lacks := a.accounts.devicesLacking(a.want.lacks)
-	near := a.nearMask(all)
+	lacks, free := a.accounts.devicesLacking(a.want.lacks), int64(0)
+	if p != Move {
+		free = a.accounts.free()
+	}
+	out := make([]rivalSet, 0, 1<<bits.OnesCount32(may))
+	near, room := a.nearMask(all), make([]int64, len(all))
+	for i := range all {
+		room[i] = freed([]*cluster.Task{all[i].task})
+	}
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
 		if mask&^may != 0 || a.ways.way == moving && mask&near == 0 {
+			continue
+		}
+		sum := int64(0)
+		for m := mask; m != 0; m &= m - 1 {
+			sum += room[bits.TrailingZeros32(m)]
+		}
+		if p != Move && free+sum < lacks {
 			continue
 		}
 		s := rivalSet{mask, noCost()}
@@ -109,12 +123,16 @@ func (a *everyPlan) rivalSets(all []rival, p Purpose) []rivalSet {
 			}
 		}
 		if p != Move {
-			s.cost.beyond = max(0, freed(s.tasks(all))-lacks)
+			s.cost.beyond = max(0, sum-lacks)
 		}
 		out = append(out, s)
 	}
-	slices.SortStableFunc(out, func(a, b rivalSet) int { return a.cost.compare(&b.cost) })
-	return out
+	sorted := make([]*rivalSet, len(out))
+	for i := range out {
+		sorted[i] = &out[i]
+	}
+	slices.SortStableFunc(sorted, func(a, b *rivalSet) int { return a.cost.compare(&b.cost) })
+	return sorted
 }
 
 // nearMask returns the mask of the rivals on nodes on which one of the lacking tasks might be
@@ -136,29 +154,25 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 	if a.ways.way == moving {
 		p = Move
 	}
-	var movers []rivalSet
+	var movers []*rivalSet // nil until a plan needs them
 	if a.ways.way == evicting|moving {
 		if before.plan != nil && (known == nil || before.cost.compare(&spent) < 0) {
 			known, spent = before.plan, before.cost
 		}
-		movers = a.rivalSets(all, Move)
 	}
 	for _, s := range a.rivalSets(all, p) {
 		if known != nil && s.cost.compare(&spent) >= 0 || a.trial.over() {
 			break
 		}
-		tasks := s.tasks(all)
-		// A sum is much cheaper than a trial: the room that is free and the room of the
-		// victims must together be at least as much as the job lacks of devices.
-		if p != Move && a.accounts.free()+freed(tasks) < a.accounts.devicesLacking(a.want.lacks) {
-			continue
-		}
-		plan := a.victimsInOrder(tasks, p)
+		plan := a.victimsInOrder(s.tasks(all), p)
 		if plan == nil {
 			continue
 		}
 		var c cost
 		if a.ways.way == evicting|moving {
+			if movers == nil {
+				movers = a.rivalSets(all, Move)
+			}
 			plan, c = a.withMovers(plan, s, movers, all)
 		} else {
 			plan, c = a.trial.tried(plan)
@@ -173,7 +187,7 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 // withMovers adds moves to a plan of evictions so that it works: as few as possible, and of
 // equally many those with which least is freed without need. It returns nil if no moves make
 // the plan work, or if it works without moves.
-func (a *everyPlan) withMovers(plan []*Victim, evicts rivalSet, sets []rivalSet, all []rival) ([]*Victim, cost) {
+func (a *everyPlan) withMovers(plan []*Victim, evicts *rivalSet, sets []*rivalSet, all []rival) ([]*Victim, cost) {
 	if !a.wouldFit(plan, all) || a.trial.works(plan) {
 		return nil, cost{}
 	}

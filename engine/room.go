@@ -63,6 +63,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 				for k, lacks := range place.shortage.minima(form.alt()) {
 					w := form
 					w.lacks, w.exactly = lacks, k > 0
+					s.rooms++
 					best = s.newRoom(&place, &w, refusal).cheaper(best, refusal)
 					if s.fault.err != nil {
 						return refusal

@@ -22,6 +22,7 @@ type Session struct {
 	options  Options
 	wake     int64 // the earliest time that WakeAt was called with; 0: none
 	searched int   // steps that exact searches have used in this session
+	rooms    int   // searches for room in this session
 	// searchedFurther is like searched, for searches that only explain refusals.
 	searchedFurther int
 	denied          denied
@@ -60,6 +61,9 @@ type Outcome struct {
 	NextWake int64
 	// RetirementOrders has one entry for each set that had more jobs than desired.
 	RetirementOrders []RetirementOrder
+	// Steps is a rough measure of the work of all searches for room and of exact searches, which
+	// is the same on every machine. A step takes about as long as a change of the State.
+	Steps int
 }
 
 // Run makes one pass over the pending jobs. Each turn tries to place the minimum of a job
@@ -72,6 +76,8 @@ func (s *Session) Run() (Outcome, error) {
 		defer s.contain()
 		s.run(&out)
 	}()
+	const ofRoom, ofExact = 60, 8 // a search for room takes about 60 steps, and 8 steps of an exact search are about one
+	out.Steps = ofRoom*s.rooms + s.searched/ofExact
 	out.Events, out.Changes, out.NextWake = s.clerk.events, s.clerk.changes, s.nextWake()
 	return out, s.fault.err
 }
@@ -126,6 +132,9 @@ func (s *Session) tryAll(out *Outcome) {
 	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
 		if again := takeTurn(s, job, out); again {
 			t.contender(s.View.Queue(job.Queue)).line.(*jobList).insert(turnOf(job))
+		}
+		if n := len(out.Refusals); job.ID == s.options.Until && n > 0 && out.Refusals[n-1].Job == job.ID {
+			return
 		}
 	}
 }

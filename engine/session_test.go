@@ -234,3 +234,21 @@ func TestGivenTurns(t *testing.T) {
 		t.Errorf("without turns, %v are tried: %v", none.Tried, err)
 	}
 }
+
+// A session with Options.Until ends when the job is refused, and not before.
+func TestUntil(t *testing.T) {
+	for until, want := range map[string][]string{
+		"job/b": {"job/a", "job/b"},
+		"job/a": {"job/a", "job/b", "job/c"}, // it is placed
+		"":      {"job/a", "job/b", "job/c"},
+	} {
+		s := with(twoNodes(), enginetest.Job("a"), enginetest.Job("b").Devices(100), enginetest.Job("c"))
+		out, err := enginetest.Engine(fit()).Open(s, engine.Options{Now: 1, Until: until}).Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.Tried); diff != "" {
+			t.Errorf("until %q (-want +got):\n%s", until, diff)
+		}
+	}
+}

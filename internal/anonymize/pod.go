@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/internal/convert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func (n coreObjects) pod(o *corev1.Pod) *corev1.Pod {
@@ -20,6 +21,9 @@ func (n coreObjects) pod(o *corev1.Pod) *corev1.Pod {
 	out.DeletionTimestamp = n.optionalTime(o.DeletionTimestamp)
 	out.Annotations = n.podAnnotations(o)
 	containers := map[string]string{}
+	if o.UID != "" { // a pod of a cluster is read although it has errors
+		out.UID = types.UID("uid-of-" + out.Name)
+	}
 	out.Spec = corev1.PodSpec{
 		NodeName: n.nodes.of(s.NodeName), SchedulerName: n.schedulers.of(s.SchedulerName), Priority: s.Priority,
 		NodeSelector: n.labels(s.NodeSelector), Affinity: optional(s.Affinity, n.podAffinity),

@@ -117,7 +117,7 @@ func WriteNode(w io.Writer, n *cluster.Node, r *wire.NodeReport) {
 	if r.Cell != "" {
 		cell = ", cell " + r.Cell
 	}
-	fmt.Fprintf(w, "Node %s: %s%s, %s.\n", r.Node, title, cell, r.Status)
+	wrapped(w, fmt.Sprintf("Node %s: %s%s, %s.", r.Node, title, cell, r.Status), "", "  ")
 	if len(r.Tasks) == 0 {
 		fmt.Fprintln(w, "No task is on it.")
 	} else {

@@ -84,7 +84,7 @@ func WriteQueue(w io.Writer, r *wire.QueueReport) {
 	if r.Parent != "" {
 		below = ", below " + r.Parent
 	}
-	fmt.Fprintf(w, "Queue %s: tier %s%s.\n", r.Queue, r.Tier, below)
+	wrapped(w, fmt.Sprintf("Queue %s: tier %s%s.", r.Queue, r.Tier, below), "", "  ")
 	if len(r.Children) > 0 {
 		wrapped(w, "Its workloads are in the queues below it: "+List(r.Children, 8)+".", "", "  ")
 	}

@@ -18,6 +18,7 @@ type Report struct {
 type Notes struct {
 	BelowMinimum string // a sentence that says since when the workload has run below its minimum; "" if it does not
 	Tasks        int    // how many tasks the workload has
+	Steps        int    // how many steps it took to find what would help; see whatif.Steps
 	// Min is how many tasks must be placed together, and Placed is how many of these could be
 	// placed.
 	Placed, Min int

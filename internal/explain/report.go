@@ -270,11 +270,12 @@ func placementText(w io.Writer, p *wire.Placement) {
 	case p.RanBefore:
 		where += " (it ran there before)"
 	}
-	if p.Task == PodTask {
-		fmt.Fprintf(w, "\n  %s\n", where)
-	} else {
-		fmt.Fprintf(w, "\n  %s  %s\n", p.Task, where)
+	fmt.Fprintln(w)
+	first := "  "
+	if p.Task != PodTask {
+		first += p.Task + "  "
 	}
+	wrapped(w, where, first, "    ")
 	if p.Score == nil {
 		return
 	}

@@ -52,7 +52,9 @@ func (u *unknownFields) merge(o unknownFields) {
 
 // note adds a note for each field of each kind.
 func (u unknownFields) note(notes []string) []string {
-	for _, at := range slices.SortedFunc(maps.Keys(u), func(a, b unknownField) int { return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name)) }) {
+	for _, at := range slices.SortedFunc(maps.Keys(u), func(a, b unknownField) int {
+		return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name))
+	}) {
 		what, kind := "with the unknown field "+phrase.Quote(at.name), at.kind
 		if near := u[at].near; near != "" {
 			what += " (did you mean " + phrase.Quote(near) + "?)"

@@ -24,6 +24,8 @@ type Options struct {
 	// Enough, if not nil, is called after each session that decides something. If it returns
 	// true, the simulation ends before it is known whether another session decides more.
 	Enough func(*Simulation) bool
+	// Until is passed to the sessions; see engine.Options.
+	Until string
 	// Once, if not nil, is the only session that is run. Nothing of what it decides is carried
 	// out.
 	Once *OneSession
@@ -72,7 +74,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	permanent := map[string]bool{}
 	for {
 		explainAll := sim.Sessions > 0 && !o.Record && !o.Brief && len(state.Nodes())*len(state.Pending()) <= MaxMisses
-		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || explainAll, LookFurther: !o.Brief, Record: o.Record, Timings: o.Timings})
+		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || explainAll, LookFurther: !o.Brief, Until: o.Until, Record: o.Record, Timings: o.Timings})
 		if err != nil {
 			return nil, err
 		}
@@ -81,6 +83,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 			return nil, err
 		}
 		sim.Sessions++
+		sim.Steps += out.Steps
 		sim.Decisions = append(sim.Decisions, out.Decisions...)
 		sim.RetirementOrders = append(sim.RetirementOrders, out.RetirementOrders...)
 		sim.Refusals, sim.Tried, sim.NextWake = out.Refusals, out.Tried, out.NextWake

@@ -56,7 +56,7 @@ func TestCheapest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tt.state.Digest()
-			got, err := Cheapest(Question{Engine: explaintest.Engine(t), State: tt.state, Workload: "job/x", Now: tt.now})
+			got, _, err := Cheapest(Question{Engine: explaintest.Engine(t), State: tt.state, Workload: "job/x", Now: tt.now})
 			if err != nil {
 				t.Fatal(err)
 			}

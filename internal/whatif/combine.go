@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -21,7 +22,7 @@ type combiner struct {
 	relax    *relaxer
 }
 
-// combine makes all changes of allChanges together and adds as few nodes as possible. If the
+// combine makes all changes of allChanges together and adds enough nodes. If the
 // workload then fits, combine tries for each change whether it can be left out, and for the
 // nodes too. It records the rest as one change. That change may contain more than is needed
 // if the tries are used up, because what could not be tried is kept. If the workload does not
@@ -36,7 +37,7 @@ func (x *combiner) combine() (conflict bool) {
 		x.found.remaining = x.grow.curableRejection()
 		return x.found.remaining == nil
 	}
-	nodes, v := x.grow.fewest(*m, all...)
+	nodes, v, _, _ := x.grow.enough(*m, all...)
 	if !v.fits {
 		return false // this proves no contradiction: other pending workloads may take the added nodes, or no tries are left
 	}
@@ -129,7 +130,9 @@ func join(changes []*change) *change {
 		out.scaled = append(out.scaled, c.scaled...)
 		out.removes += c.removes
 	}
-	out.brief = explain.List(wire.Map(changes, (*change).inBrief), len(changes))
+	if out.brief = explain.List(wire.Map(changes, (*change).inBrief), len(changes)); len(changes) > 2 {
+		out.brief = fmt.Sprintf("%d changes together", len(changes))
+	}
 	out.text = explain.List(wire.Map(changes, func(c *change) string { return c.text }), len(changes))
 	out.apply = func(s *cluster.State) error {
 		for _, c := range changes {

@@ -34,7 +34,7 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	promote, relax := &promoter{lab: l, workload: w, found: f, entitlement: c}, &relaxer{l, w, f}
 	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
 	grow, turn := &grower{lab: l, workload: w, found: f}, &knobTurner{l, w, f, knobs}
-	total := l.budget
+	total, steps := l.budget, l.stepBudget
 	for _, s := range []struct {
 		changes string
 		try     func()
@@ -49,21 +49,23 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 		{"other settings of the model", turn.turn},
 		{"a smaller request", shrink.shrink},
 	} {
+		left := total - l.tries
 		if total < defaultTries { // each kind of change gets some of the few tries
-			l.budget = min(total, l.tries+max(2, (total-l.tries)/3))
+			left = min(left, max(2, left/3))
 		}
+		l.allow(left, (steps-l.steps)/3)
 		if s.try(); l.noTriesLeft() && l.err == nil && (s.changes != "other settings of the model" || len(knobs) > 0) {
 			f.untried = append(f.untried, s.changes)
 		}
 	}
 	if len(f.helps) == 0 && total > 0 {
-		l.budget = l.tries + mostPriorities
+		l.allow(mostPriorities, steps/3)
 		promote.overtake()
 	}
 	if len(f.helps) > 0 || l.err != nil {
 		return false
 	}
-	l.budget = l.tries + defaultTries/2
+	l.allow(defaultTries/2, steps)
 	if w.shape().ServesModel() {
 		turn.turnAndGrow()
 		return false
@@ -97,7 +99,7 @@ func (f *finder) try(c *change) verdict {
 // addTogether records a change that joins several changes and is known to help. It tries the
 // change once more, even if no tries are left, to find out which workloads would be evicted.
 func (f *finder) addTogether(c *change) {
-	f.lab.budget++
+	f.lab.budget, f.lab.least = max(f.lab.budget, f.lab.tries+1), f.lab.tries+1
 	f.lab.try(c)
 	f.addHelp(c)
 }

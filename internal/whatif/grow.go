@@ -292,12 +292,27 @@ func (m nodeType) change(n int) *change {
 }
 
 // fewest finds the smallest number of added nodes of the type with which the workload fits,
-// together with other changes. It doubles the number until the workload fits, and then
-// bisects. If some number fits, it returns the change with the smallest number that was found
-// to fit, and the verdict of the first number that was found to fit. Otherwise it returns the
-// change with the largest number that was tried and is not above the number of missing tasks,
-// and the verdict of that change.
+// together with other changes. It takes a number that is enough, and bisects. If some number fits,
+// it returns the change with the smallest number that was found to fit, and the verdict of the
+// first number that was found to fit. Otherwise it returns what enough returns.
 func (g *grower) fewest(m nodeType, with ...*change) (*change, verdict) {
+	best, v, low, n := g.enough(m, with...)
+	for v.fits && n-low > 1 && !g.lab.noTriesLeft() {
+		mid := (low + n) / 2
+		if c := m.change(mid); g.lab.try(append(slices.Clone(with), c)...).fits {
+			n, best = mid, c
+		} else {
+			low = mid
+		}
+	}
+	return best, v
+}
+
+// enough finds a number n of added nodes of the type with which the workload fits, together with
+// other changes. It doubles the number until the workload fits, and returns the change, its verdict,
+// and the number low that was not enough. Otherwise it returns the change with the largest number
+// that was tried and is not above the number of missing tasks, and the verdict of that change.
+func (g *grower) enough(m nodeType, with ...*change) (c *change, v verdict, low, n int) {
 	missing, pending := g.workload.missing(), 0
 	for _, j := range g.lab.state.Pending() {
 		pending += j.Missing()
@@ -305,22 +320,18 @@ func (g *grower) fewest(m nodeType, with ...*change) (*change, verdict) {
 	// Other pending workloads may take the nodes that are added.
 	const mostNodes = 4096
 	most := min(mostNodes, max(missing, pending))
-	fits := func(n int) (*change, verdict) {
-		c := m.change(n)
-		return c, g.lab.try(append(slices.Clone(with), c)...)
-	}
-	low, n := 0, 1
-	var best, failed *change
-	var v, failure verdict
-	for {
-		if best, v = fits(n); v.fits {
-			break
+	var failed *change
+	var failure verdict
+	for n = 1; ; {
+		c = m.change(n)
+		if v = g.lab.try(append(slices.Clone(with), c)...); v.fits {
+			return c, v, low, n
 		}
 		if n <= missing {
-			failed, failure = best, v
+			failed, failure = c, v
 		}
 		if n >= most || g.lab.noTriesLeft() {
-			return failed, failure
+			return failed, failure, low, n
 		}
 		low = n
 		next := n * 2
@@ -329,15 +340,6 @@ func (g *grower) fewest(m nodeType, with ...*change) (*change, verdict) {
 		}
 		n = min(next, most)
 	}
-	for n-low > 1 && !g.lab.noTriesLeft() {
-		mid := (low + n) / 2
-		if c, got := fits(mid); got.fits {
-			n, best = mid, c
-		} else {
-			low = mid
-		}
-	}
-	return best, v
 }
 
 // grow tries to add nodes, for each type of node that could take the task.

@@ -51,8 +51,8 @@ type verdict struct {
 
 // lab tries changes: it applies them to the State before the simulation, simulates to the end,
 // and undoes both. So a change helps if the input of the user, changed in this way, would lead
-// to the placement. The budget of a lab is a number of tries and not a time, so that answers
-// are the same on every machine.
+// to the placement. The budget of a lab is a number of tries and of steps and not a time, so that
+// answers are the same on every machine.
 type lab struct {
 	engine      *engine.Engine
 	spare       *engine.Engine // for States that are made of a changed input; nil until it is first used
@@ -63,19 +63,32 @@ type lab struct {
 	helped      int            // changes that were found to help
 	cheapest    *change        // the one of them with the lowest cost; nil if there is none
 	now         int64
-	tries       int                  // simulations that were run
-	budget      int                  // simulations that may be run
+	tries       int // simulations that were run
+	budget      int // simulations that may be run
+	steps       int // steps that count for the budget; see Steps
+	allSteps    int // steps that the simulations took together
+	mostSteps   int // steps of one simulation that count at most, so that one which takes long does not end the search
+	stepBudget  int // no more simulations are run after so many steps, except for the first least
+	least       int
 	displaced   map[string]bool      // the workloads that are evicted without a change
 	laterTime   map[*change]int64    // the time at which a change is tried, if that is later than now
 	alsoEvicted map[*change][]string // for a change that was tried alone and helps: the workloads that are evicted with it and not without it, except those that move
 	cutShort    map[*change]bool     // the simulation of the change was not run to its end
-	isLarge     bool                 // so many jobs are pending that fewer changes are tried
+	isLarge     bool                 // a simulation takes so long that fewer changes are tried
 	complete    bool                 // simulations are run to their end
 	err         error                // the first error of the engine; no verdict is valid after it
 }
 
 // noTriesLeft reports whether the budget is used up, or the engine has failed.
-func (l *lab) noTriesLeft() bool { return l.tries >= l.budget || l.err != nil }
+func (l *lab) noTriesLeft() bool {
+	return l.tries >= l.budget || l.steps >= l.stepBudget && l.tries >= l.least || l.err != nil
+}
+
+// allow sets the budget for what is tried next: some tries, and some steps, of which the first two
+// tries may take more.
+func (l *lab) allow(tries, steps int) {
+	l.budget, l.stepBudget, l.least = l.tries+tries, l.steps+steps, l.tries+min(2, tries)
+}
 
 // try applies the changes, simulates, and undoes both. If no tries are left, a change cannot
 // be applied or the simulation does not end, the verdict is that the workload does not fit.
@@ -109,7 +122,17 @@ func (l *lab) tryAndRead(read func(*cluster.State), changes ...*change) verdict 
 		cutShort = !l.complete && l.isFinal(s)
 		return cutShort
 	}
-	simulation, err := sim.Simulate(e, state, sim.Options{Now: now, Brief: true, Enough: enough})
+	o := sim.Options{Now: now, Brief: true, Enough: enough}
+	if j := state.Job(l.workload.id); j != nil && !l.complete && l.refusalIsFinal(j) {
+		o.Until = j.ID
+	}
+	version := state.Version()
+	simulation, err := sim.Simulate(e, state, o)
+	if simulation != nil {
+		steps := Steps(simulation, state.Version()-version)
+		l.allSteps += steps
+		l.steps += min(steps, l.mostSteps)
+	}
 	if err != nil {
 		if !errors.Is(err, sim.ErrUnsettled) {
 			l.err = err
@@ -181,12 +204,11 @@ func splitEdits(changes []*change) (others, edits []*change) {
 // evicts returns the workloads that are evicted with the change, which helps, and not without it.
 func (l *lab) evicts(c *change) []string {
 	if l.cutShort[c] {
-		l.complete = true
-		l.budget++
+		budget := l.budget
+		l.complete, l.budget, l.least = true, l.tries+1, l.tries+1
 		l.try(c)
 		l.tries--
-		l.budget--
-		l.complete = false
+		l.complete, l.budget = false, budget
 	}
 	return l.alsoEvicted[c]
 }
@@ -195,8 +217,8 @@ func (l *lab) evicts(c *change) []string {
 // not preemptible, and stays, if no task was evicted. One that is refused does not depend on where
 // other jobs are, and a later session has less room, unless tasks were evicted for others. It may
 // still reclaim what other queues were given in this session, or take room that is left of
-// evictions, which is not waited for if many jobs are pending: each try is one session then, unless
-// the change helps.
+// evictions, which is not waited for if a simulation takes long: each try is at most one session then,
+// unless the change helps.
 func (l *lab) isFinal(simulation *sim.Simulation) bool {
 	j := simulation.State.Job(l.workload.id)
 	switch {
@@ -206,8 +228,10 @@ func (l *lab) isFinal(simulation *sim.Simulation) bool {
 		evicts := func(d engine.Decision) bool { return d.Action == engine.EvictTask }
 		return !j.Preemptible && !slices.ContainsFunc(simulation.Decisions, evicts)
 	}
-	return l.isLarge && len(j.Affinity) == 0 && simulation.RefusalOf(j.ID) != nil
+	return l.refusalIsFinal(j) && simulation.RefusalOf(j.ID) != nil
 }
+
+func (l *lab) refusalIsFinal(j *cluster.Job) bool { return l.isLarge && len(j.Affinity) == 0 }
 
 // undoAtEnd marks the State, and returns a function that undoes all changes since the mark.
 func undoAtEnd(s *cluster.State) func() {

@@ -80,7 +80,8 @@ func TestFailureNamesTheNodesThatWereTried(t *testing.T) {
 		t.Fatal(out.Refusals, err)
 	}
 	w := &workload{state: state, id: "job/x", refusal: out.Refusals[0], attempt: wire.MainAttempt(out.Refusals[0])}
-	l := &lab{engine: e, state: state, workload: w, budget: 2, alsoEvicted: map[*change][]string{}}
+	l := &lab{engine: e, state: state, workload: w, alsoEvicted: map[*change][]string{}}
+	l.allow(2, defaultSteps)
 	found := &finder{lab: l, phrases: testPhrases(t)}
 	(&grower{lab: l, workload: w, found: found}).grow()
 	var got []string

@@ -1,7 +1,9 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -16,12 +18,14 @@ type Question struct {
 	State    *cluster.State // Why simulates on it, and leaves it as it is at the end of the simulation
 	Workload string         // the ID of a job; or the name of a set, which asks about its first pending replica
 	Now      int64          // the time of the sessions, in nanoseconds since 1970
-	// Tries is how many changes may be tried; 0 means 64, or fewer if more than 500 workloads
-	// are pending. If no single change helps, 32 more are allowed for changes that are made
+	// Tries is how many changes may be tried; 0 means 64, or fewer if a simulation takes many steps. If no single change helps, 32 more are allowed for changes that are made
 	// together. A negative number means that only changes made together are tried. Sessions on
 	// small clusters of new nodes, which find out whether an empty node could take the
 	// workload, are not counted.
 	Tries int
+	// Steps is after how many steps of the simulations no more changes are tried, apart from two of
+	// each kind; 0 means a number that takes a few seconds. See the function Steps.
+	Steps int
 	// Objects says how the input is changed. If Objects is nil, only changes that need no field
 	// of an object have arguments.
 	Objects Objects
@@ -42,14 +46,23 @@ type Progress struct {
 	Cheapest string // the change that helps and costs least so far, in a few words; "" if there is none
 }
 
-const defaultTries = 64
+// How many changes are tried by default, and after how many steps no more are tried.
+const (
+	defaultTries = 64
+	defaultSteps = 1_000_000
+)
 
-// triesFor returns how many changes are tried by default, given the number of pending
-// workloads. All of these take part in the session of each try, so a try takes longer if
-// more workloads are pending.
-func triesFor(pending int) int {
-	const many, fewest = 500, 24
-	return max(fewest, min(defaultTries, defaultTries*many/max(1, pending)))
+// Steps returns how many steps a simulation took, which is about how long it took in units of 5 to 10 µs,
+// and does not depend on the machine. Changes is by how much the version of the State grew: sessions
+// make and undo many changes while they look for victims.
+func Steps(s *sim.Simulation, changes uint64) int {
+	return int(min(changes, math.MaxInt32)) + s.Steps + 2*s.Sessions*len(s.State.Pending())
+}
+
+// triesFor returns how many changes are tried by default, given the steps of a simulation.
+func triesFor(steps int) int {
+	const fewest = 24
+	return max(fewest, min(defaultTries, defaultSteps/max(1, steps)))
 }
 
 // Why answers the question. It leaves the State as it is at the end of the simulation. It
@@ -61,10 +74,13 @@ func Why(q Question) (r *explain.Report, err error) {
 	phrases := explain.PhrasesOf(q.Engine)
 	was := recordBefore(q.State, q.Workload)
 	defer q.State.Release(was.mark)
+	version := q.State.Version()
 	simulation, err := sim.Simulate(q.Engine, q.State, sim.Options{Now: q.Now, Record: true})
 	if err != nil {
 		return nil, err
 	}
+	base := Steps(simulation, q.State.Version()-version)
+	tries := triesFor(base)
 	j := workloadOf(simulation, q.Workload, was)
 	q.Workload = j.ID
 	r = &explain.Report{
@@ -98,10 +114,11 @@ func Why(q Question) (r *explain.Report, err error) {
 	for _, id := range evicted(simulation.Decisions) {
 		l.displaced[id] = true
 	}
-	tries := triesFor(len(q.State.Pending()))
 	if l.isLarge = tries < defaultTries; q.Tries == 0 {
 		l.budget = tries
 	}
+	l.stepBudget = cmp.Or(q.Steps, defaultSteps)
+	l.mostSteps = max(1, l.stepBudget/6)
 	r.FreeMemory, r.Foreign = explain.FreeMemoryText(q.State, w.shape()), explain.ForeignMemoryText(q.State, w.shape())
 	var c *explain.Entitlement
 	// For surplus tasks the entitlement is not reported. The engine may evict other tasks for
@@ -139,6 +156,7 @@ func Why(q Question) (r *explain.Report, err error) {
 			r.Remaining = &wire.RemainingRejection{Plugin: b.Plugin, Reason: b.Reason, Cure: b.Cure.String()}
 		}
 		r.TriedChanges, r.Trials, r.Untried = l.tries, found.trials(), found.untried
+		r.Notes.Steps = 2*base + l.allSteps
 	}
 	return r, l.err
 }

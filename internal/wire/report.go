@@ -46,8 +46,8 @@ type Report struct {
 	OwnNodes     int         `json:"own,omitempty"`    // how many nodes are rejected only because other tasks of the workload would be placed on them
 	Trials       []Trial     `json:"trials,omitempty"` // changes that would help, smallest first, then changes that would not
 	TriedChanges int         `json:"tried,omitempty"`  // how many changes were tried
-	// The kinds of changes that were not tried, or not all of them: with many pending workloads,
-	// fewer changes are tried.
+	// The kinds of changes that were not tried, or not all of them: if a simulation takes
+	// long, fewer changes are tried.
 	Untried []string `json:"untried,omitempty"`
 	// True if no change helps, because the request contradicts itself.
 	Conflict bool `json:"conflict,omitempty"`
