@@ -53,9 +53,13 @@ func (sp *specs) dropReplaced(j, next *Job) {
 	}
 	for a := range j.Alternatives {
 		to := next.matchingAlternative(&j.Alternatives[a], a)
-		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
+		for i, t := range slices.Clone(j.Alternatives[a].Tasks) {
 			k := -1
-			if to >= 0 {
+			switch {
+			case to < 0:
+			case i < len(next.Alternatives[to].Tasks) && next.Alternatives[to].Tasks[i].Name == t.Name:
+				k = i
+			default:
 				k = slices.IndexFunc(next.Alternatives[to].Tasks, func(o *Task) bool { return o.Name == t.Name })
 			}
 			if k < 0 || uidsDiffer(t.UID, next.Alternatives[to].Tasks[k].UID) {
@@ -91,7 +95,11 @@ func (j *Job) mergedTasks(next *Job) [][]taskSpec {
 		var left []taskSpec
 		for i, t := range old.Tasks {
 			k := -1
-			if to >= 0 {
+			switch {
+			case to < 0:
+			case i < len(tasks[to]) && tasks[to][i].name == t.Name: // in most cases the order is the same
+				k = i
+			default:
 				k = slices.IndexFunc(tasks[to], func(f taskSpec) bool { return f.name == t.Name })
 			}
 			switch {

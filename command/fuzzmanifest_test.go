@@ -59,7 +59,7 @@ func FuzzEstimate(f *testing.F) {
 	})
 }
 
-// addManifests adds seeds: the examples, the scenarios with models or with shapes of public
+// addManifests adds seeds: the examples, the scenarios with models, with dumps or with shapes of public
 // manifests, and the first scenario of each other directory.
 func addManifests(f *testing.F) {
 	last := ""
@@ -69,7 +69,7 @@ func addManifests(f *testing.F) {
 			if err != nil || e.IsDir() || filepath.Ext(name) != ".yaml" {
 				return err
 			}
-			if root == "../scenarios" && dir == last && dir != "../scenarios/shapes" && !strings.HasPrefix(dir, "../scenarios/models/f") {
+			if root == "../scenarios" && dir == last && dir != "../scenarios/shapes" && dir != "../scenarios/dumps" && !strings.HasPrefix(dir, "../scenarios/models/f") {
 				return nil
 			}
 			last = dir

@@ -75,7 +75,11 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	}
 	return max(0, now-least), func(i int) *change {
 		n := least + i
-		return newChange(wire.SmallerRequest, fmt.Sprintf("with minMember %d instead of %d%s", n, now, subgroup), costOfGivingUp(int64(now), int64(n)), k.workload.withMin(n))
+		what := "minMember"
+		if k.workload.job().Open { // pods name the minimum of their group in many ways
+			what = "a minimum of"
+		}
+		return newChange(wire.SmallerRequest, fmt.Sprintf("with %s %d instead of %d%s", what, n, now, subgroup), costOfGivingUp(int64(now), int64(n)), k.workload.withMin(n))
 	}
 }
 

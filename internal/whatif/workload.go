@@ -169,25 +169,23 @@ func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
 	}
 }
 
-// putTasks gives the open job the tasks, and removes its others.
+// putTasks gives the open job the tasks, and removes its others. The job is not open any more then, so
+// that all tasks change at once: after each TaskPut, all tasks of the job would be counted again.
 func putTasks(s *cluster.State, j *cluster.Job, tasks []*cluster.Task) error {
 	kept := make(map[string]bool, len(tasks))
 	for _, t := range tasks {
 		kept[t.Name] = true
 	}
 	for _, t := range slices.Clone(j.Tasks()) {
-		if !kept[t.Name] {
+		if !kept[t.Name] && (t.Node != nil || t.Landing() != nil) {
 			if err := s.Apply(cluster.TaskGone{Task: t.Ref()}); err != nil {
 				return err
 			}
 		}
 	}
-	for _, t := range tasks {
-		if err := s.Apply(cluster.TaskPut{Job: j.ID, Task: *t}); err != nil {
-			return err
-		}
-	}
-	return nil
+	spec := j.Spec()
+	spec.Open, spec.Alternatives[0].Tasks = false, tasks
+	return s.Apply(cluster.JobPut{Job: spec})
 }
 
 // replicas returns the job, and the other replicas of its set.
