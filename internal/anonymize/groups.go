@@ -77,8 +77,11 @@ func (n coreObjects) groupAnnotations(o *corev1.Pod, out map[string]string) {
 		}
 	}
 	for _, key := range numberKeys {
-		if v, err := strconv.ParseFloat(o.Annotations[key], 64); err == nil {
-			out[key] = strconv.FormatFloat(v, 'f', -1, 64)
+		if text := o.Annotations[key]; text != "" {
+			out[key] = unreadable
+			if v, err := strconv.ParseFloat(text, 64); err == nil {
+				out[key] = strconv.FormatFloat(v, 'f', -1, 64)
+			}
 		}
 	}
 	for _, key := range levelKeys {

@@ -183,6 +183,8 @@ func (n *Names) value(key, value string) string {
 		return n.namespaces.of(value)
 	case key == cluster.LabelClique:
 		return n.links.of(value)
+	case key == v1alpha1.LabelPreemptible && value != "true" && value != "false":
+		return unreadable
 	case key == modelLabel:
 		return n.modelValue(value)
 	case slices.Contains(knownValueKeys, key), strings.HasPrefix(key, cluster.PartitionResource):

@@ -68,6 +68,9 @@ func (n coreObjects) pod(o *corev1.Pod) *corev1.Pod {
 	return out
 }
 
+// unreadable replaces a value that Berth cannot read, so that it cannot read the new one either.
+const unreadable = "unreadable"
+
 // podAnnotations returns the annotations that Berth reads.
 func (n coreObjects) podAnnotations(o *corev1.Pod) map[string]string {
 	out := map[string]string{}
@@ -77,12 +80,17 @@ func (n coreObjects) podAnnotations(o *corev1.Pod) map[string]string {
 		}
 	}
 	n.groupAnnotations(o, out)
-	if d, err := time.ParseDuration(o.Annotations[v1alpha1.AnnotationPreemptionDelay]); err == nil {
-		out[v1alpha1.AnnotationPreemptionDelay] = d.String()
+	if text := o.Annotations[v1alpha1.AnnotationPreemptionDelay]; text != "" {
+		out[v1alpha1.AnnotationPreemptionDelay] = unreadable
+		if d, err := time.ParseDuration(text); err == nil {
+			out[v1alpha1.AnnotationPreemptionDelay] = d.String()
+		}
 	}
 	var wanted v1alpha1.Isolation
 	if readAnnotation(&o.ObjectMeta, &wanted) {
 		out[v1alpha1.AnnotationIsolation] = jsonText(n.isolation(&wanted))
+	} else if o.Annotations[v1alpha1.AnnotationIsolation] != "" {
+		out[v1alpha1.AnnotationIsolation] = unreadable
 	}
 	if len(out) == 0 {
 		return nil

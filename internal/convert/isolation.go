@@ -46,7 +46,7 @@ func nodeIsolation(o *corev1.Node, n *cluster.Node, r reporter) {
 	}
 	if err != nil {
 		n.SupportedIsolation = cluster.SupportedIsolation{}
-		r.note(Note{Ignored, isolationPath(), "an isolation that cannot be read, so that no class is offered", err.Error()})
+		r.note(Note{Ignored, isolationPath(), "with an isolation that cannot be read, so that no class is offered", err.Error()})
 	}
 }
 

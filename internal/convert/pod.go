@@ -132,6 +132,9 @@ func podRequests(o *corev1.Pod, shape *cluster.Shape, env *Environment, r report
 		case a.Value == 0:
 		case need.Devices > 0:
 			r.errorf(at, "the pod asks for both %s and %s; ask for one kind of device, or split the pod", need.Resource, a.Name)
+			if a.Value > int64(need.Devices) && a.Value <= maxDevices { // if the pod runs, the kind of which it holds more is counted
+				*need = cluster.Need{Devices: int(a.Value), Resource: a.Name, Partition: profileOf(a.Name)}
+			}
 		case a.Value > maxDevices:
 			r.errorf(at, "%d of %s are more than the %d devices that one node may have", a.Value, a.Name, maxDevices)
 		default:

@@ -41,11 +41,8 @@ func (m Manifests) EditJob(was, is *cluster.Job) []string {
 	case *v1alpha1.Job:
 		(&jobEdit{assignments: a, object: o}).edit(was, is)
 	case *corev1.Pod:
-		e := &podEdit{assignments: a, object: o, lowered: o.DeepCopy()}
-		before, after := was.Alternatives[0].Tasks[0].Shape, is.Alternatives[0].Tasks[0].Shape
-		e.edit(was, is)
-		lowers := !slices.Equal(before.Resources, after.Resources) || before.Need.Devices != after.Need.Devices
-		if lowers && before.Need.Resource == after.Need.Resource && !e.isExact(m.Bundle.Environment(), after) {
+		(&podEdit{assignments: a, object: o}).edit(was, is)
+		if g := (&gang{pods: []*corev1.Pod{o}}); !g.becomes(is, a.out, m.Bundle) {
 			return nil
 		}
 	case *v1alpha1.Model:

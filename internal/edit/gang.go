@@ -29,8 +29,7 @@ func (m Manifests) editGang(was, is *cluster.Job) []string {
 			return nil // pods are removed by what made them
 		}
 		a := &assignments{object: podID(was, t.Name)}
-		e := &podEdit{assignments: a, object: g.pods[i], lowered: g.pods[i].DeepCopy()}
-		e.edit(single(was, t), single(is, is.Alternatives[0].Tasks[i]))
+		(&podEdit{assignments: a, object: g.pods[i]}).edit(single(was, t), single(is, is.Alternatives[0].Tasks[i]))
 		out = append(out, a.out...)
 	}
 	if !g.becomes(is, out, m.Bundle) {
@@ -174,6 +173,17 @@ func (g *gang) becomes(is *cluster.Job, arguments []string, b *manifest.Bundle) 
 	for _, o := range copied.Groups {
 		f.PutGroup(o)
 	}
+	if slices.ContainsFunc(copied.Pods, func(p *corev1.Pod) bool { return len(p.Spec.ResourceClaims) > 0 }) {
+		for _, o := range b.DeviceClasses {
+			f.PutDeviceClass(o)
+		}
+		for _, o := range b.Slices {
+			f.PutResourceSlice(o)
+		}
+		for _, o := range b.Claims {
+			f.PutResourceClaim(o)
+		}
+	}
 	for _, o := range copied.Pods {
 		f.PutPod(o)
 	}
@@ -184,6 +194,9 @@ func (g *gang) becomes(is *cluster.Job, arguments []string, b *manifest.Bundle) 
 		switch c := c.(type) {
 		case cluster.JobPut:
 			form, want := &c.Job.Alternatives[0], &is.Alternatives[0]
+			for _, t := range form.Tasks { // of a pod on its own
+				shapes[t.Name] = t.Shape
+			}
 			matches = c.Job.ID == is.ID && form.Min == want.Min && c.Job.Priority == is.Priority && c.Job.Preemptible == is.Preemptible &&
 				c.Job.PreemptionDelay == is.PreemptionDelay && reflect.DeepEqual(form.Topology, want.Topology) &&
 				slices.EqualFunc(form.Subgroups, want.Subgroups, func(a, b cluster.Subgroup) bool { return reflect.DeepEqual(a, b) }) &&

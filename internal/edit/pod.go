@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/quantity"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,20 +19,7 @@ import (
 // podEdit finds the fields of a pod that make a change.
 type podEdit struct {
 	*assignments
-	object  *corev1.Pod
-	lowered *corev1.Pod // the pod with the requests that were lowered
-}
-
-// isExact reports whether the pod, with the requests that were lowered, requests what the shape
-// does. What init containers, sidecars, the overhead or the pod as a whole request may have more
-// effect than the containers that were changed.
-func (e *podEdit) isExact(env *convert.Environment, shape *cluster.Shape) bool {
-	j, _ := convert.Pod(e.lowered, env)
-	if j == nil {
-		return false
-	}
-	got := j.Alternatives[0].Tasks[0].Shape
-	return slices.Equal(got.Resources, shape.Resources) && got.Need.Devices == shape.Need.Devices
+	object *corev1.Pod
 }
 
 func (e *podEdit) edit(was, is *cluster.Job) {
@@ -115,8 +104,9 @@ func (e *podEdit) isolationAnnotation(is cluster.Isolation) {
 	}
 }
 
-// devices changes the number or the resource name of the devices.
+// devices changes the number or the resource name of the devices, or how much of each is requested.
 func (e *podEdit) devices(was, is *cluster.Need) {
+	e.part(was, is)
 	if was.Resource == is.Resource {
 		if was.Devices != is.Devices {
 			e.request(was.Resource, int64(was.Devices), int64(is.Devices))
@@ -129,10 +119,33 @@ func (e *podEdit) devices(was, is *cluster.Need) {
 			written corev1.ResourceList
 		}{{"requests", c.resources.Requests}, {"limits", c.resources.Limits}} {
 			if q, ok := list.written[corev1.ResourceName(was.Resource)]; ok {
-				at := c.at + ".resources." + list.field + "."
+				at, text := c.at+".resources."+list.field+".", q.String()
+				if was.Devices != is.Devices && q.Value() == int64(was.Devices) {
+					text = strconv.Itoa(is.Devices)
+				}
 				e.remove(at + was.Resource)
-				e.set(at+is.Resource, q.String())
+				e.set(at+is.Resource, text)
 			}
+		}
+	}
+}
+
+// part changes how much of each device is requested, as KAI, HAMi and Volcano write it.
+func (e *podEdit) part(was, is *cluster.Need) {
+	if was.Share != is.Share && is.Share > 0 {
+		if e.object.Annotations[feed.AnnotationFraction] != "" {
+			e.set("metadata.annotations."+feed.AnnotationFraction, quantity.Fraction(int64(is.Share)))
+		}
+		for _, name := range []string{convert.HAMiMemoryPercent, convert.VolcanoMemoryPercent} {
+			e.request(name, int64(was.Share/10), int64(is.Share/10))
+		}
+	}
+	if was.Memory != is.Memory && is.Memory > 0 {
+		if e.object.Annotations[feed.AnnotationGPUMemory] != "" {
+			e.set("metadata.annotations."+feed.AnnotationGPUMemory, strconv.FormatInt(int64(is.Memory>>20), 10))
+		}
+		for _, name := range []string{convert.HAMiMemory, convert.VolcanoMemory} {
+			e.request(name, int64(was.Memory>>20), int64(is.Memory>>20))
 		}
 	}
 }
@@ -158,11 +171,9 @@ func (e *podEdit) request(name string, was, is int64) {
 		_, limited := c.resources.Limits[corev1.ResourceName(name)]
 		if requested {
 			e.set(c.at+".resources.requests."+name, text)
-			c.lowered.Requests[corev1.ResourceName(name)] = resource.MustParse(text)
 		}
 		if limited && (!requested || strings.Contains(name, "/")) { // requests and limits of extended resources are equal
 			e.set(c.at+".resources.limits."+name, text)
-			c.lowered.Limits[corev1.ResourceName(name)] = resource.MustParse(text)
 		}
 	}
 }
@@ -188,8 +199,7 @@ func unitsOf(name string, q resource.Quantity) int64 {
 type container struct {
 	at        string
 	resources *corev1.ResourceRequirements
-	lowered   *corev1.ResourceRequirements // those of podEdit.lowered
-	alone     bool                         // it runs before the other containers, and ends
+	alone     bool // it runs before the other containers, and ends
 }
 
 func (e *podEdit) containers() []container {
@@ -197,10 +207,10 @@ func (e *podEdit) containers() []container {
 	for i := range e.object.Spec.InitContainers {
 		c := &e.object.Spec.InitContainers[i]
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		out = append(out, container{fmt.Sprintf("spec.initContainers[%d]", i), &c.Resources, &e.lowered.Spec.InitContainers[i].Resources, !sidecar})
+		out = append(out, container{fmt.Sprintf("spec.initContainers[%d]", i), &c.Resources, !sidecar})
 	}
 	for i := range e.object.Spec.Containers {
-		out = append(out, container{fmt.Sprintf("spec.containers[%d]", i), &e.object.Spec.Containers[i].Resources, &e.lowered.Spec.Containers[i].Resources, false})
+		out = append(out, container{fmt.Sprintf("spec.containers[%d]", i), &e.object.Spec.Containers[i].Resources, false})
 	}
 	return out
 }

@@ -20,7 +20,11 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 		}
 		fmt.Fprintf(w, "%s:\n", title)
 		for i := range min(n, mostMoves) {
-			fmt.Fprintf(w, "  %s\n", line(i))
+			indent := "  "
+			for part := range strings.SplitSeq(line(i), "\n") {
+				wrapped(w, part, indent, "    ")
+				indent = "    "
+			}
 		}
 		if more := n - mostMoves; more > 0 {
 			fmt.Fprintf(w, "  … and %s; -o json lists all\n", english.Count(more, "more task"))
@@ -44,7 +48,7 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 			text = "(was on " + m.From + ")"
 		}
 		if m.Workload != last && m.Message != "" {
-			text += "\n    " + strings.TrimSpace(m.Message)
+			text += "\n" + strings.TrimSpace(m.Message)
 		}
 		last = m.Workload
 		return text

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -102,6 +103,7 @@ func stepLines(w io.Writer, indent string, steps []wire.Step, width int) {
 		columns = max(columns, len(s.Plugin))
 	}
 	for _, s := range steps {
-		fmt.Fprintf(w, "%s− %*d  %s  %s\n", indent, width, s.Nodes, pad(s.Plugin, columns), strings.TrimSpace(s.Words+" "+s.Example))
+		first := fmt.Sprintf("%s− %*d  %s  ", indent, width, s.Nodes, pad(s.Plugin, columns))
+		wrapped(w, s.Words+" "+s.Example, first, strings.Repeat(" ", utf8.RuneCountInString(first)))
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 // The annotations by which KAI requests parts of devices.
 const (
-	annotationFraction  = "gpu-fraction"             // of each device, such as 0.5
-	annotationGPUMemory = "gpu-memory"               // of each device, in MiB
+	AnnotationFraction  = "gpu-fraction"             // of each device, such as 0.5
+	AnnotationGPUMemory = "gpu-memory"               // of each device, in MiB
 	annotationFractions = "gpu-fraction-num-devices" // how many devices; 1 unless given
 )
 
@@ -43,9 +43,9 @@ func (f *Feed) readDevices(o *corev1.Pod, p *pod) convert.Notes {
 // container gets is not the one that was chosen, so that parts of devices would be mixed up.
 func (r *reader) part(need *cluster.Need, enforced bool) {
 	a := r.pod.Annotations
-	key, text := annotationFraction, a[annotationFraction]
+	key, text := AnnotationFraction, a[AnnotationFraction]
 	if text == "" {
-		key, text = annotationGPUMemory, a[annotationGPUMemory]
+		key, text = AnnotationGPUMemory, a[AnnotationGPUMemory]
 	}
 	if text == "" {
 		return
@@ -55,7 +55,7 @@ func (r *reader) part(need *cluster.Need, enforced bool) {
 		devices = n
 	}
 	part := cluster.Need{Devices: devices, Resource: "nvidia.com/gpu"}
-	if key == annotationFraction {
+	if key == AnnotationFraction {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v > 0 && v <= 1) {
 			r.invalid(annotation(key), "want a share above 0 and at most 1, such as 0.5, have %s", phrase.Quote(text))

@@ -18,6 +18,10 @@ func (f *Feed) Settle() ([]cluster.Change, []Note) {
 	var out []cluster.Change
 	var notes []Note
 	f.settling = true
+	f.sizes = map[groupKey]int{}
+	for _, p := range f.pods {
+		f.sizes[p.group()]++
+	}
 	assignShares(f)
 	only := sliceOnly(f)
 	for _, id := range slices.Sorted(maps.Keys(f.jobs)) {

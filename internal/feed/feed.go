@@ -91,6 +91,7 @@ type Feed struct {
 	low      map[string]string // by queue: the nearest queue of the Scavenger tier
 	defaults map[string]string // by namespace: its default queue
 	classes  map[string]int32  // by name: the priority of a class
+	sizes    map[groupKey]int  // of a dump: how many pods each group has; set by Settle
 	settling bool              // Settle was called, for a dump
 	inner    map[string]bool   // of a dump: queues that have others below them; nil until it is needed
 }

@@ -65,7 +65,7 @@ func (f *Feed) terms(j *job) terms {
 	}
 	if f.options.Dump != nil && t.min == 0 {
 		if t.min = 1; j.group != (groupKey{}) && t.group == nil && j.source != byJob {
-			t.min = len(j.members)
+			t.min = f.sizes[j.group] // also pods that are no tasks, so that the gang waits for them
 		}
 	}
 	// If the pods differ in whether they are preemptible, "false" is first.

@@ -28,6 +28,7 @@ type dump struct {
 	tasks   map[cluster.TaskRef]*cluster.Task // of open jobs
 	places  map[cluster.TaskRef]cluster.TaskSeen
 	ended   map[cluster.TaskRef]cluster.TaskGone
+	invalid []invalidPod
 	notes   map[string]tallies // by the kind of the objects
 }
 
@@ -62,6 +63,7 @@ func (m *stateMaker) readDump() *dump {
 	d.putPods(b.Pods)
 	changes, notes := d.feed.Settle()
 	d.take(changes, notes)
+	d.noteInvalid()
 	return d
 }
 
@@ -100,7 +102,7 @@ func (d *dump) take(changes []cluster.Change, notes []feed.Note) {
 			object = d.objects[objectName{n.Kind, "", n.Name}]
 		}
 		if o, isPod := object.(*corev1.Pod); isPod && n.Severity == convert.Invalid && ofCluster(o) {
-			d.unusable(o, &n)
+			d.invalid = append(d.invalid, invalidPod{o, n})
 			continue
 		}
 		d.maker.bundle.reporter(object, &d.maker.errs).report(convert.Notes{n.Note})
@@ -108,18 +110,38 @@ func (d *dump) take(changes []cluster.Change, notes []feed.Note) {
 	}
 }
 
-// unusable notes that a pod of a cluster has an error. It counts with what could be read if it runs, and
-// is not placed otherwise.
-func (d *dump) unusable(o *corev1.Pod, n *feed.Note) {
-	message := "with an error at " + n.Path.String()
-	if o.Spec.NodeName != "" || convert.Ended(o) {
-		message += ", of which the rest is read: "
-	} else {
-		message += ", and therefore not placed: "
-		d.maker.bundle.unusable[convert.PodID(o)] = n.Path.String() + ": " + n.Message
+// invalidPod is a pod of a cluster that has an error.
+type invalidPod struct {
+	pod  *corev1.Pod
+	note feed.Note
+}
+
+// noteInvalid adds notes about pods of a cluster that have an error. Those that are tasks nevertheless
+// count with what could be read. The others are not placed.
+func (d *dump) noteInvalid() {
+	if len(d.invalid) == 0 {
+		return
 	}
-	n.Severity, n.Message = convert.Ignored, message+n.Message
-	d.note(*n)
+	tasks := map[any]bool{}
+	for ref := range d.tasks {
+		tasks[d.podOf(ref)] = true
+	}
+	for id, j := range d.jobs {
+		for _, t := range j.Alternatives[0].Tasks {
+			tasks[d.podOf(cluster.TaskRef{Job: id, Name: t.Name})] = true
+		}
+	}
+	for _, x := range d.invalid {
+		n, message := x.note, "with an error at "+x.note.Path.String()
+		if tasks[x.pod] || convert.Ended(x.pod) {
+			message += ", of which the rest is read: "
+		} else {
+			message += ", and therefore not placed: "
+			d.maker.bundle.unusable[convert.PodID(x.pod)] = n.Path.String() + ": " + n.Message
+		}
+		n.Severity, n.Message = convert.Ignored, message+n.Message
+		d.note(n)
+	}
 }
 
 // note counts the note, if it is about something that is not read.
@@ -231,7 +253,8 @@ func (d *dump) putPods(pods []*corev1.Pod) {
 }
 
 // onNodes returns the pods without those that run on nodes which are not in the input. Nodes may be
-// removed while a cluster is dumped, and a dump may have some of them only.
+// removed while a cluster is dumped, and a dump may have some of them only. A pod of a group still counts
+// for the minimum of the group, like one that has succeeded.
 func (d *dump) onNodes(pods []*corev1.Pod) []*corev1.Pod {
 	b := d.maker.bundle
 	nodes := map[string]bool{}
@@ -241,14 +264,21 @@ func (d *dump) onNodes(pods []*corev1.Pod) []*corev1.Pod {
 	for _, n := range b.CoreNodes {
 		nodes[n.Name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(pods), func(o *corev1.Pod) bool {
-		absent := o.Spec.NodeName != "" && !nodes[o.Spec.NodeName] && !convert.Ended(o)
-		if absent {
-			b.unusable[convert.PodID(o)] = "it runs on node " + phrase.Quote(o.Spec.NodeName) + ", which is not in the input"
-			d.maker.absent.add(convert.PodID(o) + " (" + phrase.Clip(o.Spec.NodeName) + ")")
+	var out []*corev1.Pod
+	for _, o := range pods {
+		if o.Spec.NodeName == "" || nodes[o.Spec.NodeName] || convert.Ended(o) {
+			out = append(out, o)
+			continue
 		}
-		return absent
-	})
+		b.unusable[convert.PodID(o)] = "it runs on node " + phrase.Quote(o.Spec.NodeName) + ", which is not in the input"
+		d.maker.absent.add(convert.PodID(o) + " (" + phrase.Clip(o.Spec.NodeName) + ")")
+		if feed.Grouped(o) {
+			o = o.DeepCopy()
+			o.Spec.NodeName, o.Status.Phase = "", corev1.PodSucceeded
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // withoutDevices returns the pod without what it requests of devices. The pod itself does not change.

@@ -53,34 +53,43 @@ func (b expander) all() error {
 	return errs.Err()
 }
 
-// names returns how many Jobs, Deployments and StatefulSets there are by their namespaces and names.
-func (b expander) names() map[[2]string]int {
-	out := map[[2]string]int{}
+// namesInUse are names by namespace and name.
+type namesInUse struct {
+	workloads map[[2]string]int // how many Jobs, Deployments and StatefulSets have the name
+	pods      map[[2]string]bool
+}
+
+func (b expander) names() *namesInUse {
+	out := &namesInUse{map[[2]string]int{}, map[[2]string]bool{}}
 	for _, o := range b.BatchJobs {
-		out[[2]string{namespaceOf(o), o.Name}]++
+		out.workloads[[2]string{namespaceOf(o), o.Name}]++
 	}
 	for _, o := range b.Workloads {
 		if o.GroupVersionKind().Group == "apps" {
-			out[[2]string{namespaceOf(o), o.GetName()}]++
+			out.workloads[[2]string{namespaceOf(o), o.GetName()}]++
 		}
+	}
+	for _, p := range b.Pods {
+		out.pods[[2]string{namespaceOf(p), p.Name}] = true
 	}
 	return out
 }
 
 // expand adds the pods of one workload. See names.
-func (b expander) expand(o any, names map[[2]string]int, errs *Errors) {
+func (b expander) expand(o any, names *namesInUse, errs *Errors) {
 	x := &expansion{r: b.reporter(o, errs)}
 	switch o := o.(type) {
 	case *batchv1.Job:
 		x.meta, x.id = &o.ObjectMeta, groupID[*batchv1.Job]("batchjob")(o)
-		x.shared = names[[2]string{namespaceOf(o), o.Name}] > 1
+		x.shared = names.workloads[[2]string{namespaceOf(o), o.Name}] > 1
 		x.batchJob(o)
 	case *unstructured.Unstructured:
 		x.meta = &metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), CreationTimestamp: o.GetCreationTimestamp(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
 		x.id = groupID[*unstructured.Unstructured](workloadSource(o.GroupVersionKind().GroupKind()))(o)
-		x.shared = names[[2]string{namespaceOf(o), o.GetName()}] > 1
+		x.shared = names.workloads[[2]string{namespaceOf(o), o.GetName()}] > 1
 		x.fields(o.Object).workload(o.GroupVersionKind().GroupKind())
 	}
+	names.give(x)
 	if len(b.expanded)+len(x.pods) > maxExpanded {
 		x.r.errorf(namePath, "with %s, --expand makes more than %d pods; split the input", x.id, maxExpanded)
 		return
@@ -101,6 +110,19 @@ func (b expander) expand(o any, names map[[2]string]int, errs *Errors) {
 		if src != nil {
 			b.remember(p, src)
 		}
+	}
+}
+
+// give notes the names of the pods. If there are pods of these names already, the pods of a Deployment or
+// a Job get other names.
+func (u *namesInUse) give(x *expansion) {
+	for x.random && slices.ContainsFunc(x.pods, func(p *corev1.Pod) bool { return u.pods[[2]string{namespaceOf(p), p.Name}] }) {
+		for _, p := range x.pods {
+			p.Name += "-x"
+		}
+	}
+	for _, p := range x.pods {
+		u.pods[[2]string{namespaceOf(p), p.Name}] = true
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 type expansion struct {
 	meta   *metav1.ObjectMeta
 	id     string
+	random bool // the controller ends the names of the pods with random letters
 	shared bool // other workloads in the namespace have the same name
 	r      reporter
 	pods   []*corev1.Pod
@@ -165,6 +166,7 @@ func (x *expansion) batchJob(o *batchv1.Job) {
 // stem returns how the names of pods begin of which the controller ends the names with random letters.
 // The kind is a part of it if another workload makes pods of the same name.
 func (x *expansion) stem(kind string) string {
+	x.random = true
 	if x.shared {
 		return x.meta.Name + "-" + kind
 	}

@@ -65,7 +65,7 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	if len(f.helps) > 0 || l.err != nil {
 		return false
 	}
-	l.allow(defaultTries/2, steps)
+	l.allow(defaultTries/2, steps/2)
 	if w.shape().ServesModel() {
 		turn.turnAndGrow()
 		return false
@@ -73,7 +73,11 @@ func (f *finder) search(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	return (&combiner{l, w, f, grow, relax}).combine()
 }
 
+// addHelp records a change that helps, unless no arguments make it: then no field of the input does.
 func (f *finder) addHelp(c *change) {
+	if f.lab.objects != nil && len(f.lab.arguments(c)) == 0 {
+		return
+	}
 	f.helps = append(f.helps, c)
 	f.lab.helped = len(f.helps)
 	if f.lab.cheapest == nil || c.cost < f.lab.cheapest.cost {

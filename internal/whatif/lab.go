@@ -85,9 +85,12 @@ func (l *lab) noTriesLeft() bool {
 }
 
 // allow sets the budget for what is tried next: some tries, and some steps, of which the first two
-// tries may take more.
+// tries may take more, or only the first if no steps are left.
 func (l *lab) allow(tries, steps int) {
 	l.budget, l.stepBudget, l.least = l.tries+tries, l.steps+steps, l.tries+min(2, tries)
+	if steps <= 0 {
+		l.least = l.tries + min(1, tries)
+	}
 }
 
 // try applies the changes, simulates, and undoes both. If no tries are left, a change cannot

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -23,6 +24,15 @@ type Objects interface {
 	// Changed makes a new State of the input after the changes of fields that the arguments
 	// name. Other arguments are ignored. It returns an error if the changed input is not valid.
 	Changed(arguments []string) (*cluster.State, error)
+}
+
+// textOf returns all that the spec of the job says.
+func textOf(j *cluster.Job) string {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return err.Error() // no job has a value that JSON does not have
+	}
+	return string(text)
 }
 
 // arguments returns the arguments of berth whatif that make the change: those that the change
@@ -53,7 +63,11 @@ func (l *lab) arguments(c *change) []string {
 	}
 	if j := l.state.Job(job.ID); j != nil {
 		edited := j.Spec()
-		out = append(out, l.objects.EditJob(&job, &edited)...)
+		edits := l.objects.EditJob(&job, &edited)
+		if len(edits) == 0 && job.Set.Name == "" && textOf(&job) != textOf(&edited) { // settings of models have arguments of their own
+			return nil
+		}
+		out = append(out, edits...)
 	}
 	for i := range queues {
 		out = append(out, l.objects.EditQueue(&queues[i], l.state.Queue(queues[i].Name))...)

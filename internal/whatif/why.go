@@ -23,8 +23,8 @@ type Question struct {
 	// small clusters of new nodes, which find out whether an empty node could take the
 	// workload, are not counted.
 	Tries int
-	// Steps is after how many steps of the simulations no more changes are tried, apart from two of
-	// each kind; 0 means a number that takes a few seconds. See the function Steps.
+	// Steps is after how many steps of the simulations no more changes are tried, apart from one or
+	// two of each kind; 0 means 1,000,000, which take a few seconds. See the function Steps.
 	Steps int
 	// Objects says how the input is changed. If Objects is nil, only changes that need no field
 	// of an object have arguments.
@@ -118,7 +118,7 @@ func Why(q Question) (r *explain.Report, err error) {
 		l.budget = tries
 	}
 	l.stepBudget = cmp.Or(q.Steps, defaultSteps)
-	l.mostSteps = max(1, l.stepBudget/6)
+	l.mostSteps = max(1, l.stepBudget/4)
 	r.FreeMemory, r.Foreign = explain.FreeMemoryText(q.State, w.shape()), explain.ForeignMemoryText(q.State, w.shape())
 	var c *explain.Entitlement
 	// For surplus tasks the entitlement is not reported. The engine may evict other tasks for

@@ -13,6 +13,8 @@ import (
 func TestKnownCures(t *testing.T) {
 	const nodes = `
 - {apiVersion: berth.dev/v1alpha1, kind: Node, metadata: {name: a}, spec: {resources: {cpu: 64, memory: 256Gi}, devices: {product: NVIDIA-H100, count: 8, memory: 80Gi}}}`
+	const pods = `
+- {apiVersion: v1, kind: Node, metadata: {name: a, labels: {kubernetes.io/hostname: a, nvidia.com/gpu.count: "2", nvidia.com/gpu.memory: "81920", nvidia.com/gpu.product: NVIDIA-A100}}, status: {allocatable: {cpu: "64", memory: 256Gi, pods: "110", nvidia.com/gpu: "2"}, conditions: [{type: Ready, status: "True"}]}}`
 	for name, c := range map[string]struct {
 		items, workload string
 		cure            string // the arguments of a change that must be listed
@@ -49,6 +51,22 @@ func TestKnownCures(t *testing.T) {
 - {apiVersion: berth.dev/v1alpha1, kind: Job, metadata: {name: y}, spec: {tasks: [{name: w, devices: {partition: 1g.10gb}}]}, status: {placements: [{task: w-0, node: a, devices: [0]}]}}
 - {apiVersion: berth.dev/v1alpha1, kind: Job, metadata: {name: x}, spec: {tasks: [{name: w, devices: {partition: 1g.10gb}}]}}`,
 			workload: "job/x", cure: "--set job/x.spec.tasks[0].devices.partition=3g.40gb",
+		},
+		"a smaller fraction of a pod": {
+			items: pods + `
+- {apiVersion: v1, kind: Pod, metadata: {name: y, namespace: d, annotations: {gpu-fraction: "0.6", gpu-fraction-num-devices: "2"}}, spec: {nodeName: a, containers: [{name: m}]}, status: {phase: Running}}
+- {apiVersion: v1, kind: Pod, metadata: {name: x, namespace: d, annotations: {gpu-fraction: "0.5"}}, spec: {containers: [{name: m}]}}`,
+			workload: "pod/d/x", cure: `--set pod/d/x.metadata.annotations.gpu-fraction="0.4"`,
+		},
+		"less device memory of a pod": {
+			items: pods + `
+- {apiVersion: v1, kind: Pod, metadata: {name: x, namespace: d, annotations: {gpu-memory: "90000"}}, spec: {containers: [{name: m}]}}`,
+			workload: "pod/d/x", cure: `--set pod/d/x.metadata.annotations.gpu-memory="81920"`,
+		},
+		"fewer devices, and less of each": {
+			items: pods + `
+- {apiVersion: v1, kind: Pod, metadata: {name: x, namespace: d}, spec: {containers: [{name: m, resources: {limits: {nvidia.com/gpu: 3, nvidia.com/gpumem: 90000}}}]}}`,
+			workload: "pod/d/x", cure: `--set pod/d/x.spec.containers[0].resources.limits.nvidia.com/gpumem="81920" --set pod/d/x.spec.containers[0].resources.limits.nvidia.com/gpu="2"`,
 		},
 		"a minimum applies in all cells": {
 			items: `
