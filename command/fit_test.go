@@ -3,6 +3,8 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -90,9 +92,18 @@ func TestTablesFit(t *testing.T) {
 	for i := range 2 { // these do not fit, and are not alike
 		fmt.Fprintf(&in, head+"Job\nmetadata: {name: evaluate-the-large-language-model-number-%d}\nspec: {queue: team-of-the-department-0, tasks: [{name: worker-with-a-long-name, resources: {memory: %dGi}, devices: {count: 9}}]}\n---\n", i, 12345+i)
 	}
+	names := filepath.Join(t.TempDir(), "names.yaml")
+	var long strings.Builder
+	for i, n := range []string{"ip-10-0-1-1", "ip-10-0-11-1", "ip-10-0-11-12", "gke-production-a100-pool-0a1b2c3d", "gke-production-a100-pool-0a1b2c3e"} {
+		fmt.Fprintf(&long, head+"Node\nmetadata: {name: %s.eu-west-1.compute.internal}\nspec: {resources: {cpu: 64, memory: 64Gi}, devices: {product: L4, count: 8, memory: 24Gi}}\n---\n", n)
+		fmt.Fprintf(&long, head+"Job\nmetadata: {namespace: a-long-name-of-a-team, name: finetune-the-large-language-model-%d-of-the-department-of-everything}\nspec: {tasks: [{name: t, devices: {count: 7}}]}\n---\n", i)
+	}
+	if err := os.WriteFile(names, []byte(long.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const job, node = "job/evaluate-the-large-language-model-number-1", "production-gpu-worker-1.eu-west-1.compute.example.com"
 	for _, args := range [][]string{
-		{"simulate", "-"}, {"simulate", "-", "--cycles", "3", "--every", "1m"}, {"simulate", "-", "--timings"},
+		{"simulate", "-"}, {"simulate", names}, {"simulate", "-", "--cycles", "3", "--every", "1m"}, {"simulate", "-", "--timings"},
 		{"why", job, "-"}, {"why", "job/finetune-the-large-language-model-number-1", "-"}, {"why", "node/" + node, "-"}, {"why", "queue/team-of-the-department-0", "-"},
 		{"whatif", "--remove", "node/" + node, "-"}, {"whatif", "--add-nodes", node + "=2", "-"}, {"plugins"},
 	} {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -54,6 +55,9 @@ func (p *painter) assignLetters(sections []*section) {
 	}
 }
 
+// leastName is the least width to which names of the legend are shortened.
+const leastName = 20
+
 // entry is a text of the legend, and how it is painted.
 type entry struct{ text, color string }
 
@@ -65,8 +69,13 @@ func (p *painter) legend(w io.Writer) {
 	}
 	p.entries(w, "", marks, 3)
 	var owners []entry
+	names := Names{}
+	if !p.style.Wide {
+		const before = 6 // the indent, and letters
+		names = Shorten(p.order, max(leastName, p.style.Width-before))
+	}
 	for _, o := range p.order {
-		e := entry{text: p.letterOf[o] + " " + o}
+		e := entry{text: p.letterOf[o] + " " + cmp.Or(names[o], o)}
 		if p.byQueue {
 			e.color = p.queueColor(o)
 		}

@@ -39,6 +39,12 @@ func Shorten(names []string, width int) Names {
 // are shortened again by themselves, because they have more in common than all names have.
 func shortenAlike(out Names, names []string, width int) {
 	prefix, suffix := inCommon(names)
+	if families := byFirstWord(names); prefix+suffix == 0 && len(families) > 1 {
+		for _, f := range families {
+			shortenAlike(out, f, width)
+		}
+		return
+	}
 	middle := 0
 	for _, n := range names {
 		middle = max(middle, len([]rune(n))-prefix-suffix)
@@ -60,6 +66,27 @@ func shortenAlike(out Names, names []string, width int) {
 			shortenAlike(out, alike, width)
 		}
 	}
+}
+
+// byFirstWord divides the names by what they have before the first separator, such as names of
+// different node pools.
+func byFirstWord(names []string) [][]string {
+	var out [][]string
+	at := map[string]int{}
+	for _, n := range names {
+		word := n
+		if i := strings.IndexFunc(n, func(r rune) bool { return !isWord(r) }); i >= 0 {
+			word = n[:i]
+		}
+		k, known := at[word]
+		if !known {
+			k = len(out)
+			at[word] = k
+			out = append(out, nil)
+		}
+		out[k] = append(out[k], n)
+	}
+	return out
 }
 
 // inCommon returns how many characters all names have in common at their beginning and at their
