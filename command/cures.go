@@ -17,17 +17,17 @@ import (
 // Bounds of the search for what would help all pending workloads. They count steps and not time (see
 // whatif.Steps), so that results are the same on every machine.
 const (
-	mostCures     = 32        // workloads that are not alike
-	stepsOfCures  = 4_000_000 // with --cures
-	stepsUnasked  = 300_000   // without --cures
-	shortestQuest = 8         // in simulations: fewer workloads are asked about if each would get less
+	mostCures    = 32        // workloads that are not alike
+	stepsOfCures = 4_000_000 // with --cures
+	stepsUnasked = 300_000   // without --cures
+	leastForOne  = 8         // simulations: fewer workloads are asked about if each would get less
 )
 
 // cureSteps returns how many workloads can be asked about within the steps, and how many steps the
 // changes that are tried for the first of them may take. A simulation of the input takes base steps.
 // Asking about a workload needs two simulations before the first change.
 func cureSteps(workloads, base, steps int) (most, each int) {
-	most = min(workloads, steps/(shortestQuest*base))
+	most = min(workloads, steps/(leastForOne*base))
 	return most, max(base, steps/max(1, most)-2*base)
 }
 
@@ -76,7 +76,7 @@ func (c cures) add(in *input, result *wire.Result, on screen) error {
 		if t != nil {
 			g.Change, g.Evicts, g.Arguments = t.Brief, t.Evicts, t.Arguments
 		}
-		if left -= took; left < shortestQuest*base {
+		if left -= took; left < leastForOne*base {
 			asked = i + 1
 		}
 	}

@@ -164,29 +164,15 @@ func (g *gang) becomes(is *cluster.Job, arguments []string, b *manifest.Bundle) 
 	for _, o := range b.Queues {
 		f.PutQueue(o)
 	}
-	for _, o := range copied.PodGroups {
-		f.PutPodGroup(o)
-	}
-	for _, o := range copied.BatchJobs {
-		f.PutJob(o)
-	}
-	for _, o := range copied.Groups {
-		f.PutGroup(o)
-	}
+	deliver(copied.PodGroups, f.PutPodGroup)
+	deliver(copied.BatchJobs, f.PutJob)
+	deliver(copied.Groups, f.PutGroup)
 	if slices.ContainsFunc(copied.Pods, func(p *corev1.Pod) bool { return len(p.Spec.ResourceClaims) > 0 }) {
-		for _, o := range b.DeviceClasses {
-			f.PutDeviceClass(o)
-		}
-		for _, o := range b.Slices {
-			f.PutResourceSlice(o)
-		}
-		for _, o := range b.Claims {
-			f.PutResourceClaim(o)
-		}
+		deliver(b.DeviceClasses, f.PutDeviceClass)
+		deliver(b.Slices, f.PutResourceSlice)
+		deliver(b.Claims, f.PutResourceClaim)
 	}
-	for _, o := range copied.Pods {
-		f.PutPod(o)
-	}
+	deliver(copied.Pods, f.PutPod)
 	changes, _ := f.Settle()
 	shapes := map[string]*cluster.Shape{}
 	matches := false
@@ -208,4 +194,11 @@ func (g *gang) becomes(is *cluster.Job, arguments []string, b *manifest.Bundle) 
 	return matches && !slices.ContainsFunc(is.Alternatives[0].Tasks, func(t *cluster.Task) bool {
 		return shapes[t.Name] == nil || jsonOf(shapes[t.Name]) != jsonOf(t.Shape)
 	})
+}
+
+// deliver passes the objects to a Feed, of which only the result of Settle counts.
+func deliver[T any](list []T, put func(T) ([]cluster.Change, []feed.Note)) {
+	for _, o := range list {
+		put(o)
+	}
 }

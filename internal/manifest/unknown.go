@@ -15,7 +15,7 @@ import (
 // in writing, or fields of later versions. Kubernetes ignores the former too.
 type unknownFields map[unknownField]*unknownOf
 
-// unknownField is the name of a field, and a name of its kind.
+// unknownField is the name of a field, and the kind of the objects that have it.
 type unknownField struct{ kind, name string }
 
 // unknownOf are the objects that have the field.

@@ -207,11 +207,11 @@ func splitEdits(changes []*change) (others, edits []*change) {
 // evicts returns the workloads that are evicted with the change, which helps, and not without it.
 func (l *lab) evicts(c *change) []string {
 	if l.cutShort[c] {
-		budget := l.budget
+		budget, least := l.budget, l.least
 		l.complete, l.budget, l.least = true, l.tries+1, l.tries+1
 		l.try(c)
 		l.tries--
-		l.complete, l.budget = false, budget
+		l.complete, l.budget, l.least = false, budget, least
 	}
 	return l.alsoEvicted[c]
 }

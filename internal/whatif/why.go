@@ -52,7 +52,7 @@ const (
 	defaultSteps = 1_000_000
 )
 
-// Steps returns how many steps a simulation took, which is about how long it took in units of 5 to 10 µs,
+// Steps returns how many steps a simulation took, which is about how long it took in units of 3 to 5 µs,
 // and does not depend on the machine. Changes is by how much the version of the State grew: sessions
 // make and undo many changes while they look for victims.
 func Steps(s *sim.Simulation, changes uint64) int {
