@@ -93,6 +93,16 @@ type JobTerm struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
+// ReplicaLabel is the key of a label that a replica of a model has if its tasks must be on
+// different nodes. The value is the ID of its job.
+const ReplicaLabel = "berth.dev/replica"
+
+// KeepsReplicaApart reports whether the term keeps the tasks of a replica of a model on
+// different nodes. No other job matches such a term.
+func (t *JobTerm) KeepsReplicaApart() bool {
+	return t.Anti && t.Weight == 0 && t.Within == "" && len(t.Selector) == 1 && t.Selector[0].Key == ReplicaLabel
+}
+
 // Domain returns the node's value of the topology label, and whether the node has
 // that label. The domain for "" is the node itself.
 func (n *Node) Domain(within string) (string, bool) {

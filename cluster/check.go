@@ -50,11 +50,11 @@ func (s *Shape) check() error {
 	}
 	n := &s.Need
 	err := cmp.Or(s.Resources.check(), s.LeftOut.check(), checkAmount("devices", n.Devices), checkAmount("memory", n.Memory), checkAmount("share", n.Share), checkAmount("sumAtLeast", n.SumAtLeast))
+	for _, sum := range n.Sums {
+		err = cmp.Or(err, checkAmount("sum on "+sum.Product, sum.AtLeast))
+	}
 	if l := n.Layers; l != nil && err == nil {
-		err = cmp.Or(checkAmount("layers", l.Total), checkAmount("bytes of a layer", l.Bytes), checkAmount("fixed bytes", l.Fixed), checkAmount("least layers", l.Least))
-		if err == nil && l.Bytes > 0 && Bytes(l.Total) > maxAmount/l.Bytes {
-			err = fmt.Errorf("%d layers of %d bytes are more bytes than are supported", l.Total, l.Bytes)
-		}
+		err = l.check()
 	}
 	return err
 }

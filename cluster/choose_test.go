@@ -134,7 +134,7 @@ func TestChoose(t *testing.T) {
 		},
 		"at least one layer on each requested device": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 5, Bytes: 2 * gi, Fixed: gi}}},
-			want: want{[]cluster.Claim{{Device: 0, Milli: 208, Memory: 5 * gi, Layers: 2}, {Device: 1, Milli: 125, Memory: 3 * gi, Layers: 1}, {Device: 2, Milli: 62, Memory: 5 * gi, Layers: 2}}, true},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 125, Memory: 3 * gi, Layers: 1}, {Device: 1, Milli: 125, Memory: 3 * gi, Layers: 1}, {Device: 2, Milli: 87, Memory: 7 * gi, Layers: 3}}, true},
 		},
 		"fewer layers than devices": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 2, Bytes: 2 * gi, Fixed: gi}}},

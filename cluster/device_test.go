@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
@@ -37,7 +38,9 @@ func TestForeignAndReservedMemory(t *testing.T) {
 		"whole device, too much foreign memory": {0, gi + 1, whole, false, true},
 		"share":                                 {4 * gi, 4 * gi, share, true, true},
 		"share, too much foreign memory":        {4 * gi, 5 * gi, share, false, true},
-		"share, too much reserved memory":       {9 * gi, 0, share, false, false},
+		"share, reserved memory":                {9 * gi, 0, share, true, true},
+		"share, some foreign memory too":        {9 * gi, gi, share, true, true},
+		"share, more foreign memory too":        {9 * gi, gi + 1, share, false, true},
 		"memory":                                {2 * gi, 2 * gi, memory, true, true},
 		"memory, too much foreign memory":       {2 * gi, 3 * gi, memory, false, true},
 		"memory, too much reserved memory":      {5 * gi, 0, memory, false, false},
@@ -63,6 +66,41 @@ func TestForeignAndReservedMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A device that takes a share takes any smaller share, and no share holds more memory than
+// the device has left.
+func TestSmallerSharesFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bytes := func(most cluster.Bytes, label string) cluster.Bytes {
+			return cluster.Bytes(rapid.Int64Range(0, int64(most)).Draw(t, label))
+		}
+		n := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").Build()
+		d := &n.Devices[0]
+		d.Reserved, d.Foreign = bytes(24*gi, "reserved"), bytes(2*gi, "foreign")
+		if rapid.Bool().Draw(t, "in use") {
+			part := cluster.Milli(rapid.IntRange(1, 1000).Draw(t, "held"))
+			d.Use = cluster.DeviceUse{Leases: 1, Milli: part, Memory: min(d.Of(part), d.Room())}
+		}
+		larger := rapid.IntRange(2, 1000).Draw(t, "larger")
+		smaller := rapid.IntRange(1, larger-1).Draw(t, "smaller")
+		for _, share := range []int{larger, smaller} {
+			s := cluster.Shape{Need: cluster.Need{Devices: 1, Share: cluster.Milli(share)}}
+			claims, ok := n.Choose(&s, nil)
+			if ok && claims[0].Memory > d.Free() {
+				t.Fatalf("a share of %d‰ holds %d of %d bytes", share, claims[0].Memory, d.Free())
+			}
+			if ok != n.Feasible(&s) || ok != s.Takes(d) {
+				t.Fatalf("a share of %d‰ is chosen: %v", share, ok)
+			}
+			if !ok && share == larger {
+				return
+			}
+			if !ok {
+				t.Fatalf("the device takes %d‰ but not %d‰", larger, smaller)
+			}
+		}
+	})
 }
 
 func TestNeedSelectsDevices(t *testing.T) {

@@ -14,6 +14,7 @@ type Need struct {
 	Memory      Bytes      `json:"memory,omitempty"`      // how much memory of each device; 0 together with Share 0: whole devices
 	Share       Milli      `json:"share,omitempty"`       // which share of each device, in thousandths
 	SumAtLeast  Bytes      `json:"sumAtLeast,omitempty"`  // the least memory of all claims together
+	Sums        []Sum      `json:"sums,omitempty"`        // SumAtLeast of products for which it is more, sorted by product
 	SameProduct bool       `json:"sameProduct,omitempty"` // all devices must be of the same product
 	Products    []string   `json:"products,omitempty"`    // the products that are allowed, sorted; empty: any
 	Types       []string   `json:"types,omitempty"`       // the runtimes that are allowed (cuda, rocm, …), sorted; empty: any
@@ -30,6 +31,11 @@ func (n *Need) encode(w *keyWriter) {
 	w.num(int64(n.Memory))
 	w.num(int64(n.Share))
 	w.num(int64(n.SumAtLeast))
+	w.num(int64(len(n.Sums)))
+	for _, s := range n.Sums {
+		w.str(s.Product)
+		w.num(int64(s.AtLeast))
+	}
 	w.flag(n.SameProduct)
 	w.strs(n.Products)
 	w.strs(n.Types)
@@ -49,7 +55,29 @@ func (n *Need) encode(w *keyWriter) {
 		w.num(int64(l.Fixed))
 		w.num(int64(l.Least))
 		w.flag(l.Spill)
+		w.num(int64(l.Outside))
+		w.num(int64(len(l.Sizes)))
+		for _, r := range l.Sizes {
+			w.num(int64(r.Count))
+			w.num(int64(r.Bytes))
+		}
 	}
+}
+
+// Sum is the least memory of all claims together on devices of one product.
+type Sum struct {
+	Product string `json:"product"`
+	AtLeast Bytes  `json:"atLeast"`
+}
+
+// SumOn returns the least memory of all claims together on devices of this product.
+func (n *Need) SumOn(product string) Bytes {
+	for i := range n.Sums {
+		if n.Sums[i].Product == product {
+			return n.Sums[i].AtLeast
+		}
+	}
+	return n.SumAtLeast
 }
 
 // DeviceID names one device of the cluster: the node, the runtime of the device, and its

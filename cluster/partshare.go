@@ -1,21 +1,26 @@
 package cluster
 
 // sharePart is the devicePart of shapes that request a share of each device: the same
-// share of its time and of its memory.
+// share of its time and of its memory. What a task with a whole device must accept, it
+// must accept too: reserved memory, and on an idle device a little foreign memory. If less
+// memory is left than its share, it holds what is left. So a device that takes a larger
+// share also takes a smaller one.
 type sharePart struct{ partial }
 
 func (sharePart) applies(s *Shape) bool { return s.Need.Share > 0 }
 
-func (sharePart) suits(s *Shape, d *Device) bool {
-	return d.Reserved == 0 || d.Of(s.Need.Share) <= d.Memory-d.Reserved
-}
+func (sharePart) suits(_ *Shape, d *Device) bool { return d.Reserved <= d.Memory }
 
 func (sharePart) takes(s *Shape, d *Device) bool {
-	return s.Need.Share <= d.FreeMilli() && d.Of(s.Need.Share) <= d.Free()
+	return s.Need.Share <= d.FreeMilli() && d.Reserved <= d.Memory && (d.Of(s.Need.Share) <= d.Free() || d.offersAnyShare())
 }
 
-func (sharePart) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
-	return s.Need.Share, d.Of(s.Need.Share)
+// offersAnyShare reports whether the device offers shares of any size: no task uses it or
+// its memory, and its foreign memory is negligible.
+func (d *Device) offersAnyShare() bool { return d.canBeTakenWhole() && d.Use.Beside == 0 }
+
+func (sharePart) claim(s *Shape, d *Device, room Bytes) (Milli, Bytes) {
+	return s.Need.Share, min(d.Of(s.Need.Share), room)
 }
 
 func (sharePart) mostHeldByOthers(s *Shape) Milli { return Whole - s.Need.Share }
@@ -25,7 +30,7 @@ func (sharePart) partsWithin(s *Shape, milli Milli, _ Bytes) int64 {
 }
 
 func (sharePart) memory(s *Shape, d *Device) (least, most Bytes) {
-	of := d.Of(s.Need.Share)
+	of := min(d.Of(s.Need.Share), d.Room())
 	return of, of
 }
 
@@ -33,14 +38,14 @@ func (sharePart) freeFraction(s *Shape, d *Device) (part, free int64) {
 	if d.Memory <= 0 { // the memory of the device is not known
 		return int64(s.Need.Share), int64(d.FreeMilli())
 	}
-	return int64(d.Of(s.Need.Share)), int64(d.Free())
+	return int64(min(d.Of(s.Need.Share), d.Room())), int64(d.Free())
 }
 
 func (sharePart) price(s *Shape, _ *Device) Milli { return s.Need.Share }
 func (sharePart) cheapest(s *Shape) (Milli, bool) { return s.Need.Share, true }
 
 // tooSmall describes the device that misses the least. A device is too small for a share
-// only if too much of its memory is reserved for the system.
+// only if more memory is reserved for the system than it has.
 func (sharePart) tooSmall(v survey, _ int) Shortage {
 	out := Shortage{Lack: LackBytes}
 	for i := range v.n.Devices {
@@ -67,7 +72,7 @@ func freeShare(s *Shape, d *Device) int64 {
 		return 0
 	}
 	free := int64(max(0, d.FreeMilli()))
-	if d.Memory > 0 {
+	if d.Memory > 0 && !d.offersAnyShare() {
 		free = min(free, MulDiv(int64(max(0, d.Free())), int64(Whole), int64(d.Memory)))
 	}
 	return free

@@ -171,10 +171,15 @@ type deviceRequest struct {
 	part      devicePart
 	set       deviceSet
 	groupRule groupRule // nil if the devices of a task need not be of one group
+	layers    *layerTable
 }
 
 func deviceRequestOf(s *Shape) deviceRequest {
-	return deviceRequest{s, findPart(s), findSet(s), findGroupRule(&s.Need)}
+	out := deviceRequest{of: s, part: findPart(s), set: findSet(s), groupRule: findGroupRule(&s.Need)}
+	if l := s.Need.Layers; l != nil {
+		out.layers = newLayerTable(l)
+	}
+	return out
 }
 
 func (s *Shape) part() devicePart {
@@ -196,6 +201,15 @@ func (s *Shape) groupRule() groupRule {
 		return s.devices.groupRule
 	}
 	return findGroupRule(&s.Need)
+}
+
+// layers returns the table of the shape's layers. It must only be called if Need.Layers
+// is not nil.
+func (s *Shape) layers() *layerTable {
+	if s.devices.of == s {
+		return s.devices.layers
+	}
+	return newLayerTable(s.Need.Layers)
 }
 
 //go:noinline

@@ -14,7 +14,20 @@ func (sumSet) countSuffices() bool       { return false }
 func (sumSet) choiceMatters(*Shape) bool { return true }
 
 func (sumSet) suffice(v supply, claims []Claim) bool {
-	return v.totalMemory(claims) >= v.s.Need.SumAtLeast
+	return v.totalMemory(claims) >= v.sumOn(claims)
+}
+
+// sumOn returns the least memory of the claims together: the most that the need demands on
+// any of their products.
+func (v supply) sumOn(claims []Claim) Bytes {
+	out := v.s.Need.SumAtLeast
+	if len(v.s.Need.Sums) == 0 {
+		return out
+	}
+	for _, c := range claims {
+		out = max(out, v.s.Need.SumOn(v.n.Devices[c.Device].Product))
+	}
+	return out
 }
 
 func (t sumSet) claimInOrder(c choice, order []int) ([]Claim, bool) {
@@ -68,7 +81,7 @@ func (sumSet) shortageEmptied(v supply) (Shortage, bool) {
 		last = group
 		has := surveyGroup(v, group)
 		sum := has.most(want, claimIdle)
-		if has.large >= want && sum >= int64(s.Need.SumAtLeast) {
+		if has.large >= want && sum >= has.needed() {
 			return Shortage{}, true
 		}
 		has.takers = 0 // what is free now must not count
@@ -79,7 +92,7 @@ func (sumSet) shortageEmptied(v supply) (Shortage, bool) {
 	if best.kind < want || best.large < want {
 		return best.tooFew(want), true
 	}
-	return Shortage{Lack: LackBytes, Devices: want, Want: int64(s.Need.SumAtLeast), Have: most}, true
+	return best.sumShortage(want, best.large, most), true
 }
 
 // claimNow returns the memory that the shape would hold of the device now, and claimIdle

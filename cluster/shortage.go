@@ -10,6 +10,7 @@ import (
 type Shortage struct {
 	Lack       Lack
 	Devices    int   // how many devices Want and Have are about together; 0 and 1 mean one device
+	Meet, Of   int   // how many devices meet a requested share, of how many of the kind; 0 if no share is requested
 	Want, Have int64 // what is requested, and what the node has of it
 }
 
@@ -241,11 +242,21 @@ func (t survey) tooFew(want int) Shortage {
 	return Shortage{}
 }
 
+// sumShortage returns the shortage of devices whose memory is too little in sum. meet is how
+// many of them are large enough, each on its own.
+func (t survey) sumShortage(want, meet int, have int64) Shortage {
+	out := Shortage{Lack: LackBytes, Devices: want, Want: t.needed(), Have: have}
+	if t.s.Need.Share > 0 {
+		out.Meet, out.Of = meet, t.kind
+	}
+	return out
+}
+
 // shortTogether returns what devices lack that could each take a task on their own, but
 // not all together: memory that replicas share, or the requested sum of memory.
 func (t survey) shortTogether(want int) Shortage {
 	most := t.most(want, claimNow)
-	out := Shortage{Lack: LackBytes, Devices: want, Want: int64(t.s.Need.SumAtLeast), Have: most}
+	out := t.sumShortage(want, t.takers, most)
 	if !t.usesSharedMemory() || most < out.Want {
 		return out
 	}
@@ -265,6 +276,19 @@ func (t survey) shortTogether(want int) Shortage {
 		fewer.Need.Devices--
 	}
 	return countShortage(LackDevices, want, fewer.Need.Devices)
+}
+
+// needed returns the least memory of all claims together: the most that the need demands on
+// any product of the group.
+func (t survey) needed() int64 {
+	out := t.s.Need.SumAtLeast
+	for i := range t.s.Need.Sums {
+		sum := &t.s.Need.Sums[i]
+		if sum.AtLeast > out && slices.ContainsFunc(t.n.Devices, func(d Device) bool { return d.Product == sum.Product && t.includes(&d) }) {
+			out = sum.AtLeast
+		}
+	}
+	return int64(out)
 }
 
 // freeOfTaker returns the free memory of a device that can take a task of the shape, and

@@ -35,7 +35,7 @@ func (d *Device) InStep() Bytes {
 }
 
 // negligibleForeign is the most foreign memory with which a device can still be held
-// whole. Drivers and displays use some hundred MiB of an idle device.
+// whole, or in a share that is larger than what is left. Drivers and displays use some hundred MiB of an idle device.
 const negligibleForeign Bytes = 1 << 30
 
 // canBeTakenWhole reports whether the device is idle, except for negligible foreign

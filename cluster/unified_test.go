@@ -196,7 +196,7 @@ func TestExclusiveLayersOnUnifiedMemory(t *testing.T) {
 	s := enginetest.State(enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "80Gi").With(func(n *cluster.Node) { n.Unified = true }))
 	shape := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory, Value: int64(10 * gi)}}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}, Need: cluster.Need{Devices: 2, Layers: &cluster.Layers{Total: 8, Bytes: 2 * gi}}}
 	claims, ok := s.Node("n").Choose(shape, nil)
-	want := []cluster.Claim{{Milli: cluster.Whole, Memory: 80 * gi, Layers: 7}, {Device: 1, Milli: cluster.Whole, Memory: 10 * gi, Layers: 1}}
+	want := []cluster.Claim{{Milli: cluster.Whole, Memory: 80 * gi, Layers: 4}, {Device: 1, Milli: cluster.Whole, Memory: 10 * gi, Layers: 4}}
 	if diff := cmp.Diff(want, claims); diff != "" || !ok {
 		t.Error(diff)
 	}

@@ -26,7 +26,7 @@ func TestCompletion(t *testing.T) {
 		"no paths":                   {".", []string{"whatif", "--remove", ""}, []string{noFiles}},
 		"paths that do not exist":    {".", []string{"whatif", "nope", "--remove", ""}, []string{noFiles}},
 		"presets":                    {".", []string{"estimate", "phi-4"}, []string{"phi-4", "phi-4-mini", none}},
-		"products":                   {".", []string{"estimate", "phi-4", "--gpu", "NVIDIA-L"}, []string{"NVIDIA-L4", "NVIDIA-L40S", noFiles}},
+		"products":                   {".", []string{"estimate", "phi-4", "--gpu", "NVIDIA-L"}, []string{"NVIDIA-L4", "NVIDIA-L20", "NVIDIA-L40S", noFiles}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/fit"
 	"github.com/berth-project/berth/internal/estimate/instance"
 	"github.com/berth-project/berth/internal/estimate/library"
+	"github.com/berth-project/berth/internal/model"
 	"github.com/spf13/cobra"
 )
 
@@ -27,9 +29,13 @@ type estimateOptions struct {
 	gpus    []string
 	cluster []string
 	backend string
+	version string
 	form    estimate.Serving
-	output  string
-	given   func(flag string) bool // reports whether the flag is on the command line
+	flash   bool // the opposite of form.NoFlashAttention
+	// dtype and quantization are converted to form.WeightBits.
+	dtype, quantization string
+	output              string
+	given               func(flag string) bool // reports whether the flag is on the command line
 }
 
 func (p *program) estimate() *cobra.Command {
@@ -68,8 +74,8 @@ one replica takes if it uses whole nodes.`,
 			if err := q.check(); err != nil {
 				return err
 			}
+			q.given = c.Flags().Changed
 			if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
-				q.given = c.Flags().Changed
 				return p.estimateManifest(args[0], &q)
 			}
 			v, err := p.estimateModel(args[0], &q)
@@ -82,11 +88,20 @@ one replica takes if it uses whole nodes.`,
 	f := c.Flags()
 	f.StringArrayVar(&q.gpus, "gpu", nil, "a device: PRODUCT, or PRODUCT=MEMORY such as my-card=24Gi (may be repeated)")
 	f.StringArrayVar(&q.cluster, "cluster", nil, "a file or directory that describes a cluster (may be repeated)")
-	f.IntVar(&q.form.Context, "context", 0, "tokens of one sequence (default: the maximum of the model)")
+	f.IntVar(&q.form.Context, "context", 0, "tokens of one sequence (default: the maximum of the model, or 32768 if no node holds that)")
 	f.IntVar(&q.form.Sequences, "sequences", 1, "number of sequences in the KV cache at a time, each with --context tokens")
-	f.IntVar(&q.form.KVBits, "kv-bits", 16, "bits of one number in the KV cache: 16, 8 or 4")
+	f.IntVar(&q.form.KVBits, "kv-bits", 0, "bits of one number in the KV cache: 16, 8 or 4 (default: 16, or 8 if the files of the model have scales for it)")
+	f.IntVar(&q.form.BatchTokens, "batch-tokens", 0, "tokens that one step processes (default: the backend's)")
+	f.IntVar(&q.form.MicroBatch, "micro-batch", 0, "tokens that llamacpp computes at once (default: 512)")
+	f.BoolVar(&q.flash, "flash-attention", true, "llamacpp uses flash attention")
+	f.BoolVar(&q.form.FullWindowCache, "full-window-cache", false, "llamacpp caches the whole context in layers that look back only a window")
+	f.IntVar(&q.form.Rows, "max-sequences", 0, "number of sequences that the server processes at once at most (default: the backend's)")
+	f.BoolVar(&q.form.Eager, "eager", false, "the server captures no graphs")
+	f.StringVar(&q.dtype, "dtype", "auto", "type of numbers that are not quantised: auto, bfloat16, float16 or float32")
+	f.StringVar(&q.quantization, "quantization", "", "how the server quantises weights as it loads them: fp8, int8 or bitsandbytes")
 	f.IntVar(&q.form.Tensor, "tp", 0, "tensor parallelism (default: the one that needs the fewest devices)")
 	f.IntVar(&q.form.Pipeline, "pp", 0, "number of pipeline stages (default: the one that needs the fewest devices)")
+	f.StringVar(&q.version, "backend-version", "", "version of the backend, such as 0.11.0 (default: the newest that is known)")
 	f.StringVar(&q.backend, "backend", "", "server of the model: vllm, sglang, mindie, voxbox, llamacpp or custom (default: depends on the model)")
 	f.StringVarP(&q.output, "output", "o", "table", "format of the estimate: table, wide, json or yaml")
 	completeValues(c, "output", "table", "wide", "json", "yaml")
@@ -113,12 +128,19 @@ func (q *estimateOptions) check() error {
 	}{
 		{"context", f.Context, 0, 100_000_000}, {"sequences", f.Sequences, 1, 1_000_000},
 		{"tp", f.Tensor, 0, 1024}, {"pp", f.Pipeline, 0, 1024},
+		{"batch-tokens", f.BatchTokens, 0, 100_000_000}, {"max-sequences", f.Rows, 0, 1_000_000},
+		{"micro-batch", f.MicroBatch, 0, 65_536},
 	} {
 		if n.value < n.least || n.value > n.most {
 			return fmt.Errorf("--%s %d is not between %d and %d", n.flag, n.value, max(1, n.least), n.most)
 		}
 	}
-	if !slices.Contains([]int{4, 8, 16}, f.KVBits) {
+	bits, err := estimate.WeightBits(q.dtype, q.quantization)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", err.Field, err)
+	}
+	q.form.WeightBits, q.form.NoFlashAttention = bits, !q.flash
+	if !slices.Contains([]int{0, 4, 8, 16}, f.KVBits) {
 		return fmt.Errorf("--kv-bits %d: unknown value; the values are 16, 8 and 4", f.KVBits)
 	}
 	if len(q.gpus) > 0 && len(q.cluster) > 0 {
@@ -136,6 +158,9 @@ func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView,
 		return nil, err
 	}
 	b, err := q.backendFor(m)
+	if err == nil {
+		err = q.checkBackend(b)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +168,42 @@ func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView,
 	if err != nil {
 		return nil, err
 	}
-	v, err := newEstimateView(m, b, q.form, fit.Options{})
+	return withContext(m, q.form.Context, addRows, func(context int) (*estimateView, error) {
+		form := q.form
+		form.Context = context
+		if isLayered(m, b) && !q.given("sequences") {
+			form.Sequences = 0 // the server has a default
+		}
+		return newEstimateView(m, b, form, fit.Options{})
+	})
+}
+
+// withContext returns the view for this context, with its rows. If the context is 0, it is the
+// longest that the model supports or, if no device holds that, a default.
+func withContext(m *estimate.Model, context int, addRows func(*estimateView) error, view func(context int) (*estimateView, error)) (*estimateView, error) {
+	longest := 0
+	if m != nil && m.Architecture != nil {
+		longest = m.Architecture.MaxContext
+	}
+	open := context == 0 && m != nil && m.Architecture != nil && (longest == 0 || longest > model.DefaultContext)
+	if !open || longest > 0 {
+		v, err := view(context)
+		if err != nil {
+			return nil, err
+		}
+		err = addRows(v)
+		if err != nil || !open || slices.ContainsFunc(v.Devices, estimateRow.fitsOnNode) {
+			return v, err
+		}
+	}
+	v, err := view(model.DefaultContext)
 	if err != nil {
 		return nil, err
+	}
+	if longest > 0 {
+		v.assume(fmt.Sprintf("No context is given, and no node with these devices holds the %s tokens that the model supports; the estimate is for %s tokens.", english.Thousands(longest), english.Thousands(model.DefaultContext)))
+	} else {
+		v.assume(fmt.Sprintf("No context is given, and the model does not say which it supports; the estimate is for %s tokens.", english.Thousands(model.DefaultContext)))
 	}
 	return v, addRows(v)
 }
@@ -173,11 +231,11 @@ func (p *program) rowAdder(q *estimateOptions) (func(*estimateView) error, error
 		devices = append(devices, d)
 	}
 	if len(devices) == 0 {
-		devices = instance.Devices()
+		devices = slices.DeleteFunc(instance.Devices(), func(d instance.Device) bool { return !d.Common })
 	}
 	return func(v *estimateView) error {
 		for _, d := range devices {
-			if err := v.add(d.Product, fit.Pool{Memory: d.Memory, PerNode: defaultPerNode, Nodes: defaultNodes}); err != nil {
+			if err := v.add(d.Product, fit.Pool{Accelerator: accelerator(d), PerNode: defaultPerNode, Nodes: defaultNodes}); err != nil {
 				return err
 			}
 		}
@@ -202,7 +260,23 @@ func (q *estimateOptions) backendFor(m *estimate.Model) (*backend.Backend, error
 	if err == nil && b.FromTable() && m.Format != "table" {
 		_, err = backend.FindSpeech(m.Name)
 	}
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	if b, err = b.At(q.version); err != nil {
+		return nil, fmt.Errorf("--backend-version: %w", err)
+	}
+	return b, nil
+}
+
+// checkBackend returns an error for flags that do not apply to the backend.
+func (q *estimateOptions) checkBackend(b *backend.Backend) error {
+	for _, flag := range []string{"micro-batch", "flash-attention", "full-window-cache"} {
+		if q.given(flag) && !slices.Contains(b.Strategies, backend.Offload) {
+			return fmt.Errorf("--%s: %s does not have this setting, only llamacpp has", flag, b.Name)
+		}
+	}
+	return nil
 }
 
 // groups returns the node groups of a cluster.
@@ -253,5 +327,9 @@ func parseDevice(text string) (instance.Device, error) {
 	if bytes < 1<<20 || bytes > cluster.MaxDeviceMemory {
 		return instance.Device{}, fmt.Errorf("--gpu %q: the memory of a device is between 1Mi and %dTi", text, cluster.MaxDeviceMemory>>40)
 	}
-	return instance.Device{Product: product, Memory: bytes}, nil
+	return instance.Device{Product: product, Type: "cuda", Memory: bytes, Unusable: instance.Unusable(product, "cuda", bytes)}, nil
+}
+
+func accelerator(d instance.Device) backend.Accelerator {
+	return backend.Accelerator{Product: d.Product, Type: d.Type, Memory: d.Memory, Unusable: d.Unusable}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/estimate/fit"
 	"github.com/berth-project/berth/internal/estimate/nodes"
+	"github.com/berth-project/berth/internal/model"
 )
 
 // productDevices describes the devices of one product on the nodes of a group.
@@ -64,7 +65,7 @@ func (v *estimateView) addProduct(g *cluster.Group, k *productDevices, mixed boo
 	if mixed {
 		product = k.Product
 	}
-	pool := fit.Pool{Memory: k.Memory, Reserved: k.Reserved, PerNode: k.perNode, Nodes: k.nodes}
+	pool := fit.Pool{Accelerator: model.AcceleratorOf(&k.Device), Reserved: k.Reserved, PerNode: k.perNode, Nodes: k.nodes}
 	switch {
 	case !g.Key.Combines(): // a replica uses one device, as several cannot work together
 		pool.PerNode, pool.Nodes = 1, 1

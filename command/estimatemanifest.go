@@ -26,10 +26,11 @@ func (p *program) estimateManifest(file string, q *estimateOptions) error {
 	}
 	var views []*estimateView
 	for _, s := range specs {
-		v, err := q.specView(s)
-		if err == nil {
-			err = addRows(v)
-		}
+		v, err := withContext(s.Source, s.Serving.Context, addRows, func(context int) (*estimateView, error) {
+			own := *s
+			own.Serving.Context = context
+			return q.specView(&own)
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.ID, err)
 		}
@@ -70,25 +71,42 @@ func (q *estimateOptions) specView(s *model.Spec) (*estimateView, error) {
 // apply overwrites the settings of the spec with the flags on the command line.
 func (q *estimateOptions) apply(s *model.Spec) error {
 	for flag, change := range map[string]func(){
-		"context":   func() { s.Serving.Context = q.form.Context },
-		"sequences": func() { s.Serving.Sequences = q.form.Sequences },
-		"kv-bits":   func() { s.Serving.KVBits = q.form.KVBits },
-		"tp":        func() { s.Serving.Tensor = q.form.Tensor },
-		"pp":        func() { s.Serving.Pipeline = q.form.Pipeline },
+		"context":         func() { s.Serving.Context = q.form.Context },
+		"sequences":       func() { s.Serving.Sequences = q.form.Sequences },
+		"kv-bits":         func() { s.Serving.KVBits = q.form.KVBits },
+		"tp":              func() { s.Serving.Tensor = q.form.Tensor },
+		"pp":              func() { s.Serving.Pipeline = q.form.Pipeline },
+		"batch-tokens":    func() { s.Serving.BatchTokens = q.form.BatchTokens },
+		"max-sequences":   func() { s.Serving.Rows = q.form.Rows },
+		"eager":           func() { s.Serving.Eager = q.form.Eager },
+		"dtype":           func() { s.Serving.WeightBits = q.form.WeightBits },
+		"quantization":    func() { s.Serving.WeightBits = q.form.WeightBits },
+		"backend-version": func() { s.Version = q.version },
+
+		"micro-batch":       func() { s.Serving.MicroBatch = q.form.MicroBatch },
+		"flash-attention":   func() { s.Serving.NoFlashAttention = q.form.NoFlashAttention },
+		"full-window-cache": func() { s.Serving.FullWindowCache = q.form.FullWindowCache },
 	} {
 		if q.given(flag) {
 			change()
 		}
 	}
-	s.Serving.Sequences, s.Serving.KVBits = cmp.Or(s.Serving.Sequences, 1), cmp.Or(s.Serving.KVBits, 16)
-	if q.backend == "" {
-		return nil
+	b := s.Backend
+	if q.backend != "" {
+		var err error
+		if b, err = backend.Find(q.backend); err != nil {
+			return err
+		}
 	}
-	b, err := backend.Find(q.backend)
-	if err == nil {
-		s.Backend = b
+	b, err := b.At(s.Version)
+	if err != nil {
+		return err
 	}
-	return err
+	s.Backend = b
+	if !isLayered(s.Source, s.Backend) { // otherwise the server has a default
+		s.Serving.Sequences = cmp.Or(s.Serving.Sequences, 1)
+	}
+	return q.checkBackend(s.Backend)
 }
 
 // writeEstimates prints the views as tables, or data as JSON or YAML.

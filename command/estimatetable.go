@@ -45,14 +45,15 @@ func (v *estimateView) table(p *program, wide bool) {
 	explain.Wrap(p.stdout, v.headline(), "", "  ", width)
 	explain.Wrap(p.stdout, v.served(), "", "  ", width)
 	fmt.Fprintln(p.stdout)
+	title, parts := v.breakdown()
 	rows := [][]string{}
 	for _, use := range []struct {
 		name  string
 		bytes cluster.Bytes
 	}{
-		{"weights", v.Device.Weights}, {"KV cache", v.Device.KVCache}, {"activations", v.Device.Activations},
-		{"graphs", v.Device.Graph}, {"overhead", v.Device.Overhead},
-		{"draft, adapters", v.Device.Beside}, {"on one device", v.Device.Total},
+		{"weights", parts.Weights}, {"KV cache", parts.KVCache}, {"activations", parts.Activations},
+		{"graphs", parts.Graph}, {"overhead", parts.Overhead},
+		{"draft, adapters", parts.Beside}, {title, parts.Total},
 	} {
 		if use.bytes > 0 {
 			rows = append(rows, []string{"  " + use.name, fmt.Sprintf("%9s", quantity.Memory(use.bytes))})
@@ -61,12 +62,65 @@ func (v *estimateView) table(p *program, wide bool) {
 	grid(p.stdout, rows)
 	fmt.Fprintln(p.stdout)
 	v.devices(p, wide)
+	v.caches(p, wide)
 	if len(v.Assumed) > 0 {
 		fmt.Fprintln(p.stdout, "\nAssumed:")
 		for _, a := range v.Assumed {
 			explain.Wrap(p.stdout, a, "  ", "  ", width)
 		}
 	}
+}
+
+// breakdown returns the parts of the need, and what they are the parts of: each device of the
+// only kind that is asked about, as the model is divided there, or else one device of which
+// nothing is known.
+func (v *estimateView) breakdown() (title string, parts breakdownView) {
+	if len(v.Devices) != 1 || v.Devices[0].Each == nil || v.Device.Beside > 0 {
+		return "on one device", v.Device
+	}
+	r := &v.Devices[0]
+	title = "on one " + r.Product
+	if r.Devices > 1 {
+		title = fmt.Sprintf("on each of %s", parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers))
+		if r.Layers == 0 {
+			title = fmt.Sprintf("on each of %d devices (%s)", r.Devices, parallelism(r.Devices, r.Tensor, r.Pipeline, 0))
+		}
+	}
+	return title, *r.Each
+}
+
+// caches prints what the KV cache holds on each kind of device: a server fills its share of the
+// device with it.
+func (v *estimateView) caches(p *program, wide bool) {
+	rows := [][]string{{"DEVICE", "KV CACHE OF EACH", "TOKENS", "SEQUENCES AT ONCE", "WITH 8 BITS"}}
+	for _, r := range v.Devices {
+		if r.Cache == nil {
+			continue
+		}
+		narrow := "-"
+		if c := r.NarrowCache; c != nil {
+			narrow = fmt.Sprintf("%s, %s", english.Thousands(c.Tokens), times(c.Sequences))
+		}
+		rows = append(rows, []string{r.Product, quantity.Memory(r.Cache.Bytes), english.Thousands(r.Cache.Tokens), times(r.Cache.Sequences), narrow})
+	}
+	if len(rows) == 1 {
+		return
+	}
+	fmt.Fprintln(p.stdout)
+	if wide {
+		grid(p.stdout, rows)
+	} else {
+		grid(p.stdout, slices.Concat(fitRows(rows, columns(), []columnKind{brokenColumn, wholeColumn, wholeColumn, wholeColumn, textColumn})...))
+	}
+	explain.Wrap(p.stdout, "SEQUENCES AT ONCE is how many sequences of "+english.Thousands(v.Context)+" tokens the KV cache holds. LARGEST CONTEXT is the largest with which the server starts.", "", "  ", columns())
+}
+
+// times formats a number of sequences, with one digit after the point if it is small.
+func times(n float64) string {
+	if n >= 100 {
+		return english.Thousands(int(n))
+	}
+	return strconv.FormatFloat(n, 'f', 1, 64)
 }
 
 func (v *estimateView) headline() string {

@@ -1,13 +1,16 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/fit"
+	"github.com/berth-project/berth/internal/phrase"
 	"github.com/berth-project/berth/internal/quantity"
 )
 
@@ -65,6 +68,27 @@ type estimateRow struct {
 	Largest  int           `json:"largestContext,omitempty"`
 	Why      string        `json:"why,omitempty"`
 	Group    *groupRow     `json:"group,omitempty"`
+	// Each is the parts of Used. Cache and NarrowCache are what the KV cache holds, with its
+	// own numbers and with numbers of 8 bits; nil if that is not known.
+	Each        *breakdownView `json:"each,omitempty"`
+	Cache       *poolView      `json:"cache,omitempty"`
+	NarrowCache *poolView      `json:"cacheOf8Bits,omitempty"`
+}
+
+// fitsOnNode reports whether the model fits on devices of one node.
+func (r estimateRow) fitsOnNode() bool {
+	perNode := defaultPerNode
+	if r.Group != nil {
+		perNode = r.Group.Devices
+	}
+	return r.Fits && r.Devices <= perNode
+}
+
+// poolView is what the KV cache of a replica holds.
+type poolView struct {
+	Bytes     cluster.Bytes `json:"bytes"`     // of each device
+	Tokens    int           `json:"tokens"`    // of all sequences together
+	Sequences float64       `json:"sequences"` // of the given context, at once
 }
 
 // groupRow is the part of a row that only a node group of a cluster has.
@@ -78,8 +102,11 @@ type groupRow struct {
 func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Serving, t fit.Options) (*estimateView, error) {
 	v := &estimateView{
 		Model: m.Name, Format: m.Format, Parameters: m.Weights.Parameters, Weights: m.Weights.Total(), Quantised: m.Weights.Quantised,
-		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.Assumptions(isLayered(m, b)),
+		Backend: b.Name, Context: f.Context, Sequences: max(1, f.Sequences), KVBits: cmp.Or(f.KVBits, 16), Host: b.Host, Assumed: m.Assumptions(isLayered(m, b)),
 		model: m, backend: b, form: f, terms: t,
+	}
+	if allowed := b.CacheBits; f.KVBits > 0 && len(allowed) > 0 && !slices.Contains(allowed, f.KVBits) {
+		return nil, fmt.Errorf("the cache of %s has %s bits, not %d", b.Name, phrase.Either(allowed), f.KVBits)
 	}
 	if a := m.Architecture; a != nil {
 		v.Architecture, v.MaxContext = a.Name, a.MaxContext
@@ -89,8 +116,10 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Serving, 
 		if a.MaxContext > 0 && f.Context > a.MaxContext {
 			return nil, fmt.Errorf("a context of %d is more than the maximum of %s, which is %d", f.Context, m.Name, a.MaxContext)
 		}
-		whole := b.WithDefaults(f)
+		whole := f
 		whole.Tensor, whole.Pipeline = 1, 1
+		whole = b.WithDefaults(m, whole, backend.Accelerator{})
+		v.KVBits = cmp.Or(whole.KVBits, 16)
 		per, err := m.KVPerToken(whole)
 		if err != nil {
 			return nil, err
@@ -100,24 +129,21 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Serving, 
 			return nil, err
 		}
 	}
-	// On a device of practically unlimited memory everything fits, so that the use of
-	// this device is what the model needs on a single one.
 	one := f
-	one.Tensor, one.Pipeline = 0, 0
-	whole, err := fit.FewestDevices(m, b, one, fit.Pool{Memory: 1 << 60, PerNode: 1, Nodes: 1})
+	one.Tensor, one.Pipeline = 1, 1
+	u, err := needOfOne(m, b, one)
 	if err != nil {
 		return nil, err
 	}
-	u := whole.Use
 	beside := cluster.Bytes(0)
 	if t.Extra != nil {
-		if beside, err = t.Extra(1); err != nil {
+		if beside, err = t.Extra(1, backend.Accelerator{}); err != nil {
 			return nil, err
 		}
 	}
 	v.Device = breakdownView{u.Weights, u.KVCache, u.Activations, u.Graph, u.Overhead, beside, u.Total() + beside}
 	if isLayered(m, b) {
-		need, err := m.Layered.Need(b.WithDefaults(one))
+		need, err := m.Layered.Need(b.WithDefaults(m, one, backend.Accelerator{}))
 		if err != nil {
 			return nil, err
 		}
@@ -127,6 +153,20 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Serving, 
 		v.assume("The architecture is not known. The need is taken to be 1.2 × the weights and 2 GiB for any context, divided equally over all devices.")
 	}
 	return v, nil
+}
+
+// needOfOne returns what a model needs of a single device that holds all of it, and of which
+// nothing else is known.
+func needOfOne(m *estimate.Model, b *backend.Backend, f estimate.Serving) (estimate.Breakdown, error) {
+	f = b.WithDefaults(m, f, backend.Accelerator{})
+	switch {
+	case isLayered(m, b):
+		need, err := m.Layered.Need(f)
+		return need.Whole, err
+	case m.Architecture == nil:
+		return m.PerDeviceEvenly(1)
+	}
+	return m.PerDevice(f)
 }
 
 // isLayered reports whether the backend distributes the model layer by layer.
@@ -145,7 +185,7 @@ func (v *estimateView) assume(text string) {
 // full.
 func kvPerLateToken(m *estimate.Model, f estimate.Serving) (cluster.Bytes, error) {
 	last := m.Architecture.MaxContext
-	if m.Architecture.Windows == nil || last < 2 || f.WindowFloor > 0 {
+	if !m.Architecture.HasWindows() || last < 2 || f.WindowFloor > 0 {
 		return 0, nil
 	}
 	before, err := m.KVAt(f, last-1)
@@ -169,8 +209,31 @@ func (v *estimateView) add(product string, p fit.Pool) error {
 	if !f.Fits {
 		r.Why = v.shortage(f, p)
 	}
+	r.Each = &breakdownView{f.Use.Weights, f.Use.KVCache, f.Use.Activations, f.Use.Graph, f.Use.Overhead, 0, f.Use.Total()}
+	if r.Cache, err = v.pool(f, 0); err != nil {
+		return err
+	}
+	if allowed := v.backend.CacheBits; v.KVBits > 8 && (len(allowed) == 0 || slices.Contains(allowed, 8)) {
+		if r.NarrowCache, err = v.pool(f, 8); err != nil {
+			return err
+		}
+		if r.Cache != nil && r.NarrowCache.Tokens == r.Cache.Tokens { // its size is fixed
+			r.NarrowCache = nil
+		}
+	}
 	v.Devices = append(v.Devices, r)
 	return nil
+}
+
+// pool returns what the KV cache holds if its numbers have this many bits; nil if the model
+// does not fit or keeps no cache.
+func (v *estimateView) pool(f fit.Fit, bits int) (*poolView, error) {
+	n, err := f.Sequences(v.model, bits)
+	if err != nil || n == 0 || !f.Fits {
+		return nil, err
+	}
+	tokens := cluster.MulDiv(int64(v.Context), int64(n), 100)
+	return &poolView{f.Pool, int(min(tokens, math.MaxInt32)), float64(n) / 100}, nil
 }
 
 // shortage returns a sentence that says which memory is missing on each device.
@@ -179,10 +242,12 @@ func (v *estimateView) shortage(f fit.Fit, p fit.Pool) string {
 	within := c.StaticBytes(claimed)
 	switch {
 	case c.Fraction == 0:
-		return fmt.Sprintf("%s the model needs %s, and %s can use %s", onEachDevice(f), quantity.Memory(f.Use.Total()), v.Backend, quantity.Memory(f.Usable))
+		need, has := quantity.MemoryPair(f.Use.Total(), f.Usable)
+		return fmt.Sprintf("%s the model needs %s, and %s can use %s", onEachDevice(f), need, v.Backend, has)
 	case c.Static > within:
-		return fmt.Sprintf("%s weights and KV cache take %s, and %s allots %s to them", onEachDevice(f), quantity.Memory(c.Static), v.Backend, quantity.Memory(within))
+		need, has := quantity.MemoryPair(c.Static, within)
+		return fmt.Sprintf("%s weights and KV cache take %s, and %s allots %s to them", onEachDevice(f), need, v.Backend, has)
 	}
-	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves %s for them", onEachDevice(f),
-		quantity.Memory(f.Use.Activations+f.Use.Graph+f.Use.Overhead), v.Backend, quantity.Memory(claimed-within))
+	need, has := quantity.MemoryPair(f.Use.Activations+f.Use.Graph+f.Use.Overhead, claimed-within)
+	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves %s for them", onEachDevice(f), need, v.Backend, has)
 }

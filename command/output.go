@@ -181,7 +181,7 @@ func (t *table) decisions(result *wire.Result) {
 	decisions := explain.NaturalOrder(result.Decisions, func(d *wire.Decision) string { return d.Action + " " + d.Workload + " " + d.Task })
 	for i := range decisions {
 		d := &decisions[i]
-		row := []string{d.Action, d.Workload, d.Task, d.Node, devices(d.Devices), score(d)}
+		row := []string{d.Action, d.Workload, d.Task, d.Node, devices(d), score(d)}
 		if t.wide {
 			group := "-"
 			if d.Group != nil {
@@ -305,23 +305,32 @@ func score(d *wire.Decision) string {
 	return strconv.FormatFloat(*d.Score, 'f', 1, 64)
 }
 
-// devices lists the indexes of the devices. A device that is held in part is
-// followed by the memory that is held of it.
-func devices(list []wire.Device) string {
-	if len(list) == 0 {
+// devices lists the indexes of the devices, or their names if the node has devices of several
+// types. A device that is held in part is followed by the memory that is held of it, and the
+// devices of a partly offloaded model by the number of layers on them.
+func devices(of *wire.Decision) string {
+	if len(of.Devices) == 0 {
 		return "-"
 	}
 	var whole []int
-	var out []string
-	for _, d := range list {
-		if d.Fraction == 1 {
+	var names, out []string
+	for _, d := range of.Devices {
+		name := cmp.Or(d.Name, strconv.Itoa(d.Index))
+		switch {
+		case d.Fraction != 1:
+			out = append(out, fmt.Sprintf("%s (%s)", name, quantity.Rounded(d.Memory)))
+		case d.Name != "":
+			names = append(names, name)
+		default:
 			whole = append(whole, d.Index)
-		} else {
-			out = append(out, fmt.Sprintf("%d (%s)", d.Index, quantity.Rounded(d.Memory)))
 		}
 	}
-	if len(whole) > 0 {
-		out = append([]string{explain.IndexRanges(whole)}, out...)
+	if len(whole)+len(names) > 0 {
+		out = append([]string{explain.DeviceRanges(whole, names)}, out...)
 	}
-	return strings.Join(out, ",")
+	text := strings.Join(out, ",")
+	if layers := explain.LayersText(of.Layers); layers != "" {
+		text += ", " + layers
+	}
+	return text
 }

@@ -437,6 +437,12 @@ func (h *Hooks) AddGroupFilter(fn GroupFilter) { add(h, &h.groupFilters, fn, fn 
 // the job is placed in one.
 func (h *Hooks) AddGroupScore(fn GroupScore) { add(h, &h.groupScores, fn, fn == nil) }
 
+// AddShapeGroupScore is like Hooks.AddGroupScore, but the score is called only for jobs with
+// tasks of shapes for which matters returns true.
+func AddShapeGroupScore(h *Hooks, matters func(*cluster.Shape) bool, fn GroupScore) {
+	add(h, &h.groupScores, fn, fn == nil || matters == nil).shapes = matters
+}
+
 // AddInstanceScore registers a score of replicas. It is called when a Set has more replicas
 // than it should have. The replicas with the lowest sums are retired.
 //

@@ -276,11 +276,22 @@ type groupChoice struct {
 func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
 	out := Score{Parts: make([]ScorePart, 0, len(p.finder.hooks.groupScores))}
 	for i := range p.finder.hooks.groupScores {
-		if h := &p.finder.hooks.groupScores[i]; h.profiles.decide(job) {
+		if h := &p.finder.hooks.groupScores[i]; h.profiles.decide(job) && (h.shapes == nil || hasShape(job, h.shapes)) {
 			out.add(p.fault, h.plugin, h.weight, h.fn(job, want, g, nodes))
 		}
 	}
 	return out
+}
+
+// hasShape reports whether a task of the job, in any of its alternatives, has a shape for which
+// is returns true.
+func hasShape(job *cluster.Job, is func(*cluster.Shape) bool) bool {
+	for i := range job.Alternatives {
+		if slices.ContainsFunc(job.Alternatives[i].Tasks, func(t *cluster.Task) bool { return is(t.Shape) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // nodesNow returns the nodes of the group that pass the filters now.

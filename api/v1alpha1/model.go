@@ -32,22 +32,47 @@ type ModelSpec struct {
 	// Source is where the model is read from.
 	Source ModelSource `json:"source"`
 	// Context is the number of tokens that a sequence may have. The default is the maximum
-	// of the model.
+	// of the model. If no node of the cluster can hold that many, the default is 32768.
 	Context int `json:"context,omitempty"`
 	// Sequences is the number of sequences that the cache must hold at once, each with a
 	// full context; 1 unless given.
 	Sequences int `json:"sequences,omitempty"`
-	// BatchTokens is the number of tokens that the model processes in one step. The default
-	// is the backend's.
+	// BatchTokens is the number of tokens that the model processes in one step
+	// (max_num_batched_tokens of vllm). The default is the backend's, which may depend on its
+	// version and on the device.
 	BatchTokens int `json:"batchTokens,omitempty"`
+	// MaxSequences is the number of sequences that the server processes at once at most
+	// (max_num_seqs of vllm). It determines the memory for sampling, and not the size of the
+	// KV cache. The default is the backend's.
+	MaxSequences int `json:"maxSequences,omitempty"`
+	// Eager is set if the server captures no graphs (enforce_eager of vllm).
+	Eager bool `json:"eager,omitempty"`
+	// DType is the type of the numbers of weights that are not quantised: auto (the default),
+	// bfloat16, float16 or float32. With auto, servers load numbers of 32 bits as 16 bits.
+	DType string `json:"dtype,omitempty"`
+	// Quantization is how the server quantises weights as it loads them: fp8, int8 or
+	// bitsandbytes. Weights that are already quantised in the files stay as they are.
+	Quantization string `json:"quantization,omitempty"`
 	// GPUMemoryUtilization is the fraction of each device that vllm, sglang and mindie
 	// claim: above 0 and at most 1, for sglang less than 1. The default is the backend's.
 	// Other backends claim as many bytes as they need, and do not have this field.
 	GPUMemoryUtilization *resource.Quantity `json:"gpuMemoryUtilization,omitempty"`
 	// Parallelism is how a replica is divided among devices.
 	Parallelism *Parallelism `json:"parallelism,omitempty"`
-	// KVCacheBits is the size of a number in the KV cache: 16, 8 or 4 bits; 16 unless given.
+	// KVCacheBits is the size of a number in the KV cache: 16, 8 or 4 bits. The default is 16,
+	// or 8 if the files have scales for such a cache and the server uses them.
 	KVCacheBits int `json:"kvCacheBits,omitempty"`
+	// MicroBatch is how many tokens llamacpp computes at once, as its --ubatch-size; 512 unless
+	// given. Other backends do not have this field.
+	MicroBatch int `json:"microBatch,omitempty"`
+	// FlashAttention is whether llamacpp uses flash attention, as its --flash-attn; true unless
+	// given. Without it, attention takes memory for each pair of tokens. Other backends do not
+	// have this field.
+	FlashAttention *bool `json:"flashAttention,omitempty"`
+	// FullWindowCache is whether llamacpp caches the whole context in layers that look back
+	// only a window, as its --swa-full; false unless given. Other backends do not have this
+	// field.
+	FullWindowCache bool `json:"fullWindowCache,omitempty"`
 	// Draft is a small model for speculative decoding. It is loaded beside the model.
 	Draft *ModelSource `json:"draft,omitempty"`
 	// Adapters are LoRA adapters that are loaded beside the model.
@@ -109,6 +134,13 @@ type Parallelism struct {
 	Tensor int `json:"tensor,omitempty"`
 	// Pipeline is the number of stages that the layers are divided into.
 	Pipeline int `json:"pipeline,omitempty"`
+	// Data is the number of data-parallel ranks of a replica, with vllm and sglang. Each rank
+	// holds a whole copy of the model on tensor × pipeline devices of one node. With
+	// distributed, ranks may be on different nodes.
+	Data int `json:"data,omitempty"`
+	// Expert divides the experts of a mixture over tensor × data devices, instead of
+	// holding all of them in each rank.
+	Expert bool `json:"expert,omitempty"`
 }
 
 // Adapter is a LoRA adapter. It has either path or memory.
@@ -127,7 +159,7 @@ type ModelMemory struct {
 	Device *resource.Quantity `json:"device,omitempty"`
 	// Total is what a replica needs of all its devices together.
 	Total *resource.Quantity `json:"total,omitempty"`
-	// Host is what a replica needs of the memory of the node.
+	// Host is what a replica needs of the memory of the node, also without devices.
 	Host *resource.Quantity `json:"host,omitempty"`
 }
 
@@ -143,19 +175,33 @@ type ModelPlacement struct {
 	// NodeSelector lists the labels that nodes must have.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Devices are the only devices that may be used, written as node:type:index, such as
-	// gpu-1:cuda:0. The index counts the devices of that type on the node, from 0.
+	// gpu-1:cuda:0. The index counts the devices of that type on the node, from 0. Unless
+	// parallelism or devicesPerReplica is given, all of them are used: each replica gets an
+	// equal number of them, or the fewest that it needs if the number of devices is not a
+	// multiple of replicas.
 	Devices []string `json:"devices,omitempty"`
 	// DevicesPerReplica is the number of devices of a replica. The default is the fewest
 	// that hold it.
 	DevicesPerReplica int `json:"devicesPerReplica,omitempty"`
-	// Distributed allows a replica to be divided over several nodes.
-	Distributed bool `json:"distributed,omitempty"`
+	// Partition is the MIG profile of the slice that a replica takes, such as 1g.10gb. A
+	// replica takes one slice. Unless given, a replica takes whole devices, or the slice of
+	// the smallest profile that holds it.
+	Partition string `json:"partition,omitempty"`
+	// Distributed allows a replica to be divided over several nodes. By default a replica is
+	// divided over several nodes if the backend supports it and no single node can hold the
+	// replica.
+	Distributed *bool `json:"distributed,omitempty"`
 	// CPUOffload allows some layers, or the whole model, in the memory of the node, if
 	// the backend supports it.
 	CPUOffload bool `json:"cpuOffload,omitempty"`
 	// InstanceType is the instance type of the nodes that are used, and of the nodes that a
 	// provisioner must create. It requires unit Node.
 	InstanceType string `json:"instanceType,omitempty"`
+	// DeviceLayers is how many layers of a GGUF model are on devices, as --n-gpu-layers of
+	// llama.cpp: the last ones, of which the output layer is one. The other layers are in the
+	// memory of the node. Unless given, all layers are on devices, or with cpuOffload as many
+	// as fit.
+	DeviceLayers int `json:"deviceLayers,omitempty"`
 }
 
 // ModelStatus is what was chosen for the model and what runs.

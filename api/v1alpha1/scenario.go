@@ -40,6 +40,9 @@ type Expectation struct {
 	Placements map[string]string `json:"placements,omitempty"`
 	// Devices is the device indexes of each task.
 	Devices map[string][]int `json:"devices,omitempty"`
+	// Layers is, for each task with layers of a model, how many layers are on each of its
+	// devices, in the order of the devices.
+	Layers map[string][]int `json:"layers,omitempty"`
 	// Groups is the node group that is chosen for each workload.
 	Groups map[string]string `json:"groups,omitempty"`
 	// Forms is the name of the alternative that is chosen for each workload.

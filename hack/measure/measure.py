@@ -13,9 +13,14 @@ It needs torch and transformers, a CUDA device of 80 GiB or more (models that do
 not fit are reported as failed), and about four minutes.
 
 What is built to be like an inference server: the cache is allocated once for the
-whole context, prompts go through in steps of 2,048 tokens over all sequences,
-logits are made for the last token of each sequence only, and attention reads the
-cache where it lies: no mask, no repeated key heads.
+whole context, prompts go through in steps of 2,048 or 8,192 tokens over all
+sequences or as a whole, logits are made for the last token of each sequence only,
+and attention reads the cache where it lies: no mask, no repeated key heads.
+Encoders process all sequences at once. At last several models run on the device at
+the same time, each in a process of its own:
+
+    measure.py --hold MODEL CONTEXT   runs one model and waits until it is killed
+    measure.py --together             only runs several models at the same time
 """
 
 import gc
@@ -32,9 +37,8 @@ import traceback
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-STEP = 2048  # tokens of all sequences together in one step of the prompt
 DECODE = 16
-SECONDS = 330  # no new case is begun after this
+SECONDS = 420  # no new case is begun after this
 
 
 def used_by_others():
@@ -53,7 +57,7 @@ IDLE = used_by_others()
 import torch
 import torch.nn.functional as F
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 from transformers.cache_utils import DynamicCache, StaticCache
 
 # How many tokens of each sequence the cache holds once the step under way is done.
@@ -105,15 +109,52 @@ def gemma3(layers, hidden, mlp, heads, kv, window=1024):
                 max_position_embeddings=131072)
 
 
-# name: (configuration, [(context, sequences), …])
+# A case is (context, sequences, tokens of one step); the step is 2,048 unless given, and
+# 0 for the whole prompt.
+# name: (configuration, [case, …])
 MODELS = {
-    "llama-1b-tied": (llama(16, 2048, 8192, 32, 8, 64, True), [(2048, 1), (8192, 1)]),
-    "llama-3b-tied": (llama(28, 3072, 8192, 24, 8, 128, True), [(2048, 1), (8192, 1), (32768, 1)]),
-    "llama-8b": (llama(32, 4096, 14336, 32, 8, 128, False), [(2048, 1), (8192, 1), (32768, 1), (8192, 4)]),
-    "qwen-14b": (qwen2(48, 5120, 13824, 40, 8), [(2048, 1), (8192, 1), (32768, 1), (8192, 4)]),
-    "qwen-32b": (qwen2(64, 5120, 27648, 40, 8), [(2048, 1), (8192, 1), (32768, 1), (8192, 4)]),
-    "gemma-4b": (gemma3(34, 2560, 10240, 8, 4), [(2048, 1), (8192, 1), (32768, 1), (8192, 4)]),
-    "gemma-12b": (gemma3(48, 3840, 15360, 16, 8), [(2048, 1), (8192, 1), (32768, 1)]),
+    "llama-1b-tied": (llama(16, 2048, 8192, 32, 8, 64, True), [(2048, 1), (8192, 1), (8192, 1, 8192), (32768, 1, 0)]),
+    "llama-3b-tied": (llama(28, 3072, 8192, 24, 8, 128, True), [(2048, 1), (8192, 1), (32768, 1), (32768, 1, 8192)]),
+    "llama-8b": (llama(32, 4096, 14336, 32, 8, 128, False), [(2048, 1), (8192, 1), (32768, 1), (8192, 4), (32768, 1, 8192), (32768, 1, 0)]),
+    "qwen-14b": (qwen2(48, 5120, 13824, 40, 8), [(2048, 1), (8192, 1), (32768, 1), (8192, 4), (32768, 1, 8192)]),
+    "qwen-32b": (qwen2(64, 5120, 27648, 40, 8), [(2048, 1), (8192, 1), (32768, 1), (8192, 4), (32768, 1, 8192), (32768, 1, 0)]),
+    "phi-4": (
+        dict(model_type="phi3", num_hidden_layers=40, hidden_size=5120, intermediate_size=17920,
+             num_attention_heads=40, num_key_value_heads=10, vocab_size=100352, tie_word_embeddings=False,
+             sliding_window=None, max_position_embeddings=16384, pad_token_id=0),
+        [(2048, 1), (16384, 1, 2048), (16384, 1, 8192), (16384, 1, 0)]),
+    "gemma-4b": (gemma3(34, 2560, 10240, 8, 4), [(2048, 1), (8192, 1), (32768, 1), (8192, 4), (32768, 1, 8192)]),
+    "gemma-12b": (gemma3(48, 3840, 15360, 16, 8), [(2048, 1), (8192, 1), (32768, 1), (32768, 1, 8192)]),
+    "gemma-2-9b": (
+        dict(model_type="gemma2", num_hidden_layers=42, hidden_size=3584, intermediate_size=14336,
+             num_attention_heads=16, num_key_value_heads=8, head_dim=256, vocab_size=256000,
+             sliding_window=4096, tie_word_embeddings=True, max_position_embeddings=8192),
+        [(2048, 1), (8192, 1), (8192, 1, 8192), (8192, 4, 8192)]),
+    "granite-hybrid-20-layers": (
+        dict(model_type="granitemoehybrid", num_hidden_layers=20, hidden_size=2048, intermediate_size=512,
+             num_attention_heads=16, num_key_value_heads=4, vocab_size=100352, num_local_experts=0,
+             num_experts_per_tok=0, shared_intermediate_size=8192, tie_word_embeddings=True,
+             layer_types=["attention" if i % 10 == 5 else "mamba" for i in range(20)],
+             mamba_n_heads=64, mamba_d_head=64, mamba_d_state=128, mamba_n_groups=1, mamba_expand=2,
+             mamba_d_conv=4, position_embedding_type="nope", max_position_embeddings=131072),
+        [(2048, 1), (8192, 1)]),
+    "qwen3-next-8-layers": (
+        dict(model_type="qwen3_next", num_hidden_layers=8, hidden_size=2048, intermediate_size=5120,
+             moe_intermediate_size=512, shared_expert_intermediate_size=512, num_experts=64,
+             num_experts_per_tok=10, num_attention_heads=16, num_key_value_heads=2, head_dim=256,
+             linear_num_key_heads=16, linear_num_value_heads=32, linear_key_head_dim=128,
+             linear_value_head_dim=128, linear_conv_kernel_dim=4, vocab_size=151936,
+             tie_word_embeddings=False, max_position_embeddings=262144),
+        [(2048, 1), (8192, 1)]),
+    "bert-large": (
+        dict(model_type="bert", num_hidden_layers=24, hidden_size=1024, intermediate_size=4096,
+             num_attention_heads=16, vocab_size=30522, max_position_embeddings=512),
+        [(512, 4, 0), (512, 16, 0), (512, 64, 0)]),
+    "modernbert-large": (
+        dict(model_type="modernbert", num_hidden_layers=28, hidden_size=1024, intermediate_size=2624,
+             num_attention_heads=16, vocab_size=50368, max_position_embeddings=8192,
+             reference_compile=False),
+        [(8192, 1, 0), (8192, 4, 0)]),
     "mixtral-6-layers": (
         dict(model_type="mixtral", num_hidden_layers=6, hidden_size=4096, intermediate_size=14336,
              num_attention_heads=32, num_key_value_heads=8, head_dim=128, num_local_experts=8,
@@ -139,6 +180,15 @@ MODELS = {
 }
 
 
+# The models, with their contexts, that run at the same time.
+TOGETHER = [("llama-1b-tied", 8192), ("llama-3b-tied", 8192), ("llama-1b-tied", 8192)]
+
+ENCODERS = ("bert", "modernbert")
+
+# Models with states have caches of their own and are measured with them.
+HYBRID = ("granitemoehybrid", "qwen3_next")
+
+
 def configuration(fields):
     fields = dict(fields)
     return AutoConfig.for_model(fields.pop("model_type"), **fields)
@@ -146,8 +196,9 @@ def configuration(fields):
 
 def build(config):
     """The model on the device with random weights."""
+    kind = AutoModel if config.model_type in ENCODERS else AutoModelForCausalLM
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, attn_implementation="sdpa")
+        model = kind.from_config(config, dtype=torch.bfloat16, attn_implementation="sdpa")
     model.to(torch.bfloat16)
     model.to_empty(device="cuda")
     model.tie_weights()
@@ -194,6 +245,14 @@ def header(model):
 
 def ways(config, length):
     """Attention and cache, the ones most like a server's first."""
+    if config.model_type in ENCODERS:
+        yield "sdpa", "none", lambda: None
+        return
+    if config.model_type in HYBRID:
+        yield "lean", "dynamic", lambda: DynamicCache(config=config)
+        yield "sdpa", "dynamic", lambda: DynamicCache(config=config)
+        yield "sdpa", "own", lambda: None
+        return
     yield "lean", "static", lambda: StaticCache(config=config, max_cache_len=length)
     yield "lean", "dynamic", lambda: DynamicCache(config=config)
     yield "sdpa", "static", lambda: StaticCache(config=config, max_cache_len=length)
@@ -204,7 +263,7 @@ def ahead(config, cache, sequences):
     """Allocates the cache before the first step, as a server does; otherwise layer
     after layer takes its part in the middle of it, and tears gaps. A latent is left
     to be allocated late: its size is not that of the heads."""
-    if getattr(config, "kv_lora_rank", None) or not hasattr(cache, "early_initialization"):
+    if getattr(config, "kv_lora_rank", None) or config.model_type in HYBRID or not hasattr(cache, "early_initialization"):
         return False
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     cache.early_initialization(sequences, config.num_key_value_heads, head, torch.bfloat16, torch.device("cuda"))
@@ -212,17 +271,22 @@ def ahead(config, cache, sequences):
     return True
 
 
-def run(model, cache, context, sequences):
+def run(model, cache, context, sequences, step):
     """Fills the context but for the last tokens, which are decoded one by one."""
     global END
     after_cache = None
     prompt, done = context - DECODE, 0
     ids = torch.randint(0, 1000, (sequences, context), device="cuda")
+    if model.config.model_type in ENCODERS:
+        model(input_ids=ids)
+        torch.cuda.synchronize()
+        return torch.cuda.memory_allocated()
     while done < context:
-        n = min(STEP // sequences, prompt - done) if done < prompt else 1
+        n = min(step // sequences, prompt - done) if done < prompt else 1
         END = done + n
         out = model(input_ids=ids[:, done:END], past_key_values=cache, use_cache=True, logits_to_keep=1)
         assert out.logits.shape[1] == 1, out.logits.shape
+        cache = out.past_key_values
         del out
         done = END
         if after_cache is None:
@@ -232,13 +296,37 @@ def run(model, cache, context, sequences):
     return after_cache
 
 
-def measure(name, model, context, sequences):
+def cache_bytes(cache):
+    """The bytes of all tensors of the cache, whatever its layers call them."""
+    total, seen = 0, set()
+
+    def visit(x):
+        nonlocal total
+        if isinstance(x, torch.Tensor):
+            if x.data_ptr() not in seen and x.is_cuda:
+                seen.add(x.data_ptr())
+                total += x.numel() * x.element_size()
+        elif isinstance(x, (list, tuple)):
+            for y in x:
+                visit(y)
+        elif isinstance(x, dict):
+            visit(list(x.values()))
+
+    if cache is not None:
+        for layer in getattr(cache, "layers", []):
+            visit(vars(layer))
+        visit({k: v for k, v in vars(cache).items() if k != "layers"})
+    return total
+
+
+def measure(name, model, context, sequences, step=2048):
     failed = []
+    step = step or context * sequences
     for attention, kind, make in ways(model.config, context):
         tidy()
         torch.cuda.reset_peak_memory_stats()
         entry = {
-            "model": name, "context": context, "sequences": sequences, "batchTokens": STEP,
+            "model": name, "context": context, "sequences": sequences, "batchTokens": step,
             "attention": attention, "cache": kind, "weights": torch.cuda.memory_allocated(),
         }
         cache, started = None, time.time()
@@ -247,10 +335,8 @@ def measure(name, model, context, sequences):
             with torch.no_grad():
                 cache = make()
                 entry["allocatedAhead"] = ahead(model.config, cache, sequences)
-                entry["afterFirstStep"] = run(model, cache, context, sequences)
-            entry["cacheBytes"] = sum(
-                t.numel() * t.element_size()
-                for layer in cache.layers for t in (layer.keys, layer.values) if t is not None)
+                entry["afterFirstStep"] = run(model, cache, context, sequences, step)
+            entry["cacheBytes"] = cache_bytes(cache)
             entry["peakAllocated"] = torch.cuda.max_memory_allocated()
             entry["peakReserved"] = torch.cuda.max_memory_reserved()
             entry["deviceUsed"] = device_used()
@@ -263,7 +349,7 @@ def measure(name, model, context, sequences):
         finally:
             del cache
             tidy()
-    return {"model": name, "context": context, "sequences": sequences, "failed": failed}
+    return {"model": name, "context": context, "sequences": sequences, "batchTokens": step, "failed": failed}
 
 
 def add(tar, name, data):
@@ -308,10 +394,10 @@ def main():
                 settings["dtype"] = "bfloat16"
                 add(tar, name + "/config.json", json.dumps(settings, indent=1, sort_keys=True).encode())
                 add(tar, name + "/model.safetensors", header(model))
-                for context, sequences in cases:
+                for case in cases:
                     if time.time() - started > SECONDS:
                         break
-                    results.append(measure(name, model, context, sequences))
+                    results.append(measure(name, model, *case))
                     print(round(time.time() - started), json.dumps(results[-1]))
                     save()
             except Exception:
@@ -321,8 +407,45 @@ def main():
             finally:
                 del model
                 tidy()
+    machine["together"] = together(TOGETHER)
+    print(json.dumps(machine["together"]))
     save()
 
 
+def hold(name, context):
+    """Runs a model and keeps its memory until the process is killed."""
+    register()
+    model = build(configuration(MODELS[name][0]))
+    tidy()
+    model.set_attn_implementation("lean")
+    with torch.no_grad():
+        cache = StaticCache(config=model.config, max_cache_len=context)
+        ahead(model.config, cache, 1)
+        run(model, cache, context, 1, 2048)
+    print("ready", flush=True)
+    time.sleep(600)
+
+
+def together(models):
+    """What several processes take of the device at once, in addition to this process."""
+    before, children = device_used(), []
+    try:
+        for name, context in models:
+            child = subprocess.Popen([sys.executable, __file__, "--hold", name, str(context)], stdout=subprocess.PIPE, text=True)
+            children.append(child)
+            line = child.stdout.readline()
+            if line.strip() != "ready":
+                return {"failed": line}
+        return {"models": [{"model": n, "context": c} for n, c in models], "used": device_used() - before}
+    finally:
+        for child in children:
+            child.kill()
+
+
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) == 4 and sys.argv[1] == "--hold":
+        hold(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1:] == ["--together"]:
+        print(json.dumps(together(TOGETHER)))
+    else:
+        main()

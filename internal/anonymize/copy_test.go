@@ -125,7 +125,7 @@ spec: {source: {gguf: chat.gguf}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "model/chat: the model is read from files, which cannot be part of the output; name a preset, or say how much memory it needs under memory, or leave it out"
+	want := "model/chat: the model is read from files, which cannot be part of the output; name a preset, or say how much memory it needs under memory and name no files, or leave it out"
 	if _, err := anonymize.Of(b, 0); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -15,14 +15,14 @@ type FilesError struct {
 }
 
 func (e *FilesError) Error() string {
-	return fmt.Sprintf("%s: the model is read from files, which cannot be part of the output; name a preset, or say how much memory it needs under memory, or leave it out", strings.Join(e.Models, ", "))
+	return fmt.Sprintf("%s: the model is read from files, which cannot be part of the output; name a preset, or say how much memory it needs under memory and name no files, or leave it out", strings.Join(e.Models, ", "))
 }
 
 // checkModels returns an error if files of models are needed to decide.
 func checkModels(b *manifest.Bundle) error {
 	var out []string
 	for _, o := range b.Models {
-		if needsFiles(&o.Spec) {
+		if needsFiles(b, o) {
 			out = append(out, convert.ModelID(o))
 		}
 	}
@@ -32,14 +32,18 @@ func checkModels(b *manifest.Bundle) error {
 	return &FilesError{out}
 }
 
-func needsFiles(s *v1alpha1.ModelSpec) bool {
+// needsFiles reports whether files decide how the model is placed. If its memory is given,
+// its attention heads still limit how it is divided, unless it is divided by layers.
+func needsFiles(b *manifest.Bundle, o *v1alpha1.Model) bool {
+	s := &o.Spec
 	for _, a := range s.Adapters {
 		if a.Path != "" {
 			return true
 		}
 	}
 	if m := s.Memory; m != nil && (m.Device != nil || m.Total != nil) {
-		return false
+		byLayers := s.Source.GGUF != "" && s.Backend == ""
+		return !byLayers && manifest.HasModelFiles(b, o)
 	}
 	return s.Source.Preset == "" || s.Draft != nil && s.Draft.Preset == ""
 }
@@ -50,8 +54,8 @@ func (n berthObjects) model(o *v1alpha1.Model) *v1alpha1.Model {
 	out.CreationTimestamp = n.time(o.CreationTimestamp)
 	out.Spec = v1alpha1.ModelSpec{
 		Replicas: s.Replicas, Backend: s.Backend, BackendVersion: s.BackendVersion, Source: *n.source(&s.Source), Context: s.Context,
-		Sequences: s.Sequences, BatchTokens: s.BatchTokens, GPUMemoryUtilization: s.GPUMemoryUtilization, Parallelism: s.Parallelism,
-		KVCacheBits: s.KVCacheBits, Draft: optional(s.Draft, n.source), Memory: s.Memory, Resources: n.amounts(s.Resources),
+		Sequences: s.Sequences, BatchTokens: s.BatchTokens, MaxSequences: s.MaxSequences, Eager: s.Eager, DType: s.DType, Quantization: s.Quantization, GPUMemoryUtilization: s.GPUMemoryUtilization, Parallelism: s.Parallelism,
+		KVCacheBits: s.KVCacheBits, MicroBatch: s.MicroBatch, FlashAttention: s.FlashAttention, FullWindowCache: s.FullWindowCache, Draft: optional(s.Draft, n.source), Memory: s.Memory, Resources: n.amounts(s.Resources),
 		Adapters: each(s.Adapters, func(a v1alpha1.Adapter) v1alpha1.Adapter {
 			return v1alpha1.Adapter{Name: n.adapters.of(a.Name), Memory: a.Memory}
 		}),
@@ -82,8 +86,8 @@ func (n berthObjects) source(s *v1alpha1.ModelSource) *v1alpha1.ModelSource {
 func (n berthObjects) modelPlacement(p *v1alpha1.ModelPlacement) v1alpha1.ModelPlacement {
 	return v1alpha1.ModelPlacement{
 		Strategy: p.Strategy, Unit: p.Unit, Cells: each(p.Cells, n.cells.of), NodeSelector: n.labels(p.NodeSelector),
-		Devices: each(p.Devices, n.deviceID), DevicesPerReplica: p.DevicesPerReplica, Distributed: p.Distributed,
-		CPUOffload: p.CPUOffload, InstanceType: p.InstanceType,
+		Devices: each(p.Devices, n.deviceID), DevicesPerReplica: p.DevicesPerReplica, Partition: p.Partition, Distributed: p.Distributed,
+		CPUOffload: p.CPUOffload, InstanceType: p.InstanceType, DeviceLayers: p.DeviceLayers,
 	}
 }
 

@@ -212,11 +212,14 @@ Job.spec.tolerations.operator
 Job.status.placements.state
 Model.spec.backend
 Model.spec.backendVersion
+Model.spec.dtype
 Model.spec.isolation.cpu
 Model.spec.isolation.gpu
 Model.spec.placement.instanceType
+Model.spec.placement.partition
 Model.spec.placement.strategy
 Model.spec.placement.unit
+Model.spec.quantization
 Model.spec.tolerations.effect
 Model.spec.tolerations.operator
 Model.status.group.product

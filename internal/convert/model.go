@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +23,9 @@ const (
 	maxContext   = 100_000_000 // tokens
 	maxSequences = 1_000_000
 	maxParallel  = 4096
+	maxLayers    = 4096
+
+	maxMicroBatch = 65536
 
 	maxModelMemory = 8 << 40 // bytes
 
@@ -97,44 +101,106 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 			r.errorf(spec.Add("backendVersion"), "%s", err)
 		}
 	}
-	s.Serving = estimate.Serving{Context: o.Context, Sequences: o.Sequences, BatchTokens: o.BatchTokens, KVBits: o.KVCacheBits}
+	s.Serving = estimate.Serving{Context: o.Context, Sequences: o.Sequences, BatchTokens: o.BatchTokens, Rows: o.MaxSequences, Eager: o.Eager, KVBits: o.KVCacheBits}
 	for _, x := range []struct {
 		field   string
 		n, most int
-	}{{"context", o.Context, maxContext}, {"sequences", o.Sequences, maxSequences}, {"batchTokens", o.BatchTokens, maxContext}} {
+	}{{"context", o.Context, maxContext}, {"sequences", o.Sequences, maxSequences}, {"batchTokens", o.BatchTokens, maxContext}, {"maxSequences", o.MaxSequences, maxSequences}} {
 		if x.n != 0 {
 			checkRange(x.n, 1, x.most, spec.Add(x.field), r)
 		}
 	}
+	bits, err := estimate.WeightBits(o.DType, o.Quantization)
+	if err != nil {
+		r.errorf(spec.Add(err.Field), "%s", err)
+	}
+	s.Serving.WeightBits = bits
 	if bits := o.KVCacheBits; bits != 0 && bits != 16 && bits != 8 && bits != 4 {
 		r.errorf(spec.Add("kvCacheBits"), "want 16, 8 or 4, have %d", bits)
 	} else if b := s.Backend; bits != 0 && b != nil && len(b.CacheBits) > 0 && !slices.Contains(b.CacheBits, bits) {
 		r.errorf(spec.Add("kvCacheBits"), "the cache of %s has %s bits, not %d", b.Name, phrase.Either(b.CacheBits), bits)
 	}
+	makeLayeredServe(s, o, spec, r)
 	if p := o.Parallelism; p != nil {
-		s.Serving.Tensor, s.Serving.Pipeline = p.Tensor, p.Pipeline
+		s.Serving.Tensor, s.Serving.Pipeline, s.Serving.Data, s.Serving.Expert = p.Tensor, p.Pipeline, p.Data, p.Expert
 		for _, x := range []struct {
 			field string
 			n     int
-		}{{"tensor", p.Tensor}, {"pipeline", p.Pipeline}} {
+		}{{"tensor", p.Tensor}, {"pipeline", p.Pipeline}, {"data", p.Data}} {
 			if x.n != 0 {
 				checkRange(x.n, 1, maxParallel, spec.Add("parallelism", x.field), r)
 			}
 		}
-		if n := max(1, p.Tensor) * max(1, p.Pipeline); n > maxParallel && max(p.Tensor, p.Pipeline) <= maxParallel {
-			r.errorf(spec.Add("parallelism"), "%d × %d are %d devices; the most is %d", p.Tensor, p.Pipeline, n, maxParallel)
+		if n := max(1, p.Tensor) * max(1, p.Pipeline) * max(1, p.Data); n > maxParallel && max(p.Tensor, p.Pipeline, p.Data) <= maxParallel {
+			r.errorf(spec.Add("parallelism"), "%s are %d devices; the most is %d", timesText(s.Serving), n, maxParallel)
 		}
+		checkDataParallelism(s, p, spec.Add("parallelism"), r)
 	}
 	if q := o.GPUMemoryUtilization; q != nil {
 		at := spec.Add("gpuMemoryUtilization")
 		s.Utilization = makeShare(*q, at, r)
 		switch b := s.Backend; {
 		case b == nil:
-		case b.Fraction(1) == 0:
+		case !b.ClaimsShare():
 			r.errorf(at, "%s claims the memory that it needs, not a part of each device; leave it out", b.Name)
 		case b.Static && s.Utilization >= cluster.Whole:
 			r.errorf(at, "the share of %s is for weights and cache alone, and must leave room for the rest; want less than 1, such as 0.88", b.Name)
 		}
+	}
+}
+
+// makeLayeredServe sets the parameters that only a backend has that divides a model by layers.
+func makeLayeredServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
+	flash := o.FlashAttention == nil || *o.FlashAttention
+	s.Serving.MicroBatch, s.Serving.NoFlashAttention, s.Serving.FullWindowCache = o.MicroBatch, !flash, o.FullWindowCache
+	if b := s.Backend; b != nil && !slices.Contains(b.Strategies, backend.Offload) {
+		for _, x := range []struct {
+			field string
+			set   bool
+		}{{"microBatch", o.MicroBatch != 0}, {"flashAttention", o.FlashAttention != nil}, {"fullWindowCache", o.FullWindowCache}} {
+			if x.set {
+				r.errorf(spec.Add(x.field), "%s does not have this setting, only llamacpp has; leave it out", b.Name)
+			}
+		}
+		return
+	}
+	if o.MicroBatch != 0 {
+		checkRange(o.MicroBatch, 1, maxMicroBatch, spec.Add("microBatch"), r)
+	}
+	if bits := o.KVCacheBits; !flash && bits != 0 && bits < 16 {
+		r.errorf(spec.Add("flashAttention"), "a cache of %d bits needs flash attention; leave one out", bits)
+	}
+}
+
+// distributed reports whether a replica may be divided over several nodes: as the manifest
+// says, or else if the backend can do it.
+func distributed(b *backend.Backend, o *v1alpha1.ModelPlacement) bool {
+	if o.Distributed != nil {
+		return *o.Distributed
+	}
+	return b != nil && slices.Contains(b.Strategies, backend.Nodes) && !strings.EqualFold(o.Unit, "Node")
+}
+
+// timesText returns the parallelism as a product: "2 × 4".
+func timesText(s estimate.Serving) string {
+	text := fmt.Sprintf("%d × %d", max(1, s.Tensor), max(1, s.Pipeline))
+	if s.Data > 1 {
+		text += fmt.Sprintf(" × %d", s.Data)
+	}
+	return text
+}
+
+// checkDataParallelism reports data-parallel ranks and divided experts with a backend that has
+// neither.
+func checkDataParallelism(s *model.Spec, p *v1alpha1.Parallelism, at path, r reporter) {
+	if s.Backend == nil || s.Backend.Name == "vllm" || s.Backend.Name == "sglang" {
+		return
+	}
+	if p.Data > 1 {
+		r.errorf(at.Add("data"), "%s has no data-parallel ranks; for more copies of the model write replicas: %d", s.Backend.Name, p.Data)
+	}
+	if p.Expert {
+		r.errorf(at.Add("expert"), "%s does not divide experts; leave it out", s.Backend.Name)
 	}
 }
 
@@ -246,18 +312,25 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 	checkLabels(o.NodeSelector, at.Add("nodeSelector"), r)
 	s.Place = model.Place{
 		Strategy: cluster.Strategy(o.Strategy), WholeNodes: o.Unit == unitNode, Cells: o.Cells, Selector: o.NodeSelector,
-		Devices: o.DevicesPerReplica, Distributed: o.Distributed, Offload: o.CPUOffload, InstanceType: o.InstanceType,
+		Devices: o.DevicesPerReplica, Partition: o.Partition, Distributed: distributed(s.Backend, o), IfNeeded: o.Distributed == nil, Offload: o.CPUOffload, InstanceType: o.InstanceType, DeviceLayers: o.DeviceLayers,
 	}
 	if o.Strategy == "" || o.Strategy == strategyPack {
 		s.Place.Strategy = cluster.Binpack
 	}
+	if n := o.DeviceLayers; n != 0 {
+		checkRange(n, 1, maxLayers, at.Add("deviceLayers"), r)
+	}
 	if n := o.DevicesPerReplica; n != 0 {
 		checkRange(n, 1, maxParallel, at.Add("devicesPerReplica"), r)
-		if t, p := max(1, s.Serving.Tensor), max(1, s.Serving.Pipeline); s.Serving.Tensor+s.Serving.Pipeline > 0 && t*p != n {
-			r.errorf(at.Add("devicesPerReplica"), "parallelism %d × %d is %d devices, not %d; leave one out", t, p, t*p, n)
+		data := max(1, s.Serving.Data)
+		if all := max(1, s.Serving.Tensor) * max(1, s.Serving.Pipeline) * data; s.Serving.Tensor+s.Serving.Pipeline > 0 && all != n {
+			r.errorf(at.Add("devicesPerReplica"), "parallelism %s is %d devices, not %d; leave one out", timesText(s.Serving), all, n)
+		} else if n%data != 0 {
+			r.errorf(at.Add("devicesPerReplica"), "%d devices cannot be divided over %d data-parallel ranks", n, data)
 		}
 	}
-	if s.Place.WholeNodes && s.Serving.Tensor+s.Serving.Pipeline > 0 {
+	checkModelPartition(s, o, at, r)
+	if s.Place.WholeNodes && s.Serving.Tensor+s.Serving.Pipeline+s.Serving.Data > 0 {
 		r.errorf(path{"spec", "parallelism"}, "with unit: %s a replica takes all devices of its nodes, and its parallelism follows from them; leave it out", unitNode)
 	}
 	if o.InstanceType != "" {
@@ -280,6 +353,19 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 	slices.SortFunc(s.Place.Selected, cluster.DeviceID.Compare)
 	if n := len(o.Devices); n > 0 && n < o.DevicesPerReplica {
 		r.errorf(at.Add("devices"), "%d devices are selected, and each replica takes %d", n, o.DevicesPerReplica)
+	}
+}
+
+// checkModelPartition reports fields that ask for more than the one slice that a replica takes.
+func checkModelPartition(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r reporter) {
+	if o.Partition == "" {
+		return
+	}
+	switch devices := max(1, s.Serving.Tensor) * max(1, s.Serving.Pipeline) * max(1, s.Serving.Data); {
+	case s.Place.WholeNodes:
+		r.errorf(at.Add("partition"), "a replica with unit: %s takes whole nodes, and no slice; leave one out", unitNode)
+	case max(o.DevicesPerReplica, devices) > 1:
+		r.errorf(at.Add("partition"), "slices are not combined: a replica takes one, not %d", max(o.DevicesPerReplica, devices))
 	}
 }
 

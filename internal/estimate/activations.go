@@ -21,6 +21,9 @@ const workspace = cluster.Bytes(32 << 20)
 // 1/128 leaves a margin for other shapes.
 const rounding = 128
 
+// logitBytes is the memory for one logit: in 16 bits, in 32 bits, and as a probability.
+const logitBytes = 10
+
 // activations returns the most memory that is in use at once while the model processes
 // the tokens of one step. Layers run one after the other, so the widest point of one
 // layer counts. Numbers have two bytes unless a comment says otherwise.
@@ -36,18 +39,43 @@ func (m *Model) activations(s Serving) cluster.Bytes {
 	// Queries before and during their rotation, and the output; keys and values in the same way.
 	queries := cluster.Bytes(product(tokens, int64(a.Heads)/tensor, int64(a.HeadDim), 5, 2))
 	keys := cluster.Bytes(product(tokens, int64(a.keyHeads(s)), int64(a.HeadDim+a.valueDim()), 2, 2))
-	// The outputs of gate and up, and their product.
-	mlp := product(tokens, width, 3, 2)
+	// The outputs of gate and up, and their product. If one matrix computes both, the
+	// activated gate is in addition to its output.
+	parts := int64(3)
+	if a.FusedMLP {
+		parts = 4
+	}
+	mlp := product(tokens, width, parts, 2)
 	if a.Experts > 0 {
 		mlp = a.expertActivations(tokens, width)
 	}
 	layer := sum(cluster.Bytes(stream), max(sum(queries, keys), cluster.Bytes(mlp)), a.stepCache(s), m.unpackedWeights(width))
+	if s.WeightBits == 32 {
+		layer = times(layer, 2)
+	}
 
-	// One row of logits for each sequence that may be sampled at once, three times: in 16
-	// bits, in 32 bits, and as probabilities. Tensor parallelism does not divide them.
+	// One row of logits for each sequence that may be sampled at once. Tensor parallelism
+	// does not divide them.
 	rows := max(min(int64(s.Sequences), tokens), min(int64(s.Rows), int64(s.BatchTokens)))
-	logits := sum(cluster.Bytes(product(tokens, hidden, 2, 2)), cluster.Bytes(product(rows, int64(a.Vocab), 10)))
-	return sum(workspace, max(layer, logits), m.weightsPerDevice(s)/rounding)
+	if a.Encoder {
+		rows = 0
+	}
+	copies := int64(1) // of the last hidden states, and of the output of a vision encoder
+	if a.Vision != nil {
+		copies = 2
+	}
+	logits := sum(cluster.Bytes(product(tokens, hidden, copies, 2)), cluster.Bytes(product(rows, int64(a.Vocab), int64(orElse(s.LogitBytes, logitBytes)))))
+	return sum(workspace, max(layer, logits, a.visionActivations(s)), a.expandedLatents(s))
+}
+
+// expandedLatents returns the memory that a backend allocates to expand latents: the latents
+// of some tokens, and their keys.
+func (a *Architecture) expandedLatents(s Serving) cluster.Bytes {
+	if a.Latent == nil {
+		return 0
+	}
+	each := int64(a.Latent.Rank+a.Latent.Rope) + product(int64(a.Heads/s.Tensor), int64(a.HeadDim))
+	return cluster.Bytes(product(int64(s.LatentTokens), each, 2))
 }
 
 // expertActivations returns the size of the copies of the tokens that are routed to
@@ -58,6 +86,20 @@ func (a *Architecture) expertActivations(tokens, width int64) int64 {
 	copies := product(tokens, int64(max(a.Active, 1)), int64(a.Hidden))
 	in := sum(cluster.Bytes(product(copies, 2)), cluster.Bytes(product(tokens, width, 4, 2)))
 	return max(int64(in), product(copies, 2+2+4+4))
+}
+
+// visionActivations returns the memory that the vision encoder takes while it processes as
+// many images as one step has tokens for, and at least one: the residual stream, and the
+// widest point of one layer. It runs before the language model. Servers may keep the whole
+// encoder on each device.
+func (a *Architecture) visionActivations(s Serving) cluster.Bytes {
+	v := a.Vision
+	if v == nil {
+		return 0
+	}
+	wide := max(5*int64(v.Hidden), 3*int64(v.Intermediate))
+	patches := max(int64(v.Patches), product(int64(s.BatchTokens), int64(v.PerToken)))
+	return cluster.Bytes(product(patches, 6*int64(v.Hidden)+wide, 2))
 }
 
 // unpackedWeights returns the memory for weights that are unpacked to 16 bits before

@@ -27,6 +27,7 @@ func (m *Model) PerDevice(s Serving) (Breakdown, error) {
 		Graph:       s.Graph,
 		Overhead:    s.Overhead,
 	}
+	b.Overhead = sum(b.Overhead, b.Weights/rounding)
 	if sum(b.Weights, b.KVCache, b.Activations, b.Graph, b.Overhead) > maxBytes {
 		return Breakdown{}, fmt.Errorf("model %s with %d sequences of %d tokens needs more than %d bytes of a device; set a shorter context or fewer sequences", m.Name, s.Sequences, s.Context, int64(maxBytes))
 	}
@@ -74,16 +75,16 @@ func (m *Model) normalize(s Serving) (Serving, error) {
 		return s, fmt.Errorf("the architecture of model %s is not known; set its memory, or accept the crude estimate", m.Name)
 	case a.Layers < 1 || a.Hidden < 1 || a.Heads < 1 || a.KVHeads < 1 || a.HeadDim < 1 || a.Vocab < 1:
 		return s, fmt.Errorf("some sizes of model %s are not known: layers (%d), hidden size (%d), heads (%d), key heads (%d), head size (%d), vocabulary (%d)", m.Name, a.Layers, a.Hidden, a.Heads, a.KVHeads, a.HeadDim, a.Vocab)
-	case a.Windows != nil && len(a.Windows) != a.cached():
-		return s, fmt.Errorf("model %s has windows of %d layers, but %d keep a cache", m.Name, len(a.Windows), a.cached())
 	}
 	s.Tensor, s.Pipeline, s.Sequences = orElse(s.Tensor, 1), orElse(s.Pipeline, 1), orElse(s.Sequences, 1)
 	s.BatchTokens, s.KVBits, s.Context = orElse(s.BatchTokens, 2048), orElse(s.KVBits, 16), orElse(s.Context, a.MaxContext)
 	switch {
 	case s.Context == 0:
 		return s, fmt.Errorf("the longest context of model %s is not known; set a context", m.Name)
-	case s.Tensor < 0 || s.Pipeline < 0 || s.Sequences < 0 || s.BatchTokens < 0 || s.Context < 0 || s.VocabMultiple < 0 || s.Rows < 0 || s.WindowFloor < 0 || s.Graph < 0 || s.Overhead < 0:
+	case s.Tensor < 0 || s.Pipeline < 0 || s.Sequences < 0 || s.BatchTokens < 0 || s.Context < 0 || s.VocabMultiple < 0 || s.Rows < 0 || s.LogitBytes < 0 || s.Page < 0 || s.WindowSteps < 0 || s.Groups < 0 || s.LatentTokens < 0 || s.WindowFloor < 0 || s.Graph < 0 || s.Overhead < 0:
 		return s, fmt.Errorf("the serving parameters of model %s have a negative number: %+v", m.Name, s)
+	case s.WeightBits != 0 && s.WeightBits != 4 && s.WeightBits != 8 && s.WeightBits != 16 && s.WeightBits != 32:
+		return s, fmt.Errorf("a number of the weights cannot have %d bits; use 4, 8, 16 or 32", s.WeightBits)
 	case s.KVBits != 4 && s.KVBits != 8 && s.KVBits != 16 && s.KVBits != 32:
 		return s, fmt.Errorf("a number in the KV cache cannot have %d bits; use 4, 8, 16 or 32", s.KVBits)
 	case s.Pipeline > a.Layers:
@@ -95,9 +96,10 @@ func (m *Model) normalize(s Serving) (Serving, error) {
 // weightsPerDevice returns the weights on the device that holds most. Tensor parallelism
 // divides weights evenly, except that every device holds at least one key head.
 func (m *Model) weightsPerDevice(s Serving) cluster.Bytes {
-	a, w, t := m.Architecture, m.Weights, int64(s.Tensor)
+	a, w, t := m.Architecture, m.Weights.loaded(s.WeightBits), int64(s.Tensor)
 	stage := int64(a.layersPerStage(s))
 	layers := cluster.MulDivUp(cluster.MulDivUp(int64(w.Layers), stage, int64(a.Layers)), 1, t)
+	layers += cluster.MulDivUp(layers, int64(s.ExtraWeights), int64(cluster.Whole))
 	ends := w.Embedding + w.Head
 	if s.Pipeline > 1 {
 		ends = max(w.Embedding, w.Head)
@@ -110,6 +112,31 @@ func (m *Model) weightsPerDevice(s Serving) cluster.Bytes {
 	return out
 }
 
+// loaded returns the weights after a backend has converted plain numbers to this many
+// bits. Only 32 bits apply to all of them: a backend that quantises weights leaves
+// embedding, head and replicated weights as they are. Quantised numbers have scales, which
+// take 0.5 bits of each number.
+func (w Weights) loaded(bits int) Weights {
+	total := int64(w.Total())
+	plain := func(part cluster.Bytes) int64 { return cluster.MulDiv(int64(part), int64(w.Plain), max(1, total)) }
+	scale := func(part *cluster.Bytes, hundredths int64) {
+		now := plain(*part)
+		*part += cluster.Bytes(cluster.MulDivUp(now, hundredths, 1600) - now)
+	}
+	switch bits {
+	case 32:
+		scale(&w.Layers, 3200)
+		scale(&w.Embedding, 3200)
+		scale(&w.Head, 3200)
+		scale(&w.Replicated, 3200)
+	case 8:
+		scale(&w.Layers, 850)
+	case 4:
+		scale(&w.Layers, 450)
+	}
+	return w
+}
+
 // layersPerStage returns how many layers the longest stage of the pipeline has.
 func (a *Architecture) layersPerStage(s Serving) int { return (a.Layers + s.Pipeline - 1) / s.Pipeline }
 
@@ -118,9 +145,6 @@ func (a *Architecture) keyHeads(s Serving) int { return (a.KVHeads + s.Tensor - 
 
 // valueDim returns the size of a value.
 func (a *Architecture) valueDim() int { return orElse(a.ValueDim, a.HeadDim) }
-
-// cached returns how many layers keep a cache.
-func (a *Architecture) cached() int { return orElse(a.Cached, a.Layers) }
 
 func orElse(n, otherwise int) int {
 	if n == 0 {

@@ -4,7 +4,7 @@ import "fmt"
 
 // CheckTensor returns an error that says why the model cannot be divided with the tensor
 // parallelism of s; nil: it can. The attention heads, the padded vocabulary and the width
-// of the MLPs must be divisible by it. The number of key heads must be divisible by it or
+// of the MLPs must be divisible by it, and so must the heads of a vision encoder. The number of key heads must be divisible by it or
 // divide it, so that every key head is on equally many devices. Each device must hold
 // whole blocks of quantised weights.
 func (m *Model) CheckTensor(s Serving) error {
@@ -18,6 +18,8 @@ func (m *Model) CheckTensor(s Serving) error {
 		return fmt.Errorf("the %d key heads of model %s do not divide over %d devices, nor the devices over them", a.KVHeads, m.Name, tensor)
 	case a.paddedVocabulary(s)%tensor != 0:
 		return fmt.Errorf("the vocabulary of model %s, %d, does not divide over %d devices", m.Name, a.Vocab, tensor)
+	case a.Vision != nil && a.Vision.Heads%tensor != 0:
+		return fmt.Errorf("the %d attention heads of the vision encoder of model %s do not divide over %d devices", a.Vision.Heads, m.Name, tensor)
 	case a.Width%tensor != 0:
 		return fmt.Errorf("%s of model %s, %d wide, do not divide over %d devices", a.mlpName(), m.Name, a.Width, tensor)
 	case block > 0 && a.Width/tensor%block != 0:

@@ -26,6 +26,9 @@ type Model struct {
 	Files cluster.Bytes
 	// Architecture is nil if only the size of the weights is known.
 	Architecture *Architecture
+	// KVBits is the size of a number in the KV cache for which the files of the model have
+	// scales; 0: they have none.
+	KVBits int
 	// Layered computes the memory layer by layer, for backends that divide a model so;
 	// nil: the layers are not known.
 	Layered *Layered
@@ -59,6 +62,8 @@ type Weights struct {
 	Block int
 	// Parameters is the number of parameters; 0: not known.
 	Parameters int64
+	// Plain is the part of the weights that are plain numbers of 16 bits.
+	Plain cluster.Bytes
 }
 
 // Total returns the size of all weights.
@@ -82,17 +87,27 @@ type Architecture struct {
 	// Latent is set for models that cache a compressed latent instead of keys and
 	// values.
 	Latent *Latent
-	// Windows is, for each layer with a cache, how many tokens attention looks back; 0:
-	// all tokens. Nil: no layer has a window.
-	Windows []int
-	// Cached is how many layers keep a cache; 0: all layers.
-	Cached     int
+	// Caches is what the layers keep of a sequence. Nil: every layer keeps the keys and
+	// values of KVHeads, or the latent, of all tokens.
+	Caches []Cache
+	// Encoder is set for models that process a whole text at once and keep nothing of it.
+	Encoder    bool
 	Vocab      int
 	MaxContext int // tokens; 0: not known
 	// Experts is how many routed experts a layer has, and Active how many of them
 	// process a token; 0: the model is not a mixture.
 	Experts, Active int
-	Tied            bool // embedding and head are one tensor
+	Tied            bool    // embedding and head are one tensor
+	FusedMLP        bool    // one matrix computes gate and up
+	Vision          *Vision // nil: the model has no vision encoder
+}
+
+// Vision is the sizes of a vision encoder.
+type Vision struct {
+	Layers, Heads, Hidden, Intermediate int
+	// Patches is the most patches of one image, and PerToken how many patches become one
+	// token of the language model.
+	Patches, PerToken int
 }
 
 // Latent is the sizes of multi-head latent attention (MLA), which caches one latent and
@@ -102,24 +117,63 @@ type Latent struct{ Rank, Rope int }
 // Serving is the parameters with which a model is served.
 type Serving struct {
 	Tensor, Pipeline int // parallelism; 0: 1
-	Context          int // tokens of one sequence; 0: the longest that the model supports
-	Sequences        int // sequences that are held at once; 0: 1
+	// Data is the number of data-parallel ranks, each of which holds a whole copy of the
+	// model on tensor × pipeline devices; 0: 1. PerDevice ignores it; see ExpertSaving.
+	Data int
+	// Expert is set if the routed experts are divided over tensor × data devices.
+	Expert    bool
+	Context   int // tokens of one sequence; 0: the longest that the model supports
+	Sequences int // sequences that are held at once; 0: 1
 	// BatchTokens is how many tokens one step processes; 0: 2048.
 	BatchTokens int
 	// KVBits is the size of a number in the KV cache in bits: 4, 8, 16 or 32; 0: 16.
 	KVBits int
+	// WeightBits is the size of a number of the weights if the backend converts plain
+	// numbers as it loads them: 32, 16, 8 or 4; 0: 16.
+	WeightBits int
 	// Rows is the least number of rows of logits for which a backend allocates memory,
-	// even if fewer sequences are held; 0: one row for each sequence.
-	Rows int
+	// even if fewer sequences are held; 0: one row for each sequence. LogitBytes is the
+	// memory for one number of these rows; 0: 10 bytes.
+	Rows, LogitBytes int
 	// WindowFloor is the share of the context that a backend keeps even in layers with a
 	// shorter window, in thousandths; 0: such layers keep the window only.
 	WindowFloor cluster.Milli
+	// WindowSteps is of how many steps layers with a window also keep the tokens; 0: such
+	// layers keep the window only.
+	WindowSteps int
+	// WholeChunks is set if layers that look at a chunk of the context keep all of it.
+	WholeChunks bool
+	// Page is the number of tokens for which the cache is allocated at once; 0: 1.
+	Page int
+	// Groups is set if caches of different kinds are allocated in groups of equally many
+	// layers. A group has as many layers as the rarest kind, or as the most frequent kind if
+	// that has less than Groups % of them.
+	Groups int
+	// States is how many states of a sequence a layer keeps; 0: one.
+	States int
+	// StateRatio is the least size of the states of all layers, as a part of the rest of the
+	// cache, in thousandths.
+	StateRatio cluster.Milli
+	// Eager is set if the backend captures no graphs.
+	Eager bool
 	// VocabMultiple is the number to a multiple of which the vocabulary is padded before
 	// tensor parallelism divides it; 0: it is not padded.
 	VocabMultiple int
+	// LatentTokens is for how many tokens the backend allocates memory to expand latents into
+	// keys and values; 0: it allocates none.
+	LatentTokens int
+	// ExtraWeights is how much more quantised weights of layers take in the backend than in
+	// the files, in thousandths.
+	ExtraWeights cluster.Milli
 	// Graph is what the backend takes of each device for captured graphs, and Overhead
 	// what the runtime and the backend take for themselves.
 	Graph, Overhead cluster.Bytes
+	// The following parameters are those of llama.cpp. MicroBatch is how many tokens are
+	// computed at once; 0: 512. NoFlashAttention is true if flash attention is switched off,
+	// and FullWindowCache if layers with a window cache the whole context.
+	MicroBatch       int
+	NoFlashAttention bool
+	FullWindowCache  bool
 }
 
 // Breakdown is what a model needs of one device: the device that needs most.
@@ -156,9 +210,30 @@ func (m *Model) Assumptions(layered bool) []string {
 type LayeredNeed struct {
 	Layers   int           // with the output layer, which counts as one
 	Bytes    cluster.Bytes // of the largest layer, with its KV cache
-	Fixed    cluster.Bytes // on every device that is used, in addition to its layers
 	Host     cluster.Bytes // of the node's memory, if all layers are on devices
 	HostOnly cluster.Bytes // of the node's memory, if no device is used
 	// Whole is the need of one device that holds all layers.
 	Whole Breakdown
+	// Divided is what devices need in addition to their layers if all layers are on several
+	// devices, and Partly the same if some layers are in the node's memory.
+	Divided, Partly Working
+	// Sizes is the memory of each layer with its KV cache, in the order of the model, the
+	// output layer last; nil: Bytes for each layer.
+	Sizes []cluster.Bytes
+}
+
+// Working is what devices need in addition to the layers that they hold.
+type Working struct {
+	Each   cluster.Bytes // on every device that is used
+	Output cluster.Bytes // in addition on the device with the output layer
+}
+
+// Divisible returns the layers as a request for devices that need w in addition.
+func (n *LayeredNeed) Divisible(w Working) cluster.Layers {
+	if n.Sizes == nil {
+		return cluster.Layers{Total: n.Layers, Bytes: n.Bytes, Fixed: w.Each + w.Output}
+	}
+	sizes := slices.Clone(n.Sizes)
+	sizes[len(sizes)-1] += w.Output
+	return cluster.LayersOf(sizes, w.Each)
 }

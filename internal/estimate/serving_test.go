@@ -12,8 +12,8 @@ import (
 func TestRowsOfLogits(t *testing.T) {
 	m := eight()
 	m.Architecture.Vocab = 262208
-	rest := 32*mib + m.Weights.Total()/128
-	stream := cluster.Bytes(2048 * 4096 * 2 * 2)
+	rest := 32 * mib
+	stream := cluster.Bytes(2048 * 4096 * 2)
 	for name, tt := range map[string]struct {
 		form estimate.Serving
 		want cluster.Bytes
@@ -32,10 +32,11 @@ func TestRowsOfLogits(t *testing.T) {
 // Some backends keep more tokens than the window of a layer.
 func TestWindowFloor(t *testing.T) {
 	m := eight()
-	m.Architecture.Windows = make([]int, 32)
+	windows := make([]int, 32)
 	for i := range 16 {
-		m.Architecture.Windows[i] = 1024
+		windows[i] = 1024
 	}
+	m.Architecture.Caches = m.Architecture.WithWindows(windows)
 	const token = 2 * 8 * 128 * 2
 	for floor, want := range map[cluster.Milli]cluster.Bytes{
 		0:    16 * token * (10000 + 1024),

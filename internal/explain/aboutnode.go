@@ -69,6 +69,7 @@ func newNodeTask(t *cluster.Task) wire.NodeTask {
 	for _, c := range t.Claims {
 		out.Devices = append(out.Devices, c.Device)
 	}
+	out.Names = wire.DeviceNames(t.Node, t.Claims)
 	switch t.Status {
 	case cluster.Nominated:
 		out.Status = "reserved"
@@ -151,7 +152,7 @@ func writeNodeTasks(w io.Writer, tasks []wire.NodeTask) {
 	for _, t := range tasks {
 		var facts []string
 		if len(t.Devices) > 0 {
-			facts = append(facts, indexText(t.Devices))
+			facts = append(facts, indexText(t.Devices, t.Names))
 		}
 		facts = append(facts, "queue "+t.Queue)
 		if t.Priority != 0 {
@@ -167,12 +168,12 @@ func writeNodeTasks(w io.Writer, tasks []wire.NodeTask) {
 	}
 }
 
-// indexText returns "device 3" or "devices 0, 1 and 2".
-func indexText(devices []int) string {
-	if len(devices) == 1 {
-		return "device " + strconv.Itoa(devices[0])
+// indexText returns "device 3", "devices 0, 1 and 2" or, with names, "device rocm:0".
+func indexText(devices []int, names []string) string {
+	if len(names) == 0 {
+		names = wire.Map(devices, strconv.Itoa)
 	}
-	return "devices " + List(wire.Map(devices, strconv.Itoa), 8)
+	return english.Noun(len(names), "device") + " " + List(names, 8)
 }
 
 // couldTake returns a sentence that says what is free on the node, and which taints it has.

@@ -141,6 +141,9 @@ func (ph Phrases) detailText(misses []*engine.Miss) string {
 		return ""
 	}
 	best := &misses[0].Rejection
+	if ph.aboutHasAmount(best) {
+		return misses[0].Node + ": " + ph.rejectionText(best, misses)
+	}
 	text := subjects(misses)
 	// If the phrase of the reason has no amount, the amounts do not matter.
 	phrase := ph[best.Reason].Phrase

@@ -146,9 +146,9 @@ func TestResultIsStable(t *testing.T) {
 func TestTextOfSums(t *testing.T) {
 	gib := func(n int64) engine.Quantity { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
 	tests := map[string]engine.Rejection{
-		"8 devices together have less than 240 GiB":      {Reason: "GPUMemoryTooSmall", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
-		"8 devices together have less than 240 GiB free": {Reason: "GPUMemoryInUse", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
-		"devices smaller than 40 GiB":                    {Reason: "GPUMemoryTooSmall", Want: gib(40), Have: gib(24)},
+		"8 devices together 170 GiB, 240 GiB needed":      {Reason: "GPUMemoryTooSmall", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
+		"8 devices together 170 GiB free, 240 GiB needed": {Reason: "GPUMemoryInUse", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
+		"devices smaller than 40 GiB":                     {Reason: "GPUMemoryTooSmall", Want: gib(40), Have: gib(24)},
 	}
 	phrases := PhrasesOf(explaintest.Engine(t))
 	for want, r := range tests {

@@ -54,6 +54,12 @@ func (ph Phrases) rejectionText(r *engine.Rejection, misses []*engine.Miss) stri
 	return text
 }
 
+// aboutHasAmount reports whether the text of the rejection says what the node has of its
+// subject.
+func (ph Phrases) aboutHasAmount(r *engine.Rejection) bool {
+	return r.Subject != "" && strings.Contains(ph[r.Reason].About, "{have}")
+}
+
 // exampleText returns the nearest miss and what it has, in parentheses. It returns "" if the
 // phrase says that already, or is not about an amount.
 func (ph Phrases) exampleText(misses []*engine.Miss) string {
@@ -63,6 +69,9 @@ func (ph Phrases) exampleText(misses []*engine.Miss) string {
 	best := misses[0]
 	_, have := quantity.Pair(best.Rejection.Want, best.Rejection.Have)
 	phrase := ph[best.Rejection.Reason].Phrase
+	if ph.aboutHasAmount(&best.Rejection) {
+		return "(" + best.Node + ")"
+	}
 	if have == "" || phrase != "" && (strings.Contains(phrase, "{have}") || !strings.Contains(phrase, "{want}")) {
 		return ""
 	}

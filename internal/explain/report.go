@@ -258,7 +258,10 @@ const PodTask = "0"
 func placementText(w io.Writer, p *wire.Placement) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
-		where += ", " + english.Noun(len(p.Devices), "device") + " " + IndexRanges(p.Devices)
+		where += ", " + english.Noun(len(p.Devices), "device") + " " + DeviceRanges(p.Devices, p.Names)
+	}
+	if text := LayersText(p.Layers); text != "" {
+		where += ", " + text + " on devices"
 	}
 	switch {
 	case p.Nominated && len(p.WaitsFor) > 0:
@@ -288,6 +291,14 @@ func placementText(w io.Writer, p *wire.Placement) {
 	}
 }
 
+// LayersText returns how many layers are on devices, "54 of 81 layers"; "" if all layers are.
+func LayersText(l *wire.Layers) string {
+	if l == nil || l.OnDevices == l.Total {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s", l.OnDevices, english.Count(l.Total, "layer"))
+}
+
 // scoreDifferences returns the plugins of which the scores differ from those of the winner. Tie
 // says what decides between equal scores.
 func scoreDifferences(scores, winner map[string]float64, tie string) string {
@@ -308,6 +319,25 @@ func ScoresText(scores map[string]float64) string {
 	names := slices.Sorted(maps.Keys(scores))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(scores[b], scores[a]) })
 	return strings.Join(wire.Map(names, func(n string) string { return n + " " + quantity.Decimal(scores[n], 1) }), ", ")
+}
+
+// DeviceRanges returns the names of devices, or their indexes if they have no names, with runs
+// of more than two as ranges: "cuda:0–3,rocm:1".
+func DeviceRanges(indexes []int, names []string) string {
+	if len(names) == 0 {
+		return IndexRanges(indexes)
+	}
+	var out []string
+	for i := 0; i < len(names); {
+		kind, _, _ := strings.Cut(names[i], ":")
+		var numbers []int
+		for ; i < len(names) && strings.HasPrefix(names[i], kind+":"); i++ {
+			number, _ := strconv.Atoi(names[i][len(kind)+1:])
+			numbers = append(numbers, number)
+		}
+		out = append(out, kind+":"+IndexRanges(numbers))
+	}
+	return strings.Join(out, ",")
 }
 
 // IndexRanges returns sorted numbers, with runs of more than two as ranges: "0–3,6".

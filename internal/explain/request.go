@@ -124,10 +124,10 @@ func needText(s *cluster.Shape) string {
 	var parts []string
 	n := &s.Need
 	switch {
-	case n.Layers != nil && n.Layers.Total == 1: // the model is not divided
-		parts = append(parts, "a device with "+quantity.Memory(n.Layers.Fixed+n.Layers.Bytes))
+	case n.Layers != nil && n.Devices == 1 && !n.Layers.Spill: // the model is not divided
+		parts = append(parts, "a device with "+quantity.Memory(n.Layers.Fixed+n.Layers.All()))
 	case n.Layers != nil:
-		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, quantity.Memory(n.Layers.Bytes)))
+		parts = append(parts, layersText(n))
 	case n.WholeNode:
 		parts = append(parts, "a whole node")
 	case n.Devices > 0:
@@ -170,6 +170,19 @@ func needText(s *cluster.Shape) string {
 		return "a place"
 	}
 	return strings.TrimSuffix(strings.ReplaceAll(listInOrder(parts, 8), ",,", ","), ",")
+}
+
+// layersText returns what divisible work requests: "2 devices for 10 layers of 4 GiB", or
+// "devices for 81 layers of 40 GiB together" if the layers differ in size.
+func layersText(n *cluster.Need) string {
+	devices := "devices"
+	if n.Devices > 0 {
+		devices = english.Count(n.Devices, "device")
+	}
+	if len(n.Layers.Sizes) == 0 {
+		return fmt.Sprintf("%s for %s of %s", devices, english.Count(n.Layers.Total, "layer"), quantity.Memory(n.Layers.Bytes))
+	}
+	return fmt.Sprintf("%s for %s of %s together", devices, english.Count(n.Layers.Total, "layer"), quantity.Memory(n.Layers.All()))
 }
 
 // conditionsText returns on which nodes and devices the task may run, beginning with a comma;

@@ -53,7 +53,7 @@ func (m *stateMaker) selectionNotes() []string {
 			switch {
 			case n == nil:
 				out = append(out, fmt.Sprintf("%s selects %s, and there is no node %s%s", p.Spec.ID, d, phrase.Quote(d.Node), phrase.Suggestion(d.Node, names)))
-			case !slices.ContainsFunc(n.Devices, func(x cluster.Device) bool { return x.Type == d.Type && x.Index == d.Index }):
+			case !slices.ContainsFunc(n.Devices, func(x cluster.Device) bool { return x.ID == d }):
 				out = append(out, fmt.Sprintf("%s selects %s, which the node does not have", p.Spec.ID, d))
 			}
 		}

@@ -129,6 +129,16 @@ func checkFormat(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend)
 	return fmt.Errorf("%s serves %s, and %s is not one of these; name another backend, or say how much memory it needs under memory", b.Name, phrase.Either(serves), m.Name)
 }
 
+// HasModelFiles reports whether the source of the model is files, and they exist on this
+// machine.
+func HasModelFiles(b *Bundle, o *v1alpha1.Model) bool {
+	if o.Spec.Source.Preset != "" {
+		return false
+	}
+	name, _ := sourceName(&o.Spec.Source, b.reporter(o, &Errors{}))
+	return name != "" && !missingFile(name)
+}
+
 func missingFile(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)

@@ -58,7 +58,7 @@ func modelPlaces(o *v1alpha1.Model) []path {
 	spec := path{"spec"}
 	out := []path{
 		{"metadata", "name"}, spec, spec.Add("queue"), spec.Add("schedulerName"), spec.Add("backendVersion"), spec.Add("source"), spec.Add("draft"), spec.Add("context"),
-		spec.Add("parallelism"), spec.Add("parallelism", "tensor"), spec.Add("placement", "instanceType"), spec.Add("placement", "devices"),
+		spec.Add("parallelism"), spec.Add("parallelism", "tensor"), spec.Add("placement", "instanceType"), spec.Add("placement", "deviceLayers"), spec.Add("placement", "devices"),
 		spec.Add("replicas"), {"status", "group"},
 	}
 	for i := range o.Spec.Adapters {

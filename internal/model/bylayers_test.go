@@ -22,11 +22,25 @@ func stack() *estimate.Model {
 				return estimate.LayeredNeed{}, errors.New("one token is too few")
 			}
 			return estimate.LayeredNeed{
-				Layers: 10, Bytes: 4 * gi, Fixed: gi, Host: 3 * gi, HostOnly: 40 * gi,
+				Layers: 10, Bytes: 4 * gi, Divided: estimate.Working{Each: gi}, Partly: estimate.Working{Each: gi}, Host: 3 * gi, HostOnly: 40 * gi,
 				Whole: estimate.Breakdown{Weights: 36 * gi, KVCache: gi, Activations: gi},
 			}, nil
 		}},
 	}
+}
+
+// uneven returns a model of 7 layers of 4 GiB, two of 6 GiB and an output layer of 10 GiB,
+// with 1 GiB in addition on each device: 50 GiB together.
+func uneven() *estimate.Model {
+	m := stack()
+	m.Layered = &estimate.Layered{Need: func(estimate.Serving) (estimate.LayeredNeed, error) {
+		return estimate.LayeredNeed{
+			Layers: 10, Bytes: 10 * gi, Divided: estimate.Working{Each: gi}, Partly: estimate.Working{Each: gi}, Host: 3 * gi, HostOnly: 52 * gi,
+			Sizes: []cluster.Bytes{4 * gi, 4 * gi, 4 * gi, 4 * gi, 4 * gi, 4 * gi, 4 * gi, 6 * gi, 6 * gi, 10 * gi},
+			Whole: estimate.Breakdown{Weights: 48 * gi, KVCache: 2 * gi, Activations: gi},
+		}, nil
+	}}
+	return m
 }
 
 func TestFormsByLayers(t *testing.T) {
@@ -40,7 +54,7 @@ func TestFormsByLayers(t *testing.T) {
 		"one device": {spec(t, "llamacpp", "", use(stack())), groups(l40("a", 1)), `
 1 device: 1 × 1, nodes 1, devices 1
 several devices: 1 × 1, nodes 1, devices 0
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 - partial offload: placement.cpuOffload is not set
 `},
 		"every form is allowed": {spec(t, "llamacpp", "", use(stack()), distributed, offload), groups(a10s("a", 2), a10s("b", 2), a10s("c", 1), a10s("d", 1), enginetest.Node("e").GPUs(1, "T4", "4Gi")), `
@@ -52,6 +66,29 @@ several devices: 1 × 1, nodes 1, devices 0
 partial offload: 1 × 1, nodes 1, devices 0
 CPU: 1 × 1, nodes 1, devices 0
 `},
+		// If every layer had 10 GiB, a device would hold 4, and the model would take 3 devices and 3 nodes.
+		"layers with their own sizes": {spec(t, "llamacpp", "", use(uneven()), distributed), groups(l40("a", 4), l40("b", 1), l40("c", 1)), `
+- 1 device: one device must give 51 GiB, and none has so much
+2 devices: 1 × 1, nodes 1, devices 2
+3 devices: 1 × 1, nodes 1, devices 3
+several devices: 1 × 1, nodes 1, devices 0
+2 nodes of L40: 1 × 2, nodes 2, devices 0
+3 nodes of L40: 1 × 3, nodes 3, devices 0
+- partial offload: placement.cpuOffload is not set
+`},
+		"a number of layers on devices": {spec(t, "llamacpp", "", use(uneven()), offload, func(s *model.Spec) { s.Place.DeviceLayers = 4 }), groups(l40("a", 1), a10s("b", 4)), `
+1 device: 1 × 1, nodes 1, devices 1
+2 devices: 1 × 1, nodes 1, devices 2
+3 devices: 1 × 1, nodes 1, devices 3
+several devices: 1 × 1, nodes 1, devices 0
+- several nodes: placement.distributed is false
+`},
+		"all layers on devices": {spec(t, "llamacpp", "", use(uneven()), offload, func(s *model.Spec) { s.Place.DeviceLayers = 10 }), groups(l40("a", 1)), `
+- 1 device: one device must give 51 GiB, and none has so much
+- several devices: 10 layers must be on devices, and at most 9 fit, on 1 × L40
+- several nodes: placement.distributed is false
+- partial offload: placement.deviceLayers requests all layers on devices
+`},
 		"more nodes than exist": {spec(t, "llamacpp", "", use(stack()), distributed), groups(a10s("a", 1), a10s("b", 1), a10s("c", 1), enginetest.Node("e").GPUs(1, "T4", "6Gi")), `
 - 1 device: one device must give 38 GiB, and none has so much
 - several devices: 10 layers must be on devices, and at most 5 fit, on 1 × A10
@@ -62,18 +99,18 @@ CPU: 1 × 1, nodes 1, devices 0
 `},
 		"fixed number of devices": {spec(t, "llamacpp", "", use(stack()), offload, devices(2)), groups(l40("a", 4)), `
 2 devices: 1 × 1, nodes 1, devices 2
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 partial offload: 1 × 1, nodes 1, devices 2
 - CPU: placement.devicesPerReplica asks for devices
 `},
 		"one device is fixed": {spec(t, "llamacpp", "", use(stack()), devices(1)), groups(l40("a", 4)), `
 1 device: 1 × 1, nodes 1, devices 1
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 - partial offload: placement.cpuOffload is not set
 `},
 		"more devices than a node has": {spec(t, "llamacpp", "", use(stack()), devices(8)), groups(l40("a", 4)), `
 - 8 devices: no node has 8 devices that it runs on
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 - partial offload: placement.cpuOffload is not set
 `},
 		"fixed number of devices over nodes": {spec(t, "llamacpp", "", use(stack()), devices(8), distributed), groups(l40("a", 4), l40("b", 2), l40("c", 2), l40("d", 2)), `
@@ -97,21 +134,21 @@ CPU: 1 × 1, nodes 1, devices 0
 		"only on cpu": {spec(t, "llamacpp", "", use(stack()), offload), groups(enginetest.Node("b").GPUs(1, "T4", "4Gi")), `
 - 1 device: one device must give 38 GiB, and none has so much
 - several devices: 10 layers must be on devices, and at most 0 fit, on 1 × T4
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 - partial offload: 1 layer must be on devices, and at most 0 fit, on 1 × T4
 CPU: 1 × 1, nodes 1, devices 0
 `},
 		"slices are not combined": {spec(t, "llamacpp", "", use(stack()), offload), groups(enginetest.Node("m").GPUs(7, "A100-MIG-1g.10gb", "10Gi")), `
 - 1 device: one device must give 38 GiB, and none has so much
 - several devices: 10 layers must be on devices, and at most 2 fit, on A100-MIG-1g.10gb
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 partial offload: 1 × 1, nodes 1, devices 1
 CPU: 1 × 1, nodes 1, devices 0
 `},
 		"selected, not on cpu": {spec(t, "llamacpp", "", use(stack()), offload, selected("a:cuda:0")), groups(l40("a", 1)), `
 1 device: 1 × 1, nodes 1, devices 1
 several devices: 1 × 1, nodes 1, devices 0
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 partial offload: 1 × 1, nodes 1, devices 0
 - CPU: placement.devices selects devices
 `},
@@ -136,9 +173,9 @@ func TestLayersRequested(t *testing.T) {
 		"several devices server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi}},
 		"2 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: 6 * gi}},
 		"2 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"3 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"3 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi}},
 		"3 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"4 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"4 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 2, Bytes: 4 * gi, Fixed: 6 * gi}},
 		"4 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi}},
 		"partial offload server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi, Spill: true, Least: 1}},
 		"CPU server":             {},
@@ -152,6 +189,42 @@ func TestLayersRequested(t *testing.T) {
 	}
 	if got := j.Alternatives[0].Tasks[0].Shape.Resources.Of(cluster.Memory); got != int64(3*gi) {
 		t.Errorf("beside a device it takes %d of the node", got)
+	}
+}
+
+// A form over several nodes puts the last layers on the node of the leader. The workers
+// share a request that is large enough for each of their parts.
+func TestSizesOfLayersRequested(t *testing.T) {
+	l40 := func(name string) enginetest.Part { return enginetest.Node(name).GPUs(1, "L40", "48Gi") }
+	j := convert(t, spec(t, "llamacpp", "", use(uneven()), offload, distributed), groups(l40("a"), l40("b"), l40("c"))).Jobs[0]
+	on := []string{"L40"}
+	run := func(count int, bytes cluster.Bytes) cluster.LayerRun {
+		return cluster.LayerRun{Count: count, Bytes: bytes * gi}
+	}
+	want := map[string]cluster.Need{
+		"2 nodes of L40 leader": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 5, Bytes: 10 * gi, Fixed: gi, Sizes: []cluster.LayerRun{run(2, 4), run(2, 6), run(1, 10)}}},
+		"2 nodes of L40 worker": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: gi}},
+		"3 nodes of L40 leader": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 3, Bytes: 10 * gi, Fixed: gi, Sizes: []cluster.LayerRun{run(2, 6), run(1, 10)}}},
+		"3 nodes of L40 worker": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: gi}},
+		"partial offload server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 10 * gi, Fixed: gi, Spill: true, Least: 1,
+			Sizes: []cluster.LayerRun{run(7, 4), run(2, 6), run(1, 10)}}},
+		"CPU server": {},
+	}
+	if diff := cmp.Diff(want, needs(j)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// With a fixed number of layers on devices, the last layers are requested of devices, and
+// memory of the node for the others.
+func TestFixedLayersRequested(t *testing.T) {
+	s := spec(t, "llamacpp", "", use(uneven()), func(s *model.Spec) { s.Place.DeviceLayers, s.Adapters = 4, 2*gi })
+	j := convert(t, s, groups(enginetest.Node("a").GPUs(1, "L40", "48Gi"))).Jobs[0]
+	shape := j.Alternatives[0].Tasks[0].Shape
+	want := cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 4, Bytes: 10 * gi, Fixed: 3 * gi, Outside: 6,
+		Sizes: []cluster.LayerRun{{Count: 1, Bytes: 4 * gi}, {Count: 2, Bytes: 6 * gi}, {Count: 1, Bytes: 10 * gi}}}}
+	if diff := cmp.Diff(want, shape.Need); diff != "" || shape.Resources.Of(cluster.Memory) != int64(27*gi) {
+		t.Errorf("%d bytes of memory, %s", shape.Resources.Of(cluster.Memory), diff)
 	}
 }
 

@@ -15,6 +15,7 @@ type oneNode struct {
 	size     sizing
 	parallel parallelism
 	hardware *hardware
+	chosen   []*cluster.Device // the devices that were selected by hand for one replica, of one node; nil: none
 }
 
 // forms returns the form of the size that the spec fixes, or else one form for each
@@ -25,11 +26,11 @@ func (o *oneNode) forms() []Form {
 	case s.Serving.Tensor > 0 || s.Serving.Pipeline > 0:
 		return o.withParallelism(max(1, s.Serving.Tensor), max(1, s.Serving.Pipeline))
 	case s.Place.Devices > 0:
-		return o.withParallelism(o.parallel.split(s.Place.Devices))
+		return o.withParallelism(o.parallel.split(s.Place.Devices / o.spec.ranks()))
 	}
 	widest := 1
 	if s.supports(backend.Devices) {
-		widest = o.hardware.maxDevices()
+		widest = max(1, o.hardware.maxDevices()/o.spec.ranks())
 	}
 	sizes := o.parallel.tensorSizes(widest)
 	if len(sizes) == 0 {
@@ -50,10 +51,11 @@ func (o *oneNode) forms() []Form {
 // parallelism alone fits. The forms with the fewest devices come first. For each number
 // of devices, the form with the fewest stages is returned.
 func (o *oneNode) pipelineForms(sizes []int, widest int) []Form {
+	ranks := o.spec.ranks()
 	short := slices.DeleteFunc(slices.Clone(o.hardware.classes), func(k deviceClass) bool {
 		return slices.ContainsFunc(sizes, func(t int) bool {
-			c, err := o.size.claim(&Form{Tensor: t, Pipeline: 1})
-			return err == nil && k.canGive(t, c)
+			c, err := o.size.claim(&Form{Tensor: t, Pipeline: 1}, k.accelerator)
+			return err == nil && k.canGive(t*ranks, c)
 		})
 	})
 	var out []Form
@@ -62,8 +64,10 @@ func (o *oneNode) pipelineForms(sizes []int, widest int) []Form {
 			if devices%t != 0 || devices == t || devices/t > o.parallel.layers() {
 				continue
 			}
-			c, err := o.size.claim(&Form{Tensor: t, Pipeline: devices / t})
-			if err == nil && slices.ContainsFunc(short, func(k deviceClass) bool { return k.canGive(devices, c) }) {
+			if slices.ContainsFunc(short, func(k deviceClass) bool {
+				c, err := o.size.claim(&Form{Tensor: t, Pipeline: devices / t}, k.accelerator)
+				return err == nil && k.canGive(devices*ranks, c)
+			}) {
 				out = append(out, o.withParallelism(t, devices/t)...)
 				break
 			}
@@ -75,44 +79,62 @@ func (o *oneNode) pipelineForms(sizes []int, widest int) []Form {
 // withParallelism returns the form with this parallelism. A form of one device is
 // followed by the forms on one MIG slice.
 func (o *oneNode) withParallelism(tensor, pipeline int) []Form {
-	n := tensor * pipeline
-	f := Form{Name: english.Count(n, "device") + parallelismSuffix(tensor, pipeline), Tensor: tensor, Pipeline: pipeline, Devices: n, Nodes: 1}
-	if why := o.parallel.tensorProblem(tensor); why != "" {
+	ranks := o.spec.ranks()
+	n := tensor * pipeline * ranks
+	f := Form{Name: english.Count(n, "device") + parallelismSuffix(tensor, pipeline, ranks), Tensor: tensor, Pipeline: pipeline, Devices: n, Nodes: 1}
+	if why := o.parallel.problem(tensor, pipeline); why != "" {
 		return []Form{withProblem(f, "%s", why)}
 	}
 	if !o.spec.supports(backend.Devices) && n > 1 {
 		return []Form{withProblem(f, "%s uses one device", o.spec.Backend.Name)}
 	}
-	c, err := o.size.claim(&f)
+	claims, c, err := o.size.claims(&f, o.hardware.classes)
 	if err != nil {
 		return []Form{withProblem(f, "%s", err)}
 	}
 	shape := o.spec.shape(o.spec.Backend.Host)
 	shape.Need = cluster.Need{Devices: n, Types: o.hardware.types, Selected: o.spec.Place.Selected, SameProduct: n > 1}
+	setClaim(&shape.Need, c)
+	f.tasks = []roleTasks{{"server", 1, &shape}}
+	if devices := o.chosen; n > 1 && n == len(devices) {
+		shape.Need.SameProduct, f.Problem = false, o.size.selectedShortfall(devices, &f)
+		return []Form{f}
+	}
 	if c.Share > 0 {
-		shape.Need.Share, shape.Need.SumAtLeast = c.Share, c.Enough*cluster.Bytes(n)
-	} else {
-		shape.Need.Memory = c.Enough
+		shape.Need.Sums = o.hardware.sums(n, claims, c)
+		shape.Need.SameProduct = n > 1 || len(shape.Need.Sums) > 0
 	}
 	if n > 1 {
 		shape.Need.Products = o.hardware.combinableProducts()
 	}
-	f.tasks = []roleTasks{{"server", 1, &shape}}
-	f.Problem = o.hardware.memoryShortfall(n, c) // if no form is without a problem, this one is requested anyway: its refusal has figures
+	f.Problem = o.hardware.memoryShortfall(n, claims) // if no form is without a problem, this one is requested anyway: its refusal has figures
 	if n > 1 {
 		return []Form{f}
 	}
-	return append([]Form{f}, o.hardware.onSlices(f, c)...)
+	return append([]Form{f}, o.hardware.onSlices(f, o.size, o.spec.Place.Partition)...)
+}
+
+// setClaim sets what is claimed of each of the devices.
+func setClaim(n *cluster.Need, c backend.Claim) {
+	if c.Share > 0 {
+		n.Share, n.SumAtLeast = c.Share, c.Enough*cluster.Bytes(n.Devices)
+	} else {
+		n.Memory = c.Enough
+	}
 }
 
 // parallelismSuffix returns the part of a form's name that says how the model is
 // divided; "" if it is not divided.
-func parallelismSuffix(tensor, pipeline int) string {
-	switch {
-	case tensor*pipeline == 1:
+func parallelismSuffix(tensor, pipeline, ranks int) string {
+	if tensor*pipeline*ranks == 1 {
 		return ""
-	case pipeline == 1:
-		return fmt.Sprintf(" (tp %d)", tensor)
 	}
-	return fmt.Sprintf(" (tp %d, pp %d)", tensor, pipeline)
+	text := fmt.Sprintf("tp %d", tensor)
+	if pipeline > 1 {
+		text += fmt.Sprintf(", pp %d", pipeline)
+	}
+	if ranks > 1 {
+		text += fmt.Sprintf(", dp %d", ranks)
+	}
+	return " (" + text + ")"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/estimate/backend"
+	"github.com/berth-project/berth/internal/estimate/instance"
 )
 
 // deviceClass is devices of one product and size on the nodes of one group.
@@ -16,7 +17,9 @@ type deviceClass struct {
 	total    cluster.Bytes // of one device, with what is reserved; shares are fractions of this
 	count    int           // how many devices with at least this memory the node with the most of them has
 	combines bool          // several of them can serve one replica
-	group    *cluster.Group
+	// accelerator is what the settings of a backend depend on.
+	accelerator backend.Accelerator
+	group       *cluster.Group
 }
 
 // shareBytes returns what a share of a device comes to in bytes; 0 if the device cannot
@@ -46,7 +49,7 @@ func deviceClassesOf(g *cluster.Group, types []string) []deviceClass {
 			if d.Lost || len(types) > 0 && !slices.Contains(types, d.Type) {
 				continue
 			}
-			k := deviceClass{product: d.Product, profile: d.Profile, memory: d.Memory - d.Reserved, total: d.Memory, combines: fits && d.Profile == "", group: g}
+			k := deviceClass{product: d.Product, profile: d.Profile, memory: d.Memory - d.Reserved, total: d.Memory, combines: fits && d.Profile == "", group: g, accelerator: AcceleratorOf(d)}
 			if !slices.ContainsFunc(out[from:], k.sameClass) {
 				out = append(out, k)
 			}
@@ -59,6 +62,16 @@ func deviceClassesOf(g *cluster.Group, types []string) []deviceClass {
 			}
 		}
 		out = slices.Concat(out[:from:from], mergeClasses(out[:from], out[from:]))
+	}
+	return out
+}
+
+// AcceleratorOf returns the properties of a device on which the settings of a backend
+// depend. A slice of a device has as much usable memory as it reports.
+func AcceleratorOf(d *cluster.Device) backend.Accelerator {
+	out := backend.Accelerator{Product: d.Product, Type: d.Type, Memory: d.Memory}
+	if d.Profile == "" {
+		out.Unusable = instance.Unusable(d.Product, d.Type, d.Memory)
 	}
 	return out
 }

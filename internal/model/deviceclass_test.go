@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/fit"
 	"github.com/berth-project/berth/internal/model"
 )
@@ -46,12 +47,17 @@ func TestReserved(t *testing.T) {
 // The forms and the estimate divide a model in the same way over devices of one node.
 func TestFormsAgreeWithTheEstimate(t *testing.T) {
 	tried := 0
+	on := func(memory cluster.Bytes) backend.Accelerator { // the devices of npus, with another amount of memory
+		d := groups(npus("a", 1))[0].Nodes[0].Devices[0]
+		d.Memory = memory
+		return model.AcceleratorOf(&d)
+	}
 	for _, server := range []string{"vllm", "mindie"} {
 		for _, name := range []string{"phi-4-mini", "phi-4", "llama-3.1-8b", "llama-3.3-70b", "qwen2.5-coder-32b"} {
 			for _, memory := range []cluster.Bytes{8, 16, 24, 32, 40, 48, 80, 141} {
 				for devices := 1; devices <= 8; devices++ {
 					s := spec(t, server, name, tokens(4096))
-					found, err := fit.FewestDevices(s.Source, s.Backend, s.Serving, fit.Pool{Memory: memory * gi, PerNode: devices, Nodes: 1})
+					found, err := fit.FewestDevices(s.Source, s.Backend, s.Serving, fit.Pool{Accelerator: on(memory * gi), PerNode: devices, Nodes: 1})
 					if err != nil {
 						t.Fatal(err)
 					}

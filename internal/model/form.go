@@ -20,6 +20,7 @@ type Form struct {
 	Group            string             // the node group that it is restricted to; "": any
 	PerDevice        cluster.Bytes      // the memory that it needs of each device
 	Parts            estimate.Breakdown // of PerDevice; zero if the memory is not estimated
+	Host             cluster.Bytes      // the memory that it needs of the node if it has no device; 0: it has devices
 	Problem          string
 
 	tasks    []roleTasks
@@ -33,6 +34,17 @@ type roleTasks struct {
 	role  string
 	count int
 	shape *cluster.Shape
+}
+
+// firstIndex returns the index of the first of the tasks at k among the tasks of their role.
+func (f *Form) firstIndex(k int) int {
+	n := 0
+	for _, t := range f.tasks[:k] {
+		if t.role == f.tasks[k].role {
+			n += t.count
+		}
+	}
+	return n
 }
 
 // withProblem returns the form with the reason why it is not tried.

@@ -27,44 +27,58 @@ func TestForms(t *testing.T) {
 		"vllm": {spec(t, "vllm", "", use(toy())), groups(a10s("a", 2), a10s("b", 1)), `
 1 device: 1 × 1, nodes 1, devices 1
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"vllm, heads that do not divide": {spec(t, "vllm", "", use(toy())), groups(a10s("a", 6)), `
 1 device: 1 × 1, nodes 1, devices 1
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
 4 devices (tp 4): 4 × 1, nodes 1, devices 4
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
-		"vllm, several nodes": {spec(t, "vllm", "llama-3.3-70b", distributed, tokens(4096)), groups(a10s("a", 4), enginetest.Node("b").GPUs(1, "T4", "16Gi")), `
-- 1 device: each device must give 135.44 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
-- 2 devices (tp 2): each device must give 68.45 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
-- 4 devices (tp 4): each device must give 35.02 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+		"vllm, several nodes": {spec(t, "vllm", "llama-3.3-70b", distributed, tokens(4096)), groups(a10s("a", 4), a10s("a2", 4), enginetest.Node("b").GPUs(1, "T4", "16Gi")), `
+- 1 device: each device must give 135.89 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 2 devices (tp 2): each device must give 69.36 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 4 devices (tp 4): each device must give 35.94 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
 2 nodes of A10 × 4 (tp 4, pp 2): 4 × 2, nodes 2, devices 4
-14 nodes of T4 × 1 (tp 1, pp 14): 1 × 14, nodes 14, devices 1
+- 14 nodes of T4 × 1 (tp 1, pp 14): it takes 14 nodes of T4 × 1, and the cluster has 1
 `},
-		"vllm, fixed parallelism": {spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Serving.Tensor, s.Serving.Pipeline = 2, 2 }), groups(a10s("a", 4), a10s("b", 2), a10s("c", 3)), `
+		"vllm, fixed parallelism": {spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Serving.Tensor, s.Serving.Pipeline = 2, 2 }), groups(a10s("a", 4), a10s("b", 2), a10s("b2", 2), a10s("c", 3)), `
 4 devices (tp 2, pp 2): 2 × 2, nodes 1, devices 4
 - several nodes of A10 × 3: its 3 devices are not divisible by tensor parallelism 2
 - several nodes of A10 × 4: 4 devices are not divided evenly over nodes of 4
 2 nodes of A10 × 2 (tp 2, pp 2): 2 × 2, nodes 2, devices 2
+2 nodes with 2 × A10 (tp 2, pp 2): 2 × 2, nodes 2, devices 2
+`},
+		"vllm, some devices of each node": {spec(t, "vllm", "", total(100), distributed), groups(a10s("a", 4), a10s("b", 4), a10s("c", 4), a10s("d", 4)), `
+- 1 device: each device must give 100 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 2 devices (tp 2): each device must give 50 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 4 devices (tp 4): each device must give 25 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+3 nodes with 2 × A10 (tp 2, pp 3): 2 × 3, nodes 3, devices 2
+2 nodes of A10 × 4 (tp 4, pp 2): 4 × 2, nodes 2, devices 4
+`},
+		"vllm, more nodes than exist": {spec(t, "vllm", "", total(80), distributed), groups(a10s("a", 1), a10s("b", 1), enginetest.Node("c").GPUs(1, "T4", "16Gi")), `
+- 1 device: each device must give 80 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 4 nodes of A10 × 1 (tp 1, pp 4): it takes 4 nodes of A10 × 1, and the cluster has 2
+- 6 nodes of T4 × 1 (tp 1, pp 6): it takes 6 nodes of T4 × 1, and the cluster has 1
 `},
 		"vllm, fixed devices": {spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Place.Devices = 6 }), groups(a10s("a", 8), a10s("b", 3), a10s("c", 4)), `
 6 devices (tp 2, pp 3): 2 × 3, nodes 1, devices 6
 - several nodes of A10 × 3: 4 layers cannot be divided over 2 nodes
 - several nodes of A10 × 4: 6 devices are not divided evenly over nodes of 4
 - several nodes of A10 × 8: 6 devices are not divided evenly over nodes of 8
+3 nodes with 2 × A10 (tp 2, pp 3): 2 × 3, nodes 3, devices 2
 `},
 		"vllm, slices": {spec(t, "vllm", "", use(toy())), groups(mig, a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1
 1 slice 1g.10gb: 1 × 1, nodes 1, devices 1
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"nothing but slices": {spec(t, "vllm", "", use(toy())), groups(mig, large), `
 - 1 device: no node has a device that it runs on
 1 slice 1g.10gb: 1 × 1, nodes 1, devices 1
 1 slice 3g.40gb: 1 × 1, nodes 1, devices 1
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"the slice that is large enough": {spec(t, "custom", "", total(20)), groups(large, mig), `
 - 1 device: no node has a device that it runs on
@@ -73,23 +87,23 @@ func TestForms(t *testing.T) {
 		"no slice is large enough": {spec(t, "vllm", "", total(40)), groups(mig, large), `
 - 1 device: no node has a device that it runs on
 - 1 slice 3g.40gb: it must give 40 GiB, and gives 36 GiB
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"sglang": {spec(t, "sglang", "", use(toy())), groups(a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"mindie": {spec(t, "mindie", "", use(toy())), groups(npus("a", 8), a10s("b", 8)), `
 1 device: 1 × 1, nodes 1, devices 1
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
 4 devices (tp 4): 4 × 1, nodes 1, devices 4
 8 devices (tp 8): 8 × 1, nodes 1, devices 8
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"mindie without its devices": {spec(t, "mindie", "", use(toy())), groups(a10s("b", 8)), `
 - 1 device: no node has a device that it runs on
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"voxbox": {spec(t, "voxbox", "", use(table(10)), offload), groups(a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1
@@ -105,7 +119,7 @@ CPU: 1 × 1, nodes 1, devices 0
 `},
 		"vllm on cpu": {spec(t, "vllm", "", use(toy()), offload), groups(a10s("a", 1)), `
 1 device: 1 × 1, nodes 1, devices 1
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"custom": {spec(t, "custom", "", total(30), offload), groups(a10s("a", 4)), `
 - 1 device: each device must give 30 GiB, and the largest, A10, has 24 GiB
@@ -124,7 +138,7 @@ CPU: 1 × 1, nodes 1, devices 0
 `},
 		"too large": {spec(t, "vllm", "", total(200)), groups(a10s("a", 1)), `
 - 1 device: each device must give 200 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"too large, bytes": {spec(t, "custom", "", total(200)), groups(a10s("a", 1)), `
 - 1 device: each device must give 200 GiB, and the largest, A10, has 24 GiB
@@ -132,11 +146,11 @@ CPU: 1 × 1, nodes 1, devices 0
 		"draft that cannot be divided": {spec(t, "vllm", "", use(toy()), draft(3)), groups(a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"adapters": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Adapters = 2 * gi }), groups(a10s("a", 1)), `
 1 device: 1 × 1, nodes 1, devices 1
-- several nodes: placement.distributed is not set
+- several nodes: placement.distributed is false
 `},
 		"crude": {spec(t, "custom", "", use(&estimate.Model{Name: "raw", Format: "safetensors", Weights: estimate.Weights{Layers: 10 * gi}})), groups(a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1

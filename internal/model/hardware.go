@@ -16,11 +16,25 @@ import (
 type Fleet struct {
 	groups  []*cluster.Group
 	classes map[string][][]deviceClass // from a list of device types to the classes of each group
+	nodes   map[string]*cluster.Node   // by name; nil until a model selects devices
 }
 
 // NewFleet returns the fleet of these groups, which must be in key order.
 func NewFleet(groups []*cluster.Group) *Fleet {
 	return &Fleet{groups: groups, classes: map[string][][]deviceClass{}}
+}
+
+// node returns the node with this name if it has devices; nil if there is none.
+func (f *Fleet) node(name string) *cluster.Node {
+	if f.nodes == nil {
+		f.nodes = map[string]*cluster.Node{}
+		for _, g := range f.groups {
+			for _, n := range g.Nodes {
+				f.nodes[n.Name] = n
+			}
+		}
+	}
+	return f.nodes[name]
 }
 
 // classesOf returns the device classes of each group, of these device types only.
@@ -38,6 +52,7 @@ func (f *Fleet) classesOf(types []string) [][]deviceClass {
 
 // hardware is the devices of a fleet on which the backend of a model runs.
 type hardware struct {
+	fleet   *Fleet
 	groups  []*cluster.Group // the groups that have such devices, in key order
 	types   []string         // the types of device; nil: any
 	classes []deviceClass    // the devices that are not requested by a MIG profile, by group and product
@@ -50,7 +65,7 @@ func (f *Fleet) hardware(b *backend.Backend, version string) (*hardware, error) 
 	if err != nil {
 		return nil, &Problem{[]any{"spec", "backendVersion"}, err.Error()}
 	}
-	h := &hardware{}
+	h := &hardware{fleet: f}
 	if !b.RunsOnAnyType() {
 		h.types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "cpu" })
 		slices.Sort(h.types)
@@ -125,30 +140,48 @@ func (h *hardware) groupsWithInstanceType(name string) []*cluster.Group {
 	return out
 }
 
-// largestShare returns how many bytes this share of a device is on the nodes of the group
-// with the largest devices. It considers only devices of which a node has as many as the
-// key of the group says.
-func (h *hardware) largestShare(g *cluster.Group, share cluster.Milli) cluster.Bytes {
-	most := cluster.Bytes(0)
+// largestClass returns the class of the largest devices of the group, of which a node has as
+// many as the key of the group says; nil if there is none.
+func (h *hardware) largestClass(g *cluster.Group) *deviceClass {
+	var best *deviceClass
 	for i := range h.classes {
-		if k := &h.classes[i]; k.group == g && k.count == g.Key.Count {
-			most = max(most, k.shareBytes(share))
+		if k := &h.classes[i]; k.group == g && k.count == g.Key.Count && (best == nil || k.memory > best.memory) {
+			best = k
 		}
 	}
-	return most
+	return best
 }
 
-// memoryShortfall says why no node could give the claim on n devices even if all its
-// devices were idle; "" if a node could.
-func (h *hardware) memoryShortfall(n int, c backend.Claim) string {
-	most, product := cluster.Bytes(0), ""
+// sums returns the least memory of n devices together, for the products on which more is
+// claimed than the least claim.
+func (h *hardware) sums(n int, claims []backend.Claim, least backend.Claim) []cluster.Sum {
+	var out []cluster.Sum
+	for i := range h.classes {
+		if claims[i].Enough <= least.Enough {
+			continue
+		}
+		sum := cluster.Sum{Product: h.classes[i].product, AtLeast: claims[i].Enough * cluster.Bytes(n)}
+		at, found := slices.BinarySearchFunc(out, sum.Product, func(s cluster.Sum, product string) int { return strings.Compare(s.Product, product) })
+		if !found {
+			out = slices.Insert(out, at, sum)
+		}
+		out[at].AtLeast = max(out[at].AtLeast, sum.AtLeast)
+	}
+	return out
+}
+
+// memoryShortfall says why no node could give the claims on n devices even if all its
+// devices were idle; "" if a node could. claims has one claim for each class.
+func (h *hardware) memoryShortfall(n int, claims []backend.Claim) string {
+	most, product, reserved := cluster.Bytes(0), "", false
+	var c backend.Claim
 	for i := range h.classes {
 		k := &h.classes[i]
-		if k.canGive(n, c) {
+		if k.canGive(n, claims[i]) {
 			return ""
 		}
-		if has := k.shareBytes(c.Share); k.maxPerReplica() >= n && has > most {
-			most, product = has, k.product
+		if has := k.shareBytes(claims[i].Share); k.maxPerReplica() >= n && has > most {
+			most, product, reserved, c = has, k.product, has == k.memory && k.memory < k.total, claims[i]
 		}
 	}
 	switch {
@@ -157,17 +190,24 @@ func (h *hardware) memoryShortfall(n int, c backend.Claim) string {
 	case product == "":
 		return fmt.Sprintf("no node has %s that it runs on", english.Count(n, "device"))
 	case c.StaticBytes(most) < c.Static:
+		need, has := gibPair(c.Static, c.StaticBytes(most))
 		return fmt.Sprintf("weights and KV cache take %s of each device and may fill %s of it, and the largest, %s, gives them %s",
-			gib(c.Static), percent(c.Fraction), product, gib(c.StaticBytes(most)))
-	case c.Share > 0:
-		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (%s of it)", gib(c.Enough), product, gib(most), percent(c.Share))
+			need, percent(c.Fraction), product, has)
 	}
-	return fmt.Sprintf("each device must give %s, and the largest, %s, has %s", gib(c.Enough), product, gib(most))
+	need, has := gibPair(c.Enough, most)
+	switch {
+	case c.Share > 0 && reserved:
+		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (the rest is reserved)", need, product, has)
+	case c.Share > 0:
+		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (%s of it)", need, product, has, percent(c.Share))
+	}
+	return fmt.Sprintf("each device must give %s, and the largest, %s, has %s", need, product, has)
 }
 
 // layersShortfall says why no node could hold the layers even if all its devices were idle;
-// "" if a node could. If devices is 0, any number of devices may be used.
-func (h *hardware) layersShortfall(devices int, l cluster.Layers) string {
+// "" if a node could. If devices is 0, any number of devices may be used. each is the memory
+// that a device must give, 0 if that depends on how the layers are divided.
+func (h *hardware) layersShortfall(devices int, each cluster.Bytes, l cluster.Layers) string {
 	least := l.Total
 	if l.Spill {
 		least = l.Least
@@ -182,7 +222,7 @@ func (h *hardware) layersShortfall(devices int, l cluster.Layers) string {
 			}
 			n = devices
 		}
-		if on := n * l.Within(k.memory); on > most || name == "" {
+		if on := l.Held(n, k.memory); on > most || name == "" {
 			most, name = on, k.product
 			if devices == 0 || n > 1 {
 				name = fmt.Sprintf("%d × %s", n, k.product)
@@ -194,16 +234,26 @@ func (h *hardware) layersShortfall(devices int, l cluster.Layers) string {
 		return fmt.Sprintf("no node has %s that it runs on", english.Count(max(1, devices), "device"))
 	case most >= least:
 		return ""
-	case l.Total == 1: // the model is not divided
-		return fmt.Sprintf("one device must give %s, and none has so much", gib(l.Fixed+l.Bytes))
+	case each > 0: // the model is not divided
+		return fmt.Sprintf("one device must give %s, and none has so much", gib(each))
 	}
-	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", english.Count(least, "layer"), min(most, l.Total), name)
+	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", english.Count(least, "layer"), most, name)
 }
 
 // onSlices returns forms like f on one MIG slice, one form for each profile that is
 // large enough. If the cluster has only slices and none is large enough, the form on the
-// largest slice is returned with its problem.
-func (h *hardware) onSlices(f Form, c backend.Claim) []Form {
+// largest slice is returned with its problem. If the spec requests a profile, only the form
+// on a slice of that profile is returned.
+func (h *hardware) onSlices(f Form, size sizing, profile string) []Form {
+	claims, _, err := size.claims(&f, h.slices)
+	if err != nil {
+		return nil // the form on a whole device has the same problem
+	}
+	return h.onSlicesWith(f, claims, profile)
+}
+
+// onSlicesWith is onSlices for known claims on the slices.
+func (h *hardware) onSlicesWith(f Form, claims []backend.Claim, profile string) []Form {
 	var out []Form
 	var seen []string
 	on := func(profile, problem string) {
@@ -212,15 +262,43 @@ func (h *hardware) onSlices(f Form, c backend.Claim) []Form {
 		f.Name, f.Problem, f.tasks = "1 slice "+profile, problem, []roleTasks{{"server", 1, &shape}}
 		out = append(out, f)
 	}
+	if profile != "" {
+		on(profile, h.sliceShortfall(profile, claims))
+		return out
+	}
 	for i := range h.slices {
-		if k := &h.slices[i]; !slices.Contains(seen, k.profile) && k.canGive(1, c) {
+		if k := &h.slices[i]; !slices.Contains(seen, k.profile) && k.canGive(1, claims[i]) {
 			seen = append(seen, k.profile)
 			on(k.profile, "")
 		}
 	}
 	if n := len(h.slices); n > 0 && len(h.classes) == 0 && len(seen) == 0 {
-		k := &h.slices[n-1]
-		on(k.profile, fmt.Sprintf("it must give %s, and gives %s", gib(c.Enough), gib(k.shareBytes(c.Share))))
+		k, c := &h.slices[n-1], claims[n-1]
+		need, has := gibPair(c.Enough, k.shareBytes(c.Share))
+		on(k.profile, fmt.Sprintf("it must give %s, and gives %s", need, has))
 	}
 	return out
 }
+
+// sliceShortfall says why no slice of the profile could give the claim even if it were idle;
+// "" if one could.
+func (h *hardware) sliceShortfall(profile string, claims []backend.Claim) string {
+	most, found := cluster.Bytes(0), false
+	var c backend.Claim
+	for i := range h.slices {
+		if k := &h.slices[i]; k.profile == profile && (!found || k.shareBytes(claims[i].Share) > most) {
+			most, found, c = k.shareBytes(claims[i].Share), true, claims[i]
+		}
+	}
+	switch {
+	case !found:
+		return "no node has a slice of that profile that it runs on"
+	case most < c.Enough:
+		need, has := gibPair(c.Enough, most)
+		return fmt.Sprintf("it must give %s, and gives %s", need, has)
+	}
+	return ""
+}
+
+// notOnSlice reports whether the form can be requested and is not on a MIG slice.
+func notOnSlice(f Form) bool { return f.tasks != nil && f.tasks[0].shape.Need.Partition == "" }

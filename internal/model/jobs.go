@@ -33,12 +33,22 @@ func (f *Fleet) Convert(s *Spec) (*Result, error) {
 	if err := own.validate(); err != nil {
 		return nil, err
 	}
+	at, err := own.Backend.At(own.Version)
+	if err != nil {
+		return nil, &Problem{[]any{"spec", "backendVersion"}, err.Error()}
+	}
+	own.Backend = at
 	have, err := f.hardware(own.Backend, own.Version)
 	if err != nil {
 		return nil, err
 	}
-	p := &converter{spec: &own, node: &oneNode{&own, sizing{&own}, parallelism{&own}, have}}
-	if err := p.listForms(); err != nil {
+	p, err := newConverter(&own, have)
+	if own.contextIsOpen() && (err != nil || !slices.ContainsFunc(p.forms, Form.isOnOneNode)) {
+		own.Serving.Context = DefaultContext
+		own.Remarks = append(slices.Clone(own.Remarks), own.contextRemark())
+		p, err = newConverter(&own, have)
+	}
+	if err != nil {
 		return nil, err
 	}
 	kept := slices.DeleteFunc(slices.Clone(p.forms), func(f Form) bool { return f.Problem != "" })
@@ -62,9 +72,55 @@ func (f *Fleet) Convert(s *Spec) (*Result, error) {
 	return result, nil
 }
 
+// newConverter returns a converter that has listed the forms of the spec.
+func newConverter(s *Spec, have *hardware) (*converter, error) {
+	p := &converter{spec: s, node: &oneNode{spec: s, size: sizing{s}, parallel: parallelism{s}, hardware: have}}
+	p.useSelectedDevices()
+	return p, p.listForms()
+}
+
+// DefaultContext is the context of a model whose spec sets none, if no node of the cluster
+// can hold the longest one that the model supports. It does not depend on how many nodes
+// there are: a node that is added must not make replicas larger.
+const DefaultContext = 32_768
+
+// contextIsOpen reports whether the spec sets no context and the default may be used.
+func (s *Spec) contextIsOpen() bool {
+	if s.Serving.Context > 0 || s.Place.WholeNodes || s.Memory.known() || s.Source == nil || s.Source.Architecture == nil {
+		return false
+	}
+	longest := s.Source.Architecture.MaxContext
+	return longest == 0 || longest > DefaultContext
+}
+
+// contextRemark says why the context is the default.
+func (s *Spec) contextRemark() string {
+	tokens := english.Thousands(DefaultContext)
+	if n := s.Source.Architecture.MaxContext; n > 0 {
+		return fmt.Sprintf("No context is set, and no node of the cluster can hold the %s tokens that the model supports. %s tokens are assumed; start the server with that context.", english.Thousands(n), tokens)
+	}
+	return fmt.Sprintf("No context is set, and the model does not say which it supports. %s tokens are assumed; start the server with that context.", tokens)
+}
+
+// isOnOneNode reports whether the form has no problem and the whole model is on devices of one
+// node.
+func (f Form) isOnOneNode() bool { return f.Nodes == 1 && f.isOnDevices() }
+
+// isOnDevices reports whether the form has no problem and the whole model is on devices.
+func (f Form) isOnDevices() bool {
+	if f.Problem != "" || len(f.tasks) == 0 {
+		return false
+	}
+	need := &f.tasks[0].shape.Need
+	return !need.None() && (need.Layers == nil || !need.Layers.Spill)
+}
+
 // validate returns an error for values that the model or its backend cannot serve.
 // Ignoring such a value would serve something else than was requested.
 func (s *Spec) validate() error {
+	if s.Place.DeviceLayers > 0 && !s.layered() {
+		return &Problem{[]any{"spec", "placement", "deviceLayers"}, "only llamacpp divides a model by layers, and only if it reads the layers from a GGUF file; leave it out"}
+	}
 	if s.Source == nil || s.Memory.known() {
 		return nil
 	}
@@ -94,6 +150,9 @@ type converter struct {
 	spec  *Spec
 	node  *oneNode // also used for replicas that run already
 	forms []Form   // all that were considered, in the order in which they are tried
+	// selected is the devices that were selected by hand for one replica, by node; nil unless
+	// they are on several nodes.
+	selected [][]*cluster.Device
 }
 
 // listForms fills in forms, in the order in which they are tried.
@@ -106,14 +165,32 @@ func (p *converter) listForms() error {
 	}
 	if s.layered() {
 		need, extra, err := n.size.layeredNeed()
+		if most := need.Layers; err == nil && s.Place.DeviceLayers > most {
+			return &Problem{[]any{"spec", "placement", "deviceLayers"}, fmt.Sprintf("%s has %s with the output layer, have %d", s.Source.Name, english.Count(most, "layer"), s.Place.DeviceLayers)}
+		}
 		if err == nil {
 			p.forms = (&byLayers{s, n.hardware, need, extra}).forms()
 		}
+		if s.Place.Partition != "" {
+			p.forms = slices.DeleteFunc(p.forms, notOnSlice)
+		}
 		return err
 	}
+	if s.Place.Partition != "" {
+		p.forms = slices.DeleteFunc(n.withParallelism(1, 1), notOnSlice)
+		return nil
+	}
+	if p.selected != nil {
+		p.forms = []Form{p.onSelectedNodes(p.selected)}
+		return nil
+	}
 	p.forms = n.forms()
+	if s.ranks() > 1 {
+		p.forms = append(p.forms, (&dataParallel{n}).forms()...)
+		return nil
+	}
 	if s.supports(backend.Nodes) {
-		p.forms = append(p.forms, (&severalNodes{s, n.size, n.parallel, n.hardware}).forms()...)
+		p.forms = append(p.forms, (&severalNodes{s, n.size, n.parallel, n.hardware, map[claimKey]knownClaim{}}).forms(p.forms)...)
 	}
 	if s.supports(backend.CPU) && s.Place.Offload {
 		memory, err := n.size.hostMemory()
@@ -126,18 +203,40 @@ func (p *converter) listForms() error {
 	return nil
 }
 
+// notOverNodes says why a replica is not divided over several nodes; "" if it may be. onNode
+// is its forms on one node.
+func (s *Spec) notOverNodes(onNode []Form) string {
+	switch {
+	case !s.Place.Distributed:
+		return "placement.distributed is false"
+	case s.Place.IfNeeded && slices.ContainsFunc(onNode, Form.isOnDevices):
+		return "one node can hold the replica, and placement.distributed is not set"
+	}
+	return ""
+}
+
 // fallbackForms returns the forms that are requested if every form has a problem: of the
-// forms that can be requested, the last one or, on whole nodes, all of them. They cannot fit
-// this cluster, but the refusal of a job has figures and an error has none.
+// forms that can be requested, the last one or, if that is on whole nodes, all forms on whole
+// nodes. They cannot fit this cluster, but the refusal of a job has figures and an error has
+// none.
 func (p *converter) fallbackForms() []Form {
+	for i := range slices.Backward(p.forms) {
+		// A form on one node is preferred: its refusal says how much each node lacks.
+		if f := &p.forms[i]; f.tasks != nil && f.Nodes == 1 && f.whole == nil && !f.tasks[0].shape.Need.None() && f.Devices <= p.node.hardware.maxDevices() {
+			f.fallback = true
+			return []Form{*f}
+		}
+	}
 	var out []Form
 	for i := range slices.Backward(p.forms) {
-		if f := &p.forms[i]; f.tasks != nil {
-			f.fallback = true
-			out = append(out, *f)
-			if !p.spec.Place.WholeNodes { // the engine tries forms on whole nodes of several groups as one choice
-				break
-			}
+		f := &p.forms[i]
+		if f.tasks == nil || len(out) > 0 && f.whole == nil {
+			continue
+		}
+		f.fallback = true
+		out = append(out, *f)
+		if f.whole == nil { // the engine tries forms on whole nodes of several groups as one choice
+			break
 		}
 	}
 	slices.Reverse(out)
@@ -151,8 +250,10 @@ func (p *converter) noFormError() error {
 		first := p.forms[0]
 		message = fmt.Sprintf("%s: %s", first.Name, first.Problem)
 	}
-	switch {
-	case p.spec.Serving.Tensor > 0:
+	switch f := p.spec.Serving; {
+	case f.Pipeline > 0 && p.node.parallel.tensorProblem(max(1, f.Tensor)) == "":
+		at = append(at, "parallelism", "pipeline")
+	case f.Tensor > 0:
 		at = append(at, "parallelism", "tensor")
 	case p.spec.Source == nil && p.spec.Memory == (Memory{}):
 		at = append(at, "source")
@@ -187,7 +288,7 @@ func (p *converter) job(r Replica, forms []Form) *cluster.Job {
 		Health: r.Health, Offload: r.Offload,
 		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, BelowMinimumSince: r.BelowMinimumSince, Evicted: r.Evicted,
 	}
-	if s.layered() && s.Place.Distributed {
+	if slices.ContainsFunc(forms, func(f Form) bool { return f.whole == nil && f.Nodes > 1 }) {
 		keepTasksOnDifferentNodes(j)
 	}
 	cells := s.Place.Cells
@@ -203,9 +304,6 @@ func (p *converter) job(r Replica, forms []Form) *cluster.Job {
 	return j
 }
 
-// replicaLabel is the key of a label of the job. Its value is the job's own ID.
-const replicaLabel = "berth.dev/replica"
-
 // keepTasksOnDifferentNodes adds an anti-affinity of the job to itself. A form over
 // several nodes needs different nodes; the other forms have one task each and are not
 // affected.
@@ -213,8 +311,8 @@ func keepTasksOnDifferentNodes(j *cluster.Job) {
 	if j.Labels == nil {
 		j.Labels = map[string]string{}
 	}
-	j.Labels[replicaLabel] = j.ID
-	j.Affinity = []cluster.JobTerm{{Selector: cluster.Term{{Key: replicaLabel, Operator: cluster.In, Values: []string{j.ID}}}, Anti: true}}
+	j.Labels[cluster.ReplicaLabel] = j.ID
+	j.Affinity = []cluster.JobTerm{{Selector: cluster.Term{{Key: cluster.ReplicaLabel, Operator: cluster.In, Values: []string{j.ID}}}, Anti: true}}
 }
 
 // alternative returns the form as an alternative of a job, in this cell; "": in any
@@ -231,8 +329,9 @@ func (f *Form) alternative(cell string) cluster.Alternative {
 			own.Cell, own.LeftOut = cell, cluster.LeftOut(own.Resources)
 			shape = &own
 		}
+		from := f.firstIndex(k)
 		for i := range group.count {
-			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: group.role + "-" + strconv.Itoa(i), Role: group.role, Index: i, Shape: shape})
+			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: group.role + "-" + strconv.Itoa(from+i), Role: group.role, Index: from + i, Shape: shape})
 		}
 	}
 	alt.Min = len(alt.Tasks)

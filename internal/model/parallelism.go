@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
@@ -11,9 +13,10 @@ import (
 type parallelism struct{ spec *Spec }
 
 // hasArchitecture reports whether the heads of the model are known and limit the tensor
-// parallelism. If the spec sets the memory, the source is ignored.
+// parallelism, also if the spec sets the memory. A backend that divides a model layer by
+// layer divides no heads.
 func (p parallelism) hasArchitecture() bool {
-	return !p.spec.Memory.known() && p.spec.Source != nil && p.spec.Source.Architecture != nil
+	return p.spec.Source != nil && p.spec.Source.Architecture != nil && !p.spec.supports(backend.Offload)
 }
 
 // tensorSizes returns the possible sizes of tensor parallelism up to most, in ascending
@@ -27,6 +30,25 @@ func (p parallelism) tensorSizes(most int) []int {
 		out = append(out, t)
 	}
 	return out
+}
+
+// problem says why the model cannot be divided so; "" if it can.
+func (p parallelism) problem(tensor, stages int) string {
+	if why := p.tensorProblem(tensor); why != "" {
+		return why
+	}
+	if !p.hasArchitecture() {
+		return ""
+	}
+	if stages > p.layers() {
+		return fmt.Sprintf("the %d layers of model %s cannot be divided into %d stages", p.layers(), p.spec.Source.Name, stages)
+	}
+	f := p.spec.Serving
+	f.Tensor = tensor
+	if err := p.spec.Source.CheckExperts(f); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // tensorProblem says why this tensor parallelism is not possible; "" if it is possible.

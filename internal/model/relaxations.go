@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/nodes"
 )
@@ -48,12 +49,17 @@ func (s *Spec) Relaxations() []Relaxation {
 	if s.Draft != nil {
 		addSingle("without the draft model", 30, func(c *Spec) { c.Draft = nil; c.Files.Draft = "" }, "spec.draft=")
 	}
-	if s.Serving.Tensor > 0 || s.Serving.Pipeline > 0 || s.Place.Devices > 0 {
-		addSingle("with the parallelism left open", 10, func(c *Spec) { c.Serving.Tensor, c.Serving.Pipeline, c.Place.Devices = 0, 0, 0 },
+	if s.Serving.Tensor > 0 || s.Serving.Pipeline > 0 || s.Serving.Data > 1 || s.Place.Devices > 0 {
+		addSingle("with the parallelism left open", 10, func(c *Spec) {
+			c.Serving.Tensor, c.Serving.Pipeline, c.Serving.Data, c.Serving.Expert, c.Place.Devices = 0, 0, 0, false, 0
+		},
 			"spec.parallelism=", "spec.placement.devicesPerReplica=")
 	}
 	if len(s.Place.Selected) > 0 {
 		addSingle("with the selection of devices lifted", 12, func(c *Spec) { c.Place.Selected = nil }, "spec.placement.devices=")
+	}
+	if s.Place.Partition != "" {
+		addSingle("with the MIG profile left open", 12, func(c *Spec) { c.Place.Partition = "" }, "spec.placement.partition=")
 	}
 	if s.Place.WholeNodes {
 		if s.Replicas > 1 {
@@ -61,8 +67,8 @@ func (s *Spec) Relaxations() []Relaxation {
 		}
 		return out
 	}
-	if !s.Place.Distributed && s.supports(backend.Nodes) {
-		addSingle("spread over several nodes (placement.distributed: true)", 15, func(c *Spec) { c.Place.Distributed = true }, "spec.placement.distributed=true")
+	if (!s.Place.Distributed || s.Place.IfNeeded) && s.supports(backend.Nodes) {
+		addSingle("spread over several nodes (placement.distributed: true)", 15, func(c *Spec) { c.Place.Distributed, c.Place.IfNeeded = true, false }, "spec.placement.distributed=true")
 	}
 	if !s.Place.Offload {
 		allow, set := func(c *Spec) { c.Place.Offload = true }, "spec.placement.cpuOffload=true"
@@ -104,7 +110,7 @@ func (s *Spec) utilization() cluster.Milli {
 	if s.Utilization > 0 || s.Backend == nil {
 		return s.Utilization
 	}
-	return s.Backend.Fraction(1)
+	return s.Backend.Fraction(&estimate.Model{}, estimate.Serving{}, backend.Accelerator{})
 }
 
 // shorterContexts returns a relaxation with shorter contexts in steps of 1,024 tokens,

@@ -38,6 +38,8 @@ func (p *converter) remarks() []string {
 // estimated, for what.
 func (f *Form) needSentence(s *Spec) string {
 	switch {
+	case f.Host > 0:
+		return f.hostSentence(s)
 	case s.Memory.known():
 		return fmt.Sprintf("As %s it needs %s of each, as its spec says.", f.Name, gib(f.PerDevice))
 	case f.whole != nil:
@@ -65,6 +67,16 @@ func (f *Form) needSentence(s *Spec) string {
 		of = " of each device"
 	}
 	return fmt.Sprintf("%s %s it needs %s%s: %s.", on, f.Name, gib(f.Parts.Total()), of, strings.Join(parts, ", "))
+}
+
+// hostSentence returns a sentence that says how much of the node's memory is booked for a
+// replica without devices and, if the spec sets another amount, how much it needs.
+func (f *Form) hostSentence(s *Spec) string {
+	booked := cluster.Bytes(f.tasks[0].shape.Resources.Of(cluster.Memory))
+	if booked == f.Host {
+		return fmt.Sprintf("As %s it needs %s of the node's memory.", f.Name, gib(f.Host))
+	}
+	return fmt.Sprintf("As %s it requests %s of the node's memory, as its spec says, and needs %s.", f.Name, gib(booked), gib(f.Host))
 }
 
 // contextSuffix returns " for N tokens", the context that the KV cache is for; "" if the

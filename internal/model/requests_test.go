@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/estimate/instance"
 	"github.com/berth-project/berth/internal/model"
 )
 
@@ -28,7 +29,7 @@ func each(gib cluster.Bytes) func(*model.Spec) {
 }
 
 func TestRequestedDevices(t *testing.T) {
-	cuda := []string{"cann", "corex", "cuda", "dtk", "maca", "musa", "neuware", "rocm"}
+	cuda := []string{"cann", "corex", "cuda", "dtk", "hpu", "maca", "musa", "neuware", "rocm"}
 	sglang := []string{"cann", "cuda", "rocm"}
 	utilization := func(s *model.Spec) { s.Utilization = 500 }
 	tests := map[string]struct {
@@ -51,12 +52,12 @@ func TestRequestedDevices(t *testing.T) {
 		// On four devices they are 850 ‰ and 120 ‰: × 970 ÷ 850. Two bytes are added for two roundings.
 		"sglang reserves memory in addition to its share": {
 			spec(t, "sglang", "", each(10), func(s *model.Spec) { s.Place.Devices = 4 }), groups(a10s("a", 4)), map[string]cluster.Need{
-				"4 devices (tp 4) server": {Devices: 4, Share: 970, SumAtLeast: 4 * (10*gi*970/850 + 2), Types: sglang, SameProduct: true},
+				"4 devices (tp 4) server": {Devices: 4, Share: 1000, SumAtLeast: 4 * (10*gi*1000/826 + 2), Types: sglang, SameProduct: true},
 			},
 		},
 		"sglang on one device": {
 			spec(t, "sglang", "", each(10)), groups(a10s("a", 1)), map[string]cluster.Need{
-				"1 device server": {Devices: 1, Share: 1000, SumAtLeast: 10*gi*1000/880 + 2, Types: sglang},
+				"1 device server": {Devices: 1, Share: 1000, SumAtLeast: 10*gi*1000/847 + 2, Types: sglang},
 			},
 		},
 		"mindie takes eight tenths": {
@@ -93,7 +94,7 @@ func TestRequestedDevices(t *testing.T) {
 			},
 		},
 		"all devices of several nodes give the same share": {
-			spec(t, "vllm", "", total(60), distributed), groups(a10s("a", 2)), map[string]cluster.Need{
+			spec(t, "vllm", "", total(60), distributed), groups(a10s("a", 2), a10s("b", 2)), map[string]cluster.Need{
 				"2 nodes of A10 × 2 (tp 2, pp 2) leader": {WholeNode: true, Share: 900, SumAtLeast: 30 * gi, Types: cuda},
 				"2 nodes of A10 × 2 (tp 2, pp 2) worker": {WholeNode: true, Share: 900, SumAtLeast: 30 * gi, Types: cuda},
 			},
@@ -119,10 +120,16 @@ func TestStaticShareHoldsBoth(t *testing.T) {
 	f := p.Forms[0]
 	static, dynamic := f.Parts.Weights+f.Parts.KVCache, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead
 	claimed := p.Jobs[0].Alternatives[0].Tasks[0].Shape.Need.SumAtLeast
-	if static+dynamic != f.PerDevice || claimed*880/1000 < static || claimed*120/1000 < dynamic {
+	if static+dynamic != f.PerDevice {
+		t.Errorf("%d static and %d other bytes are not %d", static, dynamic, f.PerDevice)
+	}
+	// Both parts of the device lose some memory that is not usable.
+	lost := instance.Unusable("A10", "cuda", 24*gi)
+	static, dynamic = static+lost*847/1000, dynamic+lost*153/1000
+	if claimed*847/1000 < static || claimed*153/1000 < dynamic {
 		t.Errorf("%d static and %d other bytes do not fit into %d", static, dynamic, claimed)
 	}
-	if smaller := claimed - 8; smaller*880/1000 >= static && smaller*120/1000 >= dynamic {
+	if smaller := claimed - 16; smaller*847/1000 >= static && smaller*153/1000 >= dynamic {
 		t.Errorf("%d would have been enough, not %d", smaller, claimed)
 	}
 }
@@ -168,6 +175,7 @@ func TestHostMemory(t *testing.T) {
 		"more is requested":  {spec(t, "vllm", "", each(1), memory(8)), 8 * gi},
 		"the spec sets it":   {spec(t, "vllm", "", each(1), memory(8), func(s *model.Spec) { s.Memory.Host = gi }), gi},
 		"without any device": {spec(t, "voxbox", "", use(table(10)), offload, noDevice), 10 * gi},
+		"the spec sets less": {spec(t, "voxbox", "", use(table(10)), offload, noDevice, func(s *model.Spec) { s.Memory.Host = 6 * gi }), 6 * gi},
 		"the spec sets more": {spec(t, "voxbox", "", use(table(10)), offload, noDevice, func(s *model.Spec) { s.Memory.Host = 12 * gi }), 12 * gi},
 	}
 	for name, tt := range tests {
@@ -181,13 +189,28 @@ func TestHostMemory(t *testing.T) {
 // noDevice makes all forms but the one without devices impossible.
 func noDevice(s *model.Spec) { s.Serving.Tensor = 2 }
 
-// Without a device the node's memory holds the model, even if Memory.Host is less.
+// Without a device the node's memory holds what the spec sets for devices, even if
+// Memory.Host is less.
 func TestMemoryWithoutDevice(t *testing.T) {
 	for host, want := range map[cluster.Bytes]cluster.Bytes{0: 20, 13: 20, 30: 30} {
 		j := convert(t, spec(t, "custom", "", each(20), offload, func(s *model.Spec) { s.Memory.Host = host * gi }), groups(a10s("a", 1))).Jobs[0]
 		last := j.Alternatives[len(j.Alternatives)-1]
 		if got := cluster.Bytes(last.Tasks[0].Shape.Resources.Of(cluster.Memory)); last.Name != "CPU" || got != want*gi {
 			t.Errorf("with %d GiB given, %s takes %d", host, last.Name, got>>30)
+		}
+	}
+}
+
+// The remark says what is requested of the node's memory and, if the spec sets it, what is
+// needed.
+func TestRemarkWithoutDevice(t *testing.T) {
+	for host, want := range map[cluster.Bytes]string{
+		0: "As CPU it needs 10 GiB of the node's memory.",
+		6: "As CPU it requests 6 GiB of the node's memory, as its spec says, and needs 10 GiB.",
+	} {
+		j := convert(t, spec(t, "voxbox", "", use(table(10)), offload, noDevice, func(s *model.Spec) { s.Memory.Host = host * gi }), nil).Jobs[0]
+		if j.Remarks[0] != want {
+			t.Errorf("%s, want %s", j.Remarks[0], want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
 // AsItRuns is the name of the alternative that keeps a replica running as it is, in none of
@@ -52,8 +53,9 @@ func (v *runningReplica) earlierForm(r Replica) *Form {
 			return f
 		}
 	}
-	if devices := r.Tasks["server-0"]; len(r.Tasks) == 1 && devices > 0 && !v.spec.layered() && !v.spec.Place.WholeNodes {
-		forms := v.node.withParallelism(v.node.parallel.split(devices))
+	ranks := v.node.spec.ranks()
+	if devices := r.Tasks["server-0"]; len(r.Tasks) == 1 && devices > 0 && devices%ranks == 0 && !v.spec.layered() && !v.spec.Place.WholeNodes {
+		forms := v.node.withParallelism(v.node.parallel.split(devices / ranks))
 		if f := &forms[len(forms)-1]; f.tasks != nil {
 			return f
 		}
@@ -88,7 +90,7 @@ func (v *runningReplica) asItRuns(r Replica) (cluster.Alternative, bool) {
 			shape.Need = cluster.Need{WholeNode: true}
 		}
 		// With some backends a replica holds a share of each device. Share 0 means that it claims bytes.
-		if share := v.spec.Backend.Claim(v.spec.Utilization, max(1, devices), 0, 0).Share; !shape.Need.None() && share < cluster.Whole {
+		if share := v.node.size.claimOf(&Form{Tensor: max(1, devices), Pipeline: 1}, backend.Accelerator{}).Share; !shape.Need.None() && share < cluster.Whole {
 			shape.Need.Share = share
 		}
 		shape.LeftOut = cluster.LeftOut(shape.Resources)
@@ -101,10 +103,11 @@ func (v *runningReplica) asItRuns(r Replica) (cluster.Alternative, bool) {
 // maps the name of a task to its number of devices, which is -1 if it is not known.
 func (f *Form) matchesTasks(tasks map[string]int) bool {
 	n := 0
-	for _, t := range f.tasks {
+	for k, t := range f.tasks {
 		n += t.count
+		from := f.firstIndex(k)
 		for i := range t.count {
-			devices, there := tasks[t.role+"-"+strconv.Itoa(i)]
+			devices, there := tasks[t.role+"-"+strconv.Itoa(from+i)]
 			need := &t.shape.Need
 			if !there || devices >= 0 && need.None() != (devices == 0) ||
 				devices > 0 && need.Devices > 0 && need.Devices != devices {

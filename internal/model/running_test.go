@@ -31,7 +31,7 @@ func TestRunningReplicas(t *testing.T) {
 		"in a form with a problem":   {spec(t, "custom", "", total(30), runs(map[string]int{"server-0": 1})), g, []string{"2 devices (tp 2)", "4 devices (tp 4)", "1 device"}, 2},
 		"three do not divide":        {spec(t, "mindie", "", total(8), runs(map[string]int{"server-0": 3})), groups(npus("a", 4)), []string{"1 device", "2 devices (tp 2)", "4 devices (tp 4)", "3 devices (tp 1, pp 3)"}, 3},
 		"tasks of no form":           {spec(t, "custom", "", total(8), one, runs(map[string]int{"node-0": 1})), g, []string{"1 device"}, 1},
-		"on several nodes":           {spec(t, "vllm", "", total(100), distributed, runs(map[string]int{"leader-0": 4, "worker-0": 4})), mixed, []string{"7 nodes of T4 × 1 (tp 1, pp 7)", "2 nodes of A10 × 4 (tp 4, pp 2)"}, 2},
+		"on several nodes":           {spec(t, "vllm", "", total(100), distributed, runs(map[string]int{"leader-0": 4, "worker-0": 4})), mixed, []string{"4 devices (tp 4)", "2 nodes of A10 × 4 (tp 4, pp 2)"}, 1},
 		"on no device":               {spec(t, "voxbox", "", use(table(1)), offload, runs(map[string]int{"server-0": 0})), g, []string{"1 device", "CPU"}, 2},
 		"whole nodes, same form":     {spec(t, "vllm", "", total(8), wholeNodes, runs(map[string]int{"node-0": 4})), g, []string{"1 whole node of A10 × 4 (tp 4)"}, 1},
 		"whole nodes by their group": {spec(t, "vllm", "", total(8), wholeNodes, kept("T4", 1, 3), runs(map[string]int{"node-0": 1, "node-1": 1, "node-2": 1})), g, []string{"3 whole nodes of T4 × 1 (tp 1, pp 3)"}, 1},

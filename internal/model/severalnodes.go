@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/english"
+	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
 const (
@@ -16,26 +17,57 @@ const (
 	MaxTasks = 1_000_000
 )
 
-// severalNodes lists the forms of a replica over several nodes of one group. A form uses
-// all devices of each node, and the fewest nodes that hold the replica.
+// severalNodes lists the forms of a replica over several nodes. A form uses all devices of
+// nodes of one group, the fewest nodes that hold the replica, or equally many devices of
+// each node.
 type severalNodes struct {
 	spec     *Spec
 	size     sizing
 	parallel parallelism
 	hardware *hardware
+	claims   map[claimKey]knownClaim
 }
 
-// forms returns one form for each group with devices that can be combined.
-func (v *severalNodes) forms() []Form {
-	if !v.spec.Place.Distributed {
-		return []Form{withProblem(Form{Name: "several nodes"}, "placement.distributed is not set")}
+// claimKey is what a claim depends on.
+type claimKey struct {
+	tensor, pipeline int
+	on               backend.Accelerator
+}
+
+// knownClaim is a result of sizing.claim.
+type knownClaim struct {
+	form  Form // with its memory
+	claim backend.Claim
+	err   error
+}
+
+// claim is sizing.claim. It remembers its results, because forms on several groups and
+// products have the same parallelism.
+func (v *severalNodes) claim(f *Form, on backend.Accelerator) (backend.Claim, error) {
+	key := claimKey{f.Tensor, f.Pipeline, on}
+	k, known := v.claims[key]
+	if !known {
+		k.form = *f
+		k.claim, k.err = v.size.claim(&k.form, on)
+		v.claims[key] = k
+	}
+	f.PerDevice, f.Parts = k.form.PerDevice, k.form.Parts
+	return k.claim, k.err
+}
+
+// forms returns one form for each group with devices that can be combined, and forms that use
+// some devices of each node. Those with the fewest devices over all nodes come first. onNode
+// is the forms on one node, which may be enough.
+func (v *severalNodes) forms(onNode []Form) []Form {
+	if why := v.spec.notOverNodes(onNode); why != "" {
+		return []Form{withProblem(Form{Name: "several nodes"}, "%s", why)}
 	}
 	var out, found []Form
 	for _, g := range v.hardware.groups {
 		if !g.Key.Combines() {
 			continue
 		}
-		if f := v.formOnGroup(g); f.Problem != "" {
+		if f := v.formOnGroup(g); f.tasks == nil {
 			out = append(out, f)
 		} else {
 			found = append(found, f)
@@ -44,7 +76,13 @@ func (v *severalNodes) forms() []Form {
 	// The engine tries adjacent forms on whole nodes as one choice, so this order affects
 	// only the listing.
 	slices.SortStableFunc(found, func(a, b Form) int { return cmp.Compare(a.Devices*a.Nodes, b.Devices*b.Nodes) })
-	return append(out, found...)
+	partial := v.partialForms()
+	least := slices.IndexFunc(found, func(f Form) bool { return f.Problem == "" })
+	smaller := len(partial)
+	if least >= 0 {
+		smaller = slices.IndexFunc(append(partial, found[least]), func(f Form) bool { return f.Devices*f.Nodes >= found[least].Devices*found[least].Nodes })
+	}
+	return slices.Concat(out, partial[:smaller], found, partial[smaller:])
 }
 
 // formOnGroup returns the form of a replica over nodes of the group.
@@ -81,16 +119,21 @@ func (v *severalNodes) formOnGroup(g *cluster.Group) Form {
 	if bound := v.parallel.layers() / stages; s.Source != nil && s.Source.Architecture != nil && bound < to {
 		to = bound
 	}
+	class := v.hardware.largestClass(g)
+	if class == nil {
+		return withProblem(f, "no node has %s that it runs on", english.Count(each, "device"))
+	}
 	var problem string
 	for nodes := from; nodes <= to; nodes++ {
 		f.Tensor, f.Pipeline, f.Nodes = tensor, stages*nodes, nodes
-		c, err := v.size.claim(&f)
+		c, err := v.claim(&f, class.accelerator)
 		if err != nil {
 			return withProblem(f, "%s", err)
 		}
-		has := v.hardware.largestShare(g, c.Share)
+		has := class.shareBytes(c.Share)
 		if has < c.Enough {
-			problem = fmt.Sprintf("on %s each device would need %s and gives %s", english.Count(nodes, "node"), gib(c.Enough), gib(has))
+			need, gives := gibPair(c.Enough, has)
+			problem = fmt.Sprintf("on %s each device would need %s and gives %s", english.Count(nodes, "node"), need, gives)
 			continue
 		}
 		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, key, tensor, stages*nodes)
@@ -100,6 +143,9 @@ func (v *severalNodes) formOnGroup(g *cluster.Group) Form {
 		f.whole = &cluster.WholeNodes{
 			Replicas: 1, NodesPerReplica: nodes, Only: &key, Apart: true,
 			Memory: c.Enough * cluster.Bytes(each*nodes), Usable: has * cluster.Bytes(each),
+		}
+		if nodes > len(g.Nodes) {
+			return withProblem(f, "it takes %d nodes of %s, and the cluster has %d", nodes, key, len(g.Nodes))
 		}
 		return f
 	}

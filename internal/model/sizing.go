@@ -13,17 +13,62 @@ import (
 type sizing struct{ spec *Spec }
 
 // claim sets PerDevice and Parts of the form, and returns what the backend claims of each
-// device.
-func (z sizing) claim(f *Form) (backend.Claim, error) {
+// device of this kind.
+func (z sizing) claim(f *Form, d backend.Accelerator) (backend.Claim, error) {
 	var err error
-	f.PerDevice, f.Parts, err = z.perDevice(f.Tensor, f.Pipeline)
-	return z.spec.Backend.Claim(z.spec.Utilization, f.Tensor, f.PerDevice, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead), err
+	if f.PerDevice, f.Parts, err = z.perDevice(f.Tensor, f.Pipeline, d); err != nil {
+		return backend.Claim{}, err
+	}
+	return z.claimOf(f, d), nil
+}
+
+// claimOf returns what the backend claims of each device of this kind for a form whose
+// memory is known.
+func (z sizing) claimOf(f *Form, d backend.Accelerator) backend.Claim {
+	m := z.spec.Source
+	if m == nil || z.spec.Memory.known() {
+		m = &estimate.Model{}
+		d.Unusable = 0 // the spec says what a device must give
+	}
+	s := z.spec.Serving
+	s.Tensor, s.Pipeline = f.Tensor, f.Pipeline
+	return z.spec.Backend.Claim(z.spec.Utilization, m, s, d, f.PerDevice, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead)
+}
+
+// claims returns what the backend claims of each device of each class, and the claim with
+// the least memory. PerDevice and Parts of the form are those of the least claim. If the
+// cluster has no class, the least claim is that of a device of which nothing is known.
+func (z sizing) claims(f *Form, classes []deviceClass) (each []backend.Claim, least backend.Claim, err error) {
+	if len(classes) == 0 {
+		least, err = z.claim(f, backend.Accelerator{})
+		return nil, least, err
+	}
+	needs := map[estimate.Serving]Form{} // the estimates for the settings that the backend has on the classes
+	var best Form
+	for i := range classes {
+		d := classes[i].accelerator
+		key := z.serving(z.spec.Source, f.Tensor, f.Pipeline, d)
+		own, known := needs[key]
+		if !known {
+			own = *f
+			if own.PerDevice, own.Parts, err = z.perDevice(f.Tensor, f.Pipeline, d); err != nil {
+				return nil, least, err
+			}
+			needs[key] = own
+		}
+		each = append(each, z.claimOf(&own, d))
+		if i == 0 || each[i].Enough < least.Enough {
+			best, least = own, each[i]
+		}
+	}
+	f.PerDevice, f.Parts = best.PerDevice, best.Parts
+	return each, least, nil
 }
 
 // perDevice returns the memory that each device must give at this parallelism, from the
 // spec or else from the estimate.
-func (z sizing) perDevice(tensor, pipeline int) (cluster.Bytes, estimate.Breakdown, error) {
-	s, n := z.spec, cluster.Bytes(tensor*pipeline)
+func (z sizing) perDevice(tensor, pipeline int, d backend.Accelerator) (cluster.Bytes, estimate.Breakdown, error) {
+	s, n := z.spec, cluster.Bytes(tensor*pipeline*z.spec.ranks())
 	switch {
 	case s.Memory.Device > 0:
 		return s.Memory.Device, estimate.Breakdown{}, nil
@@ -32,12 +77,12 @@ func (z sizing) perDevice(tensor, pipeline int) (cluster.Bytes, estimate.Breakdo
 	case s.Source == nil:
 		return 0, estimate.Breakdown{}, fmt.Errorf("the memory that it needs is not known; set memory.device or memory.total, or a source that can be read")
 	}
-	parts, err := z.breakdown(s.Source, tensor, pipeline)
+	parts, err := z.breakdown(s.Source, tensor, pipeline, d)
 	if err != nil {
 		return 0, parts, err
 	}
 	if s.Draft != nil {
-		more, err := z.draftNeed(tensor)
+		more, err := z.draftNeed(tensor, d)
 		if err != nil {
 			return 0, parts, fmt.Errorf("draft: %w", err)
 		}
@@ -50,64 +95,71 @@ func (z sizing) perDevice(tensor, pipeline int) (cluster.Bytes, estimate.Breakdo
 }
 
 // breakdown returns what one model, the draft or the served one, takes of each device.
-func (z sizing) breakdown(m *estimate.Model, tensor, pipeline int) (estimate.Breakdown, error) {
-	f := z.serving(m)
-	f.Tensor, f.Pipeline = tensor, pipeline
+func (z sizing) breakdown(m *estimate.Model, tensor, pipeline int, d backend.Accelerator) (estimate.Breakdown, error) {
 	if m.Architecture != nil {
-		return m.PerDevice(f)
+		f := z.serving(m, tensor, pipeline, d)
+		b, err := m.PerDevice(f)
+		b.Weights -= m.ExpertSaving(f)
+		return b, err
 	}
 	return m.PerDeviceEvenly(tensor * pipeline)
 }
 
-// serving returns how a model is served: as the spec says, with what the backend adds.
-func (z sizing) serving(m *estimate.Model) estimate.Serving {
-	f := z.spec.Backend.WithDefaults(z.spec.Serving)
-	if a := m.Architecture; a != nil && a.MaxContext > 0 && f.Context > a.MaxContext {
-		f.Context = a.MaxContext // a draft may have a shorter context than the model
+// serving returns how a model is served on devices of this kind: as the spec says, with what
+// the backend adds. m may be nil.
+func (z sizing) serving(m *estimate.Model, tensor, pipeline int, d backend.Accelerator) estimate.Serving {
+	if m == nil {
+		m = &estimate.Model{}
 	}
-	return f
+	s := z.spec.Serving
+	s.Tensor, s.Pipeline = tensor, pipeline
+	if a := m.Architecture; a != nil && a.MaxContext > 0 && s.Context > a.MaxContext {
+		s.Context = a.MaxContext // a draft may have a shorter context than the model
+	}
+	return z.spec.Backend.WithDefaults(m, s, d)
 }
 
 // draftNeed returns what the draft takes of each device. It is divided like the model as
 // far as its heads allow. If the model is divided by layers, the draft is whole on each
 // device.
-func (z sizing) draftNeed(tensor int) (estimate.Breakdown, error) {
+func (z sizing) draftNeed(tensor int, on backend.Accelerator) (estimate.Breakdown, error) {
 	d := z.spec.Draft
 	if !z.spec.layered() {
 		for _, t := range slices.Backward(z.spec.Backend.TensorSizes(d, tensor)) {
 			if tensor%t == 0 {
-				return z.breakdown(d, t, 1)
+				return z.breakdown(d, t, 1, on)
 			}
 		}
 	} else if d.Layered != nil {
-		n, err := d.Layered.Need(z.serving(d))
+		n, err := d.Layered.Need(z.serving(d, 1, 1, on))
 		return n.Whole, err
 	}
-	return z.breakdown(d, 1, 1)
+	return z.breakdown(d, 1, 1, on)
 }
 
 // layeredNeed returns what the layers of a model take, and how many bytes of it the
 // draft and the adapters take on each device. Both are counted whole on each device,
 // which is never too little.
 func (z sizing) layeredNeed() (need estimate.LayeredNeed, extra cluster.Bytes, err error) {
-	if need, err = z.spec.Source.Layered.Need(z.serving(z.spec.Source)); err != nil {
+	if need, err = z.spec.Source.Layered.Need(z.serving(z.spec.Source, 1, 1, backend.Accelerator{})); err != nil {
 		return need, 0, err
 	}
-	if extra, err = z.spec.DraftAndAdapterMemory(1); err != nil {
+	if extra, err = z.spec.DraftAndAdapterMemory(1, backend.Accelerator{}); err != nil {
 		return need, 0, fmt.Errorf("draft: %w", err)
 	}
-	need.Fixed += extra
+	need.Divided.Each += extra
+	need.Partly.Each += extra
 	need.HostOnly += extra
 	return need, extra, nil
 }
 
 // DraftAndAdapterMemory returns the bytes that the draft model and the adapters take of
-// each device at this tensor parallelism.
-func (s *Spec) DraftAndAdapterMemory(tensor int) (cluster.Bytes, error) {
+// each device of this kind at this tensor parallelism.
+func (s *Spec) DraftAndAdapterMemory(tensor int, on backend.Accelerator) (cluster.Bytes, error) {
 	if s.Draft == nil {
 		return s.Adapters, nil
 	}
-	b, err := sizing{s}.draftNeed(tensor)
+	b, err := sizing{s}.draftNeed(tensor, on)
 	return s.Adapters + b.Weights + b.KVCache + b.Activations, err
 }
 
@@ -117,6 +169,6 @@ func (z sizing) hostMemory() (cluster.Bytes, error) {
 		need, _, err := z.layeredNeed()
 		return need.HostOnly, err
 	}
-	each, _, err := z.perDevice(1, 1)
+	each, _, err := z.perDevice(1, 1, backend.Accelerator{})
 	return each, err
 }

@@ -75,17 +75,26 @@ func (s *Spec) layered() bool {
 	return s.supports(backend.Offload) && !s.Memory.known() && s.Source != nil && s.Source.Layered != nil
 }
 
+// ranks returns the number of data-parallel ranks of a replica.
+func (s *Spec) ranks() int { return max(1, s.Serving.Data) }
+
 // Place says where replicas may be placed.
 type Place struct {
-	Strategy     cluster.Strategy
-	WholeNodes   bool
-	Cells        []string
-	Selector     map[string]string
-	Selected     []cluster.DeviceID // sorted
-	Devices      int                // of one replica; 0: chosen by Convert
-	Distributed  bool
+	Strategy    cluster.Strategy
+	WholeNodes  bool
+	Cells       []string
+	Selector    map[string]string
+	Selected    []cluster.DeviceID // sorted
+	Devices     int                // of one replica; 0: chosen by Convert
+	Partition   string             // the MIG profile of the slice of a replica; "": any, or none
+	Distributed bool
+	// IfNeeded is set if several nodes are only used if no single node can hold a replica.
+	IfNeeded     bool
 	Offload      bool
 	InstanceType string
+	// DeviceLayers is how many layers of a model that is divided by layers must be on devices,
+	// with the output layer; 0: chosen by the engine.
+	DeviceLayers int
 }
 
 // Replica is a replica that exists.

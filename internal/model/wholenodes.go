@@ -121,10 +121,12 @@ func (w *wholeNodes) division(key cluster.GroupKey) (nodes.Division, error) {
 	if total := w.memoryGiven(); total > 0 {
 		d = w.divisionForMemory(key, total)
 		if each := cluster.Bytes(key.Memory << 20); w.spec.Memory.Device > each {
-			return d, fmt.Errorf("%s of each device are needed, and %s has %s", gib(w.spec.Memory.Device), key.Product, gib(each))
+			need, has := gibPair(w.spec.Memory.Device, each)
+			return d, fmt.Errorf("%s of each device are needed, and %s has %s", need, key.Product, has)
 		}
 		if !key.Combines() && d.GPUs > 1 {
-			return d, fmt.Errorf("one replica needs %s, and one of %s gives %s: parts of devices cannot be combined", gib(total), key, gib(cluster.Bytes(key.Memory<<20)))
+			need, gives := gibPair(total, cluster.Bytes(key.Memory<<20))
+			return d, fmt.Errorf("one replica needs %s, and one of %s gives %s: parts of devices cannot be combined", need, key, gives)
 		}
 	} else {
 		r, err := w.replica()
@@ -220,7 +222,7 @@ func (w *wholeNodes) onNodes(key cluster.GroupKey, perReplica int, division *nod
 	if key.Combines() {
 		f.Pipeline = perReplica * key.Count / f.Tensor
 	}
-	f.Name = fmt.Sprintf("%s of %s%s", english.Count(perReplica, "whole node"), key, parallelismSuffix(f.Tensor, f.Pipeline))
+	f.Name = fmt.Sprintf("%s of %s%s", english.Count(perReplica, "whole node"), key, parallelismSuffix(f.Tensor, f.Pipeline, 1))
 	f.whole = &cluster.WholeNodes{Replicas: max(1, w.spec.Replicas), NodesPerReplica: perReplica, Only: &key}
 	if division != nil {
 		f.PerDevice = division.Need / cluster.Bytes(max(1, division.GPUs))

@@ -166,8 +166,8 @@ func TestRemarks(t *testing.T) {
 			"On 1 device it needs 2.6 GiB: weights 512 MiB, overhead 2.1 GiB.", "Assumed: The layers are equal.",
 		}},
 		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serving.Sequences = 16 }), []string{
-			"On 1 device it needs 5.85 GiB: weights 4 GiB, KV cache for 16 × 4,096 tokens 512 MiB, activations 150 MiB, graphs 614 MiB, overhead 614 MiB.",
-			"Not tried: several nodes, because placement.distributed is not set.",
+			"On 1 device it needs 5.93 GiB: weights 4 GiB, KV cache for 16 × 4,096 tokens 512 MiB, activations 153 MiB, graphs 819 MiB, overhead 492 MiB.",
+			"Not tried: several nodes, because placement.distributed is false.",
 		}},
 	}
 	for name, tt := range tests {

@@ -13,11 +13,16 @@ import (
 
 var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 
+const gibUnit = 3 // the index of GiB in binaryUnits
+
 // bytesText formats memory in the largest unit that gives at least 1: "38 GiB". It has
 // at most the given number of decimals.
-func bytesText(v int64, decimals int) string {
+func bytesText(v int64, decimals int) string { return bytesUpTo(v, decimals, len(binaryUnits)-1) }
+
+// bytesUpTo is bytesText with units up to the given one.
+func bytesUpTo(v int64, decimals, most int) string {
 	unit, scale := 0, int64(1)
-	for (v/scale >= 1024 || v/scale <= -1024) && unit < len(binaryUnits)-1 {
+	for (v/scale >= 1024 || v/scale <= -1024) && unit < most {
 		scale <<= 10
 		unit++
 	}
@@ -85,15 +90,29 @@ func Of(q engine.Quantity, decimals int) string {
 }
 
 // Pair formats two quantities with as few decimals as possible, but so many that
-// different amounts have different texts.
+// different amounts have different texts. Amounts of memory that are compared are in GiB
+// rather than in TiB, of which a tenth is more than a device has.
 func Pair(a, b engine.Quantity) (string, string) {
+	if a.Unit == engine.Bytes && b.Unit == engine.Bytes {
+		x, y := MemoryPair(cluster.Bytes(a.Value), cluster.Bytes(b.Value))
+		return x, y
+	}
+	return Of(a, 1), Of(b, 1)
+}
+
+// MemoryPair is Pair for two amounts of memory.
+func MemoryPair(a, b cluster.Bytes) (string, string) {
+	most := len(binaryUnits) - 1
+	if min(a, b) < 10<<40 {
+		most = gibUnit
+	}
 	for decimals := 1; decimals < 6; decimals++ {
-		x, y := Of(a, decimals), Of(b, decimals)
+		x, y := bytesUpTo(int64(a), decimals, most), bytesUpTo(int64(b), decimals, most)
 		if x != y || a == b {
 			return x, y
 		}
 	}
-	return strconv.FormatInt(a.Value, 10) + " B", strconv.FormatInt(b.Value, 10) + " B"
+	return strconv.FormatInt(int64(a), 10) + " B", strconv.FormatInt(int64(b), 10) + " B"
 }
 
 // Compact formats a quantity as in JSON: "38GiB", "2 devices", "500m cores". Memory is

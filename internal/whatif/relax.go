@@ -193,11 +193,12 @@ func (r *relaxer) otherSlices(own *cluster.Need) []*change {
 	return append(smaller[:min(len(smaller), mostSmaller)], larger[:min(len(larger), mostLarger)]...)
 }
 
-// affinities returns changes that each drop one required affinity to other jobs.
+// affinities returns changes that each drop one required affinity to other jobs. That the
+// tasks of a replica are on different nodes is no condition of its manifest.
 func (r *relaxer) affinities() []*change {
 	var out []*change
 	for i, term := range r.workload.job().Affinity {
-		if term.Weight != 0 {
+		if term.Weight != 0 || term.KeepsReplicaApart() {
 			continue
 		}
 		text := "without the required affinity to jobs with "

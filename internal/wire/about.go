@@ -29,13 +29,15 @@ type NodeResource struct {
 
 // NodeTask is a task on a node.
 type NodeTask struct {
-	Workload    string `json:"workload"`
-	Task        string `json:"task"`
-	Devices     []int  `json:"devices"`
-	Queue       string `json:"queue"`
-	Priority    int32  `json:"priority,omitempty"`
-	Preemptible bool   `json:"preemptible,omitempty"`
-	Status      string `json:"status,omitempty"` // reserved or releasing; left out if it runs or is bound
+	Workload string `json:"workload"`
+	Task     string `json:"task"`
+	Devices  []int  `json:"devices"` // indexes among all devices of the node
+	// The devices by type and number, such as rocm:0; only on nodes with devices of several types.
+	Names       []string `json:"deviceNames,omitempty"`
+	Queue       string   `json:"queue"`
+	Priority    int32    `json:"priority,omitempty"`
+	Preemptible bool     `json:"preemptible,omitempty"`
+	Status      string   `json:"status,omitempty"` // reserved or releasing; left out if it runs or is bound
 }
 
 // NodeMiss says why a pending workload is not placed on a node.

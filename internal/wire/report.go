@@ -85,7 +85,9 @@ type GroupChoice struct {
 type Placement struct {
 	Task    string `json:"task"`
 	Node    string `json:"node"`
-	Devices []int  `json:"devices"`
+	Devices []int  `json:"devices"` // indexes among all devices of the node
+	// The devices by type and number, such as rocm:0; only on nodes with devices of several types.
+	Names []string `json:"deviceNames,omitempty"`
 	// True if the task was on the node before the simulation.
 	RanBefore bool               `json:"running,omitempty"`
 	Releasing bool               `json:"leaving,omitempty"`  // it was evicted or deleted, and still holds its room
@@ -95,6 +97,7 @@ type Placement struct {
 	Scores    map[string]float64 `json:"scores,omitempty"`
 	RunnerUp  *Candidate         `json:"runnerUp,omitempty"`
 	Others    int                `json:"others,omitempty"` // how many other nodes were feasible
+	Layers    *Layers            `json:"layers,omitempty"` // for a task with layers of a model
 }
 
 // EndedTask is a task that has ended. Its state is Succeeded or Failed.
@@ -217,6 +220,8 @@ func NewPlacement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
 	for _, c := range t.Claims {
 		p.Devices = append(p.Devices, c.Device)
 	}
+	p.Names = DeviceNames(t.Node, t.Claims)
+	p.Layers = NewLayers(t, t.Claims)
 	if d == nil || d.Node != p.Node {
 		return p
 	}

@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/quantity"
@@ -63,16 +66,44 @@ type Decision struct {
 	Reason      string             `json:"reason,omitempty"`  // why a task is evicted
 	Landing     string             `json:"landing,omitempty"` // the node to which an evicted task moves
 	PlanSearch  *PlanSearch        `json:"weighed,omitempty"` // how the plan of an eviction was found, only with --explain
+	Layers      *Layers            `json:"layers,omitempty"`  // for a task with layers of a model
 }
 
 // Device is what a task holds of one device.
 type Device struct {
-	UUID     string  `json:"uuid"`
-	Index    int     `json:"index"`
+	UUID  string `json:"uuid"`
+	Index int    `json:"index"` // among all devices of the node
+	// The type of the device and its number among the devices of that type, such as rocm:0;
+	// only on nodes with devices of several types.
+	Name     string  `json:"name,omitempty"`
 	Memory   string  `json:"memory"`
 	Fraction float64 `json:"fraction"`
 	// How many layers are on the device, for a model that is divided by layers.
 	Layers int `json:"layers,omitempty"`
+}
+
+// Layers says how many layers of a task are on devices. The others are in the memory of the
+// node.
+type Layers struct {
+	OnDevices int `json:"onDevices"`
+	Total     int `json:"total"`
+}
+
+// NewLayers returns how many layers of the task are on the claimed devices; nil if it has no
+// layers, or if it is not known which devices hold them.
+func NewLayers(t *cluster.Task, claims []cluster.Claim) *Layers {
+	if t == nil || t.Shape.Need.Layers == nil {
+		return nil
+	}
+	l := t.Shape.Need.Layers
+	out := &Layers{Total: l.Total + l.Outside}
+	for _, c := range claims {
+		out.OnDevices += c.Layers
+	}
+	if out.OnDevices == 0 {
+		return nil
+	}
+	return out
 }
 
 // Group is a node group: nodes with the same devices.
@@ -101,6 +132,21 @@ type GroupCandidate struct {
 	Scores      map[string]float64 `json:"scores"`
 }
 
+// DeviceNames returns the names of the claimed devices on their node: the type and the number
+// among the devices of that type, such as rocm:0. It returns nil if all devices of the node
+// have one type, so that their indexes name them as well.
+func DeviceNames(n *cluster.Node, claims []cluster.Claim) []string {
+	if !slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return d.Type != n.Devices[0].Type }) {
+		return nil
+	}
+	var out []string
+	for _, c := range claims {
+		id := n.Devices[c.Device].ID
+		out = append(out, id.Type+":"+strconv.Itoa(id.Index))
+	}
+	return out
+}
+
 // NewDecision converts a decision. State is the State after the decision. If all is true, the
 // result has every candidate and how the plan of an eviction was found.
 func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
@@ -109,13 +155,19 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 		Devices: []Device{}, Alternative: d.Alternative, For: d.For, Reason: string(d.Reason), Landing: d.Landing,
 	}
 	if n := state.Node(d.Node); n != nil {
-		for _, c := range d.Claims {
-			out.Devices = append(out.Devices, Device{
+		names := DeviceNames(n, d.Claims)
+		for i, c := range d.Claims {
+			own := Device{
 				UUID: n.Devices[c.Device].UUID, Index: c.Device,
 				Memory: quantity.Exact(c.Memory), Fraction: float64(c.Milli) / float64(cluster.Whole), Layers: c.Layers,
-			})
+			}
+			if names != nil {
+				own.Name = names[i]
+			}
+			out.Devices = append(out.Devices, own)
 		}
 	}
+	out.Layers = NewLayers(state.Task(d.Task), d.Claims)
 	if d.Group != (cluster.GroupKey{}) {
 		g := NewGroup(d.Group)
 		out.Group = &g

@@ -15,6 +15,8 @@
 package affinityrequiredfilter
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/internal/neighbours"
@@ -29,6 +31,7 @@ const (
 	DomainUnknown    engine.Reason = "DomainUnknown"    // the node lacks the label that names the domain
 	JobAffinityUnmet engine.Reason = "JobAffinityUnmet" // no job that this one must be near is in the domain
 	JobAntiAffinity  engine.Reason = "JobAntiAffinity"  // a job that this one must be away from is in the domain
+	TasksMustBeApart engine.Reason = "TasksMustBeApart" // another task of the replica is on the node
 )
 
 const (
@@ -42,6 +45,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: DomainUnknown, Cure: cureOtherNode, Phrase: "label {subject}, which names the domain, missing", Meaning: "The job must be in the same domain as another job, and the node lacks the label that names the domain. The subject is the label."},
 	{Reason: JobAffinityUnmet, Cure: engine.Wait, Phrase: "no job in its domain that matches {subject}", Meaning: "The job must be in the same domain as another job, and no job that matches is placed in the node's domain. Such a job may be placed later; evictions do not help. The subject is the term."},
 	{Reason: JobAntiAffinity, Cure: cureWaitOrEvict, Phrase: "too near to jobs that match {subject}", Meaning: "The node's domain has a placed job that this job must be away from, or that must be away from this job. Have is the number of its tasks. The subject is the term."},
+	{Reason: TasksMustBeApart, Cure: cureWaitOrEvict, Phrase: "its tasks must be on different nodes", Meaning: "The replica of a model is divided over several nodes, and another of its tasks is on the node."},
 }
 
 type plugin struct {
@@ -109,13 +113,22 @@ func unmet(t *neighbours.Term) *engine.Rejection {
 	return &engine.Rejection{Reason: JobAffinityUnmet, Cure: engine.Wait, Subject: t.Subject, Want: count(1), Have: count(0)}
 }
 
-func (p *plugin) matters(_ *cluster.Task, j *cluster.Job) bool {
+func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	v := p.termsOf(j)
-	return len(v.near)+len(v.away) > 0
+	return len(v.near)+len(v.away) > 0 || mustBeApart(t, j)
+}
+
+// mustBeApart reports whether the tasks of a replica of a model must be on different nodes. A
+// form with one task has no other task to be apart from.
+func mustBeApart(t *cluster.Task, j *cluster.Job) bool {
+	return len(j.Alternatives[t.Alternative].Tasks) > 1 && slices.ContainsFunc(j.Affinity, func(t cluster.JobTerm) bool { return t.KeepsReplicaApart() })
 }
 
 // admit checks the domain of the node. A rejection that waiting does not cure is returned first.
-func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
+func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
+	if mustBeApart(t, j) && slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job == j && o.KeepsRoom() }) {
+		return &engine.Rejection{Reason: TasksMustBeApart, Cure: cureWaitOrEvict}
+	}
 	v := p.termsOf(j)
 	var waiting *engine.Rejection
 	for _, t := range v.near {
@@ -143,7 +156,11 @@ func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 func (p *plugin) exclusions(j *cluster.Job) []engine.Exclusion {
 	var out []engine.Exclusion
 	for i := range j.Affinity {
-		if t := &j.Affinity[i]; t.Anti && t.Weight == 0 {
+		switch t := &j.Affinity[i]; {
+		case !t.Anti || t.Weight != 0:
+		case t.KeepsReplicaApart():
+			out = append(out, engine.Exclusion{Level: t.Within, Reason: TasksMustBeApart})
+		default:
 			if term := p.counter.Term(j, t); term.Matches(j) {
 				out = append(out, engine.Exclusion{Level: t.Within, Reason: JobAntiAffinity, Subject: term.Subject})
 			}
@@ -162,7 +179,7 @@ func (p *plugin) termsOf(j *cluster.Job) *jobTerms {
 	*v = jobTerms{job: j, changes: p.counter.Changes(), near: v.near[:0], away: v.away[:0]}
 	for i := range j.Affinity {
 		switch t := &j.Affinity[i]; {
-		case t.Weight != 0:
+		case t.Weight != 0 || t.KeepsReplicaApart():
 		case t.Anti:
 			v.away = append(v.away, p.counter.Term(j, t))
 		default:

@@ -30,11 +30,11 @@ func (plugin) Name() string { return Name }
 // are chosen on a node are those that its score was computed for.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeScore(matters, score)
-	s.Hooks.AddDeviceScore(func(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
+	s.Hooks.AddDeviceScore(func(s *cluster.Shape, n *cluster.Node, d *cluster.Device) float64 {
 		if !matters(s) {
 			return 0
 		}
-		return fit(s, d)
+		return fit(s, n, d)
 	})
 }
 
@@ -47,7 +47,7 @@ func score(s *cluster.Shape, n *cluster.Node) float64 {
 	best := 0.0
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if f := fit(s, d); f > best && s.Takes(d) {
+		if f := fit(s, n, d); f > best && s.Takes(d) {
 			best = f
 		}
 	}
@@ -55,11 +55,15 @@ func score(s *cluster.Shape, n *cluster.Node) float64 {
 }
 
 // fit returns 0 if the device alone is too small for its part of the model: other devices
-// may provide more than their part.
-func fit(s *cluster.Shape, d *cluster.Device) float64 {
+// may provide more than their part. A task that takes the whole node uses all its devices.
+func fit(s *cluster.Shape, n *cluster.Node, d *cluster.Device) float64 {
 	need := &s.Need
-	each := need.SumAtLeast / cluster.Bytes(max(1, need.Devices))
-	claimed := d.Of(need.Share)
+	devices := need.Devices
+	if need.WholeNode {
+		devices = len(n.Devices)
+	}
+	each := need.SumOn(d.Product) / cluster.Bytes(max(1, devices))
+	claimed := min(d.Of(need.Share), d.Room())
 	if claimed <= 0 || each > claimed {
 		return 0
 	}

@@ -13,6 +13,9 @@ func TestScore(t *testing.T) {
 	shape := func(devices int, share cluster.Milli, sum cluster.Bytes) *cluster.Shape {
 		return &cluster.Shape{Strategy: cluster.Binpack, Need: cluster.Need{Devices: devices, Share: share, SumAtLeast: sum}}
 	}
+	whole := func(share cluster.Milli, sum cluster.Bytes) *cluster.Shape {
+		return &cluster.Shape{Strategy: cluster.Binpack, Need: cluster.Need{WholeNode: true, Share: share, SumAtLeast: sum}}
+	}
 	node := func(parts ...func(*enginetest.NodeBuilder)) *cluster.Node {
 		b := enginetest.Node("n").CPU(8, "64Gi")
 		for _, p := range parts {
@@ -31,6 +34,7 @@ func TestScore(t *testing.T) {
 		"18 of the 60 GiB that 75 % of 80 are":  {shape(1, 750, 18*gi), node(a100), 3},
 		"the smaller of two products":           {shape(1, 750, 18*gi), node(a100, l4), 10},
 		"two devices, 18 GiB of each":           {shape(2, 750, 36*gi), node(a100), 3},
+		"a whole node, 18 GiB of each device":   {whole(750, 36*gi), node(a100), 3},
 		"too large for the small ones":          {shape(1, 750, 30*gi), node(l4, a100), 5},
 		"too large for all":                     {shape(1, 750, 70*gi), node(l4, a100), 0},
 		"no devices":                            {shape(1, 750, 18*gi), node(), 0},

@@ -6,11 +6,16 @@
 //
 // Each is 1 if the file is READY on the node, and 0 otherwise. The maximum is 5, not 100,
 // because a download matters less than how a model is placed. The nodes of a
-// replica on several nodes are scored separately. The plugin does not apply to tasks
-// without files, and does not consider the size of files.
+// replica on several nodes are scored separately. If a replica takes whole nodes of one
+// group, the score of a group is the mean of the best nodes that the replica could take
+// there. The plugin does not apply to tasks without files, and does not consider the size of
+// files.
 package modelfilelocalityscorer
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
@@ -26,8 +31,41 @@ type plugin struct{}
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
-func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticScore(matters, score) }
+func (plugin) Name() string { return Name }
+
+func (plugin) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddStaticScore(matters, score)
+	engine.AddShapeGroupScore(s.Hooks, matters, groupScore)
+}
+
+// groupScore returns the mean score of the nodes with the files, as many as a replica takes.
+func groupScore(j *cluster.Job, w *cluster.WholeNodes, _ *cluster.Group, nodes []*cluster.Node) float64 {
+	s := shapeOf(j)
+	if s == nil || !matters(s) || w.NodesPerReplica < 1 {
+		return 0
+	}
+	scores := make([]float64, len(nodes))
+	for i, n := range nodes {
+		scores[i] = score(s, n)
+	}
+	slices.SortFunc(scores, func(a, b float64) int { return cmp.Compare(b, a) })
+	sum := 0.0
+	for _, x := range scores[:min(len(scores), w.NodesPerReplica)] {
+		sum += x
+	}
+	return sum / float64(w.NodesPerReplica)
+}
+
+// shapeOf returns the shape of a task of the job; nil if it has none. All forms of a replica
+// have the same files.
+func shapeOf(j *cluster.Job) *cluster.Shape {
+	for i := range j.Alternatives {
+		if tasks := j.Alternatives[i].Tasks; len(tasks) > 0 {
+			return tasks[0].Shape
+		}
+	}
+	return nil
+}
 
 func matters(s *cluster.Shape) bool { return s.Files.Main != "" || s.Files.Draft != "" }
 

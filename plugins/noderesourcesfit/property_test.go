@@ -98,7 +98,14 @@ func drawNeed(t *rapid.T) cluster.Need {
 		if rapid.Bool().Draw(t, "as many as it takes") {
 			n.Devices = 0
 		}
-		l := cluster.Layers{Total: rapid.IntRange(1, 40).Draw(t, "layers"), Bytes: cluster.Bytes(rapid.Int64Range(1, 9).Draw(t, "each")) * g, Fixed: g}
+		sizes := make([]cluster.Bytes, rapid.IntRange(1, 40).Draw(t, "layers"))
+		first, others := rapid.Int64Range(1, 9).Draw(t, "first"), rapid.Int64Range(1, 9).Draw(t, "others")
+		for i := range sizes {
+			if sizes[i] = cluster.Bytes(others) * g; i < len(sizes)/2 {
+				sizes[i] = cluster.Bytes(first) * g
+			}
+		}
+		l := cluster.LayersOf(sizes, g)
 		n.Devices = min(n.Devices, l.Total) // each device gets at least one layer
 		l.Spill = rapid.Bool().Draw(t, "spill")
 		l.Least = rapid.IntRange(0, l.Total).Draw(t, "least")

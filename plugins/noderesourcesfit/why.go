@@ -64,7 +64,18 @@ func (as *checkReasons) devices(short cluster.Shortage) *engine.Rejection {
 		r.Reason, r.Cure = TooFewDevices, cureOtherNode
 	}
 	if short.Devices > 1 {
-		r.Subject = fmt.Sprintf("%d devices together", short.Devices)
+		r.Subject = together(&short)
 	}
 	return r
+}
+
+// together returns which devices the figures of the shortage are about.
+func together(short *cluster.Shortage) string {
+	switch {
+	case short.Meet == 0:
+		return fmt.Sprintf("%d devices together", short.Devices)
+	case short.Meet == short.Devices:
+		return fmt.Sprintf("%d of %d devices meet the share, together", short.Meet, short.Of)
+	}
+	return fmt.Sprintf("%d of %d devices meet the share, %d together", short.Meet, short.Of, short.Devices)
 }

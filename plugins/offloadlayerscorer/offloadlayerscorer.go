@@ -43,7 +43,7 @@ func placedLayers(j *cluster.Job) cluster.Offload {
 		if l == nil {
 			continue
 		}
-		o.Total += l.Total
+		o.Total += l.Total + l.Outside
 		for _, c := range t.Claims {
 			o.Layers += c.Layers
 		}

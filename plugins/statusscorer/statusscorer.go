@@ -1,6 +1,7 @@
 // Package statusscorer keeps healthy replicas when the number of replicas of a model is
-// reduced. A replica that runs on nodes that are all ready gets 100, a replica that failed
-// or is not placed gets 0, and any other replica gets 50.
+// reduced. A replica that runs on nodes that are all ready gets 100. A replica gets 0 if it
+// failed, if it is not placed, or if one of its nodes is not ready, because the last state that
+// was reported from there may be out of date. Any other replica gets 50.
 //
 // A replica without reported health counts as running if all its tasks are bound.
 package statusscorer
@@ -37,9 +38,9 @@ func keep(j *cluster.Job) float64 {
 		}
 	}
 	switch {
-	case j.Health == cluster.HealthFailed || j.Placed() == 0:
+	case j.Health == cluster.HealthFailed || j.Placed() == 0 || !ready:
 		return failed
-	case ready && (j.Health == cluster.HealthRunning || j.Health == "" && bound):
+	case j.Health == cluster.HealthRunning || j.Health == "" && bound:
 		return healthy
 	}
 	return between

@@ -30,11 +30,8 @@ const (
 // Backend is a program that serves models.
 type Backend struct {
 	Name       string
-	Strategies []Strategy // in the order in which they are tried
-	// Overhead and Graph are bytes of each device. Host is bytes of the node's memory,
-	// for each task.
-	Overhead, Graph, Host cluster.Bytes
-	BatchTokens           int // how many tokens one step processes
+	Strategies []Strategy    // in the order in which they are tried
+	Host       cluster.Bytes // of the node's memory, for each task
 	// Static is set if the fraction is for weights and cache only. Activations, graphs and
 	// overhead are claimed in addition to it.
 	Static bool
@@ -43,11 +40,6 @@ type Backend struct {
 	// VocabMultiple is set if the backend pads a vocabulary to a multiple of this number
 	// before it divides it; 0: it does not pad.
 	VocabMultiple int
-	// Rows is the least number of rows of logits for which it allocates memory.
-	Rows int
-	// WindowFloor is the share of the context that it keeps even in layers with a shorter
-	// window; 0: such layers keep the window only.
-	WindowFloor cluster.Milli
 	// Formats lists the formats of models that it serves, and CacheBits the sizes that a
 	// number in its KV cache may have; nil: any.
 	Formats   []string
@@ -56,18 +48,14 @@ type Backend struct {
 	aliases      []string
 	accelerators []accelerator
 	anyType      bool
-	fractions    []fractionStep
+	allSettings  []setting
+	settings     []setting // those of the version
 	speech       bool
 }
 
 type accelerator struct {
 	name     string
 	versions bounds
-}
-
-type fractionStep struct {
-	UpTo  int           `yaml:"upTo"` // 0: any size
-	Share cluster.Milli `yaml:"share"`
 }
 
 //go:embed backends.yaml
@@ -85,21 +73,16 @@ type entry struct {
 		Type     string `yaml:"type"`
 		Versions string `yaml:"versions"`
 	} `yaml:"accelerators"`
-	Any         bool           `yaml:"any"`
-	Fractions   []fractionStep `yaml:"fractions"`
-	Strategies  []Strategy     `yaml:"strategies"`
-	Overhead    table.GiB      `yaml:"overhead"`
-	Graph       table.GiB      `yaml:"graph"`
-	Host        table.GiB      `yaml:"host"`
-	BatchTokens int            `yaml:"batchTokens"`
-	PowersOfTwo bool           `yaml:"powersOfTwo"`
-	Vocab       int            `yaml:"vocabularyMultiple"`
-	Rows        int            `yaml:"rows"`
-	WindowFloor int64          `yaml:"windowFloor"`
-	Static      bool           `yaml:"static"`
-	Speech      bool           `yaml:"speech"`
-	Formats     []string       `yaml:"formats"`
-	CacheBits   []int          `yaml:"cacheBits"`
+	Any         bool       `yaml:"any"`
+	Settings    []setting  `yaml:"settings"`
+	Strategies  []Strategy `yaml:"strategies"`
+	Host        table.GiB  `yaml:"host"`
+	PowersOfTwo bool       `yaml:"powersOfTwo"`
+	Vocab       int        `yaml:"vocabularyMultiple"`
+	Static      bool       `yaml:"static"`
+	Speech      bool       `yaml:"speech"`
+	Formats     []string   `yaml:"formats"`
+	CacheBits   []int      `yaml:"cacheBits"`
 }
 
 var data = sync.OnceValue(func() document { return table.Read[document]("backends.yaml", file) })
@@ -108,11 +91,9 @@ var backends = sync.OnceValue(func() []*Backend {
 	var out []*Backend
 	for _, e := range data().Backends {
 		b := &Backend{
-			Name: e.Name, Strategies: e.Strategies, Overhead: e.Overhead.Bytes, Graph: e.Graph.Bytes, Host: e.Host.Bytes,
-			BatchTokens: e.BatchTokens, Static: e.Static, PowersOfTwo: e.PowersOfTwo, VocabMultiple: e.Vocab,
-			Rows: e.Rows, WindowFloor: cluster.Milli(e.WindowFloor),
+			Name: e.Name, Strategies: e.Strategies, Host: e.Host.Bytes, Static: e.Static, PowersOfTwo: e.PowersOfTwo, VocabMultiple: e.Vocab,
 			Formats: e.Formats, CacheBits: e.CacheBits,
-			aliases: e.Aliases, anyType: e.Any, fractions: e.Fractions, speech: e.Speech,
+			aliases: e.Aliases, anyType: e.Any, allSettings: parseSettings(e.Name, e.Settings), speech: e.Speech,
 		}
 		for _, a := range e.Accelerators {
 			versions, err := parseBounds(a.Versions)
@@ -121,12 +102,17 @@ var backends = sync.OnceValue(func() []*Backend {
 			}
 			b.accelerators = append(b.accelerators, accelerator{a.Type, versions})
 		}
-		out = append(out, b)
+		latest, err := b.At("")
+		if err != nil {
+			panic(fmt.Sprintf("backends.yaml: %s: %v", e.Name, err))
+		}
+		out = append(out, latest)
 	}
 	return out
 })
 
-// All returns the backends in the order of the file. The caller may change them.
+// All returns the backends in the order of the file, with the settings of their newest
+// versions. The caller may change them.
 func All() []*Backend {
 	known := backends()
 	out := make([]*Backend, len(known))
@@ -196,15 +182,4 @@ func (b *Backend) version(text string) (version, error) {
 		return v, fmt.Errorf("%s: %w", b.Name, err)
 	}
 	return v, nil
-}
-
-// Fraction returns the share of each device that the backend claims at this tensor
-// parallelism; 0: it claims as many bytes as it needs.
-func (b *Backend) Fraction(tensor int) cluster.Milli {
-	for _, s := range b.fractions {
-		if s.UpTo == 0 || tensor <= s.UpTo {
-			return s.Share
-		}
-	}
-	return 0
 }

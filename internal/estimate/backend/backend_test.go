@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
 )
 
 func find(t *testing.T, name string) *Backend {
@@ -44,8 +45,8 @@ func TestTypesByVersion(t *testing.T) {
 		"the newest":                       {"sglang", "", []string{"cuda", "rocm", "cann"}},
 		"too old for cann":                 {"sglang", "0.4.9", []string{"cuda", "rocm"}},
 		"post-release":                     {"sglang", "0.5.1.post3", []string{"cuda", "rocm", "cann"}},
-		"pre-release":                      {"vllm", "0.9.1rc1", []string{"cuda", "rocm", "corex", "dtk", "musa", "neuware"}},
-		"first release with cann and maca": {"vllm", "v0.9.1", []string{"cuda", "rocm", "cann", "corex", "dtk", "maca", "musa", "neuware"}},
+		"pre-release":                      {"vllm", "0.9.1rc1", []string{"cuda", "rocm", "corex", "dtk", "musa", "neuware", "hpu"}},
+		"first release with cann and maca": {"vllm", "v0.9.1", []string{"cuda", "rocm", "cann", "corex", "dtk", "maca", "musa", "neuware", "hpu"}},
 		"mindie":                           {"mindie", "2.1.RC2", []string{"cann"}},
 		"voxbox":                           {"voxbox", "", []string{"cuda", "cpu"}},
 		"every type":                       {"llamacpp", "b4567", AllTypes()},
@@ -131,13 +132,14 @@ func TestBounds(t *testing.T) {
 func TestFractions(t *testing.T) {
 	tests := map[string]map[int]cluster.Milli{
 		"vllm":     {1: 900, 8: 900},
-		"sglang":   {1: 880, 2: 870, 3: 850, 4: 850, 8: 810, 16: 790, 32: 790},
+		"sglang":   {1: 880, 8: 880},
 		"mindie":   {1: 800, 8: 800},
 		"llamacpp": {1: 0}, "voxbox": {1: 0}, "custom": {1: 0},
 	}
 	for name, sizes := range tests {
 		for tensor, want := range sizes {
-			if got := find(t, name).Fraction(tensor); got != want {
+			got := find(t, name).Fraction(&estimate.Model{}, estimate.Serving{Tensor: tensor}, Accelerator{})
+			if got != want {
 				t.Errorf("%s claims %d at %d, want %d", name, got, tensor, want)
 			}
 		}
@@ -159,7 +161,7 @@ func TestStrategies(t *testing.T) {
 				t.Errorf("%s runs on %s, which is not a type", b.Name, a.name)
 			}
 		}
-		if b.BatchTokens == 0 || b.Host == 0 || b.anyType != (len(b.accelerators) == 0) {
+		if b.on(&estimate.Model{}, 1, Accelerator{}).BatchTokens == 0 || b.Host == 0 || b.anyType != (len(b.accelerators) == 0) {
 			t.Errorf("%+v", b)
 		}
 	}

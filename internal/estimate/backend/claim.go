@@ -1,6 +1,9 @@
 package backend
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+)
 
 // outsideStatic is the share of a device that is claimed in addition to a static share.
 const outsideStatic cluster.Milli = 120
@@ -10,6 +13,8 @@ type Claim struct {
 	Share  cluster.Milli // of each device; 0: bytes are claimed
 	Enough cluster.Bytes // how many bytes a device must give at least, for the share to be large enough
 
+	Unusable cluster.Bytes // how many of these bytes no program can allocate
+
 	// Static is how many bytes a static share must hold, and Fraction the size of that
 	// share; both are 0 if the backend has no static share. See Backend.Static.
 	Static   cluster.Bytes
@@ -18,38 +23,47 @@ type Claim struct {
 
 // Claim returns what the backend claims of each device. each is how many bytes a device
 // must give, and dynamic how many of them are neither weights nor cache. A share of 0
-// stands for the backend's default.
+// stands for the backend's default. A share is one of all memory of a device, and some of
+// it is not usable; therefore a share must be larger by its part of that memory.
 //
 // vLLM and MindIE put everything into their share. SGLang's share is for weights and
-// cache only; activations, graphs and overhead are outside it.
-func (b *Backend) Claim(share cluster.Milli, tensor int, each, dynamic cluster.Bytes) Claim {
+// cache only; activations, graphs and overhead are outside it. Its default leaves the rest
+// of the device to them.
+func (b *Backend) Claim(share cluster.Milli, m *estimate.Model, s estimate.Serving, d Accelerator, each, dynamic cluster.Bytes) Claim {
+	whole := min(cluster.Whole, share+outsideStatic)
 	if share == 0 {
-		share = b.Fraction(tensor)
+		share, whole = b.Fraction(m, s, d), cluster.Whole
 	}
-	if share == 0 || !b.Static {
-		return Claim{Share: share, Enough: each}
+	lost := d.unusable(share)
+	switch {
+	case share == 0:
+		return Claim{Enough: each}
+	case !b.Static:
+		return Claim{Share: share, Enough: each + lost, Unusable: lost}
 	}
-	whole, static := min(cluster.Whole, share+outsideStatic), each-dynamic
+	static := each - dynamic + lost
 	enough := cluster.Bytes(cluster.MulDiv(int64(static), int64(whole), int64(share)))
 	if left := whole - share; dynamic > 0 && left > 0 {
+		dynamic += d.unusable(left)
 		enough = max(enough, cluster.Bytes(cluster.MulDiv(int64(dynamic), int64(whole), int64(left))))
 	}
-	return Claim{Share: whole, Enough: enough + 2, Static: static, Fraction: share} // 2 bytes because MulDiv rounds down twice
+	return Claim{Share: whole, Enough: enough + 2, Unusable: d.unusable(whole), Static: static, Fraction: share} // 2 bytes because MulDiv rounds down twice
 }
 
-// BytesOf returns how many bytes an idle device gives the claim. That is the share of its
-// memory, and 0 if the memory that is not reserved is less than the share. If bytes are
-// claimed, or the whole device, it is all memory that is not reserved.
+// unusable returns which part of a share of the device is not usable.
+func (d Accelerator) unusable(share cluster.Milli) cluster.Bytes {
+	return cluster.Bytes(cluster.MulDivUp(int64(d.Unusable), int64(share), int64(cluster.Whole)))
+}
+
+// BytesOf returns how many bytes an idle device gives the claim: the share of its memory
+// or, if less, all memory that is not reserved. If bytes are claimed, it is all memory that
+// is not reserved.
 func (c Claim) BytesOf(memory, reserved cluster.Bytes) cluster.Bytes {
 	room := max(0, memory-reserved)
-	if c.Share == 0 || c.Share >= cluster.Whole {
+	if c.Share == 0 {
 		return room
 	}
-	part := cluster.Bytes(cluster.MulDiv(int64(memory), int64(c.Share), int64(cluster.Whole)))
-	if part > room {
-		return 0
-	}
-	return part
+	return min(room, cluster.Bytes(cluster.MulDiv(int64(memory), int64(c.Share), int64(cluster.Whole))))
 }
 
 // StaticBytes returns how many of the claimed bytes belong to the static share; all of

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
 )
 
 func TestClaim(t *testing.T) {
@@ -24,7 +25,7 @@ func TestClaim(t *testing.T) {
 		"a smaller share leaves some":   {"sglang", 480, 49 * gi, gi, Claim{Share: 600, Enough: 60*gi + 2, Static: 48 * gi, Fraction: 480}},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, find(t, tt.backend).Claim(tt.share, 1, tt.each, tt.dynamic)); diff != "" {
+		if diff := cmp.Diff(tt.want, find(t, tt.backend).Claim(tt.share, &estimate.Model{}, estimate.Serving{}, Accelerator{}, tt.each, tt.dynamic)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -35,7 +36,7 @@ func TestClaim(t *testing.T) {
 		"all of it":         {Claim{}, 0, 100, 100},
 		"what is left":      {Claim{}, 30, 70, 70},
 		"a share":           {Claim{Share: 900}, 10, 90, 90},
-		"more than is left": {Claim{Share: 900}, 11, 0, 0},
+		"more than is left": {Claim{Share: 900}, 11, 89, 89},
 		"a static part":     {Claim{Share: 1000, Fraction: 880}, 0, 100, 88},
 	} {
 		if of := tt.claim.BytesOf(100, tt.reserved); of != tt.of || tt.claim.StaticBytes(of) != tt.in {

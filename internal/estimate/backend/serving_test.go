@@ -11,13 +11,17 @@ import (
 )
 
 func TestWithDefaults(t *testing.T) {
-	b := find(t, "vllm")
-	got := b.WithDefaults(estimate.Serving{Tensor: 2, Graph: 7})
-	if diff := cmp.Diff(estimate.Serving{Tensor: 2, BatchTokens: 2048, VocabMultiple: 64, Rows: 256, Graph: 7, Overhead: b.Overhead}, got); diff != "" || b.Overhead == 0 {
+	none := &estimate.Model{}
+	got := find(t, "vllm").WithDefaults(none, estimate.Serving{Tensor: 1, Graph: 7}, Accelerator{})
+	want := estimate.Serving{
+		Tensor: 1, BatchTokens: 2048, VocabMultiple: 64, Rows: 256, LogitBytes: 15, Graph: 7, Overhead: got.Overhead,
+		WindowSteps: 2, WholeChunks: true, Page: 16, Groups: 150, States: 2, LatentTokens: 65536,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || got.Overhead == 0 {
 		t.Error(diff)
 	}
 	for name, want := range map[string]cluster.Milli{"vllm": 0, "sglang": 800, "mindie": 1000, "llamacpp": 0} {
-		if got := find(t, name).WithDefaults(estimate.Serving{}).WindowFloor; got != want {
+		if got := find(t, name).WithDefaults(none, estimate.Serving{}, Accelerator{}).WindowFloor; got != want {
 			t.Errorf("%s keeps %d of the context in layers with a window, want %d", name, got, want)
 		}
 	}
@@ -38,7 +42,7 @@ func TestVocabulariesArePadded(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 2, 4}, find(t, "vllm").TensorSizes(odd, 12)); diff != "" {
 		t.Error(diff)
 	}
-	form := find(t, "vllm").WithDefaults(estimate.Serving{Tensor: 4, Context: 1024})
+	form := find(t, "vllm").WithDefaults(odd, estimate.Serving{Tensor: 4, Context: 1024}, Accelerator{})
 	if _, err := odd.PerDevice(form); err != nil {
 		t.Error(err)
 	}

@@ -6,6 +6,7 @@ package fit
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -15,9 +16,9 @@ import (
 
 // Pool is devices of one product, with the same number of devices on each node.
 type Pool struct {
-	Memory         cluster.Bytes // of one device
-	Reserved       cluster.Bytes // of one device, for other uses
-	PerNode, Nodes int
+	backend.Accelerator               // one device
+	Reserved            cluster.Bytes // of one device, for other uses
+	PerNode, Nodes      int
 }
 
 // Fit is how a model is divided over a pool. If Fits is false, it is the division that
@@ -31,6 +32,10 @@ type Fit struct {
 	Layers int
 	Use    estimate.Breakdown // of the device that needs most
 	Usable cluster.Bytes      // how much of each device the model may use, without the draft and adapters
+	// Pool is how much of each device the KV cache can take, and Full the serving parameters
+	// with the backend's defaults; zero if the model is divided layer by layer.
+	Pool cluster.Bytes
+	Full estimate.Serving
 	// Claim is what the backend claims of each device; zero if the model is divided layer by
 	// layer.
 	Claim backend.Claim
@@ -39,13 +44,34 @@ type Fit struct {
 	Context int
 }
 
+// Sequences returns how many sequences of the context the pool holds at once, in hundredths,
+// if a number in the cache has this many bits. It returns 0 if the model keeps no cache.
+func (f Fit) Sequences(m *estimate.Model, bits int) (int, error) {
+	if m.Architecture == nil || f.Full.Tensor == 0 {
+		return 0, nil
+	}
+	s := f.Full
+	if bits > 0 {
+		s.KVBits = bits
+	}
+	context := s.Context
+	if context == 0 {
+		context = m.Architecture.MaxContext
+	}
+	each, err := m.KVAt(s, context)
+	if err != nil || each <= 0 {
+		return 0, err
+	}
+	return int(min(cluster.MulDiv(int64(f.Pool), 100, int64(each)), math.MaxInt32)), nil
+}
+
 // Options are the parameters of a manifest that FewestDevicesWith uses in addition to the
 // serving parameters.
 type Options struct {
 	Share cluster.Milli // the share of each device that is claimed; 0: the backend's default
-	// Extra returns how much memory of each device is taken by others than the model, such
-	// as a draft model, at a tensor parallelism; nil: none.
-	Extra func(tensor int) (cluster.Bytes, error)
+	// Extra returns how much memory of each device of a kind is taken by others than the
+	// model, such as a draft model, at a tensor parallelism; nil: none.
+	Extra func(tensor int, d backend.Accelerator) (cluster.Bytes, error)
 }
 
 // FewestDevices is FewestDevicesWith without options.
@@ -58,14 +84,12 @@ func FewestDevices(m *estimate.Model, b *backend.Backend, serving estimate.Servi
 // the model, the result has Fits false and is the division that comes closest, with the
 // largest context that it holds.
 func FewestDevicesWith(o Options, m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
-	serving = b.WithDefaults(serving)
-	switch {
-	case m.Layered != nil && slices.Contains(b.Strategies, backend.Offload):
-		extra, err := o.extra(1)
+	if m.Layered != nil && slices.Contains(b.Strategies, backend.Offload) {
+		extra, err := o.extra(1, p.Accelerator)
 		if err != nil {
 			return Fit{}, err
 		}
-		return fitLayers(m, serving, maxDevices(b, p), max(0, p.Memory-p.Reserved-extra))
+		return fitLayers(m, b.WithDefaults(m, serving, p.Accelerator), maxDevices(b, p), max(0, p.Memory-p.Reserved-p.Unusable-extra))
 	}
 	layouts, err := layouts(m, b, serving, p)
 	if err != nil {
@@ -89,43 +113,50 @@ func FewestDevicesWith(o Options, m *estimate.Model, b *backend.Backend, serving
 }
 
 func (o Options) fitLayout(m *estimate.Model, b *backend.Backend, serving estimate.Serving, p Pool) (Fit, error) {
-	extra, err := o.extra(serving.Tensor)
+	extra, err := o.extra(serving.Tensor, p.Accelerator)
 	if err != nil {
 		return Fit{}, err
 	}
 	f := Fit{Devices: serving.Tensor * serving.Pipeline, Tensor: serving.Tensor, Pipeline: serving.Pipeline}
+	full := b.WithDefaults(m, serving, p.Accelerator)
+	claim := func(use estimate.Breakdown) backend.Claim {
+		dynamic := use.Activations + use.Graph + use.Overhead
+		if m.Architecture == nil {
+			dynamic = 0
+		}
+		return b.Claim(o.Share, m, serving, p.Accelerator, use.Total()+extra, dynamic)
+	}
 	if m.Architecture == nil {
 		f.Use, err = m.PerDeviceEvenly(f.Devices)
-		f.Claim = b.Claim(o.Share, serving.Tensor, f.Use.Total()+extra, 0)
 	} else {
-		f.Use, err = m.PerDevice(serving)
-		f.Claim = o.claim(b, serving.Tensor, f.Use, extra)
+		f.Use, err = m.PerDevice(full)
 	}
 	if err != nil {
 		return Fit{}, err
 	}
+	f.Claim = claim(f.Use)
 	claimed := f.Claim.BytesOf(p.Memory, p.Reserved)
-	f.Usable = max(0, claimed-extra)
 	f.Fits = claimed >= f.Claim.Enough
+	f.Usable = max(0, claimed-extra-f.Claim.Unusable)
+	f.Full, f.Pool = full, f.Use.KVCache
+	if f.Claim.Share > 0 {
+		// A server fills its share with the cache.
+		f.Pool = max(0, f.Usable-(f.Use.Total()-f.Use.KVCache))
+		if f.Claim.Fraction > 0 {
+			f.Pool = max(0, f.Claim.StaticBytes(claimed)-f.Claim.Static+f.Use.KVCache)
+		}
+	}
 	if m.Architecture != nil {
-		f.Context, err = m.LargestContextWhere(serving, func(use estimate.Breakdown) bool {
-			return claimed >= o.claim(b, serving.Tensor, use, extra).Enough
-		})
+		f.Context, err = m.LargestContextWhere(full, func(use estimate.Breakdown) bool { return claimed >= claim(use).Enough })
 	}
 	return f, err
 }
 
-// claim returns what the backend claims of a device for the model and for the draft and
-// adapters.
-func (o Options) claim(b *backend.Backend, tensor int, use estimate.Breakdown, extra cluster.Bytes) backend.Claim {
-	return b.Claim(o.Share, tensor, use.Total()+extra, use.Activations+use.Graph+use.Overhead)
-}
-
-func (o Options) extra(tensor int) (cluster.Bytes, error) {
+func (o Options) extra(tensor int, d backend.Accelerator) (cluster.Bytes, error) {
 	if o.Extra == nil {
 		return 0, nil
 	}
-	return o.Extra(tensor)
+	return o.Extra(tensor, d)
 }
 
 // maxDevices returns how many devices of the pool the backend can use together.

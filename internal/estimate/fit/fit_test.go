@@ -24,7 +24,7 @@ func plain() *estimate.Model {
 }
 
 func pool(memory cluster.Bytes, perNode, nodes int) Pool {
-	return Pool{Memory: memory, PerNode: perNode, Nodes: nodes}
+	return Pool{Accelerator: backend.Accelerator{Memory: memory}, PerNode: perNode, Nodes: nodes}
 }
 
 func named(t *testing.T, name string) *backend.Backend {
@@ -60,7 +60,7 @@ func TestFewestDevices(t *testing.T) {
 		"custom stays on one node":                  {"custom", estimate.Serving{Context: 1024}, pool(15*gi, 2, 4), decided{false, 2, 2, 1}},
 		"tensor and pipeline are set":               {"vllm", estimate.Serving{Context: 1024, Tensor: 4, Pipeline: 2}, pool(48*gi, 8, 4), decided{true, 8, 4, 2}},
 		"tensor is set":                             {"vllm", estimate.Serving{Context: 1024, Tensor: 4}, pool(48*gi, 8, 4), decided{true, 4, 4, 1}},
-		"does not fit":                              {"vllm", estimate.Serving{Context: 1024}, pool(4*gi, 2, 2), decided{false, 4, 2, 2}},
+		"does not fit":                              {"vllm", estimate.Serving{Context: 1024}, pool(4*gi, 2, 2), decided{false, 4, 1, 4}},
 	}
 	for name, tt := range tests {
 		f, err := FewestDevices(plain(), named(t, tt.backend), tt.form, tt.pool)
@@ -169,7 +169,7 @@ func layeredModel() *estimate.Model {
 		Layered: &estimate.Layered{Need: func(f estimate.Serving) (estimate.LayeredNeed, error) {
 			cache := cluster.Bytes(f.Context) << 10
 			return estimate.LayeredNeed{
-				Layers: 10, Bytes: gi + cache, Fixed: gi,
+				Layers: 10, Bytes: gi + cache, Divided: estimate.Working{Each: gi},
 				Whole: estimate.Breakdown{Weights: 10 * gi, KVCache: 10 * cache, Activations: gi},
 			}, nil
 		}},
@@ -220,15 +220,16 @@ func TestFitsHold(t *testing.T) {
 		if claimed := f.Claim.BytesOf(pool.Memory, 0); f.Fits != (f.Claim.Enough <= claimed) || f.Fits != (f.Context >= form.Context) || f.Usable > pool.Memory || f.Devices > pool.PerNode*pool.Nodes {
 			t.Fatalf("%+v", f)
 		}
-		shape := b.WithDefaults(form)
+		shape := form
 		shape.Tensor, shape.Pipeline = f.Tensor, f.Pipeline
+		shape = b.WithDefaults(m, shape, pool.Accelerator)
 		for context, want := range map[int]bool{f.Context: true, f.Context + 1: false} {
 			if context == 0 || context > m.Architecture.MaxContext {
 				continue
 			}
 			shape.Context = context
 			use, err := m.PerDevice(shape)
-			claim := b.Claim(0, f.Tensor, use.Total(), use.Total()-use.Weights-use.KVCache)
+			claim := b.Claim(0, m, shape, pool.Accelerator, use.Total(), use.Total()-use.Weights-use.KVCache)
 			if err != nil || (claim.Enough <= claim.BytesOf(pool.Memory, 0)) != want {
 				t.Fatalf("%d tokens: %+v, %+v (%v)", context, use, claim, err)
 			}

@@ -51,22 +51,34 @@ func divideLayers(m *estimate.Model, serving estimate.Serving, most int, memory 
 		return Fit{Fits: true, Devices: 1, Tensor: 1, Pipeline: 1, Layers: need.Layers, Use: need.Whole, Usable: memory}, nil
 	}
 	f := Fit{Devices: max(1, most), Tensor: 1, Pipeline: 1, Usable: memory}
-	room := int64(0)
-	if need.Bytes > 0 && memory > need.Fixed {
-		room = int64((memory - need.Fixed) / need.Bytes)
-	}
-	for n := 2; n <= most; n++ {
-		if each := (need.Layers + n - 1) / n; int64(each) <= room {
+	layers := need.Divisible(need.Divided)
+	for n := 2; n <= min(most, need.Layers) && !f.Fits; n++ {
+		if layers.Held(n, memory) == layers.Total {
 			f.Fits, f.Devices = true, n
-			break
 		}
 	}
-	f.Layers = (need.Layers + f.Devices - 1) / f.Devices
-	// need.Bytes includes the cache of a layer. The size of the cache alone is taken from Whole.
-	share := func(part cluster.Bytes) cluster.Bytes {
-		return cluster.Bytes(cluster.MulDivUp(int64(part), int64(f.Layers), int64(max(1, need.Layers))))
+	free := memory
+	if !f.Fits {
+		free = layers.Fixed + layers.All()
 	}
-	f.Use = estimate.Breakdown{KVCache: share(need.Whole.KVCache), Overhead: need.Fixed}
-	f.Use.Weights = max(0, cluster.Bytes(f.Layers)*need.Bytes-f.Use.KVCache)
+	var held cluster.Bytes
+	f.Layers, held = fullest(layers, f.Devices, free)
+	// held includes the cache of the layers. The size of the cache alone is taken from Whole.
+	cache := cluster.Bytes(cluster.MulDivUp(int64(need.Whole.KVCache), int64(f.Layers), int64(max(1, need.Layers))))
+	f.Use = estimate.Breakdown{KVCache: min(cache, held), Overhead: need.Divided.Each}
+	f.Use.Weights = held - f.Use.KVCache
 	return f, nil
+}
+
+// fullest returns how many layers are on the device that needs most, and the memory that
+// they take, if the layers are divided over this many devices with this much memory each.
+func fullest(l cluster.Layers, devices int, memory cluster.Bytes) (int, cluster.Bytes) {
+	layers, held, end := 0, cluster.Bytes(0), 0
+	for _, n := range l.Divide(min(devices, l.Total), memory) {
+		if bytes := l.First(end+n) - l.First(end); bytes > held {
+			layers, held = n, bytes
+		}
+		end += n
+	}
+	return layers, held
 }

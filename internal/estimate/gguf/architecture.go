@@ -19,8 +19,19 @@ type architecture struct {
 	val      int   // width of a value head
 	latent   *estimate.Latent
 	windows  []int
-	state    uint64 // numbers that each layer keeps per sequence, regardless of its length
+	state    uint64 // numbers that each recurrent layer keeps per sequence, regardless of its length
 	metadata parser.GGUFMetadataKVs
+	widths   perToken
+	// recurrent says which layers keep a state; nil: no layer.
+	recurrent []bool
+	unusual   bool // the buffers of its layers were not measured
+}
+
+// perToken is how many numbers the parts of a model have for one token.
+type perToken struct {
+	hidden, heads, vocab                   int
+	dense, expert, shared, experts, active int // MLPs; active: experts that process a token
+	ssmIn, ssmConv                         int // input and convolution of a state space model
 }
 
 // architecture reads the metadata. It returns nil and a sentence that says why if the
@@ -41,7 +52,7 @@ func (f *file) architecture() (*architecture, []string, error) {
 	a := &architecture{layers: k.number("block_count", maxLayers), context: k.number("context_length", maxTokens)}
 	hidden := k.number("embedding_length", maxWidth)
 	heads := k.perLayer("attention.head_count", a.layers, maxHeads)
-	a.state = k.state(hidden)
+	a.state = k.state(hidden, heads)
 	a.causal = k.boolean("attention.causal", true) && !k.isRanker()
 	if k.err != nil {
 		return nil, nil, k.err
@@ -58,18 +69,22 @@ func (f *file) architecture() (*architecture, []string, error) {
 	}
 	vocab := f.vocabulary(k)
 	experts, active := k.number("expert_count", maxExperts), k.number("expert_used_count", maxExperts)
-	wide := max(most(k.perLayer("feed_forward_length", a.layers, maxWidth)),
-		k.number("expert_feed_forward_length", maxWidth), k.number("expert_shared_feed_forward_length", maxWidth))
+	mlps := k.perLayer("feed_forward_length", a.layers, maxWidth)
+	a.widths = k.widths(most(mlps), experts, active)
+	a.widths.hidden, a.widths.heads, a.widths.vocab = hidden, most(heads), vocab
+	wide := max(a.widths.dense, a.widths.expert, k.number("expert_shared_feed_forward_length", maxWidth))
 	var assumed []string
 	if most(heads) > 0 {
 		assumed = a.readAttention(k, hidden, heads)
 	}
+	a.recurrent = a.recurrentLayers(name, mlps)
+	a.unusual = a.state > 0 && !measuredStates[name]
 	if most(a.kvHeads) == 0 {
 		assumed = append(assumed, fmt.Sprintf("%s keeps a state of fixed size, not a cache; its memory is computed layer by layer only.", name))
 	} else {
 		a.generic = &estimate.Architecture{
 			Name: name, Layers: a.layers, Hidden: hidden, Intermediate: wide,
-			Heads: most(heads), KVHeads: most(a.kvHeads), HeadDim: a.key, Latent: a.latent, Windows: a.windows,
+			Heads: most(heads), KVHeads: most(a.kvHeads), HeadDim: a.key, Latent: a.latent,
 			Vocab: vocab, MaxContext: a.context, Experts: experts, Active: active,
 			Tied: a.causal && !f.has("output.weight") && f.has("token_embd.weight"),
 		}
@@ -79,9 +94,7 @@ func (f *file) architecture() (*architecture, []string, error) {
 		if a.latent != nil { // one latent replaces the keys and values of all heads
 			a.generic.KVHeads = a.generic.Heads
 		}
-		if n := cached(a.kvHeads); n < a.layers {
-			a.generic.Cached = n
-		}
+		a.generic.Caches = a.caches()
 		if !a.causal {
 			assumed = append(assumed, fmt.Sprintf("%s reads whole texts at once and keeps no cache.", name))
 		}
@@ -92,6 +105,28 @@ func (f *file) architecture() (*architecture, []string, error) {
 
 func weightsOnly(why string) (*architecture, []string, error) {
 	return nil, []string{why + "; only the size of its weights is known."}, nil
+}
+
+// caches returns what the layers keep; nil: every layer keeps the same of all tokens.
+func (a *architecture) caches() []estimate.Cache {
+	if a.windows == nil && cached(a.kvHeads) == a.layers && slices.Min(a.kvHeads) == most(a.kvHeads) {
+		return nil
+	}
+	var out []estimate.Cache
+	for i, heads := range a.kvHeads {
+		c := estimate.Cache{Layer: i, Heads: heads, Key: a.key, Value: a.val}
+		switch {
+		case heads == 0:
+			continue
+		case a.latent != nil:
+			c = estimate.Cache{Layer: i, Whole: a.latent.Rank + a.latent.Rope}
+		}
+		if a.windows != nil {
+			c.Window = a.windows[i]
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // readAttention reads the keys that determine the cache of a token.
@@ -114,14 +149,7 @@ func (a *architecture) readAttention(k *keys, hidden int, heads []int) (assumed 
 	if v, _ := k.at("attention.head_count_kv"); most(a.kvHeads) == 0 && a.state == 0 {
 		k.wrong("attention.head_count_kv", v, "is 0")
 	}
-	// Every nth layer has attention; the layers in between keep a state.
-	if n := k.number("full_attention_interval", maxLayers); n > 1 && a.state > 0 {
-		for i := range a.kvHeads {
-			if (i+1)%n != 0 {
-				a.kvHeads[i] = 0
-			}
-		}
-	}
+	a.omitAttention(k)
 	if low := slices.MinFunc(a.kvHeads, lowNotZero); low != most(a.kvHeads) {
 		assumed = append(assumed, fmt.Sprintf("KV heads differ from layer to layer, from %d to %d; where layers are not distinguished, the largest number is used.", low, most(a.kvHeads)))
 	}
@@ -151,24 +179,6 @@ func (a *architecture) readLatent(k *keys) []string {
 	a.key, a.val = keyHead, valueHead
 	return []string{fmt.Sprintf("The cache holds one latent of %d numbers a token and layer (rank %d, rotary %d); gguf-parser-go counts %d, and llama.cpp from before February 2026 keeps %d.",
 		rank+rope, rank, rope, parserTakes, 2*rank+rope)}
-}
-
-// state returns what a recurrent layer keeps of one sequence, in numbers of 32 bits.
-func (k *keys) state(hidden int) uint64 {
-	conv, inner := k.number("ssm.conv_kernel", maxDim), k.number("ssm.inner_size", maxWidth)
-	size, groups := k.number("ssm.state_size", maxDim), k.number("ssm.group_count", maxHeads)
-	if inner > 0 {
-		return uint64(max(conv-1, 0)*(inner+2*groups*size) + size*inner)
-	}
-	head := k.number("wkv.head_size", maxDim)
-	if head == 0 {
-		return 0
-	}
-	shift := k.number("token_shift_count", maxDim)
-	if shift == 0 {
-		shift = 2
-	}
-	return uint64((shift + head) * hidden)
 }
 
 // isRanker reports whether the model pools the last token of a text or ranks texts. Such

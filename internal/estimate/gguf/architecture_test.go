@@ -41,11 +41,14 @@ func TestArchitectures(t *testing.T) {
 		},
 		"KV heads by layer": {
 			tiny("llama", key("llama.attention.head_count_kv", []uint32{1, 2})),
-			shape("llama", nil), layer + layer/2, "KV heads differ from layer to layer, from 1 to 2",
+			shape("llama", func(a *estimate.Architecture) {
+				a.Caches = a.WithWindows([]int{0, 0})
+				a.Caches[0].Heads = 1
+			}), layer + layer/2, "KV heads differ from layer to layer, from 1 to 2",
 		},
 		"a layer without attention": {
 			tiny("llama", key("llama.attention.head_count_kv", []uint32{0, 2})),
-			shape("llama", func(a *estimate.Architecture) { a.Cached = 1 }), layer, "",
+			shape("llama", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 0})[1:] }), layer, "",
 		},
 		"the widest of experts": {
 			tiny("llama", key("llama.expert_count", uint32(8)), key("llama.expert_used_count", uint32(2)), key("llama.expert_feed_forward_length", uint32(256))),
@@ -55,14 +58,14 @@ func TestArchitectures(t *testing.T) {
 			tiny("deepseek2", key("deepseek2.attention.kv_lora_rank", uint32(8))),
 			shape("deepseek2", nil), 2 * layer, "from before llama.cpp cached latents",
 		},
-		// 512 of the window and a batch of 2048 are 2560 tokens.
+		// 512 of the window and a micro-batch of 512 are 1024 tokens.
 		"windows by architecture": {
 			tiny("gpt-oss", key("gpt-oss.attention.sliding_window", uint32(512))),
-			shape("gpt-oss", func(a *estimate.Architecture) { a.Windows = []int{512, 0} }), layer + layer*2560/4096, "look back 512 tokens",
+			shape("gpt-oss", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{512, 0}) }), layer + layer/4, "look back 512 tokens",
 		},
 		"windows by layer": {
 			tiny("new", key("new.attention.sliding_window", uint32(512)), key("new.attention.sliding_window_pattern", []bool{false, true})),
-			shape("new", func(a *estimate.Architecture) { a.Windows = []int{0, 512} }), layer + layer*2560/4096, "look back 512 tokens",
+			shape("new", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 512}) }), layer + layer/4, "look back 512 tokens",
 		},
 		"a window without its layers": {
 			tiny("new", key("new.attention.sliding_window", uint32(512))),
@@ -72,16 +75,43 @@ func TestArchitectures(t *testing.T) {
 			tiny("bert", key("bert.attention.causal", false)),
 			shape("bert", nil), 0, "keeps no cache",
 		},
-		// Both layers have a state of 3 × (32 + 2 × 1 × 4) + 4 × 32 numbers of 4 bytes.
+		// The layer without attention has a state of 3 × (32 + 2 × 1 × 4) + 4 × 32 numbers of 4 bytes.
 		"a state and a cache": {
 			tiny("jamba", key("jamba.attention.head_count_kv", []uint32{0, 2}), key("jamba.ssm.conv_kernel", uint32(4)),
 				key("jamba.ssm.inner_size", uint32(32)), key("jamba.ssm.state_size", uint32(4)), key("jamba.ssm.group_count", uint32(1))),
-			shape("jamba", func(a *estimate.Architecture) { a.Cached = 1 }), layer + 2*4*(3*40+128), "",
+			shape("jamba", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 0})[1:] }), layer + 4*(3*40+128), "",
 		},
 		"every second layer attends": {
 			tiny("qwen3next", key("qwen3next.full_attention_interval", uint32(2)), key("qwen3next.ssm.conv_kernel", uint32(4)),
 				key("qwen3next.ssm.inner_size", uint32(32)), key("qwen3next.ssm.state_size", uint32(4))),
-			shape("qwen3next", func(a *estimate.Architecture) { a.Cached = 1 }), layer + 2*4*(3*32+128), "",
+			shape("qwen3next", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 0})[1:] }), layer + 4*(3*32+128), "",
+		},
+		"the layers with a state are named": {
+			tiny("qwen3next", key("qwen3next.ssm.conv_kernel", uint32(4)), key("qwen3next.ssm.inner_size", uint32(32)), key("qwen3next.ssm.state_size", uint32(4)),
+				key("qwen3next.attention.recurrent_layers", []bool{false, true})),
+			shape("qwen3next", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 0})[:1] }), layer + 4*(3*32+128), "",
+		},
+		"a short convolution": {
+			tiny("lfm2", key("lfm2.attention.head_count_kv", []uint32{0, 2}), key("lfm2.shortconv.l_cache", uint32(3))),
+			shape("lfm2", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 0})[1:] }), layer + 4*2*64, "",
+		},
+		// Three convolutions of 4 heads of 8 numbers, and 4 states of 8 × 8.
+		"delta attention": {
+			tiny("kimi-linear", key("kimi-linear.attention.head_count_kv", []uint32{0, 2}), key("kimi-linear.kda.head_dim", uint32(8)), key("kimi-linear.ssm.conv_kernel", uint32(4))),
+			shape("kimi-linear", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 0})[1:] }), layer + 4*(3*3*4*8+4*8*8), "",
+		},
+		"attention and a state in each layer": {
+			tiny("falcon-h1", key("falcon-h1.ssm.conv_kernel", uint32(4)), key("falcon-h1.ssm.inner_size", uint32(32)), key("falcon-h1.ssm.state_size", uint32(4)), key("falcon-h1.ssm.group_count", uint32(1))),
+			shape("falcon-h1", nil), 2*layer + 2*4*(3*40+128), "",
+		},
+		"a layer that is an MLP": {
+			tiny("nemotron_h", key("nemotron_h.attention.head_count_kv", []uint32{0, 2}), key("nemotron_h.feed_forward_length", []uint32{128, 0}), key("nemotron_h.ssm.conv_kernel", uint32(4)),
+				key("nemotron_h.ssm.inner_size", uint32(32)), key("nemotron_h.ssm.state_size", uint32(4)), key("nemotron_h.ssm.group_count", uint32(1))),
+			shape("nemotron_h", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 0})[1:] }), layer, "",
+		},
+		"linear attention": {
+			tiny("minimax-01", key("minimax-01.full_attention_interval", uint32(2))),
+			shape("minimax-01", func(a *estimate.Architecture) { a.Caches = a.WithWindows([]int{0, 0})[1:] }), layer + 4*4*16*16, "",
 		},
 		"a model that scores texts": {
 			tiny("qwen3", key("qwen3.pooling_type", uint32(4))),
@@ -99,7 +129,7 @@ func TestArchitectures(t *testing.T) {
 			if diff := cmp.Diff(test.want, m.Architecture); diff != "" {
 				t.Error(diff)
 			}
-			if got := of(t, m, estimate.Serving{}).Whole.KVCache; got != test.cache {
+			if got := of(t, m, estimate.Serving{Sequences: 1}).Whole.KVCache; got != test.cache {
 				t.Errorf("the cache has %d bytes, not %d", got, test.cache)
 			}
 			if said := strings.Join(m.Assumed, " "); !strings.Contains(said, test.said) {
@@ -109,17 +139,16 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// States and windows that the parser supports have the parser's figures.
+// States that the parser supports have the parser's figures.
 func TestCachesTheParserKnows(t *testing.T) {
 	for name, f := range map[string]sample.File{
 		"mamba": tiny("mamba", key("mamba.ssm.conv_kernel", uint32(4)), key("mamba.ssm.inner_size", uint32(32)), key("mamba.ssm.state_size", uint32(4)),
 			key("mamba.attention.head_count", nil), key("mamba.attention.head_count_kv", nil)),
-		"rwkv6":  tiny("rwkv6", key("rwkv6.wkv.head_size", uint32(8)), key("rwkv6.attention.head_count", nil), key("rwkv6.attention.head_count_kv", nil)),
-		"gemma2": tiny("gemma2", key("gemma2.attention.sliding_window", uint32(512))),
-		"bert":   tiny("bert", key("bert.attention.causal", false)),
+		"rwkv6": tiny("rwkv6", key("rwkv6.wkv.head_size", uint32(8)), key("rwkv6.attention.head_count", nil), key("rwkv6.attention.head_count_kv", nil)),
+		"bert":  tiny("bert", key("bert.attention.causal", false)),
 	} {
 		path := write(t, "m.gguf", f, true)
-		need := of(t, mustRead(t, path), estimate.Serving{Context: 4096})
+		need := of(t, mustRead(t, path), estimate.Serving{Context: 4096, Sequences: 1})
 		if got := theirs(t, path, 4096).Devices[1].KVCache.Sum(); cluster.Bytes(got) != need.Whole.KVCache {
 			t.Errorf("%s: %d, and the parser has %d", name, need.Whole.KVCache, got)
 		}

@@ -15,16 +15,13 @@ var cacheTypes = map[int]parser.GGMLType{16: parser.GGMLTypeF16, 8: parser.GGMLT
 // not support latents.
 func (a *architecture) cache(s servingKey) ([]uint64, error) {
 	kind := cacheTypes[s.bits]
-	cells := padded(uint64(s.context*s.sequences), padding)
 	var total float64
 	out := make([]uint64, a.layers)
 	for i := range out {
-		out[i] = a.state * uint64(s.sequences) * 4
-		if a.causal && a.kvHeads != nil && a.kvHeads[i] > 0 {
-			n := cells
-			if a.windows != nil && a.windows[i] > 0 {
-				n = min(n, padded(uint64(a.windows[i]*s.sequences+batch), padding))
-			}
+		if a.recurrent != nil && a.recurrent[i] {
+			out[i] = a.state * uint64(s.slots()) * 4
+		}
+		if n := a.cells(s, i) * uint64(s.streams()); n > 0 {
 			if a.latent != nil {
 				out[i] += kind.RowSizeOf([]uint64{uint64(a.latent.Rank+a.latent.Rope) * n})
 			} else {
@@ -38,4 +35,21 @@ func (a *architecture) cache(s servingKey) ([]uint64, error) {
 		return nil, errors.New("its cache would take more than 2^60 bytes")
 	}
 	return out, nil
+}
+
+// cells returns how many tokens the layer caches for each stream: for the whole context, or
+// for the window and one micro-batch.
+func (a *architecture) cells(s servingKey, layer int) uint64 {
+	if !a.causal || a.kvHeads == nil || a.kvHeads[layer] == 0 {
+		return 0
+	}
+	n := padded(uint64(s.context), padding)
+	if a.windows == nil || a.windows[layer] == 0 || s.fullWindow {
+		return n
+	}
+	window := uint64(a.windows[layer])
+	if s.streams() == 1 {
+		window *= uint64(s.slots())
+	}
+	return padded(min(n, window+uint64(s.tokens())), padding)
 }

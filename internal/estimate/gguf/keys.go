@@ -16,6 +16,8 @@ const (
 	maxExperts = 1 << 12
 	maxTokens  = 1 << 28 // tokens of all sequences together
 	maxSeqs    = 1 << 16
+
+	maxMicroBatch = 1 << 16
 )
 
 // keys reads the metadata of one architecture. It records the first error.

@@ -12,15 +12,25 @@ import (
 )
 
 const (
-	// deviceOverhead and hostOverhead are what a runtime takes before it loads a model.
-	// The figures are those of gguf-parser-go.
-	deviceOverhead cluster.Bytes = 250 << 20
+	// deviceOverhead is what the runtime of a device takes before a model is loaded, unless
+	// the serving parameters say otherwise: the CUDA context of an H200. hostOverhead is the
+	// same for the node's memory; the figure is that of gguf-parser-go.
+	deviceOverhead cluster.Bytes = 620 << 20
 	hostOverhead   cluster.Bytes = 150 << 20
 
-	// batch is how many tokens llama.cpp processes at once. It rounds the number of cached
-	// tokens up to a multiple of padding.
-	batch   = 2048
-	padding = 256
+	// llama.cpp's defaults: how many tokens it accepts at once, and how many it computes at
+	// once. It rounds the number of cached tokens up to a multiple of padding.
+	defaultBatch      = 2048
+	defaultMicroBatch = 512
+
+	// stateOverhead is what a process takes in addition if layers keep a state. 98 MiB were
+	// measured on an H200.
+	stateOverhead cluster.Bytes = 100 << 20
+	padding                     = 256
+
+	// autoSlots is how many sequences llama-server serves if their number is not set. They
+	// share one cache.
+	autoSlots = 4
 )
 
 // layered computes what llama.cpp needs. Results are cached by the serving parameters.
@@ -30,6 +40,7 @@ type layered struct {
 	path    string
 	layers  []uint64 // bytes of the weights of each layer
 	weights uint64   // bytes of all tensors
+	largest uint64   // bytes of the largest tensor of a layer
 	tensors int
 
 	mu    sync.Mutex
@@ -37,7 +48,27 @@ type layered struct {
 }
 
 // servingKey is the serving parameters that llama.cpp's need depends on.
-type servingKey struct{ context, sequences, bits int }
+type servingKey struct {
+	context    int // tokens of each sequence, or of all sequences together if their number is 0
+	sequences  int // 0: not set
+	bits       int
+	batch      int
+	microBatch int
+	noFlash    bool
+	fullWindow bool
+	overhead   cluster.Bytes
+}
+
+// slots returns how many sequences are served at once.
+func (s servingKey) slots() int { return cmp.Or(s.sequences, autoSlots) }
+
+// streams returns how many caches there are: one for each sequence, or one that all share.
+func (s servingKey) streams() int { return cmp.Or(s.sequences, 1) }
+
+// tokens returns how many tokens are computed at once.
+func (s servingKey) tokens() int {
+	return min(s.microBatch, s.batch, int(padded(uint64(s.context), padding))*s.streams())
+}
 
 type cachedNeed struct {
 	need estimate.LayeredNeed
@@ -47,7 +78,7 @@ type cachedNeed struct {
 // layered prepares the computation layer by layer. It returns nil and a sentence if the
 // tensors are not in layers.
 func (f *file) layered(a *architecture) (*estimate.Layered, []string, error) {
-	l := &layered{arch: a, path: f.path, tensors: len(f.tensors), layers: make([]uint64, a.layers), needs: map[servingKey]cachedNeed{}}
+	l := &layered{arch: a, path: f.path, tensors: len(f.tensors), largest: largestTensor(f.tensors), layers: make([]uint64, a.layers), needs: map[servingKey]cachedNeed{}}
 	for _, t := range f.tensors {
 		l.weights += t.bytes
 		if placeOf(t.name) == inStack {
@@ -69,7 +100,11 @@ func (f *file) layered(a *architecture) (*estimate.Layered, []string, error) {
 		return nil, []string{"No tensor is in a layer, so the model is not divided layer by layer."}, nil
 	}
 	l.file = f.forParser(a, l.layers, l.weights)
-	return &estimate.Layered{Need: l.need}, []string{"Layer by layer, flash attention is on, batches have llama.cpp's default size, and a runtime takes 250 MiB of each device and 150 MiB of the node's memory."}, nil
+	assumed := []string{"llama.cpp computes 512 tokens at once with flash attention, and reserves memory for the logits of all of them, unless the model says otherwise."}
+	if a.windows != nil || a.state > 0 {
+		assumed = append(assumed, "llama.cpp's server has 4 sequences that share one context unless their number is set; windows and states are counted for 4 then.")
+	}
+	return &estimate.Layered{Need: l.need}, assumed, nil
 }
 
 // forParser returns a short version of the file for the parser. The parser examines only
@@ -113,7 +148,14 @@ func bookkeeping(tensors int) cluster.Bytes {
 
 // need returns the need for the serving parameters. It is safe for concurrent use.
 func (l *layered) need(serving estimate.Serving) (estimate.LayeredNeed, error) {
-	s := servingKey{cmp.Or(serving.Context, l.arch.context), cmp.Or(serving.Sequences, 1), cmp.Or(serving.KVBits, 16)}
+	s := servingKey{
+		context: cmp.Or(serving.Context, l.arch.context), sequences: serving.Sequences, bits: cmp.Or(serving.KVBits, 16),
+		batch: cmp.Or(serving.BatchTokens, defaultBatch), microBatch: cmp.Or(serving.MicroBatch, defaultMicroBatch),
+		noFlash: serving.NoFlashAttention, fullWindow: serving.FullWindowCache, overhead: cmp.Or(serving.Overhead, deviceOverhead),
+	}
+	if l.arch.state > 0 {
+		s.overhead += stateOverhead
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.needs[s]
@@ -141,36 +183,40 @@ func (l *layered) compute(s servingKey) (estimate.LayeredNeed, error) {
 	for i, weights := range l.layers {
 		blocks += weights
 		kv += cache[i]
-		need.Bytes = max(need.Bytes, cluster.Bytes(weights+cache[i]))
+		need.Sizes = append(need.Sizes, cluster.Bytes(weights+cache[i]))
 	}
 	whole := runs.whole.Devices[1]
+	size := l.arch.buffers(s)
+	if l.arch.unusual {
+		for _, run := range []parser.LLaMACppRunEstimate{runs.whole, runs.split, runs.part} {
+			for _, d := range run.Devices[1:] {
+				size.layer = max(size.layer, parserTakes(d))
+			}
+		}
+	}
 	need.Whole = estimate.Breakdown{
 		Weights:     cluster.Bytes(whole.Weight.Sum()),
 		KVCache:     cluster.Bytes(kv),
-		Activations: working(whole),
-		Overhead:    deviceOverhead,
+		Activations: cluster.Bytes(size.one()),
+		Overhead:    s.overhead,
 	}
-	for _, run := range []parser.LLaMACppRunEstimate{runs.whole, runs.split, runs.part} {
-		for _, d := range run.Devices[1:] {
-			need.Fixed = max(need.Fixed, working(d)+deviceOverhead)
-		}
-	}
-	// The output layer counts as one layer. What it has in excess of a layer may be on any device.
-	if output := need.Whole.Weights - cluster.Bytes(blocks); output > need.Bytes {
-		need.Fixed += output - need.Bytes
-	}
+	need.Divided, need.Partly = with(s.overhead)(size.divided()), with(s.overhead)(size.partly(l.largest))
+	need.Sizes = append(need.Sizes, need.Whole.Weights-cluster.Bytes(blocks)) // the output layer
+	need.Bytes = slices.Max(need.Sizes)
 	host := runs.whole.Devices[0]
-	more := bookkeeping(l.tensors) - bookkeeping(len(l.file.TensorInfos))
-	need.Host = hostOverhead + more + working(host) + cluster.Bytes(host.Weight.Input+host.Weight.Compute)
+	more := hostOverhead + bookkeeping(l.tensors) - bookkeeping(len(l.file.TensorInfos))
+	need.Host = more + cluster.Bytes(max(parserTakes(host), copies*size.inputs+2*size.hidden)+uint64(host.Weight.Input+host.Weight.Compute))
 	// The parser omits the MLP from the buffers of a run without devices, so the buffers of a
 	// partial run are used.
-	need.HostOnly = hostOverhead + more + working(runs.part.Devices[0]) + cluster.Bytes(l.weights+kv)
+	need.HostOnly = more + cluster.Bytes(max(parserTakes(runs.part.Devices[0]), size.one()-size.pool)+l.weights+kv)
 	return need, nil
 }
 
-// working returns what a device needs in addition to weights and cache.
-func working(d parser.LLaMACppRunDeviceUsage) cluster.Bytes {
-	return cluster.Bytes(d.Footprint + d.Computation.Sum())
+// with returns a function that adds the overhead to what each device needs.
+func with(overhead cluster.Bytes) func(each, output uint64) estimate.Working {
+	return func(each, output uint64) estimate.Working {
+		return estimate.Working{Each: overhead + cluster.Bytes(each), Output: cluster.Bytes(output)}
+	}
 }
 
 func (l *layered) check(s servingKey) error {
@@ -178,11 +224,17 @@ func (l *layered) check(s servingKey) error {
 	case s.context == 0:
 		return fmt.Errorf("%s: the longest context is not in the file; set a context", l.path)
 	case s.context < 0 || s.sequences < 0:
-		return fmt.Errorf("%s: %d sequences of %d tokens are not possible", l.path, s.sequences, s.context)
+		return fmt.Errorf("%s: %d sequences of %d tokens are not possible", l.path, s.streams(), s.context)
+	case s.batch < 0 || s.microBatch < 0:
+		return fmt.Errorf("%s: batches of %d and %d tokens are not possible", l.path, s.batch, s.microBatch)
+	case s.microBatch > maxMicroBatch:
+		return fmt.Errorf("%s: a micro-batch of %d tokens is too large; at most %d are allowed", l.path, s.microBatch, maxMicroBatch)
+	case s.noFlash && s.bits < 16:
+		return fmt.Errorf("%s: llama.cpp has no cache of %d bits without flash attention", l.path, s.bits)
 	case s.sequences > maxSeqs:
 		return fmt.Errorf("%s: %d sequences are too many; at most %d are allowed", l.path, s.sequences, maxSeqs)
-	case s.context > maxTokens/s.sequences:
-		return fmt.Errorf("%s: %d sequences of %d tokens are too many; at most %d tokens are allowed", l.path, s.sequences, s.context, maxTokens)
+	case s.context > maxTokens/s.streams():
+		return fmt.Errorf("%s: %d sequences of %d tokens are too many; at most %d tokens are allowed", l.path, s.streams(), s.context, maxTokens)
 	}
 	_, ok := cacheTypes[s.bits]
 	if !ok {
@@ -205,8 +257,8 @@ func (l *layered) runs(s servingKey) (r parserRuns, err error) {
 	kind := cacheTypes[s.bits]
 	run := func(layers int, split ...float64) parser.LLaMACppRunEstimate {
 		return l.file.EstimateLLaMACppRun(
-			parser.WithLLaMACppContextSize(int32(s.context*s.sequences)),
-			parser.WithParallelSize(int32(s.sequences)),
+			parser.WithLLaMACppContextSize(int32(s.context*s.streams())),
+			parser.WithParallelSize(int32(s.streams())),
 			parser.WithFlashAttention(),
 			parser.WithLLaMACppCacheKeyType(kind),
 			parser.WithLLaMACppCacheValueType(kind),

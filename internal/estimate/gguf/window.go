@@ -48,5 +48,5 @@ func (k *keys) windows(layers int) ([]int, []string) {
 }
 
 func windowSentence(window int) string {
-	return fmt.Sprintf("Layers that look back %d tokens cache those and one batch, as llama.cpp does by default.", window)
+	return fmt.Sprintf("Layers that look back %d tokens cache those and one micro-batch, as llama.cpp does by default.", window)
 }

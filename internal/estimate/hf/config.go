@@ -1,11 +1,15 @@
 package hf
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/berth-project/berth/internal/printable"
@@ -43,12 +47,44 @@ func readConfig(dir string) (config, error) {
 	if err != nil {
 		return config{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return c, nil
+	return c, c.addQuantisation(filepath.Join(dir, "hf_quant_config.json"))
+}
+
+// addQuantisation adds the quantisation that ModelOpt writes to a file of its own, unless the
+// configuration has one.
+func (c config) addQuantisation(path string) error {
+	if _, raw := c.field("quantization_config", "compression_config"); raw != nil {
+		return nil
+	}
+	f, size, err := open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	if size > maxConfig {
+		return fmt.Errorf("%s has %d bytes, which is too large for the configuration of a model", path, size)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig))
+	if err != nil {
+		return err
+	}
+	var q struct {
+		Quantisation json.RawMessage `json:"quantization"`
+	}
+	if err := json.Unmarshal(finite(text), &q); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if !isNull(q.Quantisation) {
+		c.top["quantization_config"] = q.Quantisation
+	}
+	return nil
 }
 
 func decodeConfig(text []byte) (config, error) {
 	var c config
-	if err := json.Unmarshal(text, &c.top); err != nil {
+	if err := json.Unmarshal(finite(text), &c.top); err != nil {
 		return config{}, err
 	}
 	if c.top == nil {
@@ -71,6 +107,35 @@ func decodeConfig(text []byte) (config, error) {
 	}
 	return c, nil
 }
+
+// finite returns the text with null in place of Infinity and NaN, which Python writes and
+// JSON does not have. No field that is read has such a value.
+func finite(text []byte) []byte {
+	if !bytes.Contains(text, []byte("Infinity")) && !bytes.Contains(text, []byte("NaN")) {
+		return text
+	}
+	out, quoted := make([]byte, 0, len(text)), false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\' && i+1 < len(text):
+			out = append(out, c, text[i+1])
+			i++
+			continue
+		case c == '"':
+			quoted = !quoted
+		case !quoted:
+			if word := nonFinite.Find(text[i:]); word != nil {
+				out = append(out, "null"...)
+				i += len(word) - 1
+				continue
+			}
+		}
+		out = append(out, text[i])
+	}
+	return out
+}
+
+var nonFinite = regexp.MustCompile(`^(?:-?Infinity|NaN)`)
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 

@@ -22,6 +22,12 @@ func architecture(text string) (*estimate.Architecture, []string, error) {
 	return c.architecture()
 }
 
+// windows returns the caches of layers that look back this many tokens; 0: all tokens.
+func windows(heads, dim int, tokens ...int) []estimate.Cache {
+	a := estimate.Architecture{KVHeads: heads, HeadDim: dim}
+	return a.WithWindows(tokens)
+}
+
 func TestArchitectureByFields(t *testing.T) {
 	tests := map[string]struct {
 		config string
@@ -41,15 +47,15 @@ func TestArchitectureByFields(t *testing.T) {
 		},
 		"every other layer looks back 4096": {
 			`{"model_type":"gemma2","sliding_window":4096,"num_hidden_layers":4,"num_attention_heads":8,"num_key_value_heads":4,"head_dim":256,"hidden_size":2304,"intermediate_size":9216,"vocab_size":256000,"max_position_embeddings":8192}`,
-			estimate.Architecture{Name: "gemma2", Layers: 4, Hidden: 2304, Intermediate: 9216, Width: 9216, Heads: 8, KVHeads: 4, HeadDim: 256, Windows: []int{4096, 0, 4096, 0}, Vocab: 256000, MaxContext: 8192, Tied: true},
+			estimate.Architecture{Name: "gemma2", Layers: 4, Hidden: 2304, Intermediate: 9216, Width: 9216, Heads: 8, KVHeads: 4, HeadDim: 256, Caches: windows(4, 256, 4096, 0, 4096, 0), Vocab: 256000, MaxContext: 8192, Tied: true},
 		},
 		"all layers look back": {
-			`{"sliding_window":4096,"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"intermediate_size":128,"vocab_size":100,"max_position_embeddings":32768}`,
-			estimate.Architecture{Layers: 2, Hidden: 64, Intermediate: 128, Width: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Windows: []int{4096, 4096}, Vocab: 100, MaxContext: 32768},
+			`{"model_type":"mistral","sliding_window":4096,"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"intermediate_size":128,"vocab_size":100,"max_position_embeddings":32768}`,
+			estimate.Architecture{Name: "mistral", Layers: 2, Hidden: 64, Intermediate: 128, Width: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Caches: windows(4, 16, 4096, 4096), Vocab: 100, MaxContext: 32768},
 		},
 		"the later layers look back": {
 			`{"use_sliding_window":true,"max_window_layers":1,"sliding_window":4096,"num_hidden_layers":3,"num_attention_heads":4,"hidden_size":64,"intermediate_size":128,"vocab_size":100}`,
-			estimate.Architecture{Layers: 3, Hidden: 64, Intermediate: 128, Width: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Windows: []int{0, 4096, 4096}, Vocab: 100},
+			estimate.Architecture{Layers: 3, Hidden: 64, Intermediate: 128, Width: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Caches: windows(4, 16, 0, 4096, 4096), Vocab: 100},
 		},
 		"a window that is off": {
 			`{"use_sliding_window":false,"sliding_window":4096,"num_hidden_layers":3,"num_attention_heads":4,"hidden_size":64,"intermediate_size":128,"vocab_size":100}`,
@@ -82,23 +88,31 @@ func TestInvalidConfigurations(t *testing.T) {
 		config, want string
 		unknown      bool // the weights are still counted
 	}{
-		"not JSON":                   {`{`, "JSON", false},
-		"null":                       {`null`, "null", false},
-		"a list":                     {`[]`, "array", false},
-		"layers as text":             {`{"num_hidden_layers":"two"}`, `num_hidden_layers is "two"`, false},
-		"negative":                   {`{"num_hidden_layers":-1}`, "whole number", false},
-		"half a layer":               {`{"num_hidden_layers":1.5}`, "whole number", false},
-		"too many layers":            {`{"num_hidden_layers":100000,"hidden_size":1,"num_attention_heads":1,"vocab_size":1}`, "100000 layers", false},
-		"heads do not divide":        {`{"num_hidden_layers":2,"num_attention_heads":3,"hidden_size":64,"vocab_size":100}`, "64 does not divide by 3", false},
-		"more key heads":             {`{"num_key_value_heads":8,` + rest, "8 key heads", false},
-		"too few layer types":        {`{"layer_types":["full_attention"],` + rest, "names 1 layers, but there are 2", false},
-		"layer types are not a list": {`{"layer_types":7,` + rest, "names 0 layers", false},
-		"a window without a size":    {`{"layer_types":["full_attention","sliding_attention"],` + rest, "sliding_window is not given", false},
-		"flag as number":             {`{"tie_word_embeddings":1,` + rest, "true or false", false},
-		"part is not an object":      {`{"text_config":3}`, "text_config", false},
-		"no fields":                  {`{}`, "num_hidden_layers", true},
-		"unknown layer type":         {`{"layer_types":["linear_attention","full_attention"],` + rest, `"linear_attention"`, true},
-		"a state":                    {`{"mamba_d_state":16,` + rest, "mamba_d_state", true},
+		"not JSON":                    {`{`, "JSON", false},
+		"null":                        {`null`, "null", false},
+		"a list":                      {`[]`, "array", false},
+		"layers as text":              {`{"num_hidden_layers":"two"}`, `num_hidden_layers is "two"`, false},
+		"negative":                    {`{"num_hidden_layers":-1}`, "whole number", false},
+		"half a layer":                {`{"num_hidden_layers":1.5}`, "whole number", false},
+		"too many layers":             {`{"num_hidden_layers":100000,"hidden_size":1,"num_attention_heads":1,"vocab_size":1}`, "100000 layers", false},
+		"heads do not divide":         {`{"num_hidden_layers":2,"num_attention_heads":3,"hidden_size":64,"vocab_size":100}`, "64 does not divide by 3", false},
+		"more key heads":              {`{"num_key_value_heads":8,` + rest, "8 key heads", false},
+		"too few layer types":         {`{"layer_types":["full_attention"],` + rest, "names 1 layers, but there are 2", false},
+		"layer types are not a list":  {`{"layer_types":7,` + rest, "names 0 layers", false},
+		"a window without a size":     {`{"layer_types":["full_attention","sliding_attention"],` + rest, "sliding_window is not given", false},
+		"flag as number":              {`{"tie_word_embeddings":1,` + rest, "true or false", false},
+		"part is not an object":       {`{"text_config":3}`, "text_config", false},
+		"no fields":                   {`{}`, "num_hidden_layers", true},
+		"unknown layer type":          {`{"layer_types":["linear_attention","full_attention"],` + rest, `"linear_attention"`, true},
+		"a state":                     {`{"mamba_d_state":16,` + rest, "not understood for models of type \"\": mamba_d_state", true},
+		"a kind of layer":             {`{"model_type":"nemotron_h","hybrid_override_pattern":"MX","mamba_num_heads":8,"mamba_head_dim":8,"n_groups":1,"ssm_state_size":8,"conv_kernel":4,` + rest, `Layers of type "" are not known`, true},
+		"no layer attends":            {`{"model_type":"jamba","attn_layer_period":8,"attn_layer_offset":4,"mamba_d_conv":4,"mamba_d_state":16,` + rest, "no layer has attention", true},
+		"an offset beyond the period": {`{"model_type":"jamba","attn_layer_period":2,"attn_layer_offset":2,"mamba_d_conv":4,"mamba_d_state":16,` + rest, "attn_layer_offset 2", false},
+		"all layers share":            {`{"model_type":"gemma3n_text","num_kv_shared_layers":2,` + rest, "num_kv_shared_layers is 2", false},
+		"a layer that is not there":   {`{"model_type":"lfm2","conv_L_cache":3,"full_attn_idxs":[7],` + rest, "full_attn_idxs names layer 7", false},
+		"another compression":         {`{"model_type":"deepseek_v4","head_dim":512,"index_head_dim":128,"sliding_window":128,"compress_ratios":[4,16],` + rest, "compressed by 16", true},
+		"a window for some layers":    {`{"sliding_window":128,` + rest, "does not say which layers", true},
+		"unknown compression":         {`{"model_type":"llama","compress_ratios":[4,4],"kv_shared":true,` + rest, "compress_ratios, kv_shared", true},
 	}
 	for name, test := range tests {
 		_, _, err := architecture(test.config)

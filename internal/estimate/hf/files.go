@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,6 +30,28 @@ type index struct {
 		TotalSize json.Number `json:"total_size"`
 	} `json:"metadata"`
 	WeightMap map[string]string `json:"weight_map"`
+}
+
+// checkIndex returns an error if the shards do not have a tensor that the index of the
+// directory names. There may be no index. seen maps the tensors to their files.
+func checkIndex(dir string, seen map[string]string) error {
+	path := filepath.Join(dir, indexFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	ix, err := readIndex(path)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(ix.WeightMap)) {
+		switch in, there := seen[name]; {
+		case !there:
+			return fmt.Errorf("%s names tensor %q, which %s does not have; download both again", path, printable.Text(name), ix.WeightMap[name])
+		case filepath.Base(in) != ix.WeightMap[name]:
+			return fmt.Errorf("%s says that tensor %q is in %s, and it is in %s; download them again", path, printable.Text(name), ix.WeightMap[name], filepath.Base(in))
+		}
+	}
+	return nil
 }
 
 // files returns the files with the tensors that are counted. If there is an index and none of

@@ -23,7 +23,7 @@ var (
 
 func shard(tensors ...sample.Tensor) []byte { return sample.Header(tensors) }
 
-const twoShards = `{"metadata":{"total_size":272384},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`
+const twoShards = `{"metadata":{"total_size":272384},"weight_map":{"model.layers.0.mlp.up_proj.weight":"model-00001-of-00002.safetensors","model.embed_tokens.weight":"model-00002-of-00002.safetensors"}}`
 
 func TestWhichFilesCount(t *testing.T) {
 	tests := map[string]struct {
@@ -32,26 +32,29 @@ func TestWhichFilesCount(t *testing.T) {
 		wrong   string // part of the error
 		assumed string // part of what is assumed
 	}{
-		"one file":                      {map[string][]byte{"model.safetensors": shard(up, embed, lmHead)}, 272384, "", ""},
-		"shards by index":               {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(embed), "other.safetensors": shard(lmHead)}, 144384, "", ""},
-		"shards without index":          {map[string][]byte{"model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(embed)}, 144384, "", ""},
-		"consolidated beside one file":  {map[string][]byte{"model.safetensors": shard(up, embed), "consolidated.safetensors": shard(up, embed)}, 144384, "", ""},
-		"consolidated beside shards":    {map[string][]byte{"model-00001-of-00001.safetensors": shard(up, embed), "consolidated.00.safetensors": shard(up, embed)}, 144384, "", ""},
-		"consolidated alone":            {map[string][]byte{"consolidated.safetensors": shard(up, embed)}, 144384, "", ""},
-		"original in a folder":          {map[string][]byte{"model.safetensors": shard(up), "original/model.safetensors": shard(up)}, 16384, "", ""},
-		"an adapter in the directory":   {map[string][]byte{"model.safetensors": shard(up), "adapter_model.safetensors": shard(up)}, 16384, "", ""},
-		"index alone":                   {map[string][]byte{"model.safetensors.index.json": []byte(twoShards)}, 272384, "", "the index says that all of them take 272384 bytes"},
-		"index alone without a size":    {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"b.safetensors"}}`)}, 0, "metadata.total_size", ""},
-		"one shard missing":             {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing (1 of 2", ""},
-		"one shard missing, no index":   {map[string][]byte{"model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing", ""},
-		"index with a path outside":     {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"../b.safetensors"}}`)}, 0, "not a .safetensors file of this directory", ""},
-		"index with control characters": {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"\u001b[2Jb.safetensors"}}`)}, 0, `"\x1b[2Jb.safetensors", which is not`, ""},
-		"empty index":                   {map[string][]byte{"model.safetensors.index.json": []byte(`{}`)}, 0, "names no file", ""},
-		"pickles only":                  {map[string][]byte{"pytorch_model.bin": []byte("x")}, 0, "convert the model to safetensors", ""},
-		"nothing":                       {nil, 0, "no .safetensors file", ""},
-		"a tensor twice":                {map[string][]byte{"a.safetensors": shard(up), "b.safetensors": shard(up)}, 0, "is in", ""},
-		"no tensors":                    {map[string][]byte{"model.safetensors": shard()}, 0, "no tensors", ""},
-		"data cut off":                  {map[string][]byte{"model.safetensors": shard(up)}, 16384, "", "less data than its header says"},
+		"one file":                         {map[string][]byte{"model.safetensors": shard(up, embed, lmHead)}, 272384, "", ""},
+		"shards by index":                  {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(embed), "other.safetensors": shard(lmHead)}, 144384, "", ""},
+		"shards without index":             {map[string][]byte{"model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(embed)}, 144384, "", ""},
+		"consolidated beside one file":     {map[string][]byte{"model.safetensors": shard(up, embed), "consolidated.safetensors": shard(up, embed)}, 144384, "", ""},
+		"consolidated beside shards":       {map[string][]byte{"model-00001-of-00001.safetensors": shard(up, embed), "consolidated.00.safetensors": shard(up, embed)}, 144384, "", ""},
+		"consolidated alone":               {map[string][]byte{"consolidated.safetensors": shard(up, embed)}, 144384, "", ""},
+		"original in a folder":             {map[string][]byte{"model.safetensors": shard(up), "original/model.safetensors": shard(up)}, 16384, "", ""},
+		"an adapter in the directory":      {map[string][]byte{"model.safetensors": shard(up), "adapter_model.safetensors": shard(up)}, 16384, "", ""},
+		"a tensor of the index is missing": {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up), "model-00002-of-00002.safetensors": shard(lmHead)}, 0, "names tensor \"model.embed_tokens.weight\", which model-00002-of-00002.safetensors does not have", ""},
+		"a tensor is in another shard":     {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(embed), "model-00002-of-00002.safetensors": shard(up)}, 0, "and it is in model-00001-of-00002.safetensors", ""},
+		"index alone":                      {map[string][]byte{"model.safetensors.index.json": []byte(twoShards)}, 272384, "", "the index says that all of them take 272384 bytes"},
+		"index alone without a size":       {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"b.safetensors"}}`)}, 0, "metadata.total_size", ""},
+		"one shard missing":                {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing (1 of 2", ""},
+		"one shard missing, no index":      {map[string][]byte{"model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing", ""},
+		"index with a path outside":        {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"../b.safetensors"}}`)}, 0, "not a .safetensors file of this directory", ""},
+		"index with control characters":    {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"\u001b[2Jb.safetensors"}}`)}, 0, `"\x1b[2Jb.safetensors", which is not`, ""},
+		"empty index":                      {map[string][]byte{"model.safetensors.index.json": []byte(`{}`)}, 0, "names no file", ""},
+		"pickles only":                     {map[string][]byte{"pytorch_model.bin": []byte("x")}, 0, "convert the model to safetensors", ""},
+		"nothing":                          {nil, 0, "no .safetensors file", ""},
+		"a tensor twice":                   {map[string][]byte{"a.safetensors": shard(up), "b.safetensors": shard(up)}, 0, "is in", ""},
+		"no tensors":                       {map[string][]byte{"model.safetensors": shard()}, 0, "no tensors", ""},
+		"numbers of 32 bits":               {map[string][]byte{"model.safetensors": shard(sample.Tensor{Name: "model.layers.0.mlp.up_proj.weight", Dtype: "F32", Shape: []int64{128, 64}})}, 16384, "", "loaded as 16 bits, which saves 16384 bytes"},
+		"data cut off":                     {map[string][]byte{"model.safetensors": shard(up)}, 16384, "", "less data than its header says"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

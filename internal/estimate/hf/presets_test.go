@@ -84,7 +84,7 @@ func TestBytesPerTokenOfKnownModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			bound := got * cluster.Bytes(want.maxContext)
-			if windowed := m.Architecture.Windows != nil; full > bound || (full < bound) != windowed {
+			if windowed := m.Architecture.HasWindows(); full > bound || (full < bound) != windowed {
 				t.Errorf("the cache of %d tokens is %d, the bound %d, windows: %v", want.maxContext, full, bound, windowed)
 			}
 		})

@@ -45,6 +45,13 @@ func Read(dir string) (*estimate.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	how, err := c.quantised()
+	if err != nil {
+		return nil, err
+	}
+	if m.KVBits = how.kvBits; m.KVBits > 0 {
+		assumed = append(assumed, fmt.Sprintf("The files have scales for a KV cache of %d bits; servers that use them keep such a cache.", m.KVBits))
+	}
 	m.Assumed = append(m.Assumed, assumed...)
 	return m, nil
 }

@@ -20,17 +20,17 @@ func TestWeightsOfKnownModels(t *testing.T) {
 		"llama-3.1-8b": {
 			Layers:    32 * 2 * (2*4096*4096 + 2*1024*4096 + 3*14336*4096),
 			Embedding: 2 * 128256 * 4096, Head: 2 * 128256 * 4096, Replicated: 2 * (2*32 + 1) * 4096,
-			Parameters: 8_030_261_248, Bits: 1600,
+			Parameters: 8_030_261_248, Bits: 1600, Plain: 16_060_522_496,
 		},
 		"llama-3.2-1b": {
 			Layers:    16 * 2 * (2*2048*2048 + 2*512*2048 + 3*8192*2048),
 			Embedding: 2 * 128256 * 2048, Replicated: 2 * (2*16 + 1) * 2048,
-			Parameters: 1_235_814_400, Bits: 1600,
+			Parameters: 1_235_814_400, Bits: 1600, Plain: 2_471_628_800,
 		},
 		"llama-3.3-70b": {
 			Layers:    80 * 2 * (2*8192*8192 + 2*1024*8192 + 3*28672*8192),
 			Embedding: 2 * 128256 * 8192, Head: 2 * 128256 * 8192, Replicated: 2 * (2*80 + 1) * 8192,
-			Parameters: 70_553_706_496, Bits: 1600,
+			Parameters: 70_553_706_496, Bits: 1600, Plain: 141_107_412_992,
 		},
 	}
 	for name, want := range tests {

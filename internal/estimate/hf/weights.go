@@ -43,6 +43,7 @@ func sumTensors(paths []string, c config, a *estimate.Architecture) (w estimate.
 	}
 	seen := map[string]string{}
 	beyond, copied, hasHead := false, cluster.Bytes(0), false
+	narrowed := cluster.Bytes(0)
 	for _, path := range paths {
 		list, cut, err := tensors(path)
 		if err != nil {
@@ -57,6 +58,10 @@ func sumTensors(paths []string, c config, a *estimate.Architecture) (w estimate.
 			}
 			seen[t.name] = path
 			n := cluster.Bytes(t.bytes)
+			if t.dtype == "F32" && c.loadedNarrow() && !t.isAuxiliary() {
+				n /= 2
+				narrowed += n
+			}
 			place, layer := placeOf(t.name)
 			if place == atHead {
 				hasHead = true
@@ -77,6 +82,9 @@ func sumTensors(paths []string, c config, a *estimate.Architecture) (w estimate.
 				w.Replicated += n
 			}
 			w.Parameters += t.parameters(how.bits)
+			if slices.Contains([]string{"BF16", "F16", "F32"}, t.dtype) && !t.isAuxiliary() {
+				w.Plain += n
+			}
 			if w.Total() > maxWeights {
 				return w, nil, fmt.Errorf("%s: the tensors so far take more than %d bytes, which no model has", path, int64(maxWeights))
 			}
@@ -85,8 +93,14 @@ func sumTensors(paths []string, c config, a *estimate.Architecture) (w estimate.
 	if w.Total() == 0 {
 		return w, nil, fmt.Errorf("%s has no tensors; download it again", paths[0])
 	}
+	if err := checkIndex(filepath.Dir(paths[0]), seen); err != nil {
+		return w, nil, err
+	}
 	if copied > 0 {
 		assumed = append(assumed, fmt.Sprintf("The head is tied to the embedding, so its copy of %d bytes in the files is not counted.", copied))
+	}
+	if narrowed > 0 {
+		assumed = append(assumed, fmt.Sprintf("Numbers of 32 bits in the files are loaded as 16 bits, which saves %d bytes.", narrowed))
 	}
 	if a != nil && !given {
 		a.Tied = !hasHead
@@ -139,10 +153,26 @@ func placeOf(name string) (tensorPlace, int) {
 	return everywhere, 0
 }
 
+// isAuxiliary reports whether quantisation added the tensor.
+func (t tensor) isAuxiliary() bool {
+	return strings.Contains(t.name, ".quant_state.") || slices.ContainsFunc(auxiliary, func(end string) bool { return strings.HasSuffix(t.name, end) })
+}
+
+// loadedNarrow reports whether servers load numbers of 32 bits as 16 bits: they do, unless
+// the configuration says that the model has numbers of 16 bits and keeps some of 32.
+func (c config) loadedNarrow() bool {
+	for _, name := range []string{"torch_dtype", "dtype"} {
+		if kind := c.stringList(name); len(kind) == 1 {
+			return kind[0] == "float32"
+		}
+	}
+	return true
+}
+
 // parameters returns how many parameters of the model the tensor holds. width is the
 // size of a parameter in bits if several are packed into an integer.
 func (t tensor) parameters(width int) int64 {
-	if strings.Contains(t.name, ".quant_state.") || slices.ContainsFunc(auxiliary, func(end string) bool { return strings.HasSuffix(t.name, end) }) {
+	if t.isAuxiliary() {
 		return 0
 	}
 	switch t.dtype {
@@ -165,6 +195,9 @@ func divideTotal(total cluster.Bytes, c config, a *estimate.Architecture) (estim
 		return estimate.Weights{}, err
 	}
 	w := estimate.Weights{Layers: total, Quantised: how.method, Block: how.block}
+	if how.method == "" {
+		w.Plain = total
+	}
 	if a == nil {
 		return w, nil
 	}

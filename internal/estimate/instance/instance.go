@@ -3,8 +3,10 @@
 package instance
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,7 +27,11 @@ type Type struct {
 // Device is a product and the memory of one device.
 type Device struct {
 	Product string
+	Type    string // the type of its runtime
 	Memory  cluster.Bytes
+	// Unusable is how much of the memory no program can allocate.
+	Unusable cluster.Bytes
+	Common   bool // it is in tables that are not about particular devices
 }
 
 //go:embed instances.yaml
@@ -47,7 +53,10 @@ type typeFile struct {
 type deviceFile struct {
 	Devices []struct {
 		Product string `yaml:"product"`
+		Type    string `yaml:"type"`
 		MiB     int64  `yaml:"mib"`
+		Usable  int64  `yaml:"usable"`
+		Common  bool   `yaml:"common"`
 	} `yaml:"devices"`
 }
 
@@ -62,13 +71,57 @@ var types = sync.OnceValue(func() []Type {
 // All returns the instance types in the order of the file.
 func All() []Type { return append([]Type(nil), types()...) }
 
-// Devices returns widely used devices, the smaller ones first.
-func Devices() []Device {
+var known = sync.OnceValue(func() []Device {
 	var out []Device
 	for _, e := range table.Read[deviceFile]("devices.yaml", devices).Devices {
-		out = append(out, Device{e.Product, cluster.Bytes(e.MiB) << 20})
+		d := Device{Product: e.Product, Type: cmp.Or(e.Type, "cuda"), Memory: cluster.Bytes(e.MiB) << 20, Common: e.Common}
+		if e.Usable > 0 {
+			d.Unusable = cluster.Bytes(e.MiB-e.Usable) << 20
+		}
+		out = append(out, d)
 	}
 	return out
+})
+
+// Devices returns widely used devices, the smaller ones first.
+func Devices() []Device { return slices.Clone(known()) }
+
+// Unusable returns how much of the memory of a device no program can allocate: the figure
+// of the table or, for a product with the same short name, that of the device in the table
+// whose memory is nearest. For other devices of CUDA it is assumed to be 900 MiB, but not
+// more than 3 % of the memory.
+func Unusable(product, kind string, memory cluster.Bytes) cluster.Bytes {
+	var near *Device
+	for i := range known() {
+		d := &known()[i]
+		if strings.EqualFold(d.Product, product) {
+			near = d
+			break
+		}
+		if shortProduct(d.Product) == shortProduct(product) && (near == nil || distance(d.Memory, memory) < distance(near.Memory, memory)) {
+			near = d
+		}
+	}
+	switch {
+	case near != nil:
+		return min(near.Unusable, memory/20)
+	case kind == "cuda":
+		return min(900<<20, memory*3/100)
+	}
+	return 0
+}
+
+func distance(a, b cluster.Bytes) cluster.Bytes { return max(a-b, b-a) }
+
+// shortProduct returns the first word of a product that has a digit, such as h100; the
+// whole product if there is none.
+func shortProduct(product string) string {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(product), func(r rune) bool { return r == '-' || r == ' ' || r == '_' }) {
+		if strings.ContainsAny(word, "0123456789") {
+			return word
+		}
+	}
+	return strings.ToLower(product)
 }
 
 const prefix = "standard_" // Azure puts it before every size; it is often omitted

@@ -20,10 +20,10 @@ import (
 	"github.com/berth-project/berth/internal/estimate/preset"
 )
 
-// Open returns the model with this name or path. A known name is never taken for a file,
-// so the result does not depend on the working directory. A name such as ./name is
-// always a path and is not looked up in the tables. Callers share the result and must
-// not change it.
+// Open returns the model with this name or path. A directory takes precedence over a preset
+// of the same name, and the assumptions of the model say so. A name such as ./name is always
+// a path and is not looked up in the tables. Callers share the result and must not change
+// it.
 func Open(name string) (*estimate.Model, error) {
 	if name == "" {
 		return nil, errors.New("the model's name is empty")
@@ -32,7 +32,16 @@ func Open(name string) (*estimate.Model, error) {
 	if !isPath(name) {
 		var m *estimate.Model
 		if m, unknown = Known(name); unknown == nil {
-			return m, nil
+			if !hasModel(name) {
+				return m, nil
+			}
+			local, err := Open("./" + name)
+			if err != nil {
+				return nil, err
+			}
+			own := *local
+			own.Assumed = append(slices.Clone(local.Assumed), fmt.Sprintf("The model is read from the directory %s; the preset of that name is not used.", name))
+			return &own, nil
 		}
 	}
 	info, err := os.Stat(name)
@@ -53,6 +62,19 @@ func Open(name string) (*estimate.Model, error) {
 		return nil, err
 	}
 	return readCached(path, stamp, read)
+}
+
+// hasModel reports whether there is a directory of this name with the files of a model.
+func hasModel(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	if _, err := os.Stat(filepath.Join(name, "config.json")); err == nil {
+		return true
+	}
+	files, err := ggufFiles(name)
+	return err == nil && len(files) > 0
 }
 
 // Known returns the preset or speech model with this name. It does not read files.

@@ -24,7 +24,7 @@ func writeGGUF(t *testing.T, path, name string) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for _, d := range []string{"phi-4", "llama-3.1-8b-hf", "whisper-tiny", "one", "two", "parts", "none", "loop"} {
+	for _, d := range []string{"phi-4", "llama-3.1-8b", "llama-3.1-8b-hf", "whisper-tiny", "one", "two", "parts", "none", "loop"} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,9 @@ func TestOpen(t *testing.T) {
 	writeGGUF(t, "two/a.gguf", "llama-3.1-8b-q8_0")
 	writeGGUF(t, "two/b.gguf", "llama-3.1-8b-q8_0")
 	tests := map[string]struct{ name, format, shown string }{
-		"a preset":                       {"phi-4", "preset", "phi-4"},
+		"a preset":                       {"phi-4-mini", "preset", "phi-4-mini"},
+		"a directory before a preset":    {"phi-4", "safetensors", "phi-4"},
+		"no model in the directory":      {"llama-3.1-8b", "preset", "llama-3.1-8b"},
 		"a preset by its repository":     {"Qwen/Qwen2.5-Coder-7B-Instruct", "preset", "qwen2.5-coder-7b"},
 		"a directory of a preset's name": {"./phi-4", "safetensors", "phi-4"},
 		"a directory":                    {"llama-3.1-8b-hf", "safetensors", "llama-3.1-8b-hf"},

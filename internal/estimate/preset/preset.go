@@ -83,6 +83,15 @@ type architecture struct {
 	Experts int  `yaml:"experts"`
 	Active  int  `yaml:"active"`
 	Tied    bool `yaml:"tied"`
+	Fused   bool `yaml:"fused"`
+	Vision  *struct {
+		Layers       int `yaml:"layers"`
+		Heads        int `yaml:"heads"`
+		Hidden       int `yaml:"hidden"`
+		Intermediate int `yaml:"intermediate"`
+		Patches      int `yaml:"patches"`
+		PerToken     int `yaml:"perToken"`
+	} `yaml:"vision"`
 }
 
 var presets = sync.OnceValue(func() []Preset {
@@ -102,7 +111,10 @@ func (a architecture) toEstimate(context int) estimate.Architecture {
 	out := estimate.Architecture{
 		Name: a.Name, Layers: a.Layers, Hidden: a.Hidden, Intermediate: a.Intermediate,
 		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim,
-		Vocab: a.Vocab, MaxContext: context, Experts: a.Experts, Active: a.Active, Tied: a.Tied,
+		Vocab: a.Vocab, MaxContext: context, Experts: a.Experts, Active: a.Active, Tied: a.Tied, FusedMLP: a.Fused,
+	}
+	if v := a.Vision; v != nil {
+		out.Vision = &estimate.Vision{Layers: v.Layers, Heads: v.Heads, Hidden: v.Hidden, Intermediate: v.Intermediate, Patches: v.Patches, PerToken: v.PerToken}
 	}
 	if out.Width = a.Expert; a.Experts == 0 {
 		out.Width = a.Intermediate
@@ -111,12 +123,13 @@ func (a architecture) toEstimate(context int) estimate.Architecture {
 		out.Latent = &estimate.Latent{Rank: a.Latent.Rank, Rope: a.Latent.Rope}
 	}
 	if a.Window != nil {
-		out.Windows = make([]int, a.Layers)
-		for i := range out.Windows {
+		windows := make([]int, a.Layers)
+		for i := range windows {
 			if (i+1)%a.Window.FullEvery != 0 {
-				out.Windows[i] = a.Window.Tokens
+				windows[i] = a.Window.Tokens
 			}
 		}
+		out.Caches = out.WithWindows(windows)
 	}
 	return out
 }
@@ -148,7 +161,7 @@ func Find(name string) (*Preset, error) {
 // Model returns the preset as a model.
 func (p *Preset) Model() *estimate.Model {
 	a := p.Architecture
-	a.Windows = slices.Clone(a.Windows)
+	a.Caches = slices.Clone(a.Caches)
 	const number = 2 // bytes: embeddings have 16 bits even if the layers are quantised
 	w := estimate.Weights{
 		Embedding:  cluster.Bytes(a.Vocab) * cluster.Bytes(a.Hidden) * number,
@@ -164,6 +177,9 @@ func (p *Preset) Model() *estimate.Model {
 		loaded, files = p.Loaded, p.Weights
 	}
 	w.Layers = loaded - w.Embedding - w.Head
+	if p.Quantised == "" {
+		w.Plain = loaded
+	}
 	if p.Parameters > 0 {
 		w.Bits = int(cluster.MulDiv(int64(loaded), 800, p.Parameters))
 	}

@@ -15,8 +15,8 @@ func perToken(p *Preset, all bool) int64 {
 	layers := a.Layers
 	if !all {
 		layers = 0
-		for _, w := range a.Windows {
-			if w == 0 {
+		for _, c := range a.Caches {
+			if c.Window == 0 {
 				layers++
 			}
 		}
@@ -45,7 +45,7 @@ func TestWindowsBoundTheCache(t *testing.T) {
 		"gemma-3-27b":  81920, // 10 of 62
 	}
 	for _, p := range All() {
-		if p.Architecture.Windows == nil {
+		if !p.Architecture.HasWindows() {
 			continue
 		}
 		if got := perToken(p, false); got != want[p.Name] {
@@ -202,7 +202,7 @@ func TestEstimatesAgreeWithTheTable(t *testing.T) {
 		if err != nil || b.Weights != m.Weights.Total() {
 			t.Errorf("%s: %+v (%v)", p.Name, b, err)
 		}
-		if full := cluster.Bytes(p.BytesPerToken) * cluster.Bytes(p.MaxTokens); b.KVCache > full || (b.KVCache < full) != (p.Architecture.Windows != nil) {
+		if full := cluster.Bytes(p.BytesPerToken) * cluster.Bytes(p.MaxTokens); b.KVCache > full || (b.KVCache < full) != p.Architecture.HasWindows() {
 			t.Errorf("%s keeps %d bytes of at most %d", p.Name, b.KVCache, full)
 		}
 	}

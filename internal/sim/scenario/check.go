@@ -64,6 +64,7 @@ func (c *checker) expectation(e *v1alpha1.Expectation) {
 	}
 	each(e.Placements, c.placement)
 	each(e.Devices, c.devices)
+	each(e.Layers, c.layers)
 	each(e.Groups, c.group)
 	each(e.Forms, c.form)
 	each(e.Keep, c.keep)
@@ -144,6 +145,20 @@ func (c *checker) devices(id string, want []int) {
 	}
 	if sorted := slices.Sorted(slices.Values(want)); !slices.Equal(sorted, got) {
 		c.mismatch("devices of "+id, fmt.Sprint(sorted), fmt.Sprint(got))
+	}
+}
+
+func (c *checker) layers(id string, want []int) {
+	t := c.task(id)
+	if t == nil {
+		return
+	}
+	got := []int{}
+	for _, x := range t.Claims {
+		got = append(got, x.Layers)
+	}
+	if !slices.Equal(want, got) {
+		c.mismatch("layers of "+id, fmt.Sprint(want), fmt.Sprint(got))
 	}
 }
 

@@ -112,6 +112,13 @@ func (m *modelMaker) shape(state *cluster.State) cluster.Shape {
 	case 1, 2:
 		total := 4 + m.dice.roll(40)
 		s.Need.Layers = &cluster.Layers{Total: total, Bytes: cluster.Bytes(1+m.dice.roll(4)) << 30, Fixed: cluster.Bytes(m.dice.roll(3)) << 30}
+		if m.dice.chance(50) { // the last layer is the largest
+			sizes := s.Need.Layers.Each()
+			for i := range sizes[:total-1] {
+				sizes[i] -= cluster.Bytes(m.dice.roll(3)) << 28
+			}
+			*s.Need.Layers = cluster.LayersOf(sizes, s.Need.Layers.Fixed)
+		}
 		if s.Need.Layers.Spill = m.dice.chance(60); s.Need.Layers.Spill {
 			s.Need.Layers.Least = m.dice.roll(total + 1)
 		}

@@ -193,7 +193,7 @@ func hostMemory(n *cluster.Node, shape *cluster.Shape, claims []cluster.Claim) i
 		for _, c := range claims {
 			left -= c.Layers
 		}
-		sum += cluster.Bytes(left) * l.Bytes
+		sum += firstLayers(l, left)
 	}
 	if n.Unified {
 		for _, c := range claims {
@@ -201,4 +201,17 @@ func hostMemory(n *cluster.Node, shape *cluster.Shape, claims []cluster.Claim) i
 		}
 	}
 	return int64(sum)
+}
+
+// firstLayers returns the memory of the first layers, which are not on devices.
+func firstLayers(l *cluster.Layers, count int) cluster.Bytes {
+	if len(l.Sizes) == 0 {
+		return cluster.Bytes(count) * l.Bytes
+	}
+	var sum cluster.Bytes
+	for _, r := range l.Sizes {
+		n := min(r.Count, count)
+		sum, count = sum+cluster.Bytes(n)*r.Bytes, count-n
+	}
+	return sum
 }

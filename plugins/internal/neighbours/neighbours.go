@@ -130,7 +130,8 @@ func (c *Counter) add(task *cluster.Task, n *cluster.Node, by int) {
 		return
 	}
 	for i := range task.Job.Affinity {
-		if t := &task.Job.Affinity[i]; t.Anti && t.Weight == 0 {
+		// No other job matches a term that keeps the tasks of one replica apart.
+		if t := &task.Job.Affinity[i]; t.Anti && t.Weight == 0 && !t.KeepsReplicaApart() {
 			c.addAntiTerm(task.Job, t, n, by)
 		}
 	}

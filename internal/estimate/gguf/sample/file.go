@@ -20,7 +20,7 @@ type File struct {
 }
 
 // Key is one entry of the metadata. Value is a uint32, uint64, float32, bool,
-// string, or a list of uint32, bool or string.
+// string, or a list of uint32, int32, bool or string.
 type Key struct {
 	Name  string
 	Value any
@@ -132,6 +132,9 @@ func (w *writer) value(v any) {
 		}
 	case []uint32:
 		w.list(parser.GGUFMetadataValueTypeUint32, len(v))
+		w.put(v)
+	case []int32:
+		w.list(parser.GGUFMetadataValueTypeInt32, len(v))
 		w.put(v)
 	case []bool:
 		w.list(parser.GGUFMetadataValueTypeBool, len(v))

@@ -80,4 +80,6 @@ func (f *File) add(kind parser.GGMLType, name string, dims ...uint64) {
 	f.Tensors = append(f.Tensors, Tensor{Name: name, Type: kind, Dims: dims})
 }
 
-func blk(i uint64, name string) string { return fmt.Sprintf("blk.%d.%s.weight", i, name) }
+func blk(i uint64, name string) string  { return bare(i, name) + ".weight" }
+func bias(i uint64, name string) string { return bare(i, name) + ".bias" }
+func bare(i uint64, name string) string { return fmt.Sprintf("blk.%d.%s", i, name) }
