@@ -282,10 +282,18 @@ func (t survey) shortTogether(want int) Shortage {
 // any product of the group.
 func (t survey) needed() int64 {
 	out := t.s.Need.SumAtLeast
-	for i := range t.s.Need.Sums {
-		sum := &t.s.Need.Sums[i]
-		if sum.AtLeast > out && slices.ContainsFunc(t.n.Devices, func(d Device) bool { return d.Product == sum.Product && t.includes(&d) }) {
-			out = sum.AtLeast
+	if len(t.s.Need.Sums) == 0 {
+		return int64(out)
+	}
+	last := ""
+	for i := range t.n.Devices {
+		d := &t.n.Devices[i]
+		if i > 0 && d.Product == last {
+			continue
+		}
+		last = d.Product
+		if sum := t.s.Need.SumOn(d.Product); sum > out && t.includes(d) {
+			out = sum
 		}
 	}
 	return int64(out)

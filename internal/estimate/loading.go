@@ -20,6 +20,9 @@ func WeightBits(dtype, quantization string) (int, *LoadingError) {
 	default:
 		return 0, &LoadingError{"dtype", fmt.Sprintf("want auto, bfloat16, float16 or float32, have %q", dtype)}
 	}
+	if bits == 32 && quantization != "" {
+		return 0, &LoadingError{"quantization", "numbers of 32 bits are not quantised; leave dtype or quantization out"}
+	}
 	switch quantization {
 	case "":
 	case "fp8", "int8":

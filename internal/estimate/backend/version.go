@@ -17,7 +17,7 @@ type version struct {
 }
 
 var (
-	versionPattern = regexp.MustCompile(`^[vb]?([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?:[.-]?(a|alpha|b|beta|rc|dev|post)\.?([0-9]{0,9}))?$`)
+	versionPattern = regexp.MustCompile(`^[vb]?([0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?:[.-]?(a|alpha|b|beta|rc|dev|post)\.?([0-9]{0,9}))?(?:\+[a-z0-9.]{1,40})?$`)
 	boundPattern   = regexp.MustCompile(`^(>=|<=|>|<|==)(.+)$`)
 )
 

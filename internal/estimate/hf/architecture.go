@@ -296,6 +296,9 @@ func (r *reader) vision(a *estimate.Architecture) {
 		Layers: number("num_hidden_layers", "depth", "layers"), Heads: number("num_attention_heads", "num_heads", "heads"),
 		Hidden: number("hidden_size", "embed_dim", "width"), Intermediate: number("intermediate_size"),
 	}
+	if a.Vision.Hidden == 0 {
+		r.assumed = append(r.assumed, "The sizes of the vision encoder are not known, so its activations are not counted.")
+	}
 	if a.Vision.Intermediate == 0 {
 		a.Vision.Intermediate = 4 * a.Vision.Hidden
 	}
