@@ -47,6 +47,7 @@ var rules = []struct {
 	{"internal/manifest", []string{"api/...", "cluster", "internal/convert", "internal/estimate/...", "internal/feed", "internal/field", "internal/model", "internal/nearest", "internal/english", "internal/phrase", "internal/strict"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "go.yaml.in/yaml/v3"}, "it turns files into State and knows no policy"},
 	{"internal/estimate", []string{"cluster"}, nil, "it computes estimates from the properties of a model; its subpackages read files"},
 	{"internal/estimate/internal/table", []string{"cluster"}, []string{"go.yaml.in/yaml/v3"}, "it reads the embedded data files and does not interpret them"},
+	{"internal/estimate/internal/doctable", nil, nil, "it is for tests: it compares tables of a page with computed ones"},
 	{"internal/estimate/preset", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest"}, nil, "it looks up names in an embedded data file and opens no files of users"},
 	{"internal/estimate/nodes", []string{"cluster"}, nil, "it is one formula over the types of cluster"},
 	{"internal/estimate/instance", []string{"cluster", "internal/estimate/internal/table", "internal/nearest"}, nil, "it looks up names in an embedded data file and does not use models"},

@@ -2,7 +2,6 @@ package gguf_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -12,9 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/gguf/sample"
+	"github.com/berth-project/berth/internal/estimate/internal/doctable"
 )
-
-var update = flag.Bool("update", false, "update the table of docs/estimates.md")
 
 // measured is what llama.cpp printed about its memory on an H200, in MiB. Rest is what the
 // process took of the device in addition to its buffers.
@@ -74,7 +72,7 @@ func TestEstimatesHoldAgainstLlamaCpp(t *testing.T) {
 		fmt.Fprintf(&table, "| %s | %d | %s | %d | %d | %d | %d | %d | %d | %+.1f %% |\n", r.Model, r.Context, r.setting(),
 			r.Weights, r.Cache, r.Buffers, r.Rest, total, estimated, 100*float64(estimated-total)/float64(total))
 	}
-	checkTable(t, "llamacpp", table.String())
+	doctable.Check(t, "llamacpp", table.String())
 }
 
 func (r *measured) setting() string {
@@ -89,28 +87,4 @@ func (r *measured) setting() string {
 		return fmt.Sprintf("cache of %d bits", r.KVBits)
 	}
 	return ""
-}
-
-// checkTable compares the table with the one in the documentation, or writes it there.
-func checkTable(t *testing.T, name, table string) {
-	t.Helper()
-	const file = "../../../docs/estimates.md"
-	begin, end := "<!-- "+name+" -->\n", "<!-- end "+name+" -->"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no table between %q and %q", file, begin, end)
-	}
-	want := before + begin + table + end + after
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
-		t.Errorf("the table of %s is not what the measurements and estimates give: run go test ./internal/estimate/gguf -update", file)
-	}
 }

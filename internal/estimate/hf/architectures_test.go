@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/hf"
+	"github.com/berth-project/berth/internal/estimate/internal/doctable"
 )
 
 // kept is what a model keeps of each token, if no layer has a window, and of each sequence.
@@ -118,7 +119,7 @@ func TestTableOfArchitectures(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s | %s | %d | %s | %s |\n", name, m.Architecture.Name, got.token, mebibytes(got.state), gib(at))
 	}
-	checkTable(t, "architectures", table.String())
+	doctable.Check(t, "architectures", table.String())
 }
 
 func mebibytes(b cluster.Bytes) string {

@@ -2,7 +2,6 @@ package hf_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +12,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/hf"
+	"github.com/berth-project/berth/internal/estimate/internal/doctable"
 )
-
-var update = flag.Bool("update", false, "update the tables of docs/estimates.md")
 
 // measured is the output of hack/measure/measure.py on an H200.
 type measured struct {
@@ -86,7 +84,7 @@ func TestEstimatesHoldAgainstAnH200(t *testing.T) {
 		fmt.Fprintf(&table, "| %s | %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", r.Model, tokens(r.Context, r.Sequences), r.BatchTokens,
 			gib(keptMeasured), gib(kept), percent(kept, keptMeasured), gib(peak), gib(b.Total()), percent(b.Total(), peak), gib(r.DeviceUsed))
 	}
-	checkTable(t, "measured", table.String())
+	doctable.Check(t, "measured", table.String())
 
 	// Models that run at once, each in a process of its own, take no more than the sum of
 	// their estimates.
@@ -112,30 +110,6 @@ func TestEstimatesHoldAgainstAnH200(t *testing.T) {
 // many times their memory: states are computed by plain matrices, and local attention with a
 // mask. Only the weights and caches of these models are compared.
 var withoutKernels = []string{"granite-hybrid-20-layers", "modernbert-large"}
-
-// checkTable compares a table of docs/estimates.md with the expected one.
-func checkTable(t *testing.T, name, table string) {
-	t.Helper()
-	const file = "../../../docs/estimates.md"
-	begin, end := "<!-- "+name+" -->\n", "<!-- end "+name+" -->"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no table between %q and %q", file, begin, end)
-	}
-	want := before + begin + table + end + after
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
-		t.Errorf("the table of %s is not what the measurements and estimates give: run go test ./internal/estimate/hf -update", file)
-	}
-}
 
 func tokens(context, sequences int) string {
 	if sequences > 1 {

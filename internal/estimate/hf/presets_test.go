@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/hf"
 	"github.com/berth-project/berth/internal/estimate/hf/sample"
+	"github.com/berth-project/berth/internal/estimate/internal/doctable"
 )
 
 // read returns the model of a configuration, with arbitrary weights.
@@ -115,7 +116,7 @@ func TestTableOfWindows(t *testing.T) {
 		}
 		table.WriteString("\n")
 	}
-	checkTable(t, "windows", table.String())
+	doctable.Check(t, "windows", table.String())
 }
 
 // The expected figures are computed from the number of layers without and with a window,

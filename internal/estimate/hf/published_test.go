@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/instance"
+	"github.com/berth-project/berth/internal/estimate/internal/doctable"
 )
 
 // published is what servers printed about their memory. Figures are GiB of one device; 0:
@@ -117,5 +118,5 @@ func TestPublishedFigures(t *testing.T) {
 		fmt.Fprintf(&table, "| %s | %s %s | %s | %d, %d | %s | %s | %s | %s | %s | %s | %s | %s | [link](%s) |\n", f.Model, f.Server, f.Version, f.Device,
 			f.Tensor, s.Pipeline, w, a, n, g, k, gib(total), gib(parts.Total()), percent(parts.Total(), total), f.Source)
 	}
-	checkTable(t, "published", table.String())
+	doctable.Check(t, "published", table.String())
 }

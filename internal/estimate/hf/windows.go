@@ -173,10 +173,7 @@ func llama4Caches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	if _, raw := r.field("no_rope_layers"); raw != nil {
 		rotary = r.numberList("no_rope_layers")
 	}
-	every := r.wholeNumber("no_rope_layer_interval")
-	if every == 0 {
-		every = 4
-	}
+	every := orElse(r.wholeNumber("no_rope_layer_interval"), 4)
 	var types []string
 	if _, raw := r.field("layer_types"); raw != nil {
 		types = r.layerTypes(a.Layers)
@@ -245,11 +242,10 @@ func crossCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 func encodedCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	tokens := r.wholeNumber("max_source_positions", "n_positions", "max_position_embeddings")
 	var out []estimate.Cache
-	for i, own := range a.WithWindows(make([]int, a.Layers)) {
+	for _, own := range a.WithWindows(make([]int, a.Layers)) {
 		encoded := own
 		encoded.Tokens = tokens
 		out = append(out, own, encoded)
-		out[2*i].Layer = i
 	}
 	return out
 }
