@@ -32,6 +32,9 @@ func (v supply) feasible() bool {
 	if !v.unified && v.s.set().countSuffices() && !v.s.mustMatch() && !v.usesSharedMemory() {
 		return v.hasEnough()
 	}
+	if v.s.set() == (sumSet{}) && v.s.Need.Devices <= maxLargest && !v.unified && !v.n.sliced && v.isOneGroup() {
+		return v.hasSum()
+	}
 	_, ok := v.choose(nil)
 	return ok
 }
@@ -107,6 +110,9 @@ func (c choice) pick() ([]Claim, bool) {
 // may spill, then the one that needs fewer devices, then the one with the best device,
 // then the first by name.
 func (c choice) ofOneGroup() ([]Claim, bool) {
+	if c.isOneGroup() {
+		return c.preferred(nil)
+	}
 	var groups []string
 	for i := range c.n.Devices {
 		if g := c.s.group(&c.n.Devices[i]); !slices.Contains(groups, g) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
@@ -200,4 +201,30 @@ func TestMost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFeasibleSums compares Feasible with Choose for sums of memory on devices of one product,
+// some of which are partly in use.
+func TestFeasibleSums(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
+		devices := 1 + roll(18)
+		n := enginetest.State(enginetest.Node("n").CPU(64, "640Gi").GPUs(devices, "A10", "24Gi")).Nodes()[0]
+		for i := range n.Devices {
+			d := &n.Devices[i]
+			d.Foreign = cluster.Bytes(max(0, roll(20)-10)) * gi / 4
+			if roll(3) == 0 {
+				d.Use = cluster.DeviceUse{Milli: 100, Memory: cluster.Bytes(roll(4)) * gi, Leases: 1}
+			}
+		}
+		need := cluster.Need{Devices: 1 + roll(devices), Share: cluster.Milli(100 * (1 + roll(10))), SameProduct: roll(2) == 0}
+		need.SumAtLeast = 1 + cluster.Bytes(need.Devices)*24*gi*cluster.Bytes(roll(11))/10
+		if roll(2) == 0 {
+			need.Sums = []cluster.Sum{{Product: []string{"A10", "L4"}[roll(2)], AtLeast: need.SumAtLeast + cluster.Bytes(roll(9))*gi}}
+		}
+		shape := cluster.Shape{Need: need}
+		if _, ok := n.Choose(&shape, nil); n.Feasible(&shape) != ok {
+			rt.Errorf("Feasible returns %v for %+v, and Choose %v", !ok, need, ok)
+		}
+	})
 }

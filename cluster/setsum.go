@@ -39,6 +39,44 @@ func (t sumSet) claimInOrder(c choice, order []int) ([]Claim, bool) {
 	return claims, len(claims) == c.s.Need.Devices && t.suffice(c.supply, claims)
 }
 
+// maxLargest is the most devices that hasSum can compare.
+const maxLargest = 16
+
+// hasSum reports whether the largest claims that the node's devices offer come to the sum that
+// the shape needs. The devices must be one group, and share memory neither with each other nor
+// with the node.
+func (v supply) hasSum() bool {
+	s, n := v.s, v.n
+	if !s.Need.Kind(&n.Devices[0]) {
+		return false
+	}
+	var buffer [maxLargest]Bytes
+	largest := buffer[:0] // largest first
+	want := max(1, s.Need.Devices)
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if !s.takesOfKind(d) {
+			continue
+		}
+		_, memory := s.part().claim(s, d, d.Room())
+		if len(largest) < want {
+			largest = append(largest, memory)
+		} else if memory <= largest[want-1] {
+			continue
+		}
+		at := len(largest) - 1
+		for ; at > 0 && largest[at-1] < memory; at-- {
+			largest[at] = largest[at-1]
+		}
+		largest[at] = memory
+	}
+	sum := Bytes(0)
+	for _, m := range largest {
+		sum += m
+	}
+	return len(largest) == want && sum >= s.Need.SumOn(n.Devices[0].Product)
+}
+
 // largestFirst orders the devices by how much memory each adds to the sum, largest first.
 // A whole replica that shares its memory with an earlier device adds nothing, and is put
 // at the end.
@@ -65,6 +103,14 @@ func (sumSet) shortageEmptied(v supply) (Shortage, bool) {
 		return Shortage{}, false
 	}
 	s, want, one := v.s, max(1, v.s.Need.Devices), v.isOneGroup()
+	if one && len(v.n.Devices) >= want && s.Usable(&v.n.Devices[0]) { // one device answers for all
+		d := &v.n.Devices[0]
+		sum := int64(want) * claimIdle(s, d)
+		if sum >= int64(s.Need.SumOn(d.Product)) {
+			return Shortage{}, true
+		}
+		return survey{supply: v, kind: len(v.n.Devices)}.sumShortage(want, len(v.n.Devices), sum), true
+	}
 	var best survey
 	most, last := int64(-1), ""
 	for i := range v.n.Devices {

@@ -49,8 +49,9 @@ func deviceClassesOf(g *cluster.Group, types []string) []deviceClass {
 			if d.Lost || len(types) > 0 && !slices.Contains(types, d.Type) {
 				continue
 			}
-			k := deviceClass{product: d.Product, profile: d.Profile, memory: d.Memory - d.Reserved, total: d.Memory, combines: fits && d.Profile == "", group: g, accelerator: AcceleratorOf(d)}
+			k := deviceClass{product: d.Product, profile: d.Profile, memory: d.Memory - d.Reserved, total: d.Memory, combines: fits && d.Profile == "", group: g}
 			if !slices.ContainsFunc(out[from:], k.sameClass) {
+				k.accelerator = AcceleratorOf(d)
 				out = append(out, k)
 			}
 		}

@@ -17,11 +17,12 @@ type Fleet struct {
 	groups  []*cluster.Group
 	classes map[string][][]deviceClass // from a list of device types to the classes of each group
 	nodes   map[string]*cluster.Node   // by name; nil until a model selects devices
+	sizings map[sizingKey]map[claimKey]knownClaim
 }
 
 // NewFleet returns the fleet of these groups, which must be in key order.
 func NewFleet(groups []*cluster.Group) *Fleet {
-	return &Fleet{groups: groups, classes: map[string][][]deviceClass{}}
+	return &Fleet{groups: groups, classes: map[string][][]deviceClass{}, sizings: map[sizingKey]map[claimKey]knownClaim{}}
 }
 
 // node returns the node with this name if it has devices; nil if there is none.

@@ -74,7 +74,7 @@ func (f *Fleet) Convert(s *Spec) (*Result, error) {
 
 // newConverter returns a converter that has listed the forms of the spec.
 func newConverter(s *Spec, have *hardware) (*converter, error) {
-	p := &converter{spec: s, node: &oneNode{spec: s, size: sizing{s}, parallel: parallelism{s}, hardware: have}}
+	p := &converter{spec: s, node: &oneNode{spec: s, size: have.fleet.sizing(s), parallel: parallelism{s}, hardware: have}}
 	p.useSelectedDevices()
 	return p, p.listForms()
 }
@@ -190,7 +190,7 @@ func (p *converter) listForms() error {
 		return nil
 	}
 	if s.supports(backend.Nodes) {
-		p.forms = append(p.forms, (&severalNodes{s, n.size, n.parallel, n.hardware, map[claimKey]knownClaim{}}).forms(p.forms)...)
+		p.forms = append(p.forms, (&severalNodes{s, n.size, n.parallel, n.hardware}).forms(p.forms)...)
 	}
 	if s.supports(backend.CPU) && s.Place.Offload {
 		memory, err := n.size.hostMemory()

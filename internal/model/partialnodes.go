@@ -56,7 +56,7 @@ func (v *severalNodes) partialOnNodes(product string, nodes, most int) *Form {
 			continue
 		}
 		f := Form{Tensor: tensor, Pipeline: stages, Devices: each, Nodes: nodes}
-		if c, err := v.claim(&f, v.hardware.accelerator(product)); err == nil && v.hardware.largestOfProduct(product, each, c.Share) >= c.Enough {
+		if c, err := v.size.claim(&f, v.hardware.accelerator(product)); err == nil && v.hardware.largestOfProduct(product, each, c.Share) >= c.Enough {
 			return v.withPartialTasks(f, product, c)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/english"
-	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
 const (
@@ -25,34 +24,6 @@ type severalNodes struct {
 	size     sizing
 	parallel parallelism
 	hardware *hardware
-	claims   map[claimKey]knownClaim
-}
-
-// claimKey is what a claim depends on.
-type claimKey struct {
-	tensor, pipeline int
-	on               backend.Accelerator
-}
-
-// knownClaim is a result of sizing.claim.
-type knownClaim struct {
-	form  Form // with its memory
-	claim backend.Claim
-	err   error
-}
-
-// claim is sizing.claim. It remembers its results, because forms on several groups and
-// products have the same parallelism.
-func (v *severalNodes) claim(f *Form, on backend.Accelerator) (backend.Claim, error) {
-	key := claimKey{f.Tensor, f.Pipeline, on}
-	k, known := v.claims[key]
-	if !known {
-		k.form = *f
-		k.claim, k.err = v.size.claim(&k.form, on)
-		v.claims[key] = k
-	}
-	f.PerDevice, f.Parts = k.form.PerDevice, k.form.Parts
-	return k.claim, k.err
 }
 
 // forms returns one form for each group with devices that can be combined, and forms that use
@@ -88,7 +59,8 @@ func (v *severalNodes) forms(onNode []Form) []Form {
 // formOnGroup returns the form of a replica over nodes of the group.
 func (v *severalNodes) formOnGroup(g *cluster.Group) Form {
 	s, key, each := v.spec, g.Key, g.Key.Count
-	f := Form{Name: "several nodes of " + key.String(), Group: key.String()}
+	kind := key.String()
+	f := Form{Name: "several nodes of " + kind, Group: kind}
 	if isMixed(key) {
 		return withProblem(f, notUniform)
 	}
@@ -126,7 +98,7 @@ func (v *severalNodes) formOnGroup(g *cluster.Group) Form {
 	var problem string
 	for nodes := from; nodes <= to; nodes++ {
 		f.Tensor, f.Pipeline, f.Nodes = tensor, stages*nodes, nodes
-		c, err := v.claim(&f, class.accelerator)
+		c, err := v.size.claim(&f, class.accelerator)
 		if err != nil {
 			return withProblem(f, "%s", err)
 		}
@@ -136,7 +108,7 @@ func (v *severalNodes) formOnGroup(g *cluster.Group) Form {
 			problem = fmt.Sprintf("on %s each device would need %s and gives %s", english.Count(nodes, "node"), need, gives)
 			continue
 		}
-		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, key, tensor, stages*nodes)
+		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, kind, tensor, stages*nodes)
 		shape := s.shape(s.Backend.Host)
 		shape.Need = cluster.Need{WholeNode: true, Share: c.Share, SumAtLeast: c.Enough * cluster.Bytes(each), Types: v.hardware.types, Selected: s.Place.Selected}
 		f.tasks = []roleTasks{{"leader", 1, &shape}, {"worker", nodes - 1, &shape}}

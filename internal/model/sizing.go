@@ -9,17 +9,66 @@ import (
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
-// sizing computes how much memory a replica of a model needs.
-type sizing struct{ spec *Spec }
+// sizing computes how much memory a replica of a model needs. It remembers the claims that
+// it has computed, because many forms have the same parallelism on the same devices. The spec
+// must not change after that.
+type sizing struct {
+	spec  *Spec
+	known map[claimKey]knownClaim // nil if claim is not called
+}
+
+// claimKey is what a claim depends on.
+type claimKey struct {
+	tensor, pipeline int
+	on               backend.Accelerator
+}
+
+// knownClaim is a result of sizing.claim.
+type knownClaim struct {
+	perDevice cluster.Bytes
+	parts     estimate.Breakdown
+	claim     backend.Claim
+	err       error
+}
+
+// sizingKey is what the claims of a spec depend on, apart from the parallelism and the device.
+// A model does not change after it has been read, and backends of one name have the same
+// settings.
+type sizingKey struct {
+	source, draft    *estimate.Model
+	backend, version string
+	serving          estimate.Serving
+	utilization      cluster.Milli
+	memory           Memory
+	adapters         cluster.Bytes
+}
+
+// sizing returns the sizing of the spec. Specs that serve the same model in the same way
+// share the claims.
+func (f *Fleet) sizing(s *Spec) sizing {
+	key := sizingKey{s.Source, s.Draft, s.Backend.Name, s.Version, s.Serving, s.Utilization, s.Memory, s.Adapters}
+	claims, known := f.sizings[key]
+	if !known {
+		claims = map[claimKey]knownClaim{}
+		f.sizings[key] = claims
+	}
+	return sizing{s, claims}
+}
 
 // claim sets PerDevice and Parts of the form, and returns what the backend claims of each
 // device of this kind.
 func (z sizing) claim(f *Form, d backend.Accelerator) (backend.Claim, error) {
-	var err error
-	if f.PerDevice, f.Parts, err = z.perDevice(f.Tensor, f.Pipeline, d); err != nil {
-		return backend.Claim{}, err
+	key := claimKey{f.Tensor, f.Pipeline, d}
+	k, known := z.known[key]
+	if !known {
+		if f.PerDevice, f.Parts, k.err = z.perDevice(f.Tensor, f.Pipeline, d); k.err == nil {
+			k.claim = z.claimOf(f, d)
+		}
+		k.perDevice, k.parts = f.PerDevice, f.Parts
+		z.known[key] = k
 	}
-	return z.claimOf(f, d), nil
+	f.PerDevice, f.Parts = k.perDevice, k.parts
+	return k.claim, k.err
 }
 
 // claimOf returns what the backend claims of each device of this kind for a form whose
@@ -43,25 +92,21 @@ func (z sizing) claims(f *Form, classes []deviceClass) (each []backend.Claim, le
 		least, err = z.claim(f, backend.Accelerator{})
 		return nil, least, err
 	}
-	needs := map[estimate.Serving]Form{} // the estimates for the settings that the backend has on the classes
-	var best Form
+	each = make([]backend.Claim, len(classes))
+	best := *f
 	for i := range classes {
-		d := classes[i].accelerator
-		key := z.serving(z.spec.Source, f.Tensor, f.Pipeline, d)
-		own, known := needs[key]
-		if !known {
-			own = *f
-			if own.PerDevice, own.Parts, err = z.perDevice(f.Tensor, f.Pipeline, d); err != nil {
-				return nil, least, err
-			}
-			needs[key] = own
+		if i > 0 && classes[i].accelerator == classes[i-1].accelerator {
+			each[i] = each[i-1]
+			continue
 		}
-		each = append(each, z.claimOf(&own, d))
+		if each[i], err = z.claim(f, classes[i].accelerator); err != nil {
+			return nil, least, err
+		}
 		if i == 0 || each[i].Enough < least.Enough {
-			best, least = own, each[i]
+			best, least = *f, each[i]
 		}
 	}
-	f.PerDevice, f.Parts = best.PerDevice, best.Parts
+	*f = best
 	return each, least, nil
 }
 
@@ -159,7 +204,7 @@ func (s *Spec) DraftAndAdapterMemory(tensor int, on backend.Accelerator) (cluste
 	if s.Draft == nil {
 		return s.Adapters, nil
 	}
-	b, err := sizing{s}.draftNeed(tensor, on)
+	b, err := sizing{spec: s}.draftNeed(tensor, on)
 	return s.Adapters + b.Weights + b.KVCache + b.Activations, err
 }
 

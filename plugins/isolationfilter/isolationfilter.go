@@ -144,26 +144,27 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if !n.SupportedIsolation.SupportsGPU(class) || (wantsPartitions && !partitioned(s, n)) {
 		return unsupported(string(class))
 	}
-	var usable int64
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		switch {
-		case !s.Usable(d):
-			continue
-		case class != cluster.GPUShared && d.Replica:
-			return unsupported(string(class)) // State lists replicas as separate devices, but they share a GPU; one usable replica rejects the node
-		case class == cluster.GPUDeviceExclusive && d.Parent != "":
-			return unsupported(string(class)) // a slice: other tasks may use other slices of its device
+	if class != cluster.GPUShared {
+		for i := range n.Devices {
+			if d := &n.Devices[i]; cannotBeExclusive(class, d) && s.Usable(d) {
+				return unsupported(string(class))
+			}
 		}
-		usable++
 	}
-	if usable < int64(s.Wanted(int(usable))) {
+	if usable := n.Usable(s); usable < s.Wanted(usable) {
 		return nil // NodeResourcesFit rejects the node for too few devices
 	}
 	if class == cluster.GPUShared && n.SupportedIsolation.Share == cluster.ShareExclusive {
 		return &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: string(class), Precedence: 1}
 	}
 	return nil
+}
+
+// cannotBeExclusive reports whether the device cannot be held as the class, which is not
+// Shared, demands. State lists replicas as separate devices, but they share a GPU. Other
+// tasks may use other slices of the device of a slice.
+func cannotBeExclusive(class cluster.GPUClass, d *cluster.Device) bool {
+	return d.Replica || class == cluster.GPUDeviceExclusive && d.Parent != ""
 }
 
 // countDevices counts the devices that the task could use if they were idle (usable), and

@@ -77,7 +77,6 @@ func (k *keep) bytes(s estimate.Serving) cluster.Bytes {
 
 // applies reports whether the conditions hold. The version has been checked before.
 func (e *setting) applies(m *estimate.Model, tensor int, d Accelerator) bool {
-	product := strings.ToLower(d.Product)
 	if len(e.Architectures) > 0 {
 		a := m.Architecture
 		if a == nil || !slices.ContainsFunc(e.Architectures, func(name string) bool { return strings.HasPrefix(a.Name, name) }) {
@@ -86,7 +85,13 @@ func (e *setting) applies(m *estimate.Model, tensor int, d Accelerator) bool {
 	}
 	return max(1, tensor) >= e.LeastTensor && d.Memory >= e.LeastMemory.Bytes &&
 		(len(e.Types) == 0 || slices.Contains(e.Types, cmp.Or(d.Type, "cuda"))) &&
-		!slices.ContainsFunc(e.Except, func(word string) bool { return strings.Contains(product, strings.ToLower(word)) })
+		(len(e.Except) == 0 || !e.excepts(d.Product))
+}
+
+// excepts reports whether the product contains one of the words of Except, ignoring case.
+func (e *setting) excepts(product string) bool {
+	product = strings.ToLower(product)
+	return slices.ContainsFunc(e.Except, func(word string) bool { return strings.Contains(product, strings.ToLower(word)) })
 }
 
 // override sets the values of e that o sets.
