@@ -82,7 +82,7 @@ func (s *nodeSums) excess() error {
 		return fmt.Errorf("%d isolated cores are booked and %d held of %d", s.bookedCores, s.takenCores, all)
 	}
 	for i := range s.node.Resources {
-		if l := &s.node.Resources[i]; l.Free() < 0 || s.physical[l.Name] > l.Capacity {
+		if l := &s.node.Resources[i]; max(l.Used, s.physical[l.Name]) > l.Capacity-l.Foreign {
 			return fmt.Errorf("%s: %d booked and %d held of %d", l.Name, l.Used, s.physical[l.Name], l.Capacity)
 		}
 	}
