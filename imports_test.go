@@ -51,7 +51,7 @@ var rules = []struct {
 	{"internal/estimate/preset", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest"}, nil, "it looks up names in an embedded data file and opens no files of users"},
 	{"internal/estimate/nodes", []string{"cluster"}, nil, "it is one formula over the types of cluster"},
 	{"internal/estimate/instance", []string{"cluster", "internal/estimate/internal/table", "internal/nearest"}, nil, "it looks up names in an embedded data file and does not use models"},
-	{"internal/estimate/backend", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest"}, nil, "it has data about backends; other packages decide which node can run one"},
+	{"internal/estimate/backend", []string{"cluster", "internal/estimate", "internal/estimate/internal/table", "internal/nearest", "internal/phrase"}, nil, "it has data about backends; other packages decide which node can run one"},
 	{"internal/estimate/fit", []string{"cluster", "internal/estimate", "internal/estimate/backend"}, nil, "it tries a model on devices as if they were free; the engine knows which ones are"},
 	{"internal/estimate/library", []string{"internal/estimate", "internal/estimate/backend", "internal/estimate/gguf", "internal/estimate/hf", "internal/estimate/preset"}, nil, "it selects the package that reads a model, and reads nothing itself"},
 	{"internal/quantity", []string{"cluster", "engine", "internal/english"}, nil, "it writes amounts, for JSON and for people alike, and knows nothing of either"},

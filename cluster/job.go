@@ -156,6 +156,9 @@ type Offload struct {
 	Total  int `json:"total,omitempty"`
 }
 
+// Note is the beginning of a remark that matters also after the job is placed.
+const Note = "Note: "
+
 // Alternative is one of the forms that a job may take: its tasks, and how many of them
 // are needed.
 type Alternative struct {

@@ -36,8 +36,11 @@ func rowsOn(v supply, order []int) layerRows {
 	need, t := &v.s.Need, v.s.layers()
 	var buffer [16]layerRow
 	all := layerRows(buffer[:0])
+	mostFixed := need.Layers.Fixed
 	for k, i := range order {
-		r := layerRow{device: i, room: v.n.Devices[i].InStep() - need.Layers.Fixed}
+		fixed := need.Layers.fixedOn(&v.n.Devices[i])
+		mostFixed = max(mostFixed, fixed)
+		r := layerRow{device: i, room: v.n.Devices[i].InStep() - fixed}
 		if k > 0 && all[k-1].room == r.room { // most devices are equal
 			r.start = all[k-1].start
 		} else {
@@ -59,7 +62,7 @@ func rowsOn(v supply, order []int) layerRows {
 	for ; devices <= len(all); devices++ {
 		rows = append(rows[:0], all[:devices]...)
 		slices.SortFunc(rows, func(a, b layerRow) int { return a.device - b.device })
-		rows = rows.fill(t, filling{need.Layers.Fixed, v.freeUnified(), need.Devices > 0})
+		rows = rows.fill(t, filling{mostFixed, v.freeUnified(), need.Devices > 0})
 		if need.Devices > 0 || rows.first(t.total()) == 0 {
 			break
 		}

@@ -14,8 +14,10 @@ type Layers struct {
 	Total int   `json:"total,omitempty"` // how many layers there are
 	Bytes Bytes `json:"bytes,omitempty"` // memory of each layer, or of the largest one if Sizes is set
 	Fixed Bytes `json:"fixed,omitempty"` // memory that is needed on every device in addition to its layers
-	Least int   `json:"least,omitempty"` // with Spill: how many layers must be on devices
-	Spill bool  `json:"spill,omitempty"` // the other layers may be in the memory of the node
+	// FixedOn is Fixed on whole devices of products for which it is more, sorted by product.
+	FixedOn []Sum `json:"fixedOn,omitempty"`
+	Least   int   `json:"least,omitempty"` // with Spill: how many layers must be on devices
+	Spill   bool  `json:"spill,omitempty"` // the other layers may be in the memory of the node
 	// Sizes is the memory of all Total layers in their order, if it is not Bytes for each of
 	// them.
 	Sizes []LayerRun `json:"sizes,omitempty"`
@@ -106,6 +108,25 @@ func (l *Layers) Divide(devices int, free Bytes) []int {
 	return out
 }
 
+// fixedOn returns the memory that is needed on the device in addition to its layers.
+func (l *Layers) fixedOn(d *Device) Bytes {
+	if len(l.FixedOn) == 0 || d.Profile != "" {
+		return l.Fixed
+	}
+	return l.FixedOnProduct(d.Product)
+}
+
+// FixedOnProduct returns the memory that is needed on a whole device of the product in addition
+// to its layers.
+func (l *Layers) FixedOnProduct(product string) Bytes {
+	for i := range l.FixedOn {
+		if l.FixedOn[i].Product == product {
+			return l.FixedOn[i].AtLeast
+		}
+	}
+	return l.Fixed
+}
+
 // least returns how many layers must be on devices.
 func (l *Layers) least() int {
 	if l.Spill {
@@ -120,6 +141,12 @@ func (l *Layers) check() error {
 	err := cmp.Or(checkAmount("layers", l.Total), checkAmount("bytes of a layer", l.Bytes), checkAmount("fixed bytes", l.Fixed), checkAmount("least layers", l.Least), checkAmount("layers outside devices", l.Outside))
 	if err == nil && l.Bytes > 0 && Bytes(l.Total) > maxAmount/l.Bytes {
 		err = fmt.Errorf("%d layers of %d bytes are more bytes than are supported", l.Total, l.Bytes)
+	}
+	for _, f := range l.FixedOn {
+		err = cmp.Or(err, checkAmount("fixed bytes", f.AtLeast))
+		if err == nil && f.AtLeast < l.Fixed {
+			err = fmt.Errorf("%d fixed bytes on %s are less than %d on any device", f.AtLeast, f.Product, l.Fixed)
+		}
 	}
 	if err != nil || len(l.Sizes) == 0 {
 		return err

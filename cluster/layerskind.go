@@ -1,6 +1,9 @@
 package cluster
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // layersKind is both the devicePart and the deviceSet of divisible work. Of each device it
 // takes memory for some of the layers. It takes as few devices as hold all layers, or as
@@ -18,7 +21,7 @@ func (layersKind) idleSuffices() bool { return false } // a layer may be larger 
 
 func (layersKind) suits(_ *Shape, d *Device) bool { return d.Reserved <= d.Memory }
 func (layersKind) takes(s *Shape, d *Device) bool {
-	return d.InStep()-s.Need.Layers.Fixed >= max(1, s.layers().smallest)
+	return d.InStep()-s.Need.Layers.fixedOn(d) >= max(1, s.layers().smallest)
 }
 
 // claim returns the whole device. It is called only where the number of layers on the
@@ -34,13 +37,14 @@ func (layersKind) memory(s *Shape, d *Device) (least, most Bytes) {
 	return s.Need.Layers.Fixed + s.layers().smallest, d.Room()
 }
 
-// freeFraction ignores Layers.Fixed, which does not change the order of devices.
+// freeFraction ignores Layers.Fixed, which does not change the order of devices. If several
+// devices are requested, each holds its part of the layers.
 func (layersKind) freeFraction(s *Shape, d *Device) (part, free int64) {
-	return int64(s.layers().all()), int64(d.Free())
+	return int64(s.layers().all()) / int64(max(1, s.Need.Devices)), int64(d.Free())
 }
 
 func (layersKind) price(s *Shape, d *Device) Milli {
-	if all := min(d.Memory, s.Need.Layers.Fixed+s.layers().all()); all > 0 {
+	if all := min(d.Memory, s.Need.Layers.fixedOn(d)+s.layers().all()); all > 0 {
 		return d.Part(all)
 	}
 	return Whole
@@ -62,12 +66,18 @@ func (layersKind) hasOpenCount(s *Shape) bool { return s.Need.Devices == 0 }
 func (layersKind) choiceMatters(*Shape) bool  { return true }
 
 // claimInOrder takes as few devices as hold all layers, or as many as are requested. It
-// prefers devices that hold more layers, and distributes the layers over the devices in
+// prefers the devices with the best scores if as many as are requested hold all layers, and
+// else devices that hold more layers. It distributes the layers over the devices in
 // proportion to the memory that each has for them. Layers that do not fit on devices must
 // be allowed to spill, and the node must have free memory for them.
 func (layersKind) claimInOrder(c choice, order []int) ([]Claim, bool) {
 	need, l, t := &c.s.Need, c.s.Need.Layers, c.s.layers()
 	rows := rowsOn(c.supply, order)
+	if n := need.Devices; n > 0 && n < len(order) { // the devices with the best scores, if they hold all layers
+		if best := rowsOn(c.supply, slices.Clone(order[:n])); len(best) == n && best.held(l.Total) == l.Total {
+			rows = best
+		}
+	}
 	on := rows.held(l.Total)
 	if len(rows) < max(1, need.Devices) || on < l.least() {
 		return nil, false
@@ -81,11 +91,15 @@ func (layersKind) claimInOrder(c choice, order []int) ([]Claim, bool) {
 	rows.divide(t)
 	claims := make([]Claim, 0, len(rows))
 	// An exclusive task holds its devices whole, as far as there is unified memory.
-	rest := max(0, c.freeUnified()-Bytes(len(rows))*l.Fixed-t.all())
+	rest := c.freeUnified() - t.all()
+	for _, r := range rows {
+		rest -= l.fixedOn(&c.n.Devices[r.device])
+	}
+	rest = max(0, rest)
 	for i, r := range rows {
 		d := &c.n.Devices[r.device]
 		end := rows[i+1:].first(l.Total) // where the next row begins
-		memory := l.Fixed + t.sum(end) - t.sum(r.start)
+		memory := l.fixedOn(d) + t.sum(end) - t.sum(r.start)
 		milli := d.Part(memory)
 		if c.s.holdsWhole() {
 			more := min(d.Room()-memory, rest)
@@ -126,7 +140,7 @@ func (layersKind) chargedDevices(v supply, d *Device) int64 {
 		return int64(need.Devices)
 	}
 	most := countNamed(v.n, d)
-	return max(1, int64(v.s.layers().devicesFor(int(most), d.Memory-d.Reserved-l.Fixed)))
+	return max(1, int64(v.s.layers().devicesFor(int(most), d.Memory-d.Reserved-l.fixedOn(d))))
 }
 
 func (t layersKind) chargePerDevice(v supply, d *Device) Milli {
@@ -134,7 +148,7 @@ func (t layersKind) chargePerDevice(v supply, d *Device) Milli {
 		return Whole
 	}
 	each := v.s.layers().largestPart(int(t.chargedDevices(v, d)))
-	return min(Whole, d.Part(v.s.Need.Layers.Fixed+each))
+	return min(Whole, d.Part(v.s.Need.Layers.fixedOn(d)+each))
 }
 
 // leastCharge subtracts one thousandth for each further device, because the part of each
@@ -152,7 +166,7 @@ func (layersKind) load(s *Shape, d *Device, capacity int64) int64 {
 	if d.Memory == 0 {
 		return capacity
 	}
-	memory := Bytes(max(1, s.Need.Devices))*s.Need.Layers.Fixed + s.layers().all()
+	memory := Bytes(max(1, s.Need.Devices))*s.Need.Layers.fixedOn(d) + s.layers().all()
 	return min(capacity, int64(d.Part(memory)))
 }
 

@@ -53,6 +53,11 @@ func (n *Need) encode(w *keyWriter) {
 		w.num(int64(l.Total))
 		w.num(int64(l.Bytes))
 		w.num(int64(l.Fixed))
+		w.num(int64(len(l.FixedOn)))
+		for _, f := range l.FixedOn {
+			w.str(f.Product)
+			w.num(int64(f.AtLeast))
+		}
 		w.num(int64(l.Least))
 		w.flag(l.Spill)
 		w.num(int64(l.Outside))
@@ -64,7 +69,8 @@ func (n *Need) encode(w *keyWriter) {
 	}
 }
 
-// Sum is the least memory of all claims together on devices of one product.
+// Sum is an amount of memory on devices of one product: the least of all claims together, or
+// what layers need on each device.
 type Sum struct {
 	Product string `json:"product"`
 	AtLeast Bytes  `json:"atLeast"`

@@ -62,7 +62,23 @@ func (sharePart) tooSmall(v survey, _ int) Shortage {
 }
 
 func (sharePart) inUse(v survey, want int) Shortage {
-	return Shortage{Lack: LackShare, Want: int64(v.s.Need.Share), Have: v.least(want, freeShare)}
+	out := Shortage{Lack: LackShare, Want: int64(v.s.Need.Share), Have: v.least(want, freeShare)}
+	if v.s.Need.SumAtLeast > 0 && out.Have < out.Want {
+		out.Devices, out.Meet, out.Of = want, v.takers, v.kind
+		out.WantBytes, out.HaveBytes = v.shareBytes(out.Have)
+	}
+	return out
+}
+
+// shareBytes returns the requested share, and what is free of it, in bytes of the first device
+// with this free share. Both are 0 if the memory of the device is not known.
+func (t survey) shareBytes(free int64) (want, have Bytes) {
+	for i := range t.n.Devices {
+		if d := &t.n.Devices[i]; t.includes(d) && freeShare(t.s, d) == free {
+			return min(d.Of(t.s.Need.Share), d.Capacity()), min(d.Of(Milli(free)), max(0, d.Free()))
+		}
+	}
+	return 0, 0
 }
 
 // freeShare returns the share of the device, in thousandths, that is free of its time and

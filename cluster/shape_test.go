@@ -19,7 +19,7 @@ func TestInternSeesEveryField(t *testing.T) {
 		return cluster.Shape{
 			Resources:   cluster.Resources{{Name: "cpu", Value: 1}},
 			LeftOut:     cluster.Resources{{Name: "memory", Value: 1}},
-			Need:        cluster.Need{Sums: []cluster.Sum{{Product: "A"}}, Products: []string{"A"}, Types: []string{"t"}, Selected: []cluster.DeviceID{{Node: "n", Type: "t"}}, Layers: &cluster.Layers{Total: 1, Sizes: []cluster.LayerRun{{}}}},
+			Need:        cluster.Need{Sums: []cluster.Sum{{Product: "A"}}, Products: []string{"A"}, Types: []string{"t"}, Selected: []cluster.DeviceID{{Node: "n", Type: "t"}}, Layers: &cluster.Layers{Total: 1, Sizes: []cluster.LayerRun{{}}, FixedOn: []cluster.Sum{{Product: "A"}}}},
 			Selector:    []cluster.Label{{Key: "a", Value: "b"}},
 			Required:    []cluster.Term{{{Key: "k", Operator: cluster.In, Values: []string{"v"}}}},
 			Preferred:   []cluster.Preference{{Weight: 1, Term: cluster.Term{{Key: "k", Operator: cluster.In, Values: []string{"v"}}}}},

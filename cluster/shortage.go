@@ -12,6 +12,9 @@ type Shortage struct {
 	Devices    int   // how many devices Want and Have are about together; 0 and 1 mean one device
 	Meet, Of   int   // how many devices meet a requested share, of how many of the kind; 0 if no share is requested
 	Want, Have int64 // what is requested, and what the node has of it
+	// WantBytes and HaveBytes are a share that is requested, and what is free of it, in bytes of
+	// the device that Have is about. They are set only if the shape also requests bytes.
+	WantBytes, HaveBytes Bytes
 }
 
 // Lack is the kind of a shortage.

@@ -101,6 +101,8 @@ one replica takes if it uses whole nodes.`,
 	f.StringVar(&q.quantization, "quantization", "", "how the server quantises weights as it loads them: fp8, int8 or bitsandbytes")
 	f.IntVar(&q.form.Tensor, "tp", 0, "tensor parallelism (default: the one that needs the fewest devices)")
 	f.IntVar(&q.form.Pipeline, "pp", 0, "number of pipeline stages (default: the one that needs the fewest devices)")
+	f.IntVar(&q.form.Data, "dp", 0, "number of data-parallel ranks, each with a copy of the model (default: 1)")
+	f.BoolVar(&q.form.Expert, "expert-parallel", false, "the experts of a mixture are divided over tp × dp devices")
 	f.StringVar(&q.version, "backend-version", "", "version of the backend, such as 0.11.0 (default: the newest that is known)")
 	f.StringVar(&q.backend, "backend", "", "server of the model: vllm, sglang, mindie, voxbox, llamacpp or custom (default: depends on the model)")
 	f.StringVarP(&q.output, "output", "o", "table", "format of the estimate: table, wide, json or yaml")
@@ -127,7 +129,7 @@ func (q *estimateOptions) check() error {
 		least, most int
 	}{
 		{"context", f.Context, 0, 100_000_000}, {"sequences", f.Sequences, 1, 1_000_000},
-		{"tp", f.Tensor, 0, 1024}, {"pp", f.Pipeline, 0, 1024},
+		{"tp", f.Tensor, 0, 1024}, {"pp", f.Pipeline, 0, 1024}, {"dp", f.Data, 0, 1024},
 		{"batch-tokens", f.BatchTokens, 0, 100_000_000}, {"max-sequences", f.Rows, 0, 1_000_000},
 		{"micro-batch", f.MicroBatch, 0, 65_536},
 	} {
@@ -159,7 +161,10 @@ func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView,
 	}
 	b, err := q.backendFor(m)
 	if err == nil {
-		err = q.checkBackend(b)
+		err = q.checkSettings(b, m, q.form)
+	}
+	if err == nil {
+		err = checkFormat(b, m)
 	}
 	if err != nil {
 		return nil, err
@@ -174,7 +179,11 @@ func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView,
 		if isLayered(m, b) && !q.given("sequences") {
 			form.Sequences = 0 // the server has a default
 		}
-		return newEstimateView(m, b, form, fit.Options{})
+		v, err := newEstimateView(m, b, form, fit.Options{})
+		if err == nil {
+			v.version = q.version
+		}
+		return v, err
 	})
 }
 
@@ -230,17 +239,33 @@ func (p *program) rowAdder(q *estimateOptions) (func(*estimateView) error, error
 		}
 		devices = append(devices, d)
 	}
-	if len(devices) == 0 {
-		devices = slices.DeleteFunc(instance.Devices(), func(d instance.Device) bool { return !d.Common })
-	}
 	return func(v *estimateView) error {
 		for _, d := range devices {
+			if err := v.backend.CheckType(v.version, d.Type); err != nil {
+				return fmt.Errorf("--gpu %s: %w; name another device, or another --backend", d.Product, err)
+			}
+		}
+		on := devices
+		if len(on) == 0 {
+			on = v.commonDevices()
+		}
+		for _, d := range on {
 			if err := v.add(d.Product, fit.Pool{Accelerator: accelerator(d), PerNode: defaultPerNode, Nodes: defaultNodes}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}, nil
+}
+
+// commonDevices returns widely used devices on which the backend runs, or all known ones if there
+// is none.
+func (v *estimateView) commonDevices() []instance.Device {
+	all := slices.DeleteFunc(instance.Devices(), func(d instance.Device) bool { return v.backend.CheckType(v.version, d.Type) != nil })
+	if common := slices.DeleteFunc(slices.Clone(all), func(d instance.Device) bool { return !d.Common }); len(common) > 0 {
+		return common
+	}
+	return all
 }
 
 // backendFor returns the backend that the flag names, or the default for the
@@ -269,14 +294,55 @@ func (q *estimateOptions) backendFor(m *estimate.Model) (*backend.Backend, error
 	return b, nil
 }
 
-// checkBackend returns an error for flags that do not apply to the backend.
-func (q *estimateOptions) checkBackend(b *backend.Backend) error {
+// checkFormat returns an error for a model that the backend does not serve.
+func checkFormat(b *backend.Backend, m *estimate.Model) error {
+	if err := b.CheckFormat(m); err != nil {
+		return fmt.Errorf("%w; name another --backend", err)
+	}
+	return nil
+}
+
+// checkSettings returns an error for settings that the backend or the model does not have. They
+// are refused in a manifest too.
+func (q *estimateOptions) checkSettings(b *backend.Backend, m *estimate.Model, f estimate.Serving) error {
 	for _, flag := range []string{"micro-batch", "flash-attention", "full-window-cache"} {
 		if q.given(flag) && !slices.Contains(b.Strategies, backend.Offload) {
 			return fmt.Errorf("--%s: %s does not have this setting, only llamacpp has", flag, b.Name)
 		}
 	}
+	for _, e := range b.CheckServing(f) {
+		return fmt.Errorf("%s: %w; %s", q.settingName(e), e, flagRemedy(e))
+	}
+	if m.Architecture != nil {
+		if err := m.CheckExperts(estimate.Serving{Expert: f.Expert}); err != nil {
+			return fmt.Errorf("%w; omit expert parallelism", err)
+		}
+	}
 	return nil
+}
+
+// settingFlags are the flags for fields of a manifest.
+var settingFlags = map[string]string{"kvCacheBits": "kv-bits", "maxSequences": "max-sequences", "data": "dp", "expert": "expert-parallel"}
+
+// settingName returns the flag that has the setting, or the field of the manifest.
+func (q *estimateOptions) settingName(e *backend.SettingError) string {
+	last := fmt.Sprint(e.Field[len(e.Field)-1])
+	if flag := settingFlags[last]; q.given(flag) {
+		return "--" + flag
+	}
+	name := "spec"
+	for _, step := range e.Field {
+		name += fmt.Sprintf(".%v", step)
+	}
+	return name
+}
+
+// flagRemedy says which flags to change.
+func flagRemedy(e *backend.SettingError) string {
+	if e.Field[0] == "maxSequences" {
+		return "raise --max-sequences, or lower --sequences"
+	}
+	return "omit it, or name another --backend"
 }
 
 // groups returns the node groups of a cluster.
@@ -327,7 +393,11 @@ func parseDevice(text string) (instance.Device, error) {
 	if bytes < 1<<20 || bytes > cluster.MaxDeviceMemory {
 		return instance.Device{}, fmt.Errorf("--gpu %q: the memory of a device is between 1Mi and %dTi", text, cluster.MaxDeviceMemory>>40)
 	}
-	return instance.Device{Product: product, Type: "cuda", Memory: bytes, Unusable: instance.Unusable(product, "cuda", bytes)}, nil
+	d, err := instance.FindDevice(product)
+	if err != nil { // its type is not known
+		return instance.Device{Product: product, Memory: bytes, Unusable: instance.Unusable(product, "cuda", bytes)}, nil
+	}
+	return instance.Device{Product: product, Type: d.Type, Memory: bytes, Unusable: instance.Unusable(product, d.Type, bytes)}, nil
 }
 
 func accelerator(d instance.Device) backend.Accelerator {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -75,8 +74,8 @@ func (v *estimateView) addProduct(g *cluster.Group, k *productDevices, mixed boo
 	refuse := func(why string) {
 		v.Devices = append(v.Devices, estimateRow{Product: product, Memory: k.Memory, Why: why, Group: &row})
 	}
-	if ok, err := v.backend.RunsOn("", k.Type); err == nil && !ok {
-		refuse(fmt.Sprintf("%s does not run on %s", v.Backend, k.Type))
+	if err := v.backend.CheckType(v.version, k.Type); err != nil {
+		refuse(err.Error())
 		return
 	}
 	if err := v.add(product, pool); err != nil {

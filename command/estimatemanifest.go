@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/fit"
 	"github.com/berth-project/berth/internal/manifest"
@@ -47,11 +48,11 @@ func (q *estimateOptions) specView(s *model.Spec) (*estimateView, error) {
 	if err := q.apply(s); err != nil {
 		return nil, err
 	}
-	v, err := newEstimateView(s.Source, s.Backend, s.Serving, fit.Options{Share: s.Utilization, Extra: s.DraftAndAdapterMemory})
+	v, err := newEstimateView(s.Source, s.Backend, s.Serving, fit.Options{Share: s.Utilization, Extra: s.DraftAndAdapters})
 	if err != nil {
 		return nil, err
 	}
-	v.Name, v.loaded = s.ID, s.Adapters
+	v.Name, v.loaded, v.version, v.oneNode = s.ID, s.Adapters, s.Version, !s.Place.Distributed
 	if s.Draft != nil {
 		v.loaded += s.Draft.PublishedSize()
 		v.assume("The draft model " + s.Draft.Name + " is loaded on the same devices; its memory is not available to the model.")
@@ -79,8 +80,10 @@ func (q *estimateOptions) apply(s *model.Spec) error {
 		"batch-tokens":    func() { s.Serving.BatchTokens = q.form.BatchTokens },
 		"max-sequences":   func() { s.Serving.Rows = q.form.Rows },
 		"eager":           func() { s.Serving.Eager = q.form.Eager },
-		"dtype":           func() { s.Serving.WeightBits = q.form.WeightBits },
-		"quantization":    func() { s.Serving.WeightBits = q.form.WeightBits },
+		"dtype":           func() { s.DType = q.dtype },
+		"quantization":    func() { s.Quantization = q.quantization },
+		"dp":              func() { s.Serving.Data = q.form.Data },
+		"expert-parallel": func() { s.Serving.Expert = q.form.Expert },
 		"backend-version": func() { s.Version = q.version },
 
 		"micro-batch":       func() { s.Serving.MicroBatch = q.form.MicroBatch },
@@ -91,6 +94,11 @@ func (q *estimateOptions) apply(s *model.Spec) error {
 			change()
 		}
 	}
+	bits, problem := estimate.WeightBits(s.DType, s.Quantization)
+	if problem != nil {
+		return fmt.Errorf("--%s: %w", problem.Field, problem)
+	}
+	s.Serving.WeightBits = bits
 	b := s.Backend
 	if q.backend != "" {
 		var err error
@@ -106,7 +114,12 @@ func (q *estimateOptions) apply(s *model.Spec) error {
 	if !isLayered(s.Source, s.Backend) { // otherwise the server has a default
 		s.Serving.Sequences = cmp.Or(s.Serving.Sequences, 1)
 	}
-	return q.checkBackend(s.Backend)
+	if q.backend != "" { // otherwise the format was checked when the manifest was read
+		if err := checkFormat(s.Backend, s.Source); err != nil {
+			return err
+		}
+	}
+	return q.checkSettings(s.Backend, s.Source, s.Serving)
 }
 
 // writeEstimates prints the views as tables, or data as JSON or YAML.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/english"
-	"github.com/berth-project/berth/internal/estimate/fit"
 	"github.com/berth-project/berth/internal/estimate/nodes"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/quantity"
@@ -16,28 +15,34 @@ import (
 
 // onEachDevice returns the beginning of a sentence about what each device needs, such
 // as "on each device of tp 2".
-func onEachDevice(f fit.Fit) string {
+func (d division) onEachDevice() string {
 	switch {
-	case f.Devices == 1:
+	case d.Devices == 1:
 		return "on one device"
-	case f.Layers > 0:
-		return fmt.Sprintf("with %d layers on each of %d devices", f.Layers, f.Devices)
+	case d.Layers > 0:
+		return fmt.Sprintf("with %d layers on each of %d devices", d.Layers, d.Devices)
 	}
-	return "on each device of " + parallelism(f.Devices, f.Tensor, f.Pipeline, f.Layers)
+	return "on each device of " + d.String()
 }
 
-func parallelism(devices, tensor, pipeline, layers int) string {
+// String returns the parallelism, such as "tp 2 × pp 4".
+func (d division) String() string {
 	switch {
-	case devices == 1:
+	case d.Devices == 1:
 		return "1 device"
-	case layers > 0:
-		return fmt.Sprintf("%d devices", devices)
-	case pipeline == 1:
-		return fmt.Sprintf("tp %d", tensor)
-	case tensor == 1:
-		return fmt.Sprintf("pp %d", pipeline)
+	case d.Layers > 0:
+		return fmt.Sprintf("%d devices", d.Devices)
 	}
-	return fmt.Sprintf("tp %d × pp %d", tensor, pipeline)
+	var out []string
+	for _, x := range []struct {
+		name string
+		n    int
+	}{{"tp", d.Tensor}, {"pp", d.Pipeline}, {"dp", d.Data}} {
+		if x.n > 1 {
+			out = append(out, fmt.Sprintf("%s %d", x.name, x.n))
+		}
+	}
+	return strings.Join(out, " × ")
 }
 
 func (v *estimateView) table(p *program, wide bool) {
@@ -75,15 +80,15 @@ func (v *estimateView) table(p *program, wide bool) {
 // only kind that is asked about, as the model is divided there, or else one device of which
 // nothing is known.
 func (v *estimateView) breakdown() (title string, parts breakdownView) {
-	if len(v.Devices) != 1 || v.Devices[0].Each == nil || v.Device.Beside > 0 {
+	if len(v.Devices) != 1 || v.Devices[0].Each == nil {
 		return "on one device", v.Device
 	}
 	r := &v.Devices[0]
 	title = "on one " + r.Product
 	if r.Devices > 1 {
-		title = fmt.Sprintf("on each of %s", parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers))
+		title = fmt.Sprintf("on each of %s", r.division)
 		if r.Layers == 0 {
-			title = fmt.Sprintf("on each of %d devices (%s)", r.Devices, parallelism(r.Devices, r.Tensor, r.Pipeline, 0))
+			title = fmt.Sprintf("on each of %d devices (%s)", r.Devices, r.division)
 		}
 	}
 	return title, *r.Each
@@ -177,13 +182,13 @@ func (v *estimateView) devices(p *program, wide bool) {
 	for _, r := range v.Devices {
 		with, used, most := "no", "-", "-"
 		if r.Fits {
-			with = parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers)
+			with = r.division.String()
 			used = usedOf(r.Used, r.Usable)
 		}
 		if r.Largest > 0 {
 			most = english.Thousands(r.Largest)
 			if !r.Fits {
-				most += " (" + parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers) + ")"
+				most += " (" + r.division.String() + ")"
 			}
 		}
 		row := []string{r.Product, quantity.Memory(r.Memory), with, used, most}

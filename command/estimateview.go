@@ -10,7 +10,6 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/fit"
-	"github.com/berth-project/berth/internal/phrase"
 	"github.com/berth-project/berth/internal/quantity"
 )
 
@@ -41,6 +40,8 @@ type estimateView struct {
 	model   *estimate.Model
 	backend *backend.Backend
 	form    estimate.Serving
+	version string // of the backend
+	oneNode bool   // a replica is not divided over several nodes
 	terms   fit.Options
 	loaded  cluster.Bytes // weights of the draft and of adapters
 }
@@ -55,19 +56,25 @@ type breakdownView struct {
 	Total       cluster.Bytes `json:"total"`
 }
 
+// division is how a model is divided over devices.
+type division struct {
+	Devices  int `json:"devices,omitempty"`
+	Tensor   int `json:"tensorParallel,omitempty"`
+	Pipeline int `json:"pipelineParallel,omitempty"`
+	Data     int `json:"dataParallel,omitempty"`
+	Layers   int `json:"layersEach,omitempty"`
+}
+
 type estimateRow struct {
-	Product  string        `json:"product"`
-	Memory   cluster.Bytes `json:"memory"`
-	Fits     bool          `json:"fits"`
-	Devices  int           `json:"devices,omitempty"`
-	Tensor   int           `json:"tensorParallel,omitempty"`
-	Pipeline int           `json:"pipelineParallel,omitempty"`
-	Layers   int           `json:"layersEach,omitempty"`
-	Used     cluster.Bytes `json:"used,omitempty"`
-	Usable   cluster.Bytes `json:"usable,omitempty"`
-	Largest  int           `json:"largestContext,omitempty"`
-	Why      string        `json:"why,omitempty"`
-	Group    *groupRow     `json:"group,omitempty"`
+	Product string        `json:"product"`
+	Memory  cluster.Bytes `json:"memory"`
+	Fits    bool          `json:"fits"`
+	division
+	Used    cluster.Bytes `json:"used,omitempty"`
+	Usable  cluster.Bytes `json:"usable,omitempty"`
+	Largest int           `json:"largestContext,omitempty"`
+	Why     string        `json:"why,omitempty"`
+	Group   *groupRow     `json:"group,omitempty"`
 	// Each is the parts of Used. Cache and NarrowCache are what the KV cache holds, with its
 	// own numbers and with numbers of 8 bits; nil if that is not known.
 	Each        *breakdownView `json:"each,omitempty"`
@@ -105,9 +112,6 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Serving, 
 		Backend: b.Name, Context: f.Context, Sequences: max(1, f.Sequences), KVBits: cmp.Or(f.KVBits, 16), Host: b.Host, Assumed: m.Assumptions(isLayered(m, b)),
 		model: m, backend: b, form: f, terms: t,
 	}
-	if allowed := b.CacheBits; f.KVBits > 0 && len(allowed) > 0 && !slices.Contains(allowed, f.KVBits) {
-		return nil, fmt.Errorf("the cache of %s has %s bits, not %d", b.Name, phrase.Either(allowed), f.KVBits)
-	}
 	if a := m.Architecture; a != nil {
 		v.Architecture, v.MaxContext = a.Name, a.MaxContext
 		if v.Context == 0 {
@@ -137,9 +141,11 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Serving, 
 	}
 	beside := cluster.Bytes(0)
 	if t.Extra != nil {
-		if beside, err = t.Extra(1, backend.Accelerator{}); err != nil {
+		more, err := t.Extra(1, backend.Accelerator{})
+		if err != nil {
 			return nil, err
 		}
+		beside = more.Total()
 	}
 	v.Device = breakdownView{u.Weights, u.KVCache, u.Activations, u.Graph, u.Overhead, beside, u.Total() + beside}
 	if isLayered(m, b) {
@@ -148,9 +154,8 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Serving, 
 			return nil, err
 		}
 		v.Host = need.Host
-	}
-	if m.Architecture == nil && m.Format != "table" {
-		v.assume("The architecture is not known. The need is taken to be 1.2 × the weights and 2 GiB for any context, divided equally over all devices.")
+	} else if m.IsCrude() {
+		v.assume(estimate.CrudeAssumption)
 	}
 	return v, nil
 }
@@ -196,20 +201,30 @@ func kvPerLateToken(m *estimate.Model, f estimate.Serving) (cluster.Bytes, error
 	return after - before, err
 }
 
+func divisionOf(f fit.Fit) division {
+	out := division{Devices: f.Devices, Tensor: f.Tensor, Pipeline: f.Pipeline, Layers: f.Layers}
+	if f.Data > 1 {
+		out.Data = f.Data
+	}
+	return out
+}
+
 // add appends the row of one kind of device.
 func (v *estimateView) add(product string, p fit.Pool) error {
+	if v.oneNode {
+		p.Nodes = 1
+	}
 	f, err := fit.FewestDevicesWith(v.terms, v.model, v.backend, v.form, p)
 	if err != nil {
 		return err
 	}
 	r := estimateRow{
-		Product: product, Memory: p.Memory, Fits: f.Fits, Devices: f.Devices, Tensor: f.Tensor, Pipeline: f.Pipeline,
-		Layers: f.Layers, Used: f.Use.Total(), Usable: f.Usable, Largest: f.Context,
+		Product: product, Memory: p.Memory, Fits: f.Fits, division: divisionOf(f), Used: f.Use.Total(), Usable: f.Usable, Largest: f.Context,
 	}
 	if !f.Fits {
 		r.Why = v.shortage(f, p)
 	}
-	r.Each = &breakdownView{f.Use.Weights, f.Use.KVCache, f.Use.Activations, f.Use.Graph, f.Use.Overhead, 0, f.Use.Total()}
+	r.Each = &breakdownView{f.Use.Weights, f.Use.KVCache, f.Use.Activations, f.Use.Graph, f.Use.Overhead, f.Extra, f.Use.Total() + f.Extra}
 	if r.Cache, err = v.pool(f, 0); err != nil {
 		return err
 	}
@@ -243,11 +258,11 @@ func (v *estimateView) shortage(f fit.Fit, p fit.Pool) string {
 	switch {
 	case c.Fraction == 0:
 		need, has := quantity.MemoryPair(f.Use.Total(), f.Usable)
-		return fmt.Sprintf("%s the model needs %s, and %s can use %s", onEachDevice(f), need, v.Backend, has)
+		return fmt.Sprintf("%s the model needs %s, and %s can use %s", divisionOf(f).onEachDevice(), need, v.Backend, has)
 	case c.Static > within:
 		need, has := quantity.MemoryPair(c.Static, within)
-		return fmt.Sprintf("%s weights and KV cache take %s, and %s allots %s to them", onEachDevice(f), need, v.Backend, has)
+		return fmt.Sprintf("%s weights and KV cache take %s, and %s allots %s to them", divisionOf(f).onEachDevice(), need, v.Backend, has)
 	}
 	need, has := quantity.MemoryPair(f.Use.Activations+f.Use.Graph+f.Use.Overhead, claimed-within)
-	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves %s for them", onEachDevice(f), need, v.Backend, has)
+	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves %s for them", divisionOf(f).onEachDevice(), need, v.Backend, has)
 }

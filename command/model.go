@@ -20,7 +20,7 @@ func knobs(plans []*model.Result, state *cluster.State) func(id string) []whatif
 			return nil
 		}
 		var out []whatif.Knob
-		for _, k := range plans[i].Spec.Relaxations() {
+		for _, k := range plans[i].Relaxations() {
 			out = append(out, whatif.Knob{Steps: k.Steps, At: func(step int) (string, int, []string, []*cluster.Job) {
 				r := k.At(step)
 				var arguments []string

@@ -154,6 +154,9 @@ type Rejection struct {
 	// queue.
 	Subject    string
 	Want, Have Quantity // how much was requested, and how much is available
+	// WantBytes and HaveBytes are Want and Have in bytes of memory, if these are shares of a
+	// device; 0: they are not known.
+	WantBytes, HaveBytes int64
 	// Precedence decides which of several reasons becomes the reason of a refusal: the
 	// highest. It is below 0 if the request was not meant for this kind of node (see
 	// OtherKind). A plugin may use values above 0 to order its own reasons.

@@ -126,20 +126,23 @@ type ModelSource struct {
 }
 
 // Parallelism is how a replica is divided among devices. Unless given, the values that
-// need the fewest devices are chosen. It is not allowed with unit Node, where a replica
+// need the fewest devices are chosen; but if only tensor is given, a replica on one node has one
+// stage. It is not allowed with unit Node, where a replica
 // takes all devices of its nodes, nor for a model that is divided layer by layer.
 type Parallelism struct {
 	// Tensor is the number of devices that each layer is divided among. It must divide the
-	// number of attention heads and the size of the vocabulary.
+	// number of attention heads and the size of the vocabulary, which vllm and sglang pad to a
+	// multiple of 64. These devices are on one node, or with distributed on whole nodes.
 	Tensor int `json:"tensor,omitempty"`
 	// Pipeline is the number of stages that the layers are divided into.
 	Pipeline int `json:"pipeline,omitempty"`
 	// Data is the number of data-parallel ranks of a replica, with vllm and sglang. Each rank
-	// holds a whole copy of the model on tensor × pipeline devices of one node. With
-	// distributed, ranks may be on different nodes.
+	// holds a whole copy of the model on tensor × pipeline devices of one node, except that
+	// vllm divides the experts of a mixture over all ranks. With distributed, ranks may be on
+	// different nodes.
 	Data int `json:"data,omitempty"`
-	// Expert divides the experts of a mixture over tensor × data devices, instead of
-	// holding all of them in each rank.
+	// Expert divides the experts of a mixture over tensor × data devices, so that each device
+	// holds whole experts.
 	Expert bool `json:"expert,omitempty"`
 }
 
@@ -199,9 +202,9 @@ type ModelPlacement struct {
 	InstanceType string `json:"instanceType,omitempty"`
 	// DeviceLayers is how many layers of a GGUF model are on devices, as --n-gpu-layers of
 	// llama.cpp: the last ones, of which the output layer is one. The other layers are in the
-	// memory of the node. Unless given, all layers are on devices, or with cpuOffload as many
-	// as fit.
-	DeviceLayers int `json:"deviceLayers,omitempty"`
+	// memory of the node. With 0, no device is used. Unless given, all layers are on devices,
+	// or with cpuOffload as many as fit.
+	DeviceLayers *int `json:"deviceLayers,omitempty"`
 }
 
 // ModelStatus is what was chosen for the model and what runs.

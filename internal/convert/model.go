@@ -114,12 +114,7 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 	if err != nil {
 		r.errorf(spec.Add(err.Field), "%s", err)
 	}
-	s.Serving.WeightBits = bits
-	if bits := o.KVCacheBits; bits != 0 && bits != 16 && bits != 8 && bits != 4 {
-		r.errorf(spec.Add("kvCacheBits"), "want 16, 8 or 4, have %d", bits)
-	} else if b := s.Backend; bits != 0 && b != nil && len(b.CacheBits) > 0 && !slices.Contains(b.CacheBits, bits) {
-		r.errorf(spec.Add("kvCacheBits"), "the cache of %s has %s bits, not %d", b.Name, phrase.Either(b.CacheBits), bits)
-	}
+	s.Serving.WeightBits, s.DType, s.Quantization = bits, o.DType, o.Quantization
 	makeLayeredServe(s, o, spec, r)
 	if p := o.Parallelism; p != nil {
 		s.Serving.Tensor, s.Serving.Pipeline, s.Serving.Data, s.Serving.Expert = p.Tensor, p.Pipeline, p.Data, p.Expert
@@ -134,8 +129,8 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 		if n := max(1, p.Tensor) * max(1, p.Pipeline) * max(1, p.Data); n > maxParallel && max(p.Tensor, p.Pipeline, p.Data) <= maxParallel {
 			r.errorf(spec.Add("parallelism"), "%s are %d devices; the most is %d", timesText(s.Serving), n, maxParallel)
 		}
-		checkDataParallelism(s, p, spec.Add("parallelism"), r)
 	}
+	checkServing(s, spec, r)
 	if q := o.GPUMemoryUtilization; q != nil {
 		at := spec.Add("gpuMemoryUtilization")
 		s.Utilization = makeShare(*q, at, r)
@@ -190,17 +185,18 @@ func timesText(s estimate.Serving) string {
 	return text
 }
 
-// checkDataParallelism reports data-parallel ranks and divided experts with a backend that has
-// neither.
-func checkDataParallelism(s *model.Spec, p *v1alpha1.Parallelism, at path, r reporter) {
-	if s.Backend == nil || s.Backend.Name == "vllm" || s.Backend.Name == "sglang" {
+// checkServing reports settings that the backend does not have.
+func checkServing(s *model.Spec, spec path, r reporter) {
+	serving := s.Serving
+	if bits := serving.KVBits; bits != 0 && bits != 16 && bits != 8 && bits != 4 {
+		r.errorf(spec.Add("kvCacheBits"), "want 16, 8 or 4, have %d", bits)
+		serving.KVBits = 0
+	}
+	if s.Backend == nil {
 		return
 	}
-	if p.Data > 1 {
-		r.errorf(at.Add("data"), "%s has no data-parallel ranks; for more copies of the model write replicas: %d", s.Backend.Name, p.Data)
-	}
-	if p.Expert {
-		r.errorf(at.Add("expert"), "%s does not divide experts; leave it out", s.Backend.Name)
+	for _, e := range s.Backend.CheckServing(serving) {
+		r.errorf(spec.Add(e.Field...), "%s", e.WithRemedy())
 	}
 }
 
@@ -317,8 +313,8 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 	if o.Strategy == "" || o.Strategy == strategyPack {
 		s.Place.Strategy = cluster.Binpack
 	}
-	if n := o.DeviceLayers; n != 0 {
-		checkRange(n, 1, maxLayers, at.Add("deviceLayers"), r)
+	if n := o.DeviceLayers; n != nil {
+		checkRange(*n, 0, maxLayers, at.Add("deviceLayers"), r)
 	}
 	if n := o.DevicesPerReplica; n != 0 {
 		checkRange(n, 1, maxParallel, at.Add("devicesPerReplica"), r)

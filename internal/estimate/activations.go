@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -49,7 +50,7 @@ func (m *Model) activations(s Serving) cluster.Bytes {
 	if a.Experts > 0 {
 		mlp = a.expertActivations(tokens, width)
 	}
-	layer := sum(cluster.Bytes(stream), max(sum(queries, keys), cluster.Bytes(mlp)), a.stepCache(s), m.unpackedWeights(width))
+	layer := sum(cluster.Bytes(stream), max(sum(queries, keys), cluster.Bytes(mlp)), a.stepCache(s), m.unpackedWeights(s, width))
 	if s.WeightBits == 32 {
 		layer = times(layer, 2)
 	}
@@ -64,7 +65,7 @@ func (m *Model) activations(s Serving) cluster.Bytes {
 	if a.Vision != nil {
 		copies = 2
 	}
-	logits := sum(cluster.Bytes(product(tokens, hidden, copies, 2)), cluster.Bytes(product(rows, int64(a.Vocab), int64(orElse(s.LogitBytes, logitBytes)))))
+	logits := sum(cluster.Bytes(product(tokens, hidden, copies, 2)), cluster.Bytes(product(rows, int64(a.Vocab), int64(cmp.Or(s.LogitBytes, logitBytes)))))
 	return sum(workspace, max(layer, logits, a.visionActivations(s)), a.expandedLatents(s))
 }
 
@@ -103,10 +104,17 @@ func (a *Architecture) visionActivations(s Serving) cluster.Bytes {
 }
 
 // unpackedWeights returns the memory for weights that are unpacked to 16 bits before
-// they are used, as bitsandbytes does. Other formats are used without unpacking.
-func (m *Model) unpackedWeights(width int64) cluster.Bytes {
-	if !strings.HasPrefix(m.Weights.Quantised, "bitsandbytes") {
+// they are used, as bitsandbytes does: one matrix, or all experts of a layer. Other formats are
+// used without unpacking.
+func (m *Model) unpackedWeights(s Serving, width int64) cluster.Bytes {
+	if !strings.HasPrefix(m.Weights.Quantised, "bitsandbytes") && (s.WeightBits != 4 || m.Weights.Plain == 0) {
 		return 0
 	}
-	return cluster.Bytes(product(int64(m.Architecture.Hidden), width, 2))
+	a := m.Architecture
+	one := product(int64(a.Hidden), width, 2)
+	if a.Experts == 0 {
+		return cluster.Bytes(one)
+	}
+	all := product(int64(a.Experts), 3, int64(a.Hidden), (int64(a.Width)+int64(s.Tensor)-1)/int64(s.Tensor), 2)
+	return cluster.Bytes(max(one, all))
 }

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -72,7 +73,7 @@ func (c *Cache) tokenBytes(s Serving) cluster.Bytes {
 
 // bytes returns the size of the cache of one sequence on one device.
 func (c *Cache) bytes(s Serving, context int) cluster.Bytes {
-	tokens, page := int64(c.tokens(s, context)), int64(orElse(s.Page, 1))
+	tokens, page := int64(c.tokens(s, context)), int64(cmp.Or(s.Page, 1))
 	pages := (tokens + page - 1) / page
 	if c.isWindow(s) && s.WindowSteps > 0 { // the window may begin within a page
 		pages++
@@ -82,7 +83,7 @@ func (c *Cache) bytes(s Serving, context int) cluster.Bytes {
 
 // stateBytes returns the size of the state of one sequence on one device.
 func (c *Cache) stateBytes(s Serving) cluster.Bytes {
-	return cluster.Bytes(cluster.MulDivUp(int64(c.State), int64(orElse(s.States, 1)), int64(s.Tensor)))
+	return cluster.Bytes(cluster.MulDivUp(int64(c.State), int64(cmp.Or(s.States, 1)), int64(s.Tensor)))
 }
 
 // sameKind reports whether two layers keep the same.
@@ -124,22 +125,22 @@ func (a *Architecture) HasState() bool {
 // has a window. Tables of models give this upper bound. The cache of a model with windows
 // grows more slowly once the windows are full; KVAt returns its true size.
 func (m *Model) KVPerToken(s Serving) (cluster.Bytes, error) {
-	s.Context = orElse(s.Context, 1)
+	s.Context = cmp.Or(s.Context, 1)
 	s, err := m.normalize(s)
 	if err != nil {
 		return 0, err
 	}
 	a := m.Architecture
 	s.Page = 1
+	most := a.boundBytes(s, 1)
 	if a.Caches == nil {
-		return a.plainBytes(s, 1), nil
+		return max(most, a.plainBytes(s, 1)), nil
 	}
-	most := cluster.Bytes(0)
 	a.eachStage(s, func(caches []Cache) {
 		var all cluster.Bytes
 		for i := range caches {
 			if c := &caches[i]; c.Tokens == 0 && !c.isScratch() {
-				stride := int64(orElse(c.Stride, 1))
+				stride := int64(cmp.Or(c.Stride, 1))
 				all = sum(all, cluster.Bytes(cluster.MulDivUp(int64(c.tokenBytes(s)), 1, stride)))
 			}
 		}
@@ -166,17 +167,31 @@ func (m *Model) LargestContext(s Serving, memory cluster.Bytes) (int, error) {
 }
 
 // LargestContextWhere is like LargestContext, but the caller decides what fits. If fits
-// returns true for a context, it must return true for all shorter ones.
+// returns true, it must return true for every smaller need.
+//
+// The need grows with the context, except that it may be less for a context that is longer than
+// s.Prompt than for one that is not. Each of the two ranges is searched.
 func (m *Model) LargestContextWhere(s Serving, fits func(Breakdown) bool) (int, error) {
 	s.Context = 1
 	if _, err := m.normalize(s); err != nil {
 		return 0, err
 	}
-	low, high := 0, orElse(m.Architecture.MaxContext, maxContext)
+	holds := func(context int) bool {
+		s.Context = context
+		b, err := m.PerDevice(s) // the only possible error is that the need exceeds maxBytes
+		return err == nil && fits(b)
+	}
+	low, high := 0, cmp.Or(m.Architecture.MaxContext, maxContext)
+	if first := s.Prompt + 1; s.Prompt > 0 && first <= high {
+		if holds(first) {
+			low = first
+		} else {
+			high = s.Prompt
+		}
+	}
 	for low < high {
 		mid := low + (high-low+1)/2
-		s.Context = mid
-		if b, err := m.PerDevice(s); err == nil && fits(b) { // the only possible error is that the need exceeds maxBytes
+		if holds(mid) {
 			low = mid
 		} else {
 			high = mid - 1
@@ -188,10 +203,10 @@ func (m *Model) LargestContextWhere(s Serving, fits func(Breakdown) bool) (int, 
 // cacheBytes returns the size of the cache of one sequence on the device with the largest
 // cache.
 func (a *Architecture) cacheBytes(s Serving, context int) cluster.Bytes {
+	most := a.boundBytes(s, context)
 	if a.Caches == nil {
-		return a.plainBytes(s, context)
+		return max(most, a.plainBytes(s, context))
 	}
-	most := cluster.Bytes(0)
 	a.eachStage(s, func(caches []Cache) {
 		if s.Groups > 0 && !haveSeveral(caches) {
 			most = max(most, groupedBytes(caches, s, context))
@@ -230,6 +245,15 @@ func (a *Architecture) plainBytes(s Serving, context int) cluster.Bytes {
 	return times(c.bytes(s, context), int64(a.layersPerStage(s)))
 }
 
+// boundBytes returns the least size of the cache of one sequence if it is not known what the
+// layers keep.
+func (a *Architecture) boundBytes(s Serving, context int) cluster.Bytes {
+	if a.Bound == nil {
+		return 0
+	}
+	return times(a.Bound.bytes(s, context), int64(a.layersPerStage(s)))
+}
+
 // groupedBytes returns the size of caches that are allocated in groups of equally many
 // layers; see Serving.Groups. The layers of each kind are rounded up to a multiple of the
 // size of a group. A state is rounded up to whole pages of the tokens of another kind, and
@@ -263,9 +287,9 @@ func groupedBytes(caches []Cache, s Serving, context int) cluster.Bytes {
 		return maxBytes + 1 // an error for every context; see PerDevice
 	}
 	if token > 0 && state > 0 {
-		page := cluster.Bytes(orElse(s.Page, 1)) * token
+		page := cluster.Bytes(cmp.Or(s.Page, 1)) * token
 		pages := (state + page - 1) / page
-		state, s.Page = pages*page, int(min(pages*cluster.Bytes(orElse(s.Page, 1)), maxContext))
+		state, s.Page = pages*page, int(min(pages*cluster.Bytes(cmp.Or(s.Page, 1)), maxContext))
 	}
 	var all cluster.Bytes
 	for _, k := range kinds {

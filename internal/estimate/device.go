@@ -1,8 +1,10 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -19,19 +21,66 @@ func (m *Model) PerDevice(s Serving) (Breakdown, error) {
 	if err != nil {
 		return Breakdown{}, err
 	}
-	a := m.Architecture
+	b := m.breakdown(s)
+	if !b.isPlausible() {
+		return Breakdown{}, m.errTooMuch(s)
+	}
+	return b, nil
+}
+
+// breakdown is PerDevice for normalized parameters. The result may exceed maxBytes.
+func (m *Model) breakdown(s Serving) Breakdown {
 	b := Breakdown{
-		Weights:     m.weightsPerDevice(s),
-		KVCache:     times(a.cacheBytes(s, s.Context), int64(s.Sequences)),
+		Weights:     m.weightsPerDevice(s) - m.expertSaving(s),
+		KVCache:     times(m.Architecture.cacheBytes(s, s.Context), int64(s.Sequences)),
 		Activations: m.activations(s),
 		Graph:       s.Graph,
 		Overhead:    s.Overhead,
 	}
 	b.Overhead = sum(b.Overhead, b.Weights/rounding)
-	if sum(b.Weights, b.KVCache, b.Activations, b.Graph, b.Overhead) > maxBytes {
-		return Breakdown{}, fmt.Errorf("model %s with %d sequences of %d tokens needs more than %d bytes of a device; set a shorter context or fewer sequences", m.Name, s.Sequences, s.Context, int64(maxBytes))
+	if least := m.leastBytes(s); b.isPlausible() && b.Total() < least {
+		b.Overhead += least - b.Total()
 	}
-	return b, nil
+	return b
+}
+
+// isPlausible reports whether the sum of all parts is at most maxBytes.
+func (b Breakdown) isPlausible() bool {
+	return sum(b.Weights, b.KVCache, b.Activations, b.Graph, b.Overhead) <= maxBytes
+}
+
+// leastBytes returns how much memory the model needs of a device even if the sum of all parts is
+// less: while it is loaded and, if it is not known what its layers keep, the crude figure.
+func (m *Model) leastBytes(s Serving) cluster.Bytes {
+	least := cluster.Bytes(0)
+	if s.PlainLoad && s.WeightBits == 8 {
+		s.WeightBits = 16
+		weights := m.weightsPerDevice(s) - m.expertSaving(s)
+		least = sum(weights, weights/rounding, s.Overhead)
+	}
+	if m.Architecture.Bound != nil {
+		crude, err := m.CrudeTotal()
+		if err != nil {
+			return maxBytes + 1
+		}
+		least = max(least, cluster.Bytes(cluster.MulDivUp(int64(crude), 1, product(int64(s.Tensor), int64(s.Pipeline)))))
+	}
+	return least
+}
+
+// errTooMuch says that the model needs more than maxBytes, and what to change.
+func (m *Model) errTooMuch(s Serving) error {
+	sequences := fmt.Sprintf("%d sequences", s.Sequences)
+	if s.Sequences == 1 {
+		sequences = "1 sequence"
+	}
+	cure := "set a shorter context or fewer sequences"
+	one := s
+	one.Context, one.Sequences = 1, 1
+	if !m.breakdown(one).isPlausible() {
+		cure = "even 1 token does, so check the sizes of the model, and the serving parameters"
+	}
+	return fmt.Errorf("model %s with %s of %d tokens needs more than 1 EiB of a device; %s", m.Name, sequences, s.Context, cure)
 }
 
 // CrudeTotal returns 1.2 times the weights plus 2 GiB, for all devices together. It uses
@@ -45,12 +94,12 @@ func (m *Model) CrudeTotal() (cluster.Bytes, error) {
 }
 
 // PerDeviceEvenly returns how much memory each of this many devices needs for a model of
-// which only the total size is known. It divides the result of CrudeTotal evenly or, for
+// which only the size of the weights is known. It divides the result of CrudeTotal evenly or, for
 // a model of a table, the table's own figure.
 func (m *Model) PerDeviceEvenly(devices int) (Breakdown, error) {
 	n, weights := cluster.Bytes(devices), m.Weights.Total()
 	all := weights
-	if m.Format != "table" {
+	if m.IsCrude() {
 		var err error
 		if all, err = m.CrudeTotal(); err != nil {
 			return Breakdown{}, err
@@ -76,13 +125,17 @@ func (m *Model) normalize(s Serving) (Serving, error) {
 	case a.Layers < 1 || a.Hidden < 1 || a.Heads < 1 || a.KVHeads < 1 || a.HeadDim < 1 || a.Vocab < 1:
 		return s, fmt.Errorf("some sizes of model %s are not known: layers (%d), hidden size (%d), heads (%d), key heads (%d), head size (%d), vocabulary (%d)", m.Name, a.Layers, a.Hidden, a.Heads, a.KVHeads, a.HeadDim, a.Vocab)
 	}
-	s.Tensor, s.Pipeline, s.Sequences = orElse(s.Tensor, 1), orElse(s.Pipeline, 1), orElse(s.Sequences, 1)
-	s.BatchTokens, s.KVBits, s.Context = orElse(s.BatchTokens, 2048), orElse(s.KVBits, 16), orElse(s.Context, a.MaxContext)
+	if name, n := negative(a, &s); n < 0 {
+		return s, fmt.Errorf("model %s: %s is %d; it must not be negative", m.Name, name, n)
+	}
+	s.Tensor, s.Pipeline, s.Sequences = cmp.Or(s.Tensor, 1), cmp.Or(s.Pipeline, 1), cmp.Or(s.Sequences, 1)
+	s.BatchTokens, s.KVBits, s.Context = cmp.Or(s.BatchTokens, 2048), cmp.Or(s.KVBits, 16), cmp.Or(s.Context, a.MaxContext)
+	if s.Context <= s.Prompt {
+		s.BatchTokens = max(s.BatchTokens, s.Context)
+	}
 	switch {
 	case s.Context == 0:
 		return s, fmt.Errorf("the longest context of model %s is not known; set a context", m.Name)
-	case s.Tensor < 0 || s.Pipeline < 0 || s.Sequences < 0 || s.BatchTokens < 0 || s.Context < 0 || s.VocabMultiple < 0 || s.Rows < 0 || s.LogitBytes < 0 || s.Page < 0 || s.WindowSteps < 0 || s.Groups < 0 || s.LatentTokens < 0 || s.WindowFloor < 0 || s.Graph < 0 || s.Overhead < 0:
-		return s, fmt.Errorf("the serving parameters of model %s have a negative number: %+v", m.Name, s)
 	case s.WeightBits != 0 && s.WeightBits != 4 && s.WeightBits != 8 && s.WeightBits != 16 && s.WeightBits != 32:
 		return s, fmt.Errorf("a number of the weights cannot have %d bits; use 4, 8, 16 or 32", s.WeightBits)
 	case s.KVBits != 4 && s.KVBits != 8 && s.KVBits != 16 && s.KVBits != 32:
@@ -91,6 +144,40 @@ func (m *Model) normalize(s Serving) (Serving, error) {
 		return s, fmt.Errorf("the %d layers of model %s cannot be divided into %d stages", a.Layers, m.Name, s.Pipeline)
 	}
 	return s, m.CheckTensor(s)
+}
+
+// negative returns the name and the value of a number that must not be negative and is; 0: there
+// is none.
+func negative(a *Architecture, s *Serving) (name string, n int64) {
+	for _, x := range []struct {
+		name string
+		n    int64
+	}{
+		{"the tensor parallelism", int64(s.Tensor)}, {"the number of pipeline stages", int64(s.Pipeline)}, {"the number of data-parallel ranks", int64(s.Data)},
+		{"the context", int64(s.Context)}, {"the number of sequences", int64(s.Sequences)}, {"the number of tokens of a step", int64(s.BatchTokens)},
+		{"the longest prompt of a step", int64(s.Prompt)}, {"the number of tokens of a micro-batch", int64(s.MicroBatch)},
+		{"the number of rows of logits", int64(s.Rows)}, {"the size of a logit", int64(s.LogitBytes)},
+		{"the floor of windows", int64(s.WindowFloor)}, {"the number of steps in windows", int64(s.WindowSteps)},
+		{"the size of a page", int64(s.Page)}, {"the threshold of groups", int64(s.Groups)},
+		{"the number of states", int64(s.States)}, {"the ratio of states", int64(s.StateRatio)},
+		{"the multiple of the vocabulary", int64(s.VocabMultiple)}, {"the number of expanded latents", int64(s.LatentTokens)},
+		{"the padding of weights", int64(s.ExtraWeights)}, {"the size of graphs", int64(s.Graph)}, {"the overhead", int64(s.Overhead)},
+	} {
+		if x.n < 0 {
+			return x.name, x.n
+		}
+	}
+	caches := a.Caches
+	if a.Bound != nil {
+		caches = append(slices.Clone(caches), *a.Bound)
+	}
+	for i := range caches {
+		c := &caches[i]
+		if least := min(int64(c.Layer), int64(c.Heads), int64(c.Key), int64(c.Value), int64(c.Whole), int64(c.Bytes), int64(c.Window), int64(c.Stride), int64(c.Tokens), int64(c.State)); least < 0 {
+			return fmt.Sprintf("a size of the cache of layer %d", c.Layer), least
+		}
+	}
+	return "", 0
 }
 
 // weightsPerDevice returns the weights on the device that holds most. Tensor parallelism
@@ -107,7 +194,7 @@ func (m *Model) weightsPerDevice(s Serving) cluster.Bytes {
 	out := sum(cluster.Bytes(layers), cluster.Bytes(cluster.MulDivUp(int64(ends), 1, t)), w.Replicated)
 	if copies := int64(a.keyHeads(s))*t - int64(a.KVHeads); copies > 0 && a.Latent == nil {
 		numbers := product(stage, copies, int64(a.HeadDim+a.valueDim()), int64(a.Hidden))
-		out = sum(out, cluster.Bytes(cluster.MulDivUp(numbers, int64(orElse(w.Bits, 1600)), 800*t)))
+		out = sum(out, cluster.Bytes(cluster.MulDivUp(numbers, int64(cmp.Or(w.Bits, 1600)), 800*t)))
 	}
 	return out
 }
@@ -144,14 +231,7 @@ func (a *Architecture) layersPerStage(s Serving) int { return (a.Layers + s.Pipe
 func (a *Architecture) keyHeads(s Serving) int { return (a.KVHeads + s.Tensor - 1) / s.Tensor }
 
 // valueDim returns the size of a value.
-func (a *Architecture) valueDim() int { return orElse(a.ValueDim, a.HeadDim) }
-
-func orElse(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
-}
+func (a *Architecture) valueDim() int { return cmp.Or(a.ValueDim, a.HeadDim) }
 
 // times, product and sum return the largest number instead of overflowing.
 func times(b cluster.Bytes, n int64) cluster.Bytes {

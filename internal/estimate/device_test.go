@@ -177,7 +177,7 @@ func TestErrors(t *testing.T) {
 		"no architecture":     {func(m *estimate.Model, _ *estimate.Serving) { m.Architecture = nil }, "architecture of model eight is not known"},
 		"no weights":          {func(m *estimate.Model, _ *estimate.Serving) { m.Weights = estimate.Weights{} }, "weights of model eight are not known"},
 		"a size is not known": {func(m *estimate.Model, _ *estimate.Serving) { m.Architecture.Hidden = 0 }, "are not known"},
-		"too much":            {func(_ *estimate.Model, f *estimate.Serving) { f.Context, f.Sequences = math.MaxInt32, math.MaxInt32 }, "more than 1152921504606846976 bytes"},
+		"too much":            {func(_ *estimate.Model, f *estimate.Serving) { f.Context, f.Sequences = math.MaxInt32, math.MaxInt32 }, "2147483647 sequences of 2147483647 tokens needs more than 1 EiB of a device; set a shorter context or fewer sequences"},
 	}
 	for name, test := range tests {
 		m, f := eight(), estimate.Serving{}

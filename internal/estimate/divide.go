@@ -1,6 +1,9 @@
 package estimate
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // CheckTensor returns an error that says why the model cannot be divided with the tensor
 // parallelism of s; nil: it can. The attention heads, the padded vocabulary and the width
@@ -8,7 +11,7 @@ import "fmt"
 // divide it, so that every key head is on equally many devices. Each device must hold
 // whole blocks of quantised weights.
 func (m *Model) CheckTensor(s Serving) error {
-	a, block, tensor := m.Architecture, m.Weights.Block, orElse(s.Tensor, 1)
+	a, block, tensor := m.Architecture, m.Weights.Block, cmp.Or(s.Tensor, 1)
 	switch {
 	case tensor == 1:
 		return nil
@@ -30,7 +33,7 @@ func (m *Model) CheckTensor(s Serving) error {
 
 // paddedVocabulary returns the size of the vocabulary with its padding.
 func (a *Architecture) paddedVocabulary(s Serving) int {
-	multiple := orElse(s.VocabMultiple, 1)
+	multiple := cmp.Or(s.VocabMultiple, 1)
 	return (a.Vocab + multiple - 1) / multiple * multiple
 }
 

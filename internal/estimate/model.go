@@ -24,7 +24,8 @@ type Model struct {
 	// Files is the size of all published files if they hold the weights more than once;
 	// 0: they do not.
 	Files cluster.Bytes
-	// Architecture is nil if only the size of the weights is known.
+	// Architecture is nil if only the size of the weights is known. If its sizes are known and
+	// what its layers keep is not, it is an upper bound; see Architecture.Bound.
 	Architecture *Architecture
 	// KVBits is the size of a number in the KV cache for which the files of the model have
 	// scales; 0: they have none.
@@ -90,6 +91,10 @@ type Architecture struct {
 	// Caches is what the layers keep of a sequence. Nil: every layer keeps the keys and
 	// values of KVHeads, or the latent, of all tokens.
 	Caches []Cache
+	// Bound is set if it is not known what the layers keep. It is what each layer is then assumed
+	// to keep of all tokens, even if Caches has less: keys and values, uncompressed. PerDevice
+	// is then at least the crude figure.
+	Bound *Cache
 	// Encoder is set for models that process a whole text at once and keep nothing of it.
 	Encoder    bool
 	Vocab      int
@@ -118,19 +123,29 @@ type Latent struct{ Rank, Rope int }
 type Serving struct {
 	Tensor, Pipeline int // parallelism; 0: 1
 	// Data is the number of data-parallel ranks, each of which holds a whole copy of the
-	// model on tensor × pipeline devices; 0: 1. PerDevice ignores it; see ExpertSaving.
+	// model on tensor × pipeline devices, except experts if Expert is set; 0: 1.
 	Data int
-	// Expert is set if the routed experts are divided over tensor × data devices.
-	Expert    bool
-	Context   int // tokens of one sequence; 0: the longest that the model supports
-	Sequences int // sequences that are held at once; 0: 1
-	// BatchTokens is how many tokens one step processes; 0: 2048.
-	BatchTokens int
+	// Expert is set if each device holds whole routed experts, which are divided over
+	// tensor × data devices.
+	Expert bool
+	// ExpertsOverRanks is set if routed experts are divided over tensor × data devices also
+	// without Expert: then each device holds a part of every expert.
+	ExpertsOverRanks bool
+	// UnevenExperts is set if devices may hold different numbers of whole experts.
+	UnevenExperts bool
+	Context       int // tokens of one sequence; 0: the longest that the model supports
+	Sequences     int // sequences that are held at once; 0: 1
+	// BatchTokens is how many tokens one step processes; 0: 2048. If the context is not longer
+	// than Prompt, a step processes at least a whole prompt.
+	BatchTokens, Prompt int
 	// KVBits is the size of a number in the KV cache in bits: 4, 8, 16 or 32; 0: 16.
 	KVBits int
 	// WeightBits is the size of a number of the weights if the backend converts plain
 	// numbers as it loads them: 32, 16, 8 or 4; 0: 16.
 	WeightBits int
+	// PlainLoad is set if a backend that quantises weights to 8 bits first loads all of them
+	// with 16 bits.
+	PlainLoad bool
 	// Rows is the least number of rows of logits for which a backend allocates memory,
 	// even if fewer sequences are held; 0: one row for each sequence. LogitBytes is the
 	// memory for one number of these rows; 0: 10 bytes.
@@ -205,6 +220,13 @@ func (m *Model) Assumptions(layered bool) []string {
 	}
 	return slices.DeleteFunc(slices.Clone(m.Assumed), func(s string) bool { return slices.Contains(m.Layered.Assumed, s) })
 }
+
+// CrudeAssumption says how PerDeviceEvenly computes the need of a model whose architecture is
+// not known.
+const CrudeAssumption = "The architecture is not known. The need is taken to be 1.2 × the weights and 2 GiB for any context, divided equally over all devices."
+
+// IsCrude reports whether PerDeviceEvenly returns the crude figure for the model.
+func (m *Model) IsCrude() bool { return m.Architecture == nil && m.Format != "table" }
 
 // LayeredNeed is how much memory a model needs that is divided layer by layer.
 type LayeredNeed struct {

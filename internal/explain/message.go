@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/english"
-	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -153,7 +152,7 @@ func (ph Phrases) detailText(misses []*engine.Miss) string {
 	if text != "" {
 		text += ": "
 	}
-	want, have := quantity.Pair(best.Want, best.Have)
+	want, have := amounts(best)
 	text += "want " + want
 	switch {
 	case best.Have.Unit == engine.NoUnit:
@@ -188,6 +187,12 @@ func (ph Phrases) fitsWhenText(a *engine.Attempt, g *engine.GroupMiss) string {
 			text += " (" + ph.rejectionText(&misses[0].Rejection, misses) + ")"
 		}
 		return text
+	}
+	switch {
+	case g.Nodes == 1:
+		return "with its node free"
+	case a.Min > 0 && a.Min <= g.Nodes:
+		return fmt.Sprintf("with %d of its %d nodes free", a.Min, g.Nodes)
 	}
 	return "with more of its " + english.Count(g.Nodes, "node") + " free"
 }

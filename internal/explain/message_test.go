@@ -173,7 +173,7 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 		"not ready": {[]enginetest.Part{h100("a").Phase("NOT_READY"), h100("b").Phase("NOT_READY")}, "NodeNotReady",
 			"NodeNotReady: H100 × 8 would fit once more of its 2 nodes can be used (not ready: NOT_READY); waiting can help"},
 		"one is held": {[]enginetest.Part{h100("a").Phase("NOT_READY"), h100("b"), enginetest.Job("x").Devices(1).On("b")}, engine.GroupInUse,
-			"GroupInUse: H100 × 8 would fit with more of its 2 nodes free; waiting can help"},
+			"GroupInUse: H100 × 8 would fit with 1 of its 2 nodes free; waiting can help"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulation, err := sim.Simulate(explaintest.Engine(t), enginetest.State(append(tt.parts, job)...), sim.Options{})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/quantity"
 )
@@ -34,7 +35,7 @@ func (ph Phrases) rejectionText(r *engine.Rejection, misses []*engine.Miss) stri
 	} else if s := subjects(misses); s != "" {
 		subject = s
 	}
-	want, have := quantity.Pair(r.Want, r.Have)
+	want, have := amounts(r)
 	if doc.One != "" && want == "1" {
 		text = doc.One
 	}
@@ -54,6 +55,14 @@ func (ph Phrases) rejectionText(r *engine.Rejection, misses []*engine.Miss) stri
 	return text
 }
 
+// amounts returns what was requested and what is available, in bytes if these are known.
+func amounts(r *engine.Rejection) (want, have string) {
+	if r.WantBytes > 0 {
+		return quantity.MemoryPair(cluster.Bytes(r.WantBytes), cluster.Bytes(r.HaveBytes))
+	}
+	return quantity.Pair(r.Want, r.Have)
+}
+
 // aboutHasAmount reports whether the text of the rejection says what the node has of its
 // subject.
 func (ph Phrases) aboutHasAmount(r *engine.Rejection) bool {
@@ -67,7 +76,7 @@ func (ph Phrases) exampleText(misses []*engine.Miss) string {
 		return ""
 	}
 	best := misses[0]
-	_, have := quantity.Pair(best.Rejection.Want, best.Rejection.Have)
+	_, have := amounts(&best.Rejection)
 	phrase := ph[best.Rejection.Reason].Phrase
 	if ph.aboutHasAmount(&best.Rejection) {
 		return "(" + best.Node + ")"

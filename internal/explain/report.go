@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
@@ -34,8 +35,10 @@ func (r *Report) Text(w io.Writer) {
 		switch n := len(r.Remarks); {
 		case r.Notes.KeptForm && n > 0:
 			wrapped(w, r.Remarks[n-1], "", "  ")
-		case r.Set == nil: // the remarks of a model are about its forms, and do not matter once it is placed
+		case r.Set == nil:
 			sentences(w, "", r.Remarks...)
+		default: // the other remarks of a model are about its forms, and do not matter once it is placed
+			sentences(w, "", slices.DeleteFunc(slices.Clone(r.Remarks), func(s string) bool { return !strings.HasPrefix(s, cluster.Note) })...)
 		}
 		return
 	case r.Refusal.Surplus:
@@ -149,11 +152,13 @@ func (r *Report) nearText(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nNearest misses:")
 	for _, m := range near {
-		subject := ""
-		if m.Subject != "" {
+		subject, want, have := "", m.Want, m.Have
+		if m.WantMemory != "" {
+			want, have = m.WantMemory, m.HaveMemory
+		} else if m.Subject != "" {
 			subject = m.Subject + ": "
 		}
-		fmt.Fprintf(w, "  %s  %s  %srequested %s, has %s\n", pad(m.Node, columns), pad(m.Plugin, plugins), subject, spaced(m.Want), spaced(m.Have))
+		fmt.Fprintf(w, "  %s  %s  %srequested %s, has %s\n", pad(m.Node, columns), pad(m.Plugin, plugins), subject, spaced(want), spaced(have))
 	}
 }
 

@@ -20,7 +20,7 @@ func TestModelProblems(t *testing.T) {
 		"two slices":               {model("{memory: {device: 8Gi}, parallelism: {tensor: 2}, placement: {partition: 1g.10gb}}"), "9:80: spec.placement.partition: slices are not combined: a replica takes one, not 2"},
 		"slice of a whole node":    {model("{memory: {device: 8Gi}, placement: {unit: Node, partition: 1g.10gb}}"), "9:66: spec.placement.partition: a replica with unit: Node takes whole nodes, and no slice; leave one out"},
 		"ranks":                    {model("{memory: {device: 8Gi}, backend: custom, parallelism: {data: 2, expert: true}}"), "9:68: spec.parallelism.data: custom has no data-parallel ranks; for more copies of the model write replicas: 2\n9:79: spec.parallelism.expert: custom does not divide experts; leave it out"},
-		"no experts":               {model("{source: {preset: llama-3.1-8b}, parallelism: {tensor: 2, data: 2, expert: true}}"), "9:62: spec.parallelism.tensor: 4 devices (tp 2, dp 2): model llama-3.1-8b has no experts that could be divided"},
+		"no experts":               {model("{source: {preset: llama-3.1-8b}, parallelism: {tensor: 2, data: 2, expert: true}}"), "9:82: spec.parallelism.expert: model llama-3.1-8b has no experts that could be divided; leave it out"},
 		"devices of ranks":         {model("{memory: {device: 8Gi}, parallelism: {data: 2}, placement: {devicesPerReplica: 3}}"), "9:86: spec.placement.devicesPerReplica: 3 devices cannot be divided over 2 data-parallel ranks"},
 		"layers on devices":        {model("{" + file + ", placement: {deviceLayers: 33}}"), ""},
 		"too many layers":          {model("{" + file + ", placement: {deviceLayers: 34}}"), "9:103: spec.placement.deviceLayers: llama-3.1-8b-q8_0 has 33 layers with the output layer, have 34"},

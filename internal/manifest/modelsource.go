@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/estimate"
@@ -14,7 +13,6 @@ import (
 	"github.com/berth-project/berth/internal/estimate/hf"
 	"github.com/berth-project/berth/internal/estimate/library"
 	"github.com/berth-project/berth/internal/model"
-	"github.com/berth-project/berth/internal/phrase"
 )
 
 // sources reads the files of the model and reports whether it could. If the memory is
@@ -108,9 +106,6 @@ func fromManifest(name string, r reporter) string {
 	return name
 }
 
-// formats are the names in messages of the formats of models.
-var formats = map[string]string{"safetensors": "safetensors", "preset": "presets", "gguf": "GGUF files", "table": "its own speech models"}
-
 // checkFormat returns an error if the source, which could be read, has another format
 // than its field is for, or one that the backend does not serve. A nil backend serves all.
 func checkFormat(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend) error {
@@ -119,14 +114,13 @@ func checkFormat(o *v1alpha1.ModelSource, m *estimate.Model, b *backend.Backend)
 		return fmt.Errorf("%s is not a GGUF file; write a directory with config.json under huggingFace", o.GGUF)
 	case o.HuggingFace != "" && m.Format != "safetensors":
 		return fmt.Errorf("%s is not a directory with a config.json; write a GGUF file under gguf", o.HuggingFace)
-	case b == nil || len(b.Formats) == 0 || slices.Contains(b.Formats, m.Format):
+	case b == nil:
 		return nil
 	}
-	var serves []string
-	for _, f := range b.Formats {
-		serves = append(serves, formats[f])
+	if err := b.CheckFormat(m); err != nil {
+		return fmt.Errorf("%w; name another backend, or say how much memory it needs under memory", err)
 	}
-	return fmt.Errorf("%s serves %s, and %s is not one of these; name another backend, or say how much memory it needs under memory", b.Name, phrase.Either(serves), m.Name)
+	return nil
 }
 
 // HasModelFiles reports whether the source of the model is files, and they exist on this

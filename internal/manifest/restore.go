@@ -68,7 +68,7 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placements, r reporter) {
 	if runningAlternative(j) != nil && !hasAlternative(j, o.alternative) {
 		o.alternative = "" // the spec does not have the alternative any more: find one by the tasks that run
 	}
-	for _, a := range m.likelyAlternatives(j, places[0].Node) {
+	for _, a := range m.likelyAlternatives(j, places) {
 		if tasks := m.tasksOf(a, o); tasks != nil {
 			for i, t := range tasks {
 				m.running = append(m.running, runningTask{
@@ -83,19 +83,35 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placements, r reporter) {
 	m.reportPlacements(j, o, r)
 }
 
-// likelyAlternatives returns the alternatives of the job. Those for the node group of the node
-// are first.
-func (m *stateMaker) likelyAlternatives(j *cluster.Job, node string) []*cluster.Alternative {
-	var own, others []*cluster.Alternative
+// likelyAlternatives returns the alternatives of the job. Those for the node group of the first
+// node are first, then those that request as many devices as each task has.
+func (m *stateMaker) likelyAlternatives(j *cluster.Job, places []v1alpha1.TaskPlacement) []*cluster.Alternative {
+	devices := make(map[string]int, len(places))
+	for _, p := range places {
+		devices[p.Task] = len(p.Devices)
+	}
+	var own, exact, others []*cluster.Alternative
 	for i := range j.Alternatives {
 		a := &j.Alternatives[i]
-		if w := a.Whole; w != nil && w.Only != nil && *w.Only == m.groupOf[node] {
+		switch w := a.Whole; {
+		case w != nil && w.Only != nil && *w.Only == m.groupOf[places[0].Node]:
 			own = append(own, a)
-		} else {
+		case !a.Running && requestsDevices(a, devices):
+			exact = append(exact, a)
+		default:
 			others = append(others, a)
 		}
 	}
-	return append(own, others...)
+	return slices.Concat(own, exact, others)
+}
+
+// requestsDevices reports whether the alternative has exactly these tasks, with these numbers of
+// devices, of which none is 0.
+func requestsDevices(a *cluster.Alternative, devices map[string]int) bool {
+	return len(a.Tasks) == len(devices) && !slices.ContainsFunc(a.Tasks, func(t *cluster.Task) bool {
+		n, there := devices[t.Name]
+		return !there || n == 0 || t.Shape.Need.Devices != n
+	})
 }
 
 // tasksOf returns the task of the alternative for each placement. It returns nil if the

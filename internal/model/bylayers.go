@@ -18,32 +18,57 @@ type byLayers struct {
 	hardware *hardware
 	need     estimate.LayeredNeed
 	extra    cluster.Bytes // what the draft and the adapters take of each device
+	// chosen is the devices of one node that were selected by hand for one replica, and
+	// selected those of several nodes; nil: none.
+	chosen   []*cluster.Device
+	selected [][]*cluster.Device
 }
 
 // forms returns the forms on one device, on several devices, on several nodes, and
 // partly or entirely in the memory of a node.
 func (b *byLayers) forms() []Form {
-	if n := b.spec.Place.DeviceLayers; n > 0 && n < b.need.Layers {
-		return b.withLayersOnDevices(n)
-	}
-	out := b.onAllNumbers(b.wholeModel(), b.need.Divisible(b.need.Divided))
+	on := b.spec.Place.DeviceLayers
 	switch {
-	case b.spec.Place.DeviceLayers > 0:
+	case on != nil && *on == 0:
+		return []Form{cpuForm(b.spec, b.need.HostOnly)}
+	case on != nil && *on < b.need.Layers:
+		return b.withLayersOnDevices(*on)
+	}
+	out := b.onAllNumbers(b.wholeModel(), b.divisible(b.need.Divided))
+	switch {
+	case on != nil:
 		return append(out, withProblem(Form{Name: "partial offload"}, "placement.deviceLayers requests all layers on devices"))
 	case !b.spec.Place.Offload:
 		return append(out, withProblem(Form{Name: "partial offload"}, "placement.cpuOffload is not set"))
 	}
-	l := b.need.Divisible(b.need.Partly)
+	l := b.divisible(b.need.Partly)
 	l.Spill, l.Least = true, 1
-	return append(out, b.onDevices("partial offload", b.spec.Place.Devices, 0, l), cpuForm(b.spec, b.need.HostOnly))
+	out = append(out, b.onDevices("partial offload", b.spec.Place.Devices, 0, l))
+	if b.spec.Place.Devices <= 1 {
+		out = append(out, b.partlyOnSlices(l)...)
+	}
+	return append(out, cpuForm(b.spec, b.need.HostOnly))
+}
+
+// partlyOnSlices returns the forms with some of the layers on one MIG slice, those on the
+// largest slices first.
+func (b *byLayers) partlyOnSlices(l cluster.Layers) []Form {
+	least := backend.Claim{Enough: l.Fixed + l.Bytes} // one layer, even the largest
+	f := b.onDevices("", 1, 0, l)
+	out := b.hardware.onSlicesWith(f, slices.Repeat([]backend.Claim{least}, len(b.hardware.slices)), b.spec.Place.Partition)
+	for i := range out {
+		out[i].Name = "partial offload, " + out[i].Name
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // withLayersOnDevices returns the forms with exactly n layers on devices, the last ones. The
 // node of the task must have memory for the others.
 func (b *byLayers) withLayersOnDevices(n int) []Form {
-	all := b.need.Divisible(b.need.Partly)
+	all := b.divisible(b.need.Partly)
 	outside := all.Total - n
-	l := cluster.LayersOf(all.Each()[outside:], all.Fixed)
+	l := partOf(all, all.Each()[outside:])
 	l.Outside = outside
 	own := *b
 	own.need.Host = max(b.need.Host, b.spec.Backend.Host) + all.First(outside)
@@ -53,8 +78,19 @@ func (b *byLayers) withLayersOnDevices(n int) []Form {
 // onAllNumbers returns the forms on one device, with the layers one, and on several devices
 // and nodes, with the layers several.
 func (b *byLayers) onAllNumbers(one, several cluster.Layers) []Form {
+	if b.selected != nil {
+		return []Form{b.onSelectedNodes(several)}
+	}
 	out := append(b.onOneDevice(one), b.onSeveralDevices(several)...)
 	return append(out, b.onNodes(several, out)...)
+}
+
+// divisible returns the layers with what each device needs in addition to its layers. A device
+// that holds as many layers as fit has them in memory that is usable.
+func (b *byLayers) divisible(w estimate.Working) cluster.Layers {
+	l := b.need.Divisible(w)
+	l.FixedOn = b.hardware.fixedOn(l.Fixed, func(d backend.Accelerator) cluster.Bytes { return d.Unusable })
+	return l
 }
 
 // wholeModel returns the layers of the model on one device.
@@ -64,7 +100,9 @@ func (b *byLayers) wholeModel() cluster.Layers {
 	if b.need.Sizes != nil {
 		l = cluster.LayersOf(b.need.Sizes, 0)
 	}
-	l.Fixed = b.need.Whole.Total() + b.extra - l.All()
+	all := b.need.Whole.Total() + b.extra
+	l.Fixed = all - l.All()
+	l.FixedOn = b.hardware.fixedOn(l.Fixed, func(d backend.Accelerator) cluster.Bytes { return d.UnusableBeside(all) })
 	return l
 }
 
@@ -105,14 +143,81 @@ func (b *byLayers) onDevices(name string, devices int, each cluster.Bytes, l clu
 		devices = 1
 	}
 	shape := b.spec.shape(max(b.need.Host, b.spec.Backend.Host))
-	shape.Need = cluster.Need{Devices: devices, Types: b.hardware.types, Selected: b.spec.Place.Selected, Layers: &l, SameProduct: devices != 1}
-	if devices != 1 {
+	shape.Need = cluster.Need{Devices: devices, Types: b.hardware.types, Selected: b.spec.Place.Selected, Layers: &l, SameProduct: devices != 1 && b.chosen == nil}
+	if shape.Need.SameProduct {
 		shape.Need.Products = b.hardware.combinableProducts()
 	}
-	return Form{
+	f := Form{
 		Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, PerDevice: each, Parts: b.need.Whole,
-		Problem: b.hardware.layersShortfall(devices, each, l), tasks: []roleTasks{{"server", 1, &shape}},
+		tasks: []roleTasks{{"server", 1, &shape}},
 	}
+	if b.chosen == nil { // the engine compares the layers with devices of several products
+		f.Problem = b.hardware.layersShortfall(devices, each, l)
+	}
+	return f
+}
+
+// onSelectedNodes returns the form on devices that were selected by hand on several nodes.
+// Each node has one task, with layers in proportion to the memory of its devices.
+func (b *byLayers) onSelectedNodes(l cluster.Layers) Form {
+	devices := slices.Concat(b.selected...)
+	f := Form{
+		Name: fmt.Sprintf("%d selected devices on %d nodes", len(devices), len(b.selected)), Tensor: 1, Pipeline: len(b.selected),
+		Nodes: len(b.selected), Parts: b.need.Whole,
+	}
+	room, least, all := make([]cluster.Bytes, len(b.selected)), make([]int, len(b.selected)), cluster.Bytes(0)
+	for i, node := range b.selected {
+		f.Devices, least[i] = max(f.Devices, len(node)), len(node)
+		for _, d := range node {
+			room[i] += max(0, d.Capacity()-l.FixedOnProduct(d.Product))
+		}
+		all += room[i]
+	}
+	for i, part := range partsByRoom(l, room, least) {
+		f.tasks = append(f.tasks, b.partTask(i, part, cluster.Need{Devices: len(b.selected[i]), Selected: idsOf(b.selected[i])}))
+	}
+	if all < l.All() {
+		need, has := gibPair(l.All(), all)
+		f.Problem = fmt.Sprintf("the layers take %s, and the selected devices have %s for them", need, has)
+	}
+	return f
+}
+
+// partsByRoom divides layers over nodes in proportion to the memory that they have for layers.
+// Each node has at least as many layers as least says, which together must not be more than
+// there are. The last layers, among them the output layer, are on the first node.
+func partsByRoom(l cluster.Layers, room []cluster.Bytes, least []int) []cluster.Layers {
+	sizes, total := l.Each(), int64(l.All())
+	var all, upTo, used cluster.Bytes
+	kept := 0 // layers that later nodes must have
+	for i, r := range room {
+		all += r
+		kept += least[i]
+	}
+	out := make([]cluster.Layers, len(room))
+	end := len(sizes)
+	for i, r := range room {
+		upTo += r
+		kept -= least[i]
+		limit := cluster.Bytes(cluster.MulDiv(total, int64(upTo), int64(max(1, all))))
+		start := end
+		for start > kept && (i == len(room)-1 || end-start < least[i] || used+sizes[start-1]/2 <= limit) {
+			start--
+			used += sizes[start]
+		}
+		out[i] = partOf(l, sizes[start:end])
+		end = start
+	}
+	out[0].Outside = l.Outside
+	return out
+}
+
+// partOf returns some of the layers, with these sizes. Each device needs as much in addition to
+// them.
+func partOf(l cluster.Layers, sizes []cluster.Bytes) cluster.Layers {
+	out := cluster.LayersOf(sizes, l.Fixed)
+	out.FixedOn = l.FixedOn
+	return out
 }
 
 // partsOf divides layers over nodes, about the same number for each. The last layers, among
@@ -132,9 +237,9 @@ func partsOf(l cluster.Layers, nodes int) (leader, worker cluster.Layers) {
 		}
 		start = end
 	}
-	leader = cluster.LayersOf(sizes[l.Total-each:], l.Fixed)
+	leader = partOf(l, sizes[l.Total-each:])
 	leader.Outside = l.Outside
-	return leader, cluster.LayersOf(most, l.Fixed)
+	return leader, partOf(l, most)
 }
 
 // onNodes returns forms over several nodes. Each node holds about the same number of layers.
@@ -166,7 +271,68 @@ func (b *byLayers) onNodes(l cluster.Layers, onNode []Form) []Form {
 		}
 		out = append(out, f)
 	}
+	if !slices.ContainsFunc(onNode, Form.isOnDevices) {
+		out = append(out, b.unevenForms(l)...)
+	}
 	return out
+}
+
+// unevenForms returns forms over several nodes that use different numbers of devices on them.
+// Each node holds layers in proportion to its devices.
+func (b *byLayers) unevenForms(l cluster.Layers) []Form {
+	var out []Form
+	for _, product := range b.hardware.productsThatCombine() {
+		each := b.hardware.largestDevice(product) - l.FixedOnProduct(product) + l.Fixed
+		for devices := 3; devices <= min(l.Total, maxUnevenParts); devices++ {
+			if n := b.spec.Place.Devices; n > 0 && n != devices || (each-l.Fixed)*cluster.Bytes(devices) < l.All() {
+				continue
+			}
+			var found []Form
+			for _, parts := range unevenParts(devices, b.hardware.maxDevices()) {
+				if f, ok := b.onUnevenNodes(l, product, each, parts); ok && len(found) < maxUnevenForms {
+					found = append(found, f)
+				}
+			}
+			if out = append(out, found...); len(found) > 0 {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// onUnevenNodes returns the form with these numbers of devices on nodes, and whether idle nodes
+// can hold it.
+func (b *byLayers) onUnevenNodes(l cluster.Layers, product string, each cluster.Bytes, parts []int) (Form, bool) {
+	if !b.hardware.haveNodes(product, 1, parts) {
+		return Form{}, false
+	}
+	f := Form{
+		Name:   fmt.Sprintf("%d nodes with %s × %s", len(parts), joinCounts(parts, 1), product),
+		Tensor: 1, Pipeline: len(parts), Devices: parts[0], Nodes: len(parts), Parts: b.need.Whole,
+	}
+	room := make([]cluster.Bytes, len(parts))
+	for i, n := range parts {
+		room[i] = cluster.Bytes(n) * (each - l.Fixed)
+	}
+	for i, part := range partsByRoom(l, room, parts) {
+		if part.Held(parts[i], each) < part.Total {
+			return f, false
+		}
+		f.tasks = append(f.tasks, b.partTask(i, part, cluster.Need{Devices: parts[i], Selected: b.spec.Place.Selected, SameProduct: true, Products: []string{product}}))
+	}
+	return f, true
+}
+
+// partTask returns the task with one part of the layers. The first part is that of the leader.
+func (b *byLayers) partTask(i int, part cluster.Layers, need cluster.Need) roleTasks {
+	shape, role := b.spec.shape(max(b.need.Host, b.spec.Backend.Host)), "leader"
+	if i > 0 {
+		shape, role = b.spec.shape(b.spec.Backend.Host), "worker"
+	}
+	need.Types, need.Layers = b.hardware.types, &part
+	shape.Need = need
+	return roleTasks{role, 1, &shape}
 }
 
 // nodeSplit is one way to divide layers over several nodes.
@@ -221,7 +387,7 @@ func fewestNodes(l cluster.Layers, classes []*deviceClass) int {
 	for n := 2; n <= min(MaxNodesPerReplica, l.Total); n++ {
 		leader, worker := partsOf(l, n)
 		if slices.ContainsFunc(classes, func(k *deviceClass) bool {
-			return leader.Held(k.count, k.memory) == leader.Total && worker.Held(k.count, k.memory) == worker.Total
+			return k.held(k.count, leader) == leader.Total && k.held(k.count, worker) == worker.Total
 		}) {
 			return n
 		}

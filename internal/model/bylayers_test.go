@@ -76,14 +76,14 @@ several devices: 1 × 1, nodes 1, devices 0
 3 nodes of L40: 1 × 3, nodes 3, devices 0
 - partial offload: placement.cpuOffload is not set
 `},
-		"a number of layers on devices": {spec(t, "llamacpp", "", use(uneven()), offload, func(s *model.Spec) { s.Place.DeviceLayers = 4 }), groups(l40("a", 1), a10s("b", 4)), `
+		"a number of layers on devices": {spec(t, "llamacpp", "", use(uneven()), offload, func(s *model.Spec) { s.Place.DeviceLayers = new(4) }), groups(l40("a", 1), a10s("b", 4)), `
 1 device: 1 × 1, nodes 1, devices 1
 2 devices: 1 × 1, nodes 1, devices 2
 3 devices: 1 × 1, nodes 1, devices 3
 several devices: 1 × 1, nodes 1, devices 0
 - several nodes: placement.distributed is false
 `},
-		"all layers on devices": {spec(t, "llamacpp", "", use(uneven()), offload, func(s *model.Spec) { s.Place.DeviceLayers = 10 }), groups(l40("a", 1)), `
+		"all layers on devices": {spec(t, "llamacpp", "", use(uneven()), offload, func(s *model.Spec) { s.Place.DeviceLayers = new(10) }), groups(l40("a", 1)), `
 - 1 device: one device must give 51 GiB, and none has so much
 - several devices: 10 layers must be on devices, and at most 9 fit, on 1 × L40
 - several nodes: placement.distributed is false
@@ -117,6 +117,9 @@ partial offload: 1 × 1, nodes 1, devices 2
 - 8 devices: no node has 8 devices that it runs on
 2 nodes of L40: 1 × 2, nodes 2, devices 4
 4 nodes of L40: 1 × 4, nodes 4, devices 2
+3 nodes with 4 + 2 + 2 × L40: 1 × 3, nodes 3, devices 4
+4 nodes with 4 + 2 + 1 + 1 × L40: 1 × 4, nodes 4, devices 4
+4 nodes with 3 + 2 + 2 + 1 × L40: 1 × 4, nodes 4, devices 3
 - partial offload: placement.cpuOffload is not set
 `},
 		"devices that do not divide over nodes": {spec(t, "llamacpp", "", use(stack()), devices(1), distributed), groups(l40("a", 4)), `
@@ -160,6 +163,11 @@ partial offload: 1 × 1, nodes 1, devices 0
 	}
 }
 
+// unusable is how much of an L40 no program can allocate.
+const unusable cluster.Bytes = 900 << 20
+
+func onL40(fixed cluster.Bytes) []cluster.Sum { return []cluster.Sum{{Product: "L40", AtLeast: fixed}} }
+
 func TestLayersRequested(t *testing.T) {
 	s := spec(t, "llamacpp", "", use(stack()), offload, distributed, draft(8), func(s *model.Spec) { s.Adapters = 2 * gi })
 	s.Draft = &estimate.Model{Name: "draft", Format: "gguf", Layered: &estimate.Layered{Need: func(estimate.Serving) (estimate.LayeredNeed, error) {
@@ -167,17 +175,18 @@ func TestLayersRequested(t *testing.T) {
 	}}}
 	l40 := func(name string) enginetest.Part { return enginetest.Node(name).GPUs(2, "L40", "48Gi") }
 	j := convert(t, s, groups(l40("a"), l40("b"), l40("c"), l40("d"))).Jobs[0]
-	// The draft's 3 GiB and the adapters' 2 GiB are added to what is fixed on each device.
+	// The draft's 3 GiB and the adapters' 2 GiB are added to what is fixed on each device, and so
+	// is what cannot be allocated. On one device that is a part in proportion to the 43 GiB.
 	want := map[string]cluster.Need{
-		"1 device server":        {Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 37 * gi, Fixed: 6 * gi}},
-		"several devices server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"2 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"2 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"3 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"3 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"4 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 2, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"4 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi}},
-		"partial offload server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi, Spill: true, Least: 1}},
+		"1 device server":        {Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 37 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + 43*gi*900/(48*1024-900) + 1)}},
+		"several devices server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + unusable)}},
+		"2 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + unusable)}},
+		"2 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + unusable)}},
+		"3 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + unusable)}},
+		"3 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + unusable)}},
+		"4 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 2, Bytes: 4 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + unusable)}},
+		"4 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + unusable)}},
+		"partial offload server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi, FixedOn: onL40(6*gi + unusable), Spill: true, Least: 1}},
 		"CPU server":             {},
 	}
 	if diff := cmp.Diff(want, needs(j)); diff != "" {
@@ -202,11 +211,11 @@ func TestSizesOfLayersRequested(t *testing.T) {
 		return cluster.LayerRun{Count: count, Bytes: bytes * gi}
 	}
 	want := map[string]cluster.Need{
-		"2 nodes of L40 leader": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 5, Bytes: 10 * gi, Fixed: gi, Sizes: []cluster.LayerRun{run(2, 4), run(2, 6), run(1, 10)}}},
-		"2 nodes of L40 worker": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: gi}},
-		"3 nodes of L40 leader": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 3, Bytes: 10 * gi, Fixed: gi, Sizes: []cluster.LayerRun{run(2, 6), run(1, 10)}}},
-		"3 nodes of L40 worker": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: gi}},
-		"partial offload server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 10 * gi, Fixed: gi, Spill: true, Least: 1,
+		"2 nodes of L40 leader": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 5, Bytes: 10 * gi, Fixed: gi, FixedOn: onL40(gi + unusable), Sizes: []cluster.LayerRun{run(2, 4), run(2, 6), run(1, 10)}}},
+		"2 nodes of L40 worker": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: gi, FixedOn: onL40(gi + unusable)}},
+		"3 nodes of L40 leader": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 3, Bytes: 10 * gi, Fixed: gi, FixedOn: onL40(gi + unusable), Sizes: []cluster.LayerRun{run(2, 6), run(1, 10)}}},
+		"3 nodes of L40 worker": {SameProduct: true, Products: on, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: gi, FixedOn: onL40(gi + unusable)}},
+		"partial offload server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 10 * gi, Fixed: gi, FixedOn: onL40(gi + unusable), Spill: true, Least: 1,
 			Sizes: []cluster.LayerRun{run(7, 4), run(2, 6), run(1, 10)}}},
 		"CPU server": {},
 	}
@@ -218,10 +227,10 @@ func TestSizesOfLayersRequested(t *testing.T) {
 // With a fixed number of layers on devices, the last layers are requested of devices, and
 // memory of the node for the others.
 func TestFixedLayersRequested(t *testing.T) {
-	s := spec(t, "llamacpp", "", use(uneven()), func(s *model.Spec) { s.Place.DeviceLayers, s.Adapters = 4, 2*gi })
+	s := spec(t, "llamacpp", "", use(uneven()), func(s *model.Spec) { s.Place.DeviceLayers, s.Adapters = new(4), 2*gi })
 	j := convert(t, s, groups(enginetest.Node("a").GPUs(1, "L40", "48Gi"))).Jobs[0]
 	shape := j.Alternatives[0].Tasks[0].Shape
-	want := cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 4, Bytes: 10 * gi, Fixed: 3 * gi, Outside: 6,
+	want := cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 4, Bytes: 10 * gi, Fixed: 3 * gi, FixedOn: onL40(3*gi + unusable), Outside: 6,
 		Sizes: []cluster.LayerRun{{Count: 1, Bytes: 4 * gi}, {Count: 2, Bytes: 6 * gi}, {Count: 1, Bytes: 10 * gi}}}}
 	if diff := cmp.Diff(want, shape.Need); diff != "" || shape.Resources.Of(cluster.Memory) != int64(27*gi) {
 		t.Errorf("%d bytes of memory, %s", shape.Resources.Of(cluster.Memory), diff)

@@ -19,28 +19,32 @@ type oneNode struct {
 }
 
 // forms returns the form of the size that the spec fixes, or else one form for each
-// possible size, those with the fewest devices first.
+// possible size, those with the fewest devices first. If the spec fixes the stages, the tensor
+// parallelism is chosen. If it fixes the tensor parallelism, there is one stage.
 func (o *oneNode) forms() []Form {
 	s := o.spec
 	switch {
-	case s.Serving.Tensor > 0 || s.Serving.Pipeline > 0:
-		return o.withParallelism(max(1, s.Serving.Tensor), max(1, s.Serving.Pipeline))
-	case s.Place.Devices > 0:
+	case s.Serving.Tensor > 0 && s.Serving.Pipeline > 0:
+		return o.withParallelism(s.Serving.Tensor, s.Serving.Pipeline)
+	case s.Place.Devices > 0 && s.Serving.Tensor == 0 && s.Serving.Pipeline == 0:
 		return o.withParallelism(o.parallel.split(s.Place.Devices / o.spec.ranks()))
 	}
-	widest := 1
+	widest, stages := 1, max(1, s.Serving.Pipeline)
 	if s.supports(backend.Devices) {
 		widest = max(1, o.hardware.maxDevices()/o.spec.ranks())
 	}
-	sizes := o.parallel.tensorSizes(widest)
+	sizes := o.parallel.tensorSizes(widest / stages)
+	if s.Serving.Tensor > 0 {
+		sizes = []int{s.Serving.Tensor}
+	}
 	if len(sizes) == 0 {
 		sizes = []int{1}
 	}
 	var out []Form
 	for _, t := range sizes {
-		out = append(out, o.withParallelism(t, 1)...)
+		out = append(out, o.withParallelism(t, stages)...)
 	}
-	if s.supports(backend.Nodes) {
+	if s.supports(backend.Nodes) && s.Serving.Tensor == 0 && s.Serving.Pipeline == 0 {
 		out = append(out, o.pipelineForms(sizes, widest)...)
 	}
 	return out

@@ -20,12 +20,18 @@ type deviceClass struct {
 	// accelerator is what the settings of a backend depend on.
 	accelerator backend.Accelerator
 	group       *cluster.Group
+	sample      *cluster.Device // one of the devices
 }
 
 // shareBytes returns what a share of a device comes to in bytes; 0 if the device cannot
 // give that share.
 func (k *deviceClass) shareBytes(of cluster.Milli) cluster.Bytes {
 	return backend.Claim{Share: of}.BytesOf(k.total, k.total-k.memory)
+}
+
+// held returns how many of the layers n idle devices hold.
+func (k *deviceClass) held(n int, l cluster.Layers) int {
+	return l.Held(n, k.memory-l.FixedOnProduct(k.product)+l.Fixed)
 }
 
 // maxPerReplica returns how many devices of one node one replica can use.
@@ -51,7 +57,7 @@ func deviceClassesOf(g *cluster.Group, types []string) []deviceClass {
 			}
 			k := deviceClass{product: d.Product, profile: d.Profile, memory: d.Memory - d.Reserved, total: d.Memory, combines: fits && d.Profile == "", group: g}
 			if !slices.ContainsFunc(out[from:], k.sameClass) {
-				k.accelerator = AcceleratorOf(d)
+				k.sample = d
 				out = append(out, k)
 			}
 		}
@@ -64,6 +70,9 @@ func deviceClassesOf(g *cluster.Group, types []string) []deviceClass {
 		}
 		out = slices.Concat(out[:from:from], mergeClasses(out[:from], out[from:]))
 	}
+	for i := range out {
+		out[i].accelerator = AcceleratorOf(out[i].sample)
+	}
 	return out
 }
 
@@ -71,7 +80,7 @@ func deviceClassesOf(g *cluster.Group, types []string) []deviceClass {
 // depend. A slice of a device has as much usable memory as it reports.
 func AcceleratorOf(d *cluster.Device) backend.Accelerator {
 	out := backend.Accelerator{Product: d.Product, Type: d.Type, Memory: d.Memory}
-	if d.Profile == "" {
+	if d.Profile == "" && !strings.Contains(d.Product, "-MIG-") {
 		out.Unusable = instance.Unusable(d.Product, d.Type, d.Memory)
 	}
 	return out

@@ -39,7 +39,7 @@ func TestReserved(t *testing.T) {
 	// For several nodes, the nodes with the most memory count.
 	s := spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Memory.Total = 250 * gi })
 	names := alternatives(convert(t, s, groups(node("a", 60*gi), node("b", 0), node("c", 0))).Jobs[0])
-	if diff := cmp.Diff([]string{"2 nodes of A100 × 2 (tp 2, pp 2)"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"2 nodes of A100 × 2 (tp 2, pp 2)", "3 nodes with 2 + 1 + 1 × A100 (tp 1, pp 4)"}, names); diff != "" {
 		t.Errorf("over nodes (-want +got):\n%s", diff)
 	}
 }

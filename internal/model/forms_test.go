@@ -45,7 +45,7 @@ func TestForms(t *testing.T) {
 		"vllm, fixed parallelism": {spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Serving.Tensor, s.Serving.Pipeline = 2, 2 }), groups(a10s("a", 4), a10s("b", 2), a10s("b2", 2), a10s("c", 3)), `
 4 devices (tp 2, pp 2): 2 × 2, nodes 1, devices 4
 - several nodes of A10 × 3: its 3 devices are not divisible by tensor parallelism 2
-- several nodes of A10 × 4: 4 devices are not divided evenly over nodes of 4
+- several nodes of A10 × 4: it takes 4 devices, and two whole nodes have 8
 2 nodes of A10 × 2 (tp 2, pp 2): 2 × 2, nodes 2, devices 2
 2 nodes with 2 × A10 (tp 2, pp 2): 2 × 2, nodes 2, devices 2
 `},
@@ -53,8 +53,12 @@ func TestForms(t *testing.T) {
 - 1 device: each device must give 100 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
 - 2 devices (tp 2): each device must give 50 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
 - 4 devices (tp 4): each device must give 25 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
-3 nodes with 2 × A10 (tp 2, pp 3): 2 × 3, nodes 3, devices 2
 2 nodes of A10 × 4 (tp 4, pp 2): 4 × 2, nodes 2, devices 4
+3 nodes with 2 × A10 (tp 2, pp 3): 2 × 3, nodes 3, devices 2
+2 nodes with 4 + 2 × A10 (tp 2, pp 3): 2 × 3, nodes 2, devices 4
+2 nodes with 4 + 1 × A10 (tp 1, pp 5): 1 × 5, nodes 2, devices 4
+2 nodes with 3 + 2 × A10 (tp 1, pp 5): 1 × 5, nodes 2, devices 3
+3 nodes with 3 + 1 + 1 × A10 (tp 1, pp 5): 1 × 5, nodes 3, devices 3
 `},
 		"vllm, more nodes than exist": {spec(t, "vllm", "", total(80), distributed), groups(a10s("a", 1), a10s("b", 1), enginetest.Node("c").GPUs(1, "T4", "16Gi")), `
 - 1 device: each device must give 80 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
@@ -64,8 +68,8 @@ func TestForms(t *testing.T) {
 		"vllm, fixed devices": {spec(t, "vllm", "", use(toy()), distributed, func(s *model.Spec) { s.Place.Devices = 6 }), groups(a10s("a", 8), a10s("b", 3), a10s("c", 4)), `
 6 devices (tp 2, pp 3): 2 × 3, nodes 1, devices 6
 - several nodes of A10 × 3: 4 layers cannot be divided over 2 nodes
-- several nodes of A10 × 4: 6 devices are not divided evenly over nodes of 4
-- several nodes of A10 × 8: 6 devices are not divided evenly over nodes of 8
+- several nodes of A10 × 4: it takes 6 devices, and two whole nodes have 8
+- several nodes of A10 × 8: it takes 6 devices, and two whole nodes have 16
 3 nodes with 2 × A10 (tp 2, pp 3): 2 × 3, nodes 3, devices 2
 `},
 		"vllm, slices": {spec(t, "vllm", "", use(toy())), groups(mig, a10s("a", 2)), `

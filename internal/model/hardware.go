@@ -17,12 +17,12 @@ type Fleet struct {
 	groups  []*cluster.Group
 	classes map[string][][]deviceClass // from a list of device types to the classes of each group
 	nodes   map[string]*cluster.Node   // by name; nil until a model selects devices
-	sizings map[sizingKey]map[claimKey]knownClaim
+	sizings map[sizingKey]*knownSizes
 }
 
 // NewFleet returns the fleet of these groups, which must be in key order.
 func NewFleet(groups []*cluster.Group) *Fleet {
-	return &Fleet{groups: groups, classes: map[string][][]deviceClass{}, sizings: map[sizingKey]map[claimKey]knownClaim{}}
+	return &Fleet{groups: groups, classes: map[string][][]deviceClass{}, sizings: map[sizingKey]*knownSizes{}}
 }
 
 // node returns the node with this name if it has devices; nil if there is none.
@@ -86,6 +86,25 @@ func (f *Fleet) hardware(b *backend.Backend, version string) (*hardware, error) 
 	}
 	slices.SortStableFunc(h.slices, func(a, b deviceClass) int { return cmp.Compare(a.memory, b.memory) })
 	return h, nil
+}
+
+// fixedOn returns what layers need on each device in addition to themselves, for the products on
+// which it is more than fixed because memory is not usable.
+func (h *hardware) fixedOn(fixed cluster.Bytes, unusable func(backend.Accelerator) cluster.Bytes) []cluster.Sum {
+	var out []cluster.Sum
+	for i := range h.classes {
+		k := &h.classes[i]
+		more := unusable(k.accelerator)
+		if more == 0 {
+			continue
+		}
+		at, found := slices.BinarySearchFunc(out, k.product, func(s cluster.Sum, product string) int { return strings.Compare(s.Product, product) })
+		if !found {
+			out = slices.Insert(out, at, cluster.Sum{Product: k.product})
+		}
+		out[at].AtLeast = max(out[at].AtLeast, fixed+more)
+	}
+	return out
 }
 
 // maxDevices returns the most devices of one node that one replica can use.
@@ -190,7 +209,14 @@ func (h *hardware) memoryShortfall(n int, claims []backend.Claim) string {
 		return "no node has a device that it runs on"
 	case product == "":
 		return fmt.Sprintf("no node has %s that it runs on", english.Count(n, "device"))
-	case c.StaticBytes(most) < c.Static:
+	}
+	return claimShortfall(c, most, product, reserved)
+}
+
+// claimShortfall says that the largest device, of this product, gives a claim too little. most is
+// what it gives, and reserved whether it gives all that is not reserved.
+func claimShortfall(c backend.Claim, most cluster.Bytes, product string, reserved bool) string {
+	if c.StaticBytes(most) < c.Static {
 		need, has := gibPair(c.Static, c.StaticBytes(most))
 		return fmt.Sprintf("weights and KV cache take %s of each device and may fill %s of it, and the largest, %s, gives them %s",
 			need, percent(c.Fraction), product, has)
@@ -223,7 +249,7 @@ func (h *hardware) layersShortfall(devices int, each cluster.Bytes, l cluster.La
 			}
 			n = devices
 		}
-		if on := l.Held(n, k.memory); on > most || name == "" {
+		if on := k.held(n, l); on > most || name == "" {
 			most, name = on, k.product
 			if devices == 0 || n > 1 {
 				name = fmt.Sprintf("%d × %s", n, k.product)

@@ -17,6 +17,8 @@ type Result struct {
 	Spec  *Spec
 	Forms []Form         // all that were considered, in the order in which they are tried
 	Jobs  []*cluster.Job // one for each replica, by the number of the replica
+
+	context int // the tokens for which the forms are made; 0: as many as the model supports
 }
 
 // ReplicaID returns the ID of the job of the replica with this number.
@@ -58,7 +60,7 @@ func (f *Fleet) Convert(s *Spec) (*Result, error) {
 	if len(kept) == 0 {
 		return nil, p.noFormError()
 	}
-	result := &Result{Spec: s, Forms: p.forms}
+	result := &Result{Spec: s, Forms: p.forms, context: own.Serving.Context}
 	remarks, replicas := slices.Concat(own.Remarks, p.remarks()), own.replicas()
 	if n := countTasks(kept, own.Place.Cells) * len(replicas); n > MaxTasks {
 		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s make %s tasks, and at most %s are allowed; set fewer replicas, or fix the parallelism",
@@ -74,7 +76,8 @@ func (f *Fleet) Convert(s *Spec) (*Result, error) {
 
 // newConverter returns a converter that has listed the forms of the spec.
 func newConverter(s *Spec, have *hardware) (*converter, error) {
-	p := &converter{spec: s, node: &oneNode{spec: s, size: have.fleet.sizing(s), parallel: parallelism{s}, hardware: have}}
+	size, tensors := have.fleet.sizing(s)
+	p := &converter{spec: s, node: &oneNode{spec: s, size: size, parallel: parallelism{s, tensors}, hardware: have}}
 	p.useSelectedDevices()
 	return p, p.listForms()
 }
@@ -97,9 +100,9 @@ func (s *Spec) contextIsOpen() bool {
 func (s *Spec) contextRemark() string {
 	tokens := english.Thousands(DefaultContext)
 	if n := s.Source.Architecture.MaxContext; n > 0 {
-		return fmt.Sprintf("No context is set, and no node of the cluster can hold the %s tokens that the model supports. %s tokens are assumed; start the server with that context.", english.Thousands(n), tokens)
+		return cluster.Note + fmt.Sprintf("no context is set, and no node of the cluster can hold the %s tokens that the model supports. %s tokens are assumed; start the server with that context.", english.Thousands(n), tokens)
 	}
-	return fmt.Sprintf("No context is set, and the model does not say which it supports. %s tokens are assumed; start the server with that context.", tokens)
+	return cluster.Note + fmt.Sprintf("no context is set, and the model does not say which it supports. %s tokens are assumed; start the server with that context.", tokens)
 }
 
 // isOnOneNode reports whether the form has no problem and the whole model is on devices of one
@@ -118,8 +121,14 @@ func (f Form) isOnDevices() bool {
 // validate returns an error for values that the model or its backend cannot serve.
 // Ignoring such a value would serve something else than was requested.
 func (s *Spec) validate() error {
-	if s.Place.DeviceLayers > 0 && !s.layered() {
+	if s.Place.DeviceLayers != nil && !s.layered() {
 		return &Problem{[]any{"spec", "placement", "deviceLayers"}, "only llamacpp divides a model by layers, and only if it reads the layers from a GGUF file; leave it out"}
+	}
+	if n, p := s.Place.DeviceLayers, s.Place; n != nil && *n == 0 && (p.Partition != "" || len(p.Selected) > 0 || p.Devices > 0) {
+		return &Problem{[]any{"spec", "placement", "deviceLayers"}, "0 layers on devices contradict partition, devices and devicesPerReplica; leave one out"}
+	}
+	if a := s.architecture(); a != nil && s.Serving.Expert && a.Experts == 0 {
+		return &Problem{[]any{"spec", "parallelism", "expert"}, fmt.Sprintf("model %s has no experts that could be divided; leave it out", s.Source.Name)}
 	}
 	if s.Source == nil || s.Memory.known() {
 		return nil
@@ -153,6 +162,9 @@ type converter struct {
 	// selected is the devices that were selected by hand for one replica, by node; nil unless
 	// they are on several nodes.
 	selected [][]*cluster.Device
+	// selection says why one replica does not use all devices that were selected for it; "": it
+	// does, or none are selected.
+	selection string
 }
 
 // listForms fills in forms, in the order in which they are tried.
@@ -165,11 +177,11 @@ func (p *converter) listForms() error {
 	}
 	if s.layered() {
 		need, extra, err := n.size.layeredNeed()
-		if most := need.Layers; err == nil && s.Place.DeviceLayers > most {
-			return &Problem{[]any{"spec", "placement", "deviceLayers"}, fmt.Sprintf("%s has %s with the output layer, have %d", s.Source.Name, english.Count(most, "layer"), s.Place.DeviceLayers)}
+		if most, n := need.Layers, s.Place.DeviceLayers; err == nil && n != nil && *n > most {
+			return &Problem{[]any{"spec", "placement", "deviceLayers"}, fmt.Sprintf("%s has %s with the output layer, have %d", s.Source.Name, english.Count(most, "layer"), *n)}
 		}
 		if err == nil {
-			p.forms = (&byLayers{s, n.hardware, need, extra}).forms()
+			p.forms = (&byLayers{s, n.hardware, need, extra, n.chosen, p.selected}).forms()
 		}
 		if s.Place.Partition != "" {
 			p.forms = slices.DeleteFunc(p.forms, notOnSlice)

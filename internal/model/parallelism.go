@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/estimate"
@@ -10,7 +11,16 @@ import (
 
 // parallelism says how a replica may be divided over devices: by tensor parallelism and
 // into pipeline stages.
-type parallelism struct{ spec *Spec }
+type parallelism struct {
+	spec  *Spec
+	known *tensorSizes // nil: nothing is remembered
+}
+
+// tensorSizes remembers the possible sizes of tensor parallelism up to most.
+type tensorSizes struct {
+	most  int
+	sizes []int
+}
 
 // hasArchitecture reports whether the heads of the model are known and limit the tensor
 // parallelism, also if the spec sets the memory. A backend that divides a model layer by
@@ -23,7 +33,17 @@ func (p parallelism) hasArchitecture() bool {
 // order. For a model of unknown architecture these are the powers of two.
 func (p parallelism) tensorSizes(most int) []int {
 	if p.hasArchitecture() {
-		return p.spec.Backend.TensorSizes(p.spec.Source, most)
+		if p.known == nil {
+			return p.spec.Backend.TensorSizes(p.spec.Source, most)
+		}
+		if most > p.known.most {
+			p.known.most, p.known.sizes = most, p.spec.Backend.TensorSizes(p.spec.Source, most)
+		}
+		n, found := slices.BinarySearch(p.known.sizes, most)
+		if found {
+			n++
+		}
+		return slices.Clip(p.known.sizes[:n])
 	}
 	var out []int
 	for t := 1; t <= most; t *= 2 {
@@ -43,7 +63,7 @@ func (p parallelism) problem(tensor, stages int) string {
 	if stages > p.layers() {
 		return fmt.Sprintf("the %d layers of model %s cannot be divided into %d stages", p.layers(), p.spec.Source.Name, stages)
 	}
-	f := p.spec.Serving
+	f := p.spec.Backend.WithExperts(p.spec.Serving)
 	f.Tensor = tensor
 	if err := p.spec.Source.CheckExperts(f); err != nil {
 		return err.Error()

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,9 +22,7 @@ func (v *severalNodes) partialForms() []Form {
 	for _, product := range v.hardware.productsThatCombine() {
 		out = append(out, v.partialOnProduct(product)...)
 	}
-	slices.SortStableFunc(out, func(a, b Form) int {
-		return cmp.Or(cmp.Compare(a.Devices*a.Nodes, b.Devices*b.Nodes), cmp.Compare(a.Nodes, b.Nodes))
-	})
+	slices.SortStableFunc(out, byNodes)
 	return out
 }
 
@@ -33,7 +30,7 @@ func (v *severalNodes) partialForms() []Form {
 // devices of each.
 func (v *severalNodes) partialOnProduct(product string) []Form {
 	var out []Form
-	most, least := v.hardware.maxDevices(), 0
+	most, least := v.mostPartial(product), 0
 	for nodes := 2; nodes <= maxPartialNodes && most > 0; nodes++ {
 		f := v.partialOnNodes(product, nodes, most)
 		if f == nil {
@@ -47,6 +44,24 @@ func (v *severalNodes) partialOnProduct(product string) []Form {
 	return slices.DeleteFunc(out, func(f Form) bool { return f.Devices*f.Nodes > 2*least })
 }
 
+// mostPartial returns the largest number of devices of each node that is of use. If some devices
+// of one node hold the replica, as many or more on each of several nodes are not: wherever they
+// are free, the form on one node fits too.
+func (v *severalNodes) mostPartial(product string) int {
+	most := v.hardware.maxDevices()
+	if v.spec.devicesGiven() > 0 {
+		return most
+	}
+	for _, t := range v.parallel.tensorSizes(most) {
+		f := Form{Tensor: t, Pipeline: 1}
+		c, err := v.size.claim(&f, v.hardware.accelerator(product))
+		if has, _ := v.hardware.largestOfProduct(product, t, c.Share); err == nil && has >= c.Enough {
+			return t - 1
+		}
+	}
+	return most
+}
+
 // partialOnNodes returns the form over this many nodes that uses the fewest devices of the product
 // on each, at most the given number; nil if there is none.
 func (v *severalNodes) partialOnNodes(product string, nodes, most int) *Form {
@@ -56,7 +71,8 @@ func (v *severalNodes) partialOnNodes(product string, nodes, most int) *Form {
 			continue
 		}
 		f := Form{Tensor: tensor, Pipeline: stages, Devices: each, Nodes: nodes}
-		if c, err := v.size.claim(&f, v.hardware.accelerator(product)); err == nil && v.hardware.largestOfProduct(product, each, c.Share) >= c.Enough {
+		c, err := v.size.claim(&f, v.hardware.accelerator(product))
+		if has, _ := v.hardware.largestOfProduct(product, each, c.Share); err == nil && has >= c.Enough {
 			return v.withPartialTasks(f, product, c)
 		}
 	}
@@ -80,7 +96,14 @@ func (v *severalNodes) withPartialTasks(f Form, product string, c backend.Claim)
 func (v *severalNodes) partialSplit(each, nodes int) (tensor, stages int, ok bool) {
 	s := v.spec
 	if t, p := s.Serving.Tensor, s.Serving.Pipeline; t > 0 || p > 0 {
-		t = max(1, t)
+		if t == 0 {
+			if p%nodes != 0 || each%(p/nodes) != 0 {
+				return 0, 0, false
+			}
+			if t = each / (p / nodes); !slices.Contains(v.parallel.tensorSizes(t), t) {
+				return 0, 0, false
+			}
+		}
 		return t, each / t * nodes, each%t == 0 && (p == 0 || each/t*nodes == p)
 	}
 	tensor, stages = v.parallel.split(each)
@@ -126,19 +149,32 @@ func (h *hardware) accelerator(product string) backend.Accelerator {
 	return best.accelerator
 }
 
+// largestDevice returns the memory of the largest device of the product.
+func (h *hardware) largestDevice(product string) cluster.Bytes {
+	most := cluster.Bytes(0)
+	for i := range h.classes {
+		if k := &h.classes[i]; k.product == product && k.combines {
+			most = max(most, k.memory)
+		}
+	}
+	return most
+}
+
 // isWholeNode reports whether no node has more devices of the product.
 func (h *hardware) isWholeNode(product string, devices int) bool {
 	return h.nodesWith(product, devices+1) == 0
 }
 
 // largestOfProduct returns how many bytes this share of a device of the product is on the
-// nodes with the largest devices, if they have at least this many.
-func (h *hardware) largestOfProduct(product string, devices int, share cluster.Milli) cluster.Bytes {
-	most := cluster.Bytes(0)
+// nodes with the largest devices, if they have at least this many. reserved is true if it is less
+// than the share because memory is reserved.
+func (h *hardware) largestOfProduct(product string, devices int, share cluster.Milli) (most cluster.Bytes, reserved bool) {
 	for i := range h.classes {
 		if k := &h.classes[i]; k.product == product && k.combines && k.count >= devices {
-			most = max(most, k.shareBytes(share))
+			if has := k.shareBytes(share); has > most {
+				most, reserved = has, has == k.memory && k.memory < k.total
+			}
 		}
 	}
-	return most
+	return most, reserved
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -30,7 +31,13 @@ type Relaxed struct {
 }
 
 // Relaxations returns the ways in which the model could be changed so that it may fit.
-func (s *Spec) Relaxations() []Relaxation {
+func (p *Result) Relaxations() []Relaxation {
+	return p.Spec.relaxations(cmp.Or(p.context, p.Spec.Serving.Context))
+}
+
+// relaxations returns the ways to change a model that is served with this context; 0: the longest
+// that it supports.
+func (s *Spec) relaxations(context int) []Relaxation {
 	var out []Relaxation
 	addSingle := func(text string, cost int, edit func(*Spec), set ...string) {
 		out = append(out, Relaxation{1, func(int) Relaxed {
@@ -40,7 +47,7 @@ func (s *Spec) Relaxations() []Relaxation {
 		}})
 	}
 	if s.Source != nil && !s.Memory.known() {
-		out = append(out, s.shorterContexts()...)
+		out = append(out, s.shorterContexts(context)...)
 		out = append(out, s.fewerSequences()...)
 		if bits := s.Serving.KVBits; bits == 0 || bits > 8 {
 			addSingle("with an 8-bit KV cache (kvCacheBits: 8)", 15, func(c *Spec) { c.Serving.KVBits = 8 }, "spec.kvCacheBits=8")
@@ -114,10 +121,9 @@ func (s *Spec) utilization() cluster.Milli {
 }
 
 // shorterContexts returns a relaxation with shorter contexts in steps of 1,024 tokens,
-// which are round numbers in a manifest; nil if the context cannot be shorter.
-func (s *Spec) shorterContexts() []Relaxation {
+// which are round numbers in a manifest; nil if the context, which is now, cannot be shorter.
+func (s *Spec) shorterContexts(now int) []Relaxation {
 	const step = 1024
-	now := s.Serving.Context
 	switch {
 	case now > 0:
 	case s.Place.WholeNodes:

@@ -41,12 +41,29 @@ func TestRelaxations(t *testing.T) {
 	}
 	for name, tt := range tests {
 		var got []string
-		for _, k := range tt.spec.Relaxations() {
+		for _, k := range (&model.Result{Spec: tt.spec}).Relaxations() {
 			r := k.At(0)
 			got = append(got, fmt.Sprintf("%d: %s [%d]", k.Steps, r.Text, r.Cost))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A shorter context is compared with the one that is assumed: the default, if no node can hold the
+// 131,072 tokens that the model supports.
+func TestRelaxationsOfTheDefaultContext(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spec *model.Spec
+		want string
+	}{
+		"default": {spec(t, "vllm", "llama-3.1-8b"), "31: with context ≤ 1,024 instead of 32,768"},
+		"given":   {spec(t, "vllm", "llama-3.1-8b", tokens(65536)), "63: with context ≤ 1,024 instead of 65,536"},
+	} {
+		k := convert(t, tt.spec, groups(a10s("a", 1))).Relaxations()[0]
+		if got := fmt.Sprintf("%d: %s", k.Steps, k.At(0).Text); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
 }
@@ -61,7 +78,7 @@ func TestRelaxationsAreMonotone(t *testing.T) {
 	} {
 		before := *s
 		now := convert(t, s, g)
-		for _, k := range s.Relaxations() {
+		for _, k := range (&model.Result{Spec: s}).Relaxations() {
 			least, most := 1000, cluster.Bytes(0)
 			if k.Steps == 1 {
 				continue // a single change is not a series

@@ -14,6 +14,9 @@ import (
 // which forms are not tried, and what the estimate assumes.
 func (p *converter) remarks() []string {
 	var out []string
+	if p.selection != "" {
+		out = append(out, p.selection)
+	}
 	if i := slices.IndexFunc(p.forms, func(f Form) bool { return f.tasks != nil && (f.Problem == "" || f.fallback) }); i >= 0 {
 		out = append(out, p.forms[i].needSentence(p.spec))
 	}
@@ -29,6 +32,9 @@ func (p *converter) remarks() []string {
 	if s := p.spec; s.Source != nil {
 		for _, a := range s.Source.Assumptions(s.layered()) {
 			out = append(out, "Assumed: "+a)
+		}
+		if s.Source.IsCrude() && !s.layered() && !s.Memory.known() && !s.Place.WholeNodes {
+			out = append(out, "Assumed: "+estimate.CrudeAssumption)
 		}
 	}
 	return out
@@ -61,7 +67,7 @@ func (f *Form) needSentence(s *Spec) string {
 	}
 	on, of := "On", ""
 	switch {
-	case s.layered() && f.Devices != 1: // the layers are divided by free memory, so only the sum is known
+	case s.layered() && (f.Devices != 1 || f.Nodes > 1): // the layers are divided by free memory, so only the sum is known
 		on, of = "As", " in all"
 	case f.Devices > 1 || f.Nodes > 1:
 		of = " of each device"

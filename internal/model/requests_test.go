@@ -52,12 +52,12 @@ func TestRequestedDevices(t *testing.T) {
 		// On four devices they are 850 ‰ and 120 ‰: × 970 ÷ 850. Two bytes are added for two roundings.
 		"sglang reserves memory in addition to its share": {
 			spec(t, "sglang", "", each(10), func(s *model.Spec) { s.Place.Devices = 4 }), groups(a10s("a", 4)), map[string]cluster.Need{
-				"4 devices (tp 4) server": {Devices: 4, Share: 1000, SumAtLeast: 4 * (10*gi*1000/826 + 2), Types: sglang, SameProduct: true},
+				"4 devices (tp 4) server": {Devices: 4, Share: 1000, SumAtLeast: 4 * (10*gi*1000/813 + 2), Types: sglang, SameProduct: true},
 			},
 		},
 		"sglang on one device": {
 			spec(t, "sglang", "", each(10)), groups(a10s("a", 1)), map[string]cluster.Need{
-				"1 device server": {Devices: 1, Share: 1000, SumAtLeast: 10*gi*1000/847 + 2, Types: sglang},
+				"1 device server": {Devices: 1, Share: 1000, SumAtLeast: 10*gi*1000/833 + 2, Types: sglang},
 			},
 		},
 		"mindie takes eight tenths": {
@@ -95,8 +95,10 @@ func TestRequestedDevices(t *testing.T) {
 		},
 		"all devices of several nodes give the same share": {
 			spec(t, "vllm", "", total(60), distributed), groups(a10s("a", 2), a10s("b", 2)), map[string]cluster.Need{
-				"2 nodes of A10 × 2 (tp 2, pp 2) leader": {WholeNode: true, Share: 900, SumAtLeast: 30 * gi, Types: cuda},
-				"2 nodes of A10 × 2 (tp 2, pp 2) worker": {WholeNode: true, Share: 900, SumAtLeast: 30 * gi, Types: cuda},
+				"2 nodes of A10 × 2 (tp 2, pp 2) leader":       {WholeNode: true, Share: 900, SumAtLeast: 30 * gi, Types: cuda},
+				"2 nodes of A10 × 2 (tp 2, pp 2) worker":       {WholeNode: true, Share: 900, SumAtLeast: 30 * gi, Types: cuda},
+				"2 nodes with 2 + 1 × A10 (tp 1, pp 3) leader": {Devices: 2, Share: 900, SumAtLeast: 40 * gi, SameProduct: true, Products: []string{"A10"}, Types: cuda},
+				"2 nodes with 2 + 1 × A10 (tp 1, pp 3) worker": {Devices: 1, Share: 900, SumAtLeast: 20 * gi, Products: []string{"A10"}, Types: cuda},
 			},
 		},
 		"whole nodes": {
@@ -125,11 +127,11 @@ func TestStaticShareHoldsBoth(t *testing.T) {
 	}
 	// Both parts of the device lose some memory that is not usable.
 	lost := instance.Unusable("A10", "cuda", 24*gi)
-	static, dynamic = static+lost*847/1000, dynamic+lost*153/1000
-	if claimed*847/1000 < static || claimed*153/1000 < dynamic {
+	static, dynamic = static+lost*833/1000, dynamic+lost*167/1000
+	if claimed*833/1000 < static || claimed*167/1000 < dynamic {
 		t.Errorf("%d static and %d other bytes do not fit into %d", static, dynamic, claimed)
 	}
-	if smaller := claimed - 16; smaller*847/1000 >= static && smaller*153/1000 >= dynamic {
+	if smaller := claimed - 16; smaller*833/1000 >= static && smaller*167/1000 >= dynamic {
 		t.Errorf("%d would have been enough, not %d", smaller, claimed)
 	}
 }

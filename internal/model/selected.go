@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
 // useSelectedDevices decides how many of the devices that the spec selects one replica uses:
 // all of them, or with several replicas an equal number for each. The number is left open if
-// the spec fixes the parallelism or the number of devices, if the devices cannot be divided
-// evenly, if the model cannot be divided so, or if no node has that many of them.
+// the spec fixes the parallelism or the number of devices, if the backend uses one device, or if
+// the devices cannot be divided evenly over the replicas. If one replica cannot use all of
+// them, a remark says why. If their types differ, the replica is refused.
 func (p *converter) useSelectedDevices() {
 	s := p.spec
 	if len(s.Place.Selected) == 0 || s.Serving.Data > 1 || s.Place.WholeNodes || s.Place.Partition != "" || !s.supports(backend.Devices) {
@@ -20,7 +22,15 @@ func (p *converter) useSelectedDevices() {
 	perNode := p.node.hardware.selectedPerNode(s.Place.Selected)
 	devices := slices.Concat(perNode...)
 	fixed := s.devicesGiven()
-	if s.Replicas == 1 && len(devices) > 1 && (fixed == 0 || fixed == len(devices)) && haveOneType(devices) && p.chooseAll(perNode) {
+	if s.Replicas == 1 && len(devices) > 1 && (fixed == 0 || fixed == len(devices)) {
+		if one, other := p.differentTypes(perNode); one != "" {
+			s.Place.Devices = len(devices) // all are requested, so that the replica is refused
+			p.selection = cluster.Note + fmt.Sprintf("%s and %s devices cannot serve one replica together. Select devices of one type, or set placement.devicesPerReplica.", one, other)
+			return
+		}
+		if why := p.chooseAll(perNode); why != "" {
+			p.selection = cluster.Note + fmt.Sprintf("one replica cannot use all %d selected devices: %s. It uses fewer; set placement.devicesPerReplica to say how many.", len(devices), why)
+		}
 		return
 	}
 	each, most := len(devices)/max(1, s.Replicas), 0
@@ -35,29 +45,48 @@ func (p *converter) useSelectedDevices() {
 	}
 }
 
-// chooseAll lets one replica use all these devices, whatever their products are, and reports
-// whether it can.
-func (p *converter) chooseAll(perNode [][]*cluster.Device) bool {
-	s := p.spec
-	switch {
-	case s.layered():
-		return false // layers are divided by free memory, and the devices of a node are enough
-	case len(perNode) == 1:
-		p.node.chosen = perNode[0]
-		if s.devicesGiven() > 0 {
-			return true
-		}
-		if p.node.parallel.problem(p.node.parallel.split(len(perNode[0]))) == "" {
-			s.Place.Devices = len(perNode[0])
-			return true
-		}
-		p.node.chosen = nil
-		return false
-	case s.Place.Distributed && s.supports(backend.Nodes):
-		p.selected = perNode
-		return true
+// differentTypes returns two types of the devices that one server cannot use together; "" if
+// there are none. Servers that divide a model by layers over nodes may differ from node to node.
+func (p *converter) differentTypes(perNode [][]*cluster.Device) (one, other string) {
+	sets := [][]*cluster.Device{slices.Concat(perNode...)}
+	if p.spec.layered() {
+		sets = perNode
 	}
-	return false
+	for _, devices := range sets {
+		for _, d := range devices {
+			if d.Type != devices[0].Type {
+				return devices[0].Type, d.Type
+			}
+		}
+	}
+	return "", ""
+}
+
+// chooseAll lets one replica use all these devices, whatever their products are. If it cannot,
+// it says why.
+func (p *converter) chooseAll(perNode [][]*cluster.Device) string {
+	s, devices := p.spec, slices.Concat(perNode...)
+	if len(perNode) == 1 {
+		if s.devicesGiven() == 0 {
+			if why := p.node.parallel.problem(p.node.parallel.split(len(devices))); why != "" && !s.layered() {
+				return why
+			}
+			s.Place.Devices = len(devices)
+		}
+		p.node.chosen = devices
+		return ""
+	}
+	switch {
+	case !s.supports(backend.Nodes):
+		return fmt.Sprintf("they are on %d nodes, and %s uses one", len(perNode), s.Backend.Name)
+	case !s.Place.Distributed:
+		return fmt.Sprintf("they are on %d nodes, and placement.distributed is false", len(perNode))
+	}
+	if why := p.selectedProblem(perNode); why != "" {
+		return why
+	}
+	p.selected = perNode
+	return ""
 }
 
 // devicesGiven returns the number of devices of a replica that the spec fixes; 0: it fixes none.
@@ -88,11 +117,15 @@ func (p *converter) onSelectedNodes(perNode [][]*cluster.Device) Form {
 	if why := n.parallel.problem(tensor, stages); why != "" {
 		return withProblem(f, "%s", why)
 	}
-	c, err := n.size.claimOn(&f, devices)
-	if err != nil {
-		return withProblem(f, "%s", err)
-	}
 	for i, d := range perNode {
+		own := f
+		c, err := n.size.claimOn(&own, d)
+		if err != nil {
+			return withProblem(f, "%s", err)
+		}
+		if own.PerDevice > f.PerDevice {
+			f.PerDevice, f.Parts = own.PerDevice, own.Parts
+		}
 		shape := s.shape(s.Backend.Host)
 		shape.Need = cluster.Need{Devices: len(d), Types: n.hardware.types, Selected: idsOf(d)}
 		setClaim(&shape.Need, c)
@@ -104,6 +137,23 @@ func (p *converter) onSelectedNodes(perNode [][]*cluster.Device) Form {
 	}
 	f.Problem = n.size.selectedShortfall(devices, &f)
 	return f
+}
+
+// selectedProblem says why one replica cannot be divided over the devices of several nodes; "" if
+// it can.
+func (p *converter) selectedProblem(perNode [][]*cluster.Device) string {
+	devices := len(slices.Concat(perNode...))
+	if p.spec.layered() {
+		if need, _, err := p.node.size.layeredNeed(); err == nil && need.Layers < devices {
+			return fmt.Sprintf("the model has %s", english.Count(need.Layers, "layer"))
+		}
+		return ""
+	}
+	if p.spec.devicesGiven() > 0 {
+		return "" // the form says what is wrong with the given parallelism
+	}
+	tensor := p.selectedTensor(perNode)
+	return p.node.parallel.problem(tensor, devices/tensor)
 }
 
 // selectedTensor returns the tensor parallelism on devices of several nodes: the one that the
@@ -153,11 +203,6 @@ func (z sizing) selectedShortfall(devices []*cluster.Device, f *Form) string {
 		}
 	}
 	return ""
-}
-
-// haveOneType reports whether one server can use all the devices.
-func haveOneType(devices []*cluster.Device) bool {
-	return !slices.ContainsFunc(devices, func(d *cluster.Device) bool { return d.Type != devices[0].Type })
 }
 
 func idsOf(devices []*cluster.Device) []cluster.DeviceID {

@@ -43,16 +43,22 @@ type sizingKey struct {
 	adapters         cluster.Bytes
 }
 
-// sizing returns the sizing of the spec. Specs that serve the same model in the same way
-// share the claims.
-func (f *Fleet) sizing(s *Spec) sizing {
+// knownSizes is what specs with one key have in common.
+type knownSizes struct {
+	claims  map[claimKey]knownClaim
+	tensors tensorSizes
+}
+
+// sizing returns the sizing of the spec, and its sizes of tensor parallelism. Specs that serve
+// the same model in the same way share what was computed for them.
+func (f *Fleet) sizing(s *Spec) (sizing, *tensorSizes) {
 	key := sizingKey{s.Source, s.Draft, s.Backend.Name, s.Version, s.Serving, s.Utilization, s.Memory, s.Adapters}
-	claims, known := f.sizings[key]
-	if !known {
-		claims = map[claimKey]knownClaim{}
-		f.sizings[key] = claims
+	shared := f.sizings[key]
+	if shared == nil {
+		shared = &knownSizes{claims: map[claimKey]knownClaim{}}
+		f.sizings[key] = shared
 	}
-	return sizing{s, claims}
+	return sizing{s, shared.claims}, &shared.tensors
 }
 
 // claim sets PerDevice and Parts of the form, and returns what the backend claims of each
@@ -81,33 +87,42 @@ func (z sizing) claimOf(f *Form, d backend.Accelerator) backend.Claim {
 	}
 	s := z.spec.Serving
 	s.Tensor, s.Pipeline = f.Tensor, f.Pipeline
-	return z.spec.Backend.Claim(z.spec.Utilization, m, s, d, f.PerDevice, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead)
+	dynamic := f.Parts.Activations
+	if m.Architecture != nil { // otherwise the overhead may be a cache
+		dynamic += f.Parts.Graph + f.Parts.Overhead
+	}
+	return z.spec.Backend.Claim(z.spec.Utilization, m, s, d, f.PerDevice, dynamic)
 }
 
-// claims returns what the backend claims of each device of each class, and the claim with
-// the least memory. PerDevice and Parts of the form are those of the least claim. If the
-// cluster has no class, the least claim is that of a device of which nothing is known.
-func (z sizing) claims(f *Form, classes []deviceClass) (each []backend.Claim, least backend.Claim, err error) {
+// claims returns what the backend claims of each device of each class, and the claim that a task
+// requests of any of them. Of shares, that is the one with the least memory, because each product
+// has its own sum in the request. Of bytes, it is the largest on a device that has as many bytes,
+// so that it is enough on each. PerDevice and Parts of the form are those of that claim. If the
+// cluster has no class, it is the claim on a device of which nothing is known.
+func (z sizing) claims(f *Form, classes []deviceClass) (each []backend.Claim, requested backend.Claim, err error) {
 	if len(classes) == 0 {
-		least, err = z.claim(f, backend.Accelerator{})
-		return nil, least, err
+		requested, err = z.claim(f, backend.Accelerator{})
+		return nil, requested, err
 	}
 	each = make([]backend.Claim, len(classes))
-	best := *f
+	best, enough := *f, false // enough: a device has as many bytes as are requested
 	for i := range classes {
-		if i > 0 && classes[i].accelerator == classes[i-1].accelerator {
+		if i > 0 && classes[i].accelerator == classes[i-1].accelerator && classes[i].memory == classes[i-1].memory {
 			each[i] = each[i-1]
 			continue
 		}
-		if each[i], err = z.claim(f, classes[i].accelerator); err != nil {
-			return nil, least, err
+		c, err := z.claim(f, classes[i].accelerator)
+		if err != nil {
+			return nil, requested, err
 		}
-		if i == 0 || each[i].Enough < least.Enough {
-			best, least = *f, each[i]
+		each[i] = c
+		large := c.Share == 0 && classes[i].memory >= f.PerDevice
+		if i == 0 || large && (!enough || c.Enough > requested.Enough) || !large && !enough && c.Enough < requested.Enough {
+			best, requested, enough = *f, c, large
 		}
 	}
 	*f = best
-	return each, least, nil
+	return each, requested, nil
 }
 
 // perDevice returns the memory that each device must give at this parallelism, from the
@@ -126,26 +141,20 @@ func (z sizing) perDevice(tensor, pipeline int, d backend.Accelerator) (cluster.
 	if err != nil {
 		return 0, parts, err
 	}
-	if s.Draft != nil {
-		more, err := z.draftNeed(tensor, d)
-		if err != nil {
-			return 0, parts, fmt.Errorf("draft: %w", err)
-		}
-		parts.Weights += more.Weights
-		parts.KVCache += more.KVCache
-		parts.Activations += more.Activations
+	more, err := s.DraftAndAdapters(tensor, d)
+	if err != nil {
+		return 0, parts, fmt.Errorf("draft: %w", err)
 	}
-	parts.Weights += s.Adapters
+	parts.Weights += more.Weights
+	parts.KVCache += more.KVCache
+	parts.Activations += more.Activations
 	return parts.Total(), parts, nil
 }
 
 // breakdown returns what one model, the draft or the served one, takes of each device.
 func (z sizing) breakdown(m *estimate.Model, tensor, pipeline int, d backend.Accelerator) (estimate.Breakdown, error) {
 	if m.Architecture != nil {
-		f := z.serving(m, tensor, pipeline, d)
-		b, err := m.PerDevice(f)
-		b.Weights -= m.ExpertSaving(f)
-		return b, err
+		return m.PerDevice(z.serving(m, tensor, pipeline, d))
 	}
 	return m.PerDeviceEvenly(tensor * pipeline)
 }
@@ -189,23 +198,31 @@ func (z sizing) layeredNeed() (need estimate.LayeredNeed, extra cluster.Bytes, e
 	if need, err = z.spec.Source.Layered.Need(z.serving(z.spec.Source, 1, 1, backend.Accelerator{})); err != nil {
 		return need, 0, err
 	}
-	if extra, err = z.spec.DraftAndAdapterMemory(1, backend.Accelerator{}); err != nil {
+	beside, err := z.spec.DraftAndAdapters(1, backend.Accelerator{})
+	if err != nil {
 		return need, 0, fmt.Errorf("draft: %w", err)
 	}
+	extra = beside.Total()
 	need.Divided.Each += extra
 	need.Partly.Each += extra
 	need.HostOnly += extra
 	return need, extra, nil
 }
 
-// DraftAndAdapterMemory returns the bytes that the draft model and the adapters take of
-// each device of this kind at this tensor parallelism.
-func (s *Spec) DraftAndAdapterMemory(tensor int, on backend.Accelerator) (cluster.Bytes, error) {
+// DraftAndAdapters returns what the draft model and the adapters take of each device of this
+// kind at this tensor parallelism. The draft has the graphs and the runtime of the model.
+func (s *Spec) DraftAndAdapters(tensor int, on backend.Accelerator) (estimate.Breakdown, error) {
+	out := estimate.Breakdown{Weights: s.Adapters}
 	if s.Draft == nil {
-		return s.Adapters, nil
+		return out, nil
 	}
 	b, err := sizing{spec: s}.draftNeed(tensor, on)
-	return s.Adapters + b.Weights + b.KVCache + b.Activations, err
+	out.Weights += b.Weights
+	out.KVCache, out.Activations = b.KVCache, b.Activations
+	if s.Draft.Architecture == nil { // the overhead stands for all that is not known
+		out.Weights += b.Overhead
+	}
+	return out, err
 }
 
 // hostMemory returns how much of the node's memory the replica takes if it has no device.
@@ -215,5 +232,8 @@ func (z sizing) hostMemory() (cluster.Bytes, error) {
 		return need.HostOnly, err
 	}
 	each, _, err := z.perDevice(1, 1, backend.Accelerator{})
+	if s := z.spec; err == nil && !s.Memory.known() && s.Source.Architecture != nil {
+		each -= z.serving(s.Source, 1, 1, backend.Accelerator{}).Overhead // there is no runtime of a device
+	}
 	return each, err
 }

@@ -31,6 +31,8 @@ type Spec struct {
 	Files    cluster.Files
 	// Serving is how the model is served. A parallelism of 0 is chosen by Convert.
 	Serving estimate.Serving
+	// DType and Quantization are the settings from which Serving.WeightBits is made.
+	DType, Quantization string
 	// Utilization is the share of each device that the server may use; 0: the backend's
 	// default.
 	Utilization cluster.Milli
@@ -75,6 +77,14 @@ func (s *Spec) layered() bool {
 	return s.supports(backend.Offload) && !s.Memory.known() && s.Source != nil && s.Source.Layered != nil
 }
 
+// architecture returns the architecture of the model; nil: not known.
+func (s *Spec) architecture() *estimate.Architecture {
+	if s.Source == nil {
+		return nil
+	}
+	return s.Source.Architecture
+}
+
 // ranks returns the number of data-parallel ranks of a replica.
 func (s *Spec) ranks() int { return max(1, s.Serving.Data) }
 
@@ -93,8 +103,8 @@ type Place struct {
 	Offload      bool
 	InstanceType string
 	// DeviceLayers is how many layers of a model that is divided by layers must be on devices,
-	// with the output layer; 0: chosen by the engine.
-	DeviceLayers int
+	// with the output layer; nil: chosen by the engine.
+	DeviceLayers *int
 }
 
 // Replica is a replica that exists.

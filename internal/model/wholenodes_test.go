@@ -163,7 +163,7 @@ func TestRemarks(t *testing.T) {
 		}},
 		"whole nodes": {spec(t, "vllm", "", use(eight()), wholeNodes), []string{"It needs 10.87 GiB on 1 whole node of A10 × 1."}},
 		"crude": {spec(t, "custom", "", use(&estimate.Model{Name: "raw", Weights: estimate.Weights{Layers: gi / 2}, Assumed: []string{"The layers are equal."}})), []string{
-			"On 1 device it needs 2.6 GiB: weights 512 MiB, overhead 2.1 GiB.", "Assumed: The layers are equal.",
+			"On 1 device it needs 2.6 GiB: weights 512 MiB, overhead 2.1 GiB.", "Assumed: The layers are equal.", "Assumed: " + estimate.CrudeAssumption,
 		}},
 		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serving.Sequences = 16 }), []string{
 			"On 1 device it needs 5.93 GiB: weights 4 GiB, KV cache for 16 × 4,096 tokens 512 MiB, activations 153 MiB, graphs 819 MiB, overhead 492 MiB.",

@@ -59,6 +59,9 @@ type Miss struct {
 	Subject string `json:"subject,omitempty"`
 	Want    string `json:"want,omitempty"`
 	Have    string `json:"have,omitempty"`
+	// WantMemory and HaveMemory are Want and Have in bytes of a device, if these are shares of it.
+	WantMemory string `json:"wantMemory,omitempty"`
+	HaveMemory string `json:"haveMemory,omitempty"`
 }
 
 // GroupMiss is a node group that was not chosen. A group without a reason becomes feasible
@@ -127,7 +130,12 @@ func NewRefusal(r *engine.Refusal, all bool) Refusal {
 			break
 		}
 		x := &m.Rejection
-		out.Nodes = append(out.Nodes, Miss{m.Node, x.Plugin, string(x.Reason), x.Subject, quantity.Compact(x.Want), quantity.Compact(x.Have)})
+		miss := Miss{Node: m.Node, Plugin: x.Plugin, Reason: string(x.Reason), Subject: x.Subject, Want: quantity.Compact(x.Want), Have: quantity.Compact(x.Have)}
+		if x.WantBytes > 0 {
+			miss.WantMemory = quantity.Compact(engine.Quantity{Value: x.WantBytes, Unit: engine.Bytes})
+			miss.HaveMemory = quantity.Compact(engine.Quantity{Value: x.HaveBytes, Unit: engine.Bytes})
+		}
+		out.Nodes = append(out.Nodes, miss)
 	}
 	if a.Apart != nil {
 		apart := TooFewDomains(*a.Apart)

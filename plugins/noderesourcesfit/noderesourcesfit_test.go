@@ -81,7 +81,7 @@ func TestFit(t *testing.T) {
 		"one product has too few": {need(cluster.Need{Devices: 4, SameProduct: true}), mixed, &engine.Rejection{Reason: TooFewDevices, Cure: cureOtherNode, Want: number(4), Have: number(3)}},
 		"sum reached":             {need(cluster.Need{Devices: 3, SumAtLeast: 184 << 30}), mixed, nil},
 		"sum never reached":       {need(cluster.Need{Devices: 3, SumAtLeast: 185 << 30}), mixed, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: cureOtherNode, Subject: "3 devices together", Want: gib(185), Have: gib(184)}},
-		"sum of what is free":     {need(cluster.Need{Devices: 2, Share: 500, SumAtLeast: 80 << 30}), on(job("x").Devices(3).On("n")), &engine.Rejection{Reason: InsufficientDeviceShare, Cure: cureWaitOrEvict, Want: parts(500), Have: parts(0)}},
+		"sum of what is free":     {need(cluster.Need{Devices: 2, Share: 500, SumAtLeast: 80 << 30}), on(job("x").Devices(3).On("n")), &engine.Rejection{Reason: InsufficientDeviceShare, Cure: cureWaitOrEvict, Subject: "1 of 4 devices meets the share, and 2 must; the next has", Want: parts(500), Have: parts(0), WantBytes: 40 << 30}},
 
 		"whole node":                 {need(cluster.Need{WholeNode: true, SumAtLeast: 320 << 30}), on(), nil},
 		"whole node in use":          {need(cluster.Need{WholeNode: true}), on(job("x").Share(1, 100).On("n")), &engine.Rejection{Reason: NodeInUse, Cure: cureWaitOrEvict, Want: number(4), Have: number(3)}},

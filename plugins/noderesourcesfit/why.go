@@ -63,10 +63,28 @@ func (as *checkReasons) devices(short cluster.Shortage) *engine.Rejection {
 	if short.Lack == cluster.LackKind {
 		r.Reason, r.Cure = TooFewDevices, cureOtherNode
 	}
-	if short.Devices > 1 {
+	switch {
+	case short.WantBytes > 0:
+		r.Subject, r.WantBytes, r.HaveBytes = meeting(&short), int64(short.WantBytes), int64(short.HaveBytes)
+	case short.Devices > 1 && short.Lack != cluster.LackShare:
 		r.Subject = together(&short)
 	}
 	return r
+}
+
+// meeting returns how many devices meet a share, and of which device the amounts are.
+func meeting(short *cluster.Shortage) string {
+	switch {
+	case short.Of == 1:
+		return "its device has"
+	case short.Meet == 0 && short.Devices <= 1:
+		return fmt.Sprintf("none of %d devices meets the share, the best has", short.Of)
+	}
+	verb := "meet"
+	if short.Meet == 1 {
+		verb = "meets"
+	}
+	return fmt.Sprintf("%d of %d devices %s the share, and %d must; the next has", short.Meet, short.Of, verb, short.Devices)
 }
 
 // together returns which devices the figures of the shortage are about.

@@ -43,8 +43,8 @@ func TestBinpack(t *testing.T) {
 		"unified memory":                                     {model().CPU(0, "16Gi").DeviceMemory(1, "16Gi"), unified, 100 * (32.0/64 + 2*16.0/64) / 3},
 		"it does not fit":                                    {model().DeviceMemory(1, "90Gi"), empty, 0},
 		"all layers must be on devices":                      {model().Shape(layers(8, false)), empty, 100 * 2 * 32.0 / 80 / 3},
-		"layers may spill, all fit":                          {model().Shape(layers(8, true)), empty, 100 * (8 + 2*32.0/80/3) / 9},
-		"layers may spill, some do":                          {model().Shape(layers(44, true)), empty, 100 * (40 + (16.0/64+2)/3) / 45},
+		"layers may spill, all fit":                          {model().Shape(layers(8, true)), empty, 100 * (8 + 1.0/2 + 2*32.0/80/3/2) / 9},
+		"layers may spill, some do":                          {model().Shape(layers(44, true)), empty, 100 * (40 + 1.0/3 + (16.0/64+2)/3/6) / 45},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,6 +70,18 @@ func TestMoreLayersWin(t *testing.T) {
 		s := shape(enginetest.Job("m").ModelReplica(strategy).Shape(layers(44, true)))
 		if a, b := pack(ownChoice, s, more), pack(ownChoice, s, full); a <= b {
 			t.Errorf("%s: 21 layers score %v, 20 layers on a fuller node %v", strategy, a, b)
+		}
+	}
+}
+
+// Of equally many layers, those on fewer devices win, whatever else is free.
+func TestFewerDevicesWin(t *testing.T) {
+	one := enginetest.State(enginetest.Node("n").CPU(8, "640Gi").GPUs(1, "H100", "164Gi")).Node("n")
+	two := enginetest.State(enginetest.Node("n").CPU(8, "80Gi").GPUs(2, "A100", "80Gi")).Node("n")
+	for _, strategy := range []cluster.Strategy{cluster.Binpack, cluster.Spread} {
+		s := shape(enginetest.Job("m").ModelReplica(strategy).Shape(layers(40, true)))
+		if a, b := pack(ownChoice, s, one), pack(ownChoice, s, two); a <= b {
+			t.Errorf("%s: 40 layers on one device score %v, on two fuller ones %v", strategy, a, b)
 		}
 	}
 }

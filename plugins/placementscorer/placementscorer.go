@@ -27,8 +27,11 @@
 // replica in o when the node is scored for the next task.
 //
 // If layers may be put into the memory of the node, the number of layers on devices
-// counts first, with either strategy: with s the score from above, l layers of t on devices
-// score 100 × (l + s ÷ 100) ÷ (t + 1).
+// counts first, with either strategy, and then how few devices hold them: with s the score from
+// above, l layers of t on n devices score 100 × (l + d) ÷ (t + 1), where d is more than
+// 1 ÷ (n + 1) and at most 1 ÷ n:
+//
+//	d = 1 ÷ (n + 1) + s ÷ 100 × (1 ÷ n − 1 ÷ (n + 1))
 //
 // Among the devices of a node, Binpack prefers those of which the replica takes the largest
 // fraction. Spread prefers those that the fewest tasks hold, then those with the largest
@@ -123,8 +126,8 @@ func keep(j *cluster.Job) float64 {
 	return min(100, 100*sum/float64(tasks))
 }
 
-// layersFirst makes the number of layers on devices count first, if some may be in the
-// memory of the node.
+// layersFirst makes the number of layers on devices count first, and then the number of devices,
+// if some layers may be in the memory of the node.
 func layersFirst(t *cluster.Task, fraction float64) float64 {
 	if !maySpill(t.Shape) {
 		return fraction
@@ -132,6 +135,9 @@ func layersFirst(t *cluster.Task, fraction float64) float64 {
 	on := 0
 	for i := range t.Claims {
 		on += t.Claims[i].Layers
+	}
+	if n := float64(len(t.Claims)); n > 0 {
+		fraction = 1/(n+1) + fraction*(1/n-1/(n+1))
 	}
 	return (float64(on) + fraction) / float64(t.Shape.Need.Layers.Total+1)
 }

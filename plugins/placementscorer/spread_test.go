@@ -96,7 +96,7 @@ func TestSpread(t *testing.T) {
 		"the same model and another model":    {fraction("new"), []enginetest.Part{fraction("a").On("n"), fraction("b").Set("x", 1).On("n")}, 100.0/3 + 100.0/6*(0.85/2+0.15)},
 		"a job that is not of a model":        {fraction("new"), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 50 + 50*(0.85+0.15/2)},
 		"no device":                           {model("new"), []enginetest.Part{fraction("a").On("n")}, 50},
-		"layers count first":                  {model("new").Shape(layers(44, true)), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 100 * (30 + 0.5 + 0.5*(0.85+0.15/2)) / 45},
+		"layers count first":                  {model("new").Shape(layers(44, true)), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 100 * (30 + 1.0/3 + (0.5+0.5*(0.85+0.15/2))/6) / 45},
 		"an empty node, for a gang":           {fraction("new").Gang(2), nil, 100},
 		"another task of the same replica":    {fraction("new").Gang(2).On("n"), nil, 50 + 50*(0.85/2+0.15)},
 	}

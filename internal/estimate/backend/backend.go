@@ -40,6 +40,9 @@ type Backend struct {
 	// VocabMultiple is set if the backend pads a vocabulary to a multiple of this number
 	// before it divides it; 0: it does not pad.
 	VocabMultiple int
+	// ExpertsOverRanks is set if the backend divides experts over all data-parallel ranks, and
+	// UnevenExperts if it may put different numbers of whole experts on devices.
+	ExpertsOverRanks, UnevenExperts bool
 	// Formats lists the formats of models that it serves, and CacheBits the sizes that a
 	// number in its KV cache may have; nil: any.
 	Formats   []string
@@ -81,6 +84,8 @@ type entry struct {
 	Vocab       int        `yaml:"vocabularyMultiple"`
 	Static      bool       `yaml:"static"`
 	Speech      bool       `yaml:"speech"`
+	OverRanks   bool       `yaml:"expertsOverRanks"`
+	Uneven      bool       `yaml:"unevenExperts"`
 	Formats     []string   `yaml:"formats"`
 	CacheBits   []int      `yaml:"cacheBits"`
 }
@@ -92,7 +97,7 @@ var backends = sync.OnceValue(func() []*Backend {
 	for _, e := range data().Backends {
 		b := &Backend{
 			Name: e.Name, Strategies: e.Strategies, Host: e.Host.Bytes, Static: e.Static, PowersOfTwo: e.PowersOfTwo, VocabMultiple: e.Vocab,
-			Formats: e.Formats, CacheBits: e.CacheBits,
+			ExpertsOverRanks: e.OverRanks, UnevenExperts: e.Uneven, Formats: e.Formats, CacheBits: e.CacheBits,
 			aliases: e.Aliases, anyType: e.Any, allSettings: parseSettings(e.Name, e.Settings), speech: e.Speech,
 		}
 		for _, a := range e.Accelerators {

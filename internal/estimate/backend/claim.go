@@ -24,7 +24,9 @@ type Claim struct {
 // Claim returns what the backend claims of each device. each is how many bytes a device
 // must give, and dynamic how many of them are neither weights nor cache. A share of 0
 // stands for the backend's default. A share is one of all memory of a device, and some of
-// it is not usable; therefore a share must be larger by its part of that memory.
+// it is not usable; therefore a share must be larger by its part of that memory. Bytes are
+// larger in proportion: if tasks claim all memory of a device, they can allocate all that is
+// usable.
 //
 // vLLM and MindIE put everything into their share. SGLang's share is for weights and
 // cache only; activations, graphs and overhead are outside it. Its default leaves the rest
@@ -37,7 +39,8 @@ func (b *Backend) Claim(share cluster.Milli, m *estimate.Model, s estimate.Servi
 	lost := d.unusable(share)
 	switch {
 	case share == 0:
-		return Claim{Enough: each}
+		lost = d.UnusableBeside(each)
+		return Claim{Enough: each + lost, Unusable: lost}
 	case !b.Static:
 		return Claim{Share: share, Enough: each + lost, Unusable: lost}
 	}
@@ -53,6 +56,17 @@ func (b *Backend) Claim(share cluster.Milli, m *estimate.Model, s estimate.Servi
 // unusable returns which part of a share of the device is not usable.
 func (d Accelerator) unusable(share cluster.Milli) cluster.Bytes {
 	return cluster.Bytes(cluster.MulDivUp(int64(d.Unusable), int64(share), int64(cluster.Whole)))
+}
+
+// UnusableBeside returns how many bytes of the device are claimed in addition to bytes that are
+// allocated, because they are not usable. It is more than the device has if so many bytes cannot
+// be allocated.
+func (d Accelerator) UnusableBeside(bytes cluster.Bytes) cluster.Bytes {
+	usable := d.Memory - d.Unusable
+	if usable <= 0 {
+		return d.Unusable
+	}
+	return cluster.Bytes(cluster.MulDivUp(int64(bytes), int64(d.Unusable), int64(usable)))
 }
 
 // BytesOf returns how many bytes an idle device gives the claim: the share of its memory

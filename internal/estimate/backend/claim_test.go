@@ -29,6 +29,19 @@ func TestClaim(t *testing.T) {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
+	// Of an H100, 469 MiB are not usable. What can be allocated is claimed in full.
+	h100 := Accelerator{Product: "NVIDIA-H100-80GB-HBM3", Type: "cuda", Memory: 81559 << 20, Unusable: 469 << 20}
+	encoder := &estimate.Model{Architecture: &estimate.Architecture{Encoder: true}}
+	for _, b := range []string{"custom", "vllm"} {
+		for each, want := range map[cluster.Bytes]cluster.Bytes{(81559 - 469) << 20: h100.Memory, (81559 - 469) << 19: h100.Memory / 2, (81559-469)<<20 + 1: h100.Memory + 2} {
+			if c := find(t, b).Claim(0, encoder, estimate.Serving{}, h100, each, 0); c.Share != 0 || c.Enough != want {
+				t.Errorf("%s: %d bytes claim %+v, want %d", b, each, c, want)
+			}
+		}
+	}
+	if s := find(t, "custom").WithDefaults(encoder, estimate.Serving{}, h100); s.Overhead != estimate.RuntimeOverhead {
+		t.Errorf("custom takes %d bytes of a device for its runtime, want %d", s.Overhead, estimate.RuntimeOverhead)
+	}
 	for name, tt := range map[string]struct {
 		claim            Claim
 		reserved, of, in cluster.Bytes

@@ -14,7 +14,7 @@ func TestWithDefaults(t *testing.T) {
 	none := &estimate.Model{}
 	got := find(t, "vllm").WithDefaults(none, estimate.Serving{Tensor: 1, Graph: 7}, Accelerator{})
 	want := estimate.Serving{
-		Tensor: 1, BatchTokens: 2048, VocabMultiple: 64, Rows: 256, LogitBytes: 15, Graph: 7, Overhead: got.Overhead,
+		Tensor: 1, ExpertsOverRanks: true, UnevenExperts: true, BatchTokens: 2048, VocabMultiple: 64, Rows: 256, LogitBytes: 15, Graph: 7, Overhead: got.Overhead,
 		WindowSteps: 2, WholeChunks: true, Page: 16, Groups: 150, States: 2, LatentTokens: 65536,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || got.Overhead == 0 {

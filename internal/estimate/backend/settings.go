@@ -54,6 +54,8 @@ type setting struct {
 	// thousandths.
 	ExtraWeights map[string]cluster.Milli `yaml:"extraWeights"`
 	WholeChunks  bool                     `yaml:"wholeChunks"`
+	// PlainLoad is set if weights that are quantised to 8 bits are first loaded with 16 bits.
+	PlainLoad bool `yaml:"plainLoad"`
 
 	versions bounds
 }
@@ -103,7 +105,7 @@ func (e *setting) override(o *setting) {
 	e.WindowFloor, e.WindowSteps = cmp.Or(o.WindowFloor, e.WindowFloor), cmp.Or(o.WindowSteps, e.WindowSteps)
 	e.Page, e.Groups, e.WholeChunks = cmp.Or(o.Page, e.Page), cmp.Or(o.Groups, e.Groups), o.WholeChunks || e.WholeChunks
 	e.StateRatio, e.States, e.FileCache = cmp.Or(o.StateRatio, e.StateRatio), cmp.Or(o.States, e.States), o.FileCache || e.FileCache
-	e.Latents = cmp.Or(o.Latents, e.Latents)
+	e.Latents, e.PlainLoad = cmp.Or(o.Latents, e.Latents), o.PlainLoad || e.PlainLoad
 	if o.ExtraWeights != nil {
 		e.ExtraWeights = o.ExtraWeights
 	}
@@ -144,12 +146,10 @@ func (b *Backend) on(m *estimate.Model, tensor int, d Accelerator) setting {
 // WithDefaults returns s with the defaults of the backend in place of zero fields. The
 // defaults depend on the device and on the tensor parallelism.
 func (b *Backend) WithDefaults(m *estimate.Model, s estimate.Serving, d Accelerator) estimate.Serving {
+	s = b.WithExperts(s)
 	e := b.on(m, s.Tensor, d)
 	if s.BatchTokens == 0 {
-		s.BatchTokens = e.BatchTokens
-		if context := contextOf(m, s); context <= e.Prompt {
-			s.BatchTokens = max(s.BatchTokens, context)
-		}
+		s.BatchTokens, s.Prompt = e.BatchTokens, e.Prompt
 	}
 	if s.Rows == 0 {
 		s.Rows = e.Rows
@@ -164,7 +164,7 @@ func (b *Backend) WithDefaults(m *estimate.Model, s estimate.Serving, d Accelera
 	case s.KVBits == 0 && e.FileCache:
 		s.KVBits = m.KVBits
 	}
-	s.LatentTokens = cmp.Or(s.LatentTokens, e.Latents)
+	s.LatentTokens, s.PlainLoad = cmp.Or(s.LatentTokens, e.Latents), s.PlainLoad || e.PlainLoad
 	s.States, s.ExtraWeights = cmp.Or(s.States, e.States), cmp.Or(s.ExtraWeights, e.ExtraWeights[m.Weights.Quantised])
 	s.Overhead = cmp.Or(s.Overhead, e.Overhead.Bytes)
 	if s.Graph = cmp.Or(s.Graph, e.Graph.Bytes); s.Eager {
@@ -173,12 +173,10 @@ func (b *Backend) WithDefaults(m *estimate.Model, s estimate.Serving, d Accelera
 	return s
 }
 
-// contextOf returns the tokens of a sequence; 0: not known.
-func contextOf(m *estimate.Model, s estimate.Serving) int {
-	if s.Context == 0 && m.Architecture != nil {
-		return m.Architecture.MaxContext
-	}
-	return s.Context
+// WithExperts returns s with how the backend divides experts.
+func (b *Backend) WithExperts(s estimate.Serving) estimate.Serving {
+	s.ExpertsOverRanks, s.UnevenExperts = b.ExpertsOverRanks, b.UnevenExperts
+	return s
 }
 
 // Fraction returns the share of each device that the backend claims for a model that is

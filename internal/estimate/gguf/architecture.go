@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,18 +11,20 @@ import (
 
 // architecture is what the metadata says about the architecture of a model.
 type architecture struct {
-	generic  *estimate.Architecture // nil: no layer has a KV cache
-	layers   int
-	causal   bool
-	context  int   // the longest context in tokens; 0: not known
-	kvHeads  []int // of each layer
-	key      int   // width of a key head
-	val      int   // width of a value head
-	latent   *estimate.Latent
-	windows  []int
-	state    uint64 // numbers that each recurrent layer keeps per sequence, regardless of its length
-	metadata parser.GGUFMetadataKVs
-	widths   perToken
+	generic *estimate.Architecture // nil: no layer has a KV cache
+	layers  int
+	causal  bool
+	context int   // the longest context in tokens; 0: not known
+	kvHeads []int // of each layer
+	key     int   // width of a key head, in layers without a window if they differ
+	val     int   // width of a value head
+	// windowKey and windowVal are the widths in layers with a window.
+	windowKey, windowVal int
+	latent               *estimate.Latent
+	windows              []int
+	state                uint64 // numbers that each recurrent layer keeps per sequence, regardless of its length
+	metadata             parser.GGUFMetadataKVs
+	widths               perToken
 	// recurrent says which layers keep a state; nil: no layer.
 	recurrent []bool
 	unusual   bool // the buffers of its layers were not measured
@@ -84,12 +87,12 @@ func (f *file) architecture() (*architecture, []string, error) {
 	} else {
 		a.generic = &estimate.Architecture{
 			Name: name, Layers: a.layers, Hidden: hidden, Intermediate: wide,
-			Heads: most(heads), KVHeads: most(a.kvHeads), HeadDim: a.key, Latent: a.latent,
+			Heads: most(heads), KVHeads: most(a.kvHeads), HeadDim: max(a.key, a.windowKey), Latent: a.latent,
 			Vocab: vocab, MaxContext: a.context, Experts: experts, Active: active,
 			Tied: a.causal && !f.has("output.weight") && f.has("token_embd.weight"),
 		}
-		if a.val != a.key {
-			a.generic.ValueDim = a.val
+		if val := max(a.val, a.windowVal); val != a.generic.HeadDim {
+			a.generic.ValueDim = val
 		}
 		if a.latent != nil { // one latent replaces the keys and values of all heads
 			a.generic.KVHeads = a.generic.Heads
@@ -114,7 +117,8 @@ func (a *architecture) caches() []estimate.Cache {
 	}
 	var out []estimate.Cache
 	for i, heads := range a.kvHeads {
-		c := estimate.Cache{Layer: i, Heads: heads, Key: a.key, Value: a.val}
+		key, val := a.headSizes(i)
+		c := estimate.Cache{Layer: i, Heads: heads, Key: key, Value: val}
 		switch {
 		case heads == 0:
 			continue
@@ -150,13 +154,49 @@ func (a *architecture) readAttention(k *keys, hidden int, heads []int) (assumed 
 		k.wrong("attention.head_count_kv", v, "is 0")
 	}
 	a.omitAttention(k)
+	assumed = a.omitShared(k)
 	if low := slices.MinFunc(a.kvHeads, lowNotZero); low != most(a.kvHeads) {
 		assumed = append(assumed, fmt.Sprintf("KV heads differ from layer to layer, from %d to %d; where layers are not distinguished, the largest number is used.", low, most(a.kvHeads)))
 	}
 	assumed = append(assumed, a.readLatent(k)...)
 	windows, more := k.windows(a.layers)
 	a.windows = windows
+	if a.windows != nil && a.latent == nil {
+		a.windowKey, a.windowVal = k.number("attention.key_length_swa", maxDim), k.number("attention.value_length_swa", maxDim)
+	}
 	return append(assumed, more...)
+}
+
+// headSizes returns the widths of a key head and of a value head of a layer.
+func (a *architecture) headSizes(layer int) (key, val int) {
+	if a.windows == nil || a.windows[layer] == 0 {
+		return a.key, a.val
+	}
+	return cmp.Or(a.windowKey, a.key), cmp.Or(a.windowVal, a.val)
+}
+
+// omitShared removes the KV heads of the last layers if these use the keys and values of earlier
+// layers. As in llama.cpp, the file says so for gemma4, and gemma3n has 20 layers with a cache.
+func (a *architecture) omitShared(k *keys) []string {
+	own := a.layers
+	switch k.arch {
+	case "gemma3n":
+		own = min(own, 20)
+	case "gemma4":
+		shared := k.number("attention.shared_kv_layers", maxLayers)
+		if v, _ := k.at("attention.shared_kv_layers"); shared >= a.layers && shared > 0 {
+			k.wrong("attention.shared_kv_layers", v, "is %d, and there are %d layers", shared, a.layers)
+			return nil
+		}
+		own -= shared
+	}
+	if own == a.layers {
+		return nil
+	}
+	for i := own; i < a.layers; i++ {
+		a.kvHeads[i] = 0
+	}
+	return []string{fmt.Sprintf("Only the first %d of %d layers keep keys and values; the others use those of earlier layers.", own, a.layers)}
 }
 
 // readLatent sets latent if the cache holds latents. Files from before llama.cpp cached

@@ -140,6 +140,43 @@ func TestArchitectures(t *testing.T) {
 }
 
 // States that the parser supports have the parser's figures.
+// As in llama.cpp, the last layers of gemma3n and gemma4 use the keys and values of earlier layers
+// and keep none. Layers with a window may have heads of their own size.
+func TestSharedKeysAndValues(t *testing.T) {
+	const token = 2 * 16 * 2 // bytes of a key or a value of 2 heads of 16 numbers
+	gemma4 := func(more ...sample.Key) sample.File {
+		return tiny("gemma4", append([]sample.Key{
+			key("gemma4.block_count", uint32(6)), key("gemma4.attention.sliding_window", uint32(512)),
+			key("gemma4.attention.sliding_window_pattern", []bool{true, true, false, true, true, false}),
+		}, more...)...)
+	}
+	window := cluster.Bytes(512 + 512) // tokens: the window and one micro-batch
+	tests := map[string]struct {
+		file sample.File
+		want cluster.Bytes
+		said string
+	}{
+		"none":           {gemma4(), 2 * token * (4*window + 2*4096), ""},
+		"three of six":   {gemma4(key("gemma4.attention.shared_kv_layers", uint32(3))), 2 * token * (2*window + 4096), "Only the first 3 of 6 layers keep keys and values"},
+		"smaller heads":  {gemma4(key("gemma4.attention.shared_kv_layers", uint32(3)), key("gemma4.attention.key_length_swa", uint32(8)), key("gemma4.attention.value_length_swa", uint32(8))), token * (2*window + 2*4096), ""},
+		"other models":   {tiny("llama", key("llama.attention.shared_kv_layers", uint32(1))), 2 * 2 * token * 4096, ""},
+		"gemma3n of two": {tiny("gemma3n", key("gemma3n.attention.shared_kv_layers", uint32(1))), 2 * 2 * token * 4096, ""},
+		"gemma3n of 30": {tiny("gemma3n", key("gemma3n.block_count", uint32(30)), key("gemma3n.attention.sliding_window", uint32(512)), key("gemma3n.attention.shared_kv_layers", uint32(10))),
+			2 * token * (16*window + 4*4096), "Only the first 20 of 30 layers keep keys and values"},
+	}
+	for name, tt := range tests {
+		m := mustRead(t, write(t, "m.gguf", tt.file, true))
+		s := estimate.Serving{Context: 4096, Sequences: 1}
+		if got := of(t, m, s).Whole.KVCache; got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+		if said := strings.Join(m.Assumed, " "); !strings.Contains(said, tt.said) {
+			t.Errorf("%s: %q, want %q", name, said, tt.said)
+		}
+	}
+	fails(t, write(t, "m.gguf", gemma4(key("gemma4.attention.shared_kv_layers", uint32(6))), true), "gemma4.attention.shared_kv_layers is 6, and there are 6 layers")
+}
+
 func TestCachesTheParserKnows(t *testing.T) {
 	for name, f := range map[string]sample.File{
 		"mamba": tiny("mamba", key("mamba.ssm.conv_kernel", uint32(4)), key("mamba.ssm.inner_size", uint32(32)), key("mamba.ssm.state_size", uint32(4)),

@@ -27,7 +27,8 @@ type buffers struct {
 func (a *architecture) buffers(s servingKey) buffers {
 	w, tokens := a.widths, uint64(s.tokens())
 	of := func(numbers int) uint64 { return uint64(numbers) * tokens * 4 }
-	kv := most(a.kvHeads) * (a.key + a.val)
+	key, val := max(a.key, a.windowKey), max(a.val, a.windowVal)
+	kv := most(a.kvHeads) * (key + val)
 	b := buffers{hidden: of(w.hidden), state: of(w.ssmIn)}
 	var cells, windowCells uint64
 	for i := range a.layers {
@@ -40,7 +41,7 @@ func (a *architecture) buffers(s servingKey) buffers {
 	cellBytes := uint64(2)
 	if s.noFlash {
 		cellBytes = 4
-		b.inputs = uint64(most(a.kvHeads)*a.val) * tokens * 8 // where values are written
+		b.inputs = uint64(most(a.kvHeads)*val) * tokens * 8 // where values are written
 	}
 	b.inputs += (cells + windowCells) * tokens * cellBytes
 	attention := of(a.attentionWidth(kv))
@@ -59,7 +60,7 @@ func (a *architecture) buffers(s servingKey) buffers {
 	b.layer = b.inputs + max(attention, mlp, recurrent) + small
 	b.output = of(w.vocab+2*w.hidden+w.active*w.hidden) + small
 	// An operation converts its input and its output to 16 bits.
-	b.pool = of(w.hidden+max(w.dense, w.active*w.expert, w.shared, w.heads*max(a.key, a.val), w.ssmIn)) / 2
+	b.pool = of(w.hidden+max(w.dense, w.active*w.expert, w.shared, w.heads*max(key, val), w.ssmIn)) / 2
 	if s.bits < 16 { // attention converts the cache of a layer to 16 bits
 		b.pool += max(cells, windowCells) * uint64(s.streams()) * uint64(kv) * 2
 	}
@@ -72,7 +73,7 @@ func (a *architecture) attentionWidth(kv int) int {
 	if l := a.latent; l != nil {
 		return 4*w.hidden + w.heads*(l.Rank+l.Rope+l.Rank+a.key) + 2*(l.Rank+l.Rope)
 	}
-	return 2*w.hidden + w.heads*(2*a.key+a.val) + 2*kv
+	return 2*w.hidden + w.heads*(2*max(a.key, a.windowKey)+max(a.val, a.windowVal)) + 2*kv
 }
 
 // one returns what one device needs that holds all layers.

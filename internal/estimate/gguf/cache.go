@@ -26,7 +26,8 @@ func (a *architecture) cache(s servingKey) ([]uint64, error) {
 				out[i] += kind.RowSizeOf([]uint64{uint64(a.latent.Rank+a.latent.Rope) * n})
 			} else {
 				heads := uint64(a.kvHeads[i])
-				out[i] += kind.RowSizeOf([]uint64{heads * uint64(a.key) * n}) + kind.RowSizeOf([]uint64{heads * uint64(a.val) * n})
+				key, val := a.headSizes(i)
+				out[i] += kind.RowSizeOf([]uint64{heads * uint64(key) * n}) + kind.RowSizeOf([]uint64{heads * uint64(val) * n})
 			}
 		}
 		total += float64(out[i])

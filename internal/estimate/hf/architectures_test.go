@@ -98,7 +98,7 @@ func TestTableOfArchitectures(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := withConfig(t, text, 8<<30)
-		if m.Architecture == nil {
+		if m.Architecture == nil || m.Architecture.Bound != nil {
 			t.Errorf("%s: %s", name, m.Assumed)
 			continue
 		}

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -20,9 +22,12 @@ const maxConfig = 16 << 20
 
 // config is the config.json of a model. For a multimodal model, text is the part about
 // the language model, which is looked at first: only the language model has a cache. top
-// is the whole file.
+// is the whole file, and levels is all parts from the whole file to text.
 type config struct {
 	text, top map[string]json.RawMessage
+	levels    []map[string]json.RawMessage
+	// storedIn is the file with the quantisation if that is not config.json.
+	storedIn string
 }
 
 // textParts lists the fields that hold the configuration of the language model in a
@@ -30,7 +35,7 @@ type config struct {
 var textParts = []string{"text_config", "llm_config", "language_config", "thinker_config"}
 
 func readConfig(dir string) (config, error) {
-	path := filepath.Join(dir, "config.json")
+	path := filepath.Join(dir, configFile)
 	f, size, err := open(path)
 	if err != nil {
 		return config{}, fmt.Errorf("%w; the directory of a model must have a config.json, which is published with the weights", err)
@@ -47,12 +52,21 @@ func readConfig(dir string) (config, error) {
 	if err != nil {
 		return config{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return c, c.addQuantisation(filepath.Join(dir, "hf_quant_config.json"))
+	err = c.addQuantisation(dir)
+	return c, err
 }
+
+// configFile is the file with the configuration, and quantisationFile a file to which ModelOpt
+// writes the quantisation.
+const (
+	configFile       = "config.json"
+	quantisationFile = "hf_quant_config.json"
+)
 
 // addQuantisation adds the quantisation that ModelOpt writes to a file of its own, unless the
 // configuration has one.
-func (c config) addQuantisation(path string) error {
+func (c *config) addQuantisation(dir string) error {
+	path := filepath.Join(dir, quantisationFile)
 	if _, raw := c.field("quantization_config", "compression_config"); raw != nil {
 		return nil
 	}
@@ -73,24 +87,24 @@ func (c config) addQuantisation(path string) error {
 	var q struct {
 		Quantisation json.RawMessage `json:"quantization"`
 	}
-	if err := json.Unmarshal(finite(text), &q); err != nil {
+	if err := decode("", finite(text), &q); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if !isNull(q.Quantisation) {
-		c.top["quantization_config"] = q.Quantisation
+		c.top["quantization_config"], c.storedIn = q.Quantisation, quantisationFile
 	}
 	return nil
 }
 
 func decodeConfig(text []byte) (config, error) {
 	var c config
-	if err := json.Unmarshal(finite(text), &c.top); err != nil {
+	if err := decode("", finite(text), &c.top); err != nil {
 		return config{}, err
 	}
 	if c.top == nil {
-		return config{}, fmt.Errorf("it is null, and must be a JSON object")
+		return config{}, fmt.Errorf("it is null; it must be an object")
 	}
-	c.text = c.top
+	c.text, c.levels = c.top, []map[string]json.RawMessage{c.top}
 	for range 2 { // in an omni model the text part is two levels deep
 		for _, name := range textParts {
 			raw, there := c.text[name]
@@ -98,10 +112,10 @@ func decodeConfig(text []byte) (config, error) {
 				continue
 			}
 			var inner map[string]json.RawMessage
-			if err := json.Unmarshal(raw, &inner); err != nil {
-				return config{}, fmt.Errorf("%s: %w", name, err)
+			if err := decode(name, raw, &inner); err != nil {
+				return config{}, err
 			}
-			c.text = inner
+			c.text, c.levels = inner, append(c.levels, inner)
 			break
 		}
 	}
@@ -216,4 +230,57 @@ func shorten(raw json.RawMessage) string {
 		raw, end = raw[:40], "…"
 	}
 	return printable.Text(strings.Join(strings.Fields(string(raw)), " ")) + end
+}
+
+// decode reads JSON into a Go value. If a value has another type, the error names the field, what
+// it is and what it must be. name is the field that raw is the value of; "": raw is a whole file.
+func decode(name string, raw []byte, into any) error {
+	err := json.Unmarshal(raw, into)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &wrong):
+		return fmt.Errorf("%sit is not JSON: %w", prefix(name), err)
+	}
+	field := strings.Trim(name+"."+wrong.Field, ".")
+	if field == "" {
+		field = "it"
+	}
+	have, isNumber := strings.CutPrefix(wrong.Value, "number ")
+	switch {
+	case isNumber:
+	case wrong.Field == "" && name != "":
+		have = shorten(raw)
+	default:
+		have = typeWords[wrong.Value]
+	}
+	return fmt.Errorf("%s is %s; it must be %s", printable.Text(field), cmp.Or(have, "something else"), kindWords(wrong.Type.Kind()))
+}
+
+func prefix(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + ": "
+}
+
+// typeWords are the words for types of JSON.
+var typeWords = map[string]string{"array": "a list", "object": "an object", "string": "a text", "bool": "true or false", "number": "a number"}
+
+// kindWords returns what a value of JSON must be for a kind of Go value.
+func kindWords(k reflect.Kind) string {
+	switch k {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "an object"
 }

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -44,12 +45,19 @@ var families = []family{
 	{types: []string{"mimo_v2_flash", "mimo_v2"}, fields: []string{
 		"hybrid_layer_pattern", "attention_chunk_size", "swa_num_attention_heads", "swa_num_key_value_heads", "swa_head_dim", "swa_v_head_dim",
 	}, caches: mimoCaches},
-	{types: []string{"step3_text", "step3_vl", "step3p5", "step3p7"}, fields: []string{"attention_other_setting"}},
+	{types: []string{"step3_text", "step3_vl", "step3p5", "step3p7"}, fields: []string{
+		"attention_other_setting", "attention_other_setting.attention_type", "attention_other_setting.num_attention_heads",
+		"attention_other_setting.num_attention_groups", "attention_other_setting.head_dim", "attention_other_setting.true_head_dim",
+	}, caches: otherCaches},
 	{types: []string{"phi3small"}, fields: []string{
 		"blocksparse_block_size", "blocksparse_homo_head_pattern", "blocksparse_num_local_blocks", "blocksparse_triton_kernel_block_size",
 		"blocksparse_vert_stride", "dense_attention_every_n_layers",
 	}, assumed: []string{"Attention that is sparse in blocks keeps the whole context."}},
-	{types: []string{"dbrx", "mpt"}, fields: []string{"attn_config"}, prepare: config.liftAttention},
+	{types: []string{"dbrx", "mpt"}, fields: []string{
+		"attn_config", "attn_config.alibi", "attn_config.alibi_bias_max", "attn_config.attn_impl", "attn_config.attn_pdrop", "attn_config.attn_type",
+		"attn_config.attn_uses_sequence_id", "attn_config.kv_n_heads", "attn_config.model_type", "attn_config.prefix_lm", "attn_config.qk_ln",
+		"attn_config.qk_gn", "attn_config.rope", "attn_config.rope_theta", "attn_config.softmax_scale",
+	}, prepare: config.liftAttention},
 	{types: []string{"gpt_bigcode"}, fields: []string{"attention_type"}},
 	{types: []string{"nemotron-nas"}, fields: []string{"block_configs"}, caches: blockCaches},
 	{types: []string{"mllama", "mllama_text_model"}, fields: []string{"cross_attention_layers"}, caches: crossCaches},
@@ -63,9 +71,10 @@ var families = []family{
 		"index_share_for_mtp_iteration", "indexer_rope_interleave", "indexer_types",
 	}, caches: indexedCaches},
 	{types: []string{"deepseek_v4", "deepseek_ref"}, fields: []string{
-		"index_head_dim", "index_n_heads", "index_topk", "compress_ratios", "compress_rope_theta", "compress_rates", "hc_sinkhorn_iters",
+		"index_head_dim", "index_n_heads", "index_topk", "compress_ratios", "compress_rope_theta", "compress_rates", "compress_rates.compressed_sparse_attention",
+		"compress_rates.heavily_compressed_attention", "hc_sinkhorn_iters",
 	}, caches: compressedCaches, assumed: []string{"The caches of several layers are packed into blocks of equal size; 40 % are added to their entries for that, and the states of tokens under way are included."}},
-	{types: []string{"minimax_m3", "minimax_m3_vl"}, fields: []string{"sparse_attention_config"}, caches: sparseIndexCaches},
+	{types: []string{"minimax_m3", "minimax_m3_vl"}, fields: sparseFields, caches: sparseIndexCaches},
 	{types: []string{"minimax_m2"}, fields: []string{
 		"attn_type_list", "layernorm_full_attention_beta", "layernorm_linear_attention_beta", "layernorm_full_attention_alpha", "layernorm_linear_attention_alpha",
 	}, caches: lightningCaches},
@@ -86,12 +95,15 @@ var families = []family{
 	{types: []string{"falcon_h1"}, fields: slices.Concat(mamba2Fields, []string{"attn_layer_indices", "mamba_d_ssm"}), caches: falconH1Caches},
 	{types: []string{"zamba2"}, fields: slices.Concat(mamba2Fields, []string{
 		"layers_block_type", "hybrid_layer_ids", "n_mamba_heads", "mamba_headdim", "mamba_ngroups", "attention_hidden_size", "use_shared_attention_adapter",
-	}), caches: zamba2Caches},
+	}), prepare: config.setSharedHeads, caches: zamba2Caches},
 	{types: []string{"jamba"}, fields: slices.Concat(mamba2Fields, []string{"attn_layer_offset", "attn_layer_period", "layers_block_type"}), caches: jambaCaches},
 	{types: []string{"mamba", "falcon_mamba"}, fields: mambaFields, prepare: config.withoutAttention, caches: mambaCaches, stateOnly: true},
 	{types: []string{"mamba2"}, fields: mambaFields, prepare: config.withoutAttention, caches: mamba2Caches, stateOnly: true},
 	{types: []string{"rwkv", "rwkv5", "rwkv6", "rwkv7"}, fields: []string{"attention_hidden_size", "attn_mode"}, prepare: config.withoutAttention, caches: rwkvCaches, stateOnly: true},
-	{types: []string{"kimi_linear", "kimi_k3"}, fields: []string{"linear_attn_config", "mla_use_nope", "mla_use_output_gate", "attn_res_block_size", "activation_situ_linear_beta"}, caches: kimiCaches},
+	{types: []string{"kimi_linear", "kimi_k3"}, fields: []string{
+		"linear_attn_config", "linear_attn_config.full_attn_layers", "linear_attn_config.kda_layers", "linear_attn_config.num_heads",
+		"linear_attn_config.head_dim", "linear_attn_config.short_conv_kernel_size", "linear_attn_config.gate_lower_bound", "linear_attn_config.use_full_rank_gate",
+		"mla_use_nope", "mla_use_output_gate", "attn_res_block_size", "activation_situ_linear_beta"}, caches: kimiCaches},
 	{types: []string{"lfm2", "lfm2_moe"}, fields: []string{
 		"conv_L_cache", "conv_bias", "conv_dim", "conv_dim_out", "conv_use_xavier_init", "full_attn_idxs",
 	}, caches: shortConvolutionCaches},
@@ -100,6 +112,13 @@ var families = []family{
 		prepare: config.liftDecoder, caches: encodedCaches},
 	{types: []string{"bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "electra", "albert", "deberta", "deberta-v2", "nomic_bert", "new", "gte", "modernbert", "eurobert"},
 		fields: []string{"global_attn_every_n_layers", "local_attention"}, encoder: true},
+}
+
+var sparseFields = []string{
+	"sparse_attention_config", "sparse_attention_config.sparse_attention_freq", "sparse_attention_config.sparse_block_size",
+	"sparse_attention_config.sparse_disable_index_value", "sparse_attention_config.sparse_index_dim", "sparse_attention_config.sparse_init_block",
+	"sparse_attention_config.sparse_local_block", "sparse_attention_config.sparse_num_index_heads", "sparse_attention_config.sparse_score_type",
+	"sparse_attention_config.sparse_topk_blocks", "sparse_attention_config.use_sparse_attention",
 }
 
 var mamba2Fields = []string{
@@ -163,11 +182,21 @@ func (c config) liftDecoder() {
 func (c config) withoutAttention() {
 	heads, _ := c.wholeNumber("num_heads")
 	hidden, _ := c.wholeNumber("hidden_size", "d_model", "n_embd")
-	heads = orElse(heads, 64)
+	heads = cmp.Or(heads, 64)
 	for name, n := range map[string]int{"num_attention_heads": heads, "num_key_value_heads": heads, "head_dim": max(1, hidden/heads)} {
 		if isNull(c.text[name]) {
 			c.text[name] = json.RawMessage(strconv.Itoa(n))
 		}
+	}
+}
+
+// setSharedHeads sets the size of a head that configurations of Zamba2 may omit: attention has
+// twice the width of the residual stream.
+func (c config) setSharedHeads() {
+	hidden, _ := c.wholeNumber("hidden_size")
+	heads, _ := c.wholeNumber("num_attention_heads")
+	if _, raw := c.field("head_dim", "attention_head_dim"); raw == nil && heads > 0 {
+		c.text["head_dim"] = json.RawMessage(strconv.Itoa(2 * hidden / heads))
 	}
 }
 

@@ -172,7 +172,7 @@ func readIndex(path string) (index, error) {
 
 func decodeIndex(text []byte) (index, error) {
 	var ix index
-	if err := json.Unmarshal(text, &ix); err != nil {
+	if err := decode("", text, &ix); err != nil {
 		return index{}, err
 	}
 	if len(ix.WeightMap) == 0 {

@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/berth-project/berth/internal/estimate"
@@ -10,6 +9,10 @@ import (
 // plainLatentCaches returns the caches of models that compress keys and values, but whose
 // servers keep them uncompressed. Values are kept as wide as keys.
 func plainLatentCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
+	if a.Latent == nil {
+		r.fail(errUnknown{"The configuration does not have the sizes of latents: kv_lora_rank and qk_rope_head_dim."})
+		return nil
+	}
 	out := make([]estimate.Cache, a.Layers)
 	for i := range out {
 		out[i] = estimate.Cache{Layer: i, Heads: a.Heads, Key: a.HeadDim, Value: max(a.HeadDim, a.ValueDim)}
@@ -26,7 +29,7 @@ func indexBytes(dim int) int { return dim + (dim+127)/128*4 }
 // DeepSeek-V3.2 and GLM-5. Some models have an index only in some layers.
 func indexedCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	if a.Latent == nil {
-		r.fail(errUnknown{"The configuration has an index and no latents, so only the size of the weights is known."})
+		r.fail(errUnknown{"The configuration has an index and no latents."})
 		return nil
 	}
 	types := r.stringList("indexer_types")
@@ -59,20 +62,19 @@ func compressedCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 		indexed   = 135 // of the index for 4 tokens
 		indexing4 = 2160
 	)
-	ratios := r.numberList("compress_ratios")
-	if len(ratios) < a.Layers {
-		r.fail(fmt.Errorf("compress_ratios names %d layers, but there are %d", len(ratios), a.Layers))
+	ratios := r.compressRatios(a.Layers)
+	if r.err != nil {
 		return nil
 	}
 	window := r.required("sliding_window")
 	if dim, index := r.required("head_dim"), r.required("index_head_dim"); dim != 512 || index != 128 {
-		r.fail(errUnknown{fmt.Sprintf("The compressed cache of heads of %d numbers with an index of %d is not known, so only the size of the weights is known.", dim, index)})
+		r.fail(errUnknown{fmt.Sprintf("The compressed cache of heads of %d numbers with an index of %d is not known.", dim, index)})
 	}
 	var out []estimate.Cache
 	add := func(layer, bytes, window, stride int) {
 		out = append(out, estimate.Cache{Layer: layer, Bytes: bytes * packing / 100, Window: window, Stride: stride})
 	}
-	for i, ratio := range ratios[:a.Layers] {
+	for i, ratio := range ratios {
 		add(i, entry, window, 0)
 		switch {
 		case ratio <= 1:
@@ -85,10 +87,48 @@ func compressedCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 			add(i, sparse, 0, ratio)
 			add(i, state128, ratio, 0)
 		default:
-			r.fail(errUnknown{fmt.Sprintf("A cache that is compressed by %d is not known, so only the size of the weights is known.", ratio)})
+			r.fail(errUnknown{fmt.Sprintf("A cache that is compressed by %d is not known.", ratio)})
 		}
 	}
 	a.KVHeads = 1
+	return out
+}
+
+// compressRatios returns for each layer how many tokens an entry stands for; 0: the layer has only
+// a window. The configuration has a list of them, or names the kind of each layer and the ratio of
+// each kind.
+func (r *reader) compressRatios(layers int) []int {
+	if ratios := r.numberList("compress_ratios"); ratios != nil {
+		if len(ratios) < layers {
+			r.fail(fmt.Errorf("compress_ratios names %d layers, but there are %d", len(ratios), layers))
+			return nil
+		}
+		return ratios[:layers]
+	}
+	if _, raw := r.field("layer_types"); raw == nil {
+		r.fail(errUnknown{"The configuration has neither compress_ratios nor layer_types."})
+		return nil
+	}
+	var rates map[string]int
+	if _, raw := r.field("compress_rates"); raw == nil {
+		r.fail(errUnknown{"The configuration has neither compress_ratios nor compress_rates."})
+		return nil
+	} else if err := decode("compress_rates", raw, &rates); err != nil {
+		r.fail(err)
+		return nil
+	}
+	out := make([]int, layers)
+	for i, kind := range r.layerTypes(layers) {
+		if kind == "sliding_attention" {
+			continue
+		}
+		rate, known := rates[kind]
+		if !known || rate < 1 {
+			r.fail(errUnknown{fmt.Sprintf("Layers of type %q are not known: compress_rates does not have their ratio.", kind)})
+			return nil
+		}
+		out[i] = rate
+	}
 	return out
 }
 
@@ -102,16 +142,20 @@ func sparseIndexCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 		Used   *bool `json:"use_sparse_attention"`
 	}
 	if raw != nil {
-		if err := json.Unmarshal(raw, &sparse); err != nil {
-			r.fail(fmt.Errorf("sparse_attention_config: %w", err))
+		if err := decode("sparse_attention_config", raw, &sparse); err != nil {
+			r.fail(err)
 			return nil
 		}
 	}
-	if raw == nil || sparse.Used != nil && !*sparse.Used {
+	if raw == nil {
+		r.assume("The configuration does not have sparse_attention_config; no layer is assumed to have an index.")
+		return nil
+	}
+	if sparse.Used != nil && !*sparse.Used {
 		return nil
 	}
 	if sparse.Dim < 1 || sparse.Dim > 1<<20 {
-		r.fail(errUnknown{"sparse_attention_config does not have sparse_index_dim, so only the size of the weights is known."})
+		r.fail(errUnknown{fmt.Sprintf("sparse_attention_config.sparse_index_dim is missing or %d; it must be at least 1.", sparse.Dim)})
 	}
 	var out []estimate.Cache
 	for i := range a.Layers {

@@ -23,10 +23,16 @@ type published struct {
 		Bytes  int64           `json:"bytes"` // of the published files
 	} `json:"models"`
 	Figures []struct {
-		Model      string  `json:"model"`
-		Server     string  `json:"server"`
-		Version    string  `json:"version"`
-		Device     string  `json:"device"`
+		Model   string `json:"model"`
+		Server  string `json:"server"`
+		Version string `json:"version"`
+		Device  string `json:"device"`
+		// Printed is what the source says of the version if it names no release; Version is
+		// then the release before it. Memory and Type are those of a device that is not
+		// listed, and Device is what the source says of it.
+		Printed    string  `json:"printed"`
+		Memory     float64 `json:"memory"` // GiB
+		Type       string  `json:"type"`
 		Tensor     int     `json:"tensor"`
 		Pipeline   int     `json:"pipeline"`
 		Context    int     `json:"context"`
@@ -65,7 +71,7 @@ func TestPublishedFigures(t *testing.T) {
 	models := map[string]*estimate.Model{}
 	for name, m := range all.Models {
 		models[name] = withConfig(t, m.Config, m.Bytes)
-		if models[name].Architecture == nil {
+		if a := models[name].Architecture; a == nil || a.Bound != nil {
 			t.Fatalf("%s: %s", name, models[name].Assumed)
 		}
 	}
@@ -80,10 +86,18 @@ func TestPublishedFigures(t *testing.T) {
 		if b, err = b.At(f.Version); err != nil {
 			t.Fatal(err)
 		}
+		if f.Memory > 0 {
+			d = instance.Device{Product: f.Device, Type: f.Type, Memory: cluster.Bytes(f.Memory * (1 << 30))}
+		} else if d.Memory == 0 {
+			t.Fatalf("no device is called %q", f.Device)
+		}
 		on := backend.Accelerator{Product: d.Product, Type: d.Type, Memory: d.Memory, Unusable: d.Unusable}
 		s := estimate.Serving{Tensor: f.Tensor, Pipeline: max(1, f.Pipeline), Context: f.Context, KVBits: f.KVBits, WeightBits: f.WeightBits}
 		s = b.WithDefaults(m, s, on)
-		s.Context = cmp.Or(f.Tokens, f.Context)
+		if f.Context <= s.Prompt { // a step has the tokens of the context, not of the whole cache
+			s.BatchTokens = max(s.BatchTokens, f.Context)
+		}
+		s.Context, s.Prompt = cmp.Or(f.Tokens, f.Context), 0
 		parts, err := m.PerDevice(s)
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +129,7 @@ func TestPublishedFigures(t *testing.T) {
 		case over > 3<<29 && 100*over > 15*total:
 			t.Errorf("%s: estimated at %s (%+v), which is %s above %s", name, gib(parts.Total()), parts, gib(over), gib(total))
 		}
-		fmt.Fprintf(&table, "| %s | %s %s | %s | %d, %d | %s | %s | %s | %s | %s | %s | %s | %s | [link](%s) |\n", f.Model, f.Server, f.Version, f.Device,
+		fmt.Fprintf(&table, "| %s | %s %s | %s | %d, %d | %s | %s | %s | %s | %s | %s | %s | %s | [link](%s) |\n", f.Model, f.Server, cmp.Or(f.Printed, f.Version), f.Device,
 			f.Tensor, s.Pipeline, w, a, n, g, k, gib(total), gib(parts.Total()), percent(parts.Total(), total), f.Source)
 	}
 	doctable.Check(t, "published", table.String())

@@ -25,6 +25,9 @@ func (c config) quantised() (storage, error) {
 	if raw == nil {
 		return storage{}, nil
 	}
+	if c.storedIn != "" {
+		name = "quantization"
+	}
 	var q struct {
 		Method string   `json:"quant_method"`
 		Bits   *float64 `json:"bits"`
@@ -43,8 +46,8 @@ func (c config) quantised() (storage, error) {
 		KVScheme  json.RawMessage `json:"kv_cache_scheme"`
 		KVQuant   string          `json:"kv_cache_quant_algo"`
 	}
-	if err := json.Unmarshal(raw, &q); err != nil {
-		return storage{}, fmt.Errorf("%s: %w", name, err)
+	if err := decode(name, raw, &q); err != nil {
+		return storage{}, err
 	}
 	out := storage{method: strings.ToLower(printable.Text(q.Method)), kvBits: kvBits(q.KVScheme, q.KVQuant)}
 	if out.method == "" && (q.Algorithm != "" || strings.Contains(string(q.Producer), "modelopt")) {

@@ -4,6 +4,7 @@
 package hf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -27,26 +28,23 @@ func Read(dir string) (*estimate.Model, error) {
 	var unknown errUnknown
 	switch {
 	case errors.As(err, &unknown):
-		assumed = []string{unknown.why}
+		assumed = []string{unknown.onlyWeights()}
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, "config.json"), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), err)
 	}
 	m.Architecture, m.Assumed = a, append(m.Assumed, assumed...)
+	how, err := c.quantised()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, cmp.Or(c.storedIn, configFile)), err)
+	}
 	paths, total, err := files(dir)
 	if err != nil {
 		return nil, err
 	}
 	if total > 0 {
-		m.Weights, err = divideTotal(cluster.Bytes(total), c, a)
+		m.Weights = divideTotal(cluster.Bytes(total), how, a)
 		assumed = []string{fmt.Sprintf("No shard is downloaded yet; the index says that all of them take %d bytes.", total)}
-	} else {
-		m.Weights, assumed, err = sumTensors(paths, c, a)
-	}
-	if err != nil {
-		return nil, err
-	}
-	how, err := c.quantised()
-	if err != nil {
+	} else if m.Weights, assumed, err = sumTensors(paths, c, how, a); err != nil {
 		return nil, err
 	}
 	if m.KVBits = how.kvBits; m.KVBits > 0 {

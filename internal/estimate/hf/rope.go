@@ -28,9 +28,9 @@ func (c config) scaledContext(context int) (int, []string, error) {
 	if raw == nil || context == 0 {
 		return context, nil, nil
 	}
-	scalings, err := ropeScalings(raw)
+	scalings, err := ropeScalings(name, raw)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%s: %w", name, err)
+		return 0, nil, err
 	}
 	for _, w := range scalings {
 		kind := w.RopeType
@@ -62,26 +62,26 @@ func (c config) scaledContext(context int) (int, []string, error) {
 }
 
 // ropeScalings returns the scalings of a model: one, or one for each type of layer.
-func ropeScalings(raw json.RawMessage) ([]ropeScaling, error) {
+func ropeScalings(name string, raw json.RawMessage) ([]ropeScaling, error) {
 	var one ropeScaling
-	if err := json.Unmarshal(raw, &one); err != nil {
+	if err := decode(name, raw, &one); err != nil {
 		return nil, err
 	}
 	if one.Type != "" || one.RopeType != "" || one.Factor != nil {
 		return []ropeScaling{one}, nil
 	}
+	var each map[string]json.RawMessage
+	if err := decode(name, raw, &each); err != nil {
+		return nil, err
+	}
 	var all []ropeScaling
 	for _, kind := range []string{"full_attention", "sliding_attention", "chunked_attention"} {
-		var each map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &each); err != nil {
-			return nil, err
-		}
 		if isNull(each[kind]) {
 			continue
 		}
 		var w ropeScaling
-		if err := json.Unmarshal(each[kind], &w); err != nil {
-			return nil, fmt.Errorf("%s: %w", kind, err)
+		if err := decode(name+"."+kind, each[kind], &w); err != nil {
+			return nil, err
 		}
 		all = append(all, w)
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 func TestScaledContexts(t *testing.T) {
-	const rest = `"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"vocab_size":100`
+	const rest = `"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"head_dim":16,"intermediate_size":128,"vocab_size":100`
 	tests := map[string]struct {
 		config string
 		want   int

@@ -1,7 +1,7 @@
 package hf
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,8 +35,8 @@ func multiply[N int | int64](first N, others ...int) int64 {
 	return out
 }
 
-// stateNumber returns the size of a number of a state: 4 bytes if the field says float32, or
-// else otherwise.
+// stateNumber returns the size of a number of a state in bytes: 4 if the field says float32, 2 if
+// it says something else, and otherwise if there is no field.
 func (r *reader) stateNumber(otherwise int, names ...string) int {
 	for _, name := range names {
 		switch kind := r.stringList(name); {
@@ -47,6 +47,7 @@ func (r *reader) stateNumber(otherwise int, names ...string) int {
 			return half
 		}
 	}
+	r.assume(fmt.Sprintf("The configuration does not have %s; numbers of states are assumed to have %d bits.", names[0], 8*otherwise))
 	return otherwise
 }
 
@@ -81,7 +82,7 @@ func (r *reader) checkLayers(field string, layers []int, first, last int) {
 func (r *reader) checkKinds(kinds []string, known ...string) {
 	for _, kind := range kinds {
 		if !slices.Contains(known, kind) {
-			r.fail(errUnknown{fmt.Sprintf("Layers of type %q are not known, so only the size of the weights is known.", kind)})
+			r.fail(errUnknown{fmt.Sprintf("Layers of type %q are not known.", kind)})
 		}
 	}
 }
@@ -97,9 +98,12 @@ func deltaCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	values := multiply(r.required("linear_num_value_heads"), r.required("linear_value_head_dim"))
 	kernel := r.required("linear_conv_kernel_dim")
 	state := stateBytes(multiply(2*keys+values, max(0, kernel-1)), multiply(values, r.wholeNumber("linear_key_head_dim")), r.stateNumber(half, "mamba_ssm_dtype"))
-	attends := func(i int) bool { return (i+1)%orElse(r.wholeNumber("full_attention_interval"), 4) == 0 }
+	var attends func(int) bool
 	if _, raw := r.field("layer_types"); raw != nil {
 		attends = r.attendsByType(a.Layers)
+	} else {
+		interval := r.orAssume(4, "full_attention_interval")
+		attends = func(i int) bool { return (i+1)%interval == 0 }
 	}
 	return mixedCaches(a, state, attends, not(attends))
 }
@@ -152,8 +156,8 @@ func graniteCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	if _, raw := r.field("mamba_d_state"); raw == nil && allLayers(a, attends) {
 		return nil // models without states have the same type
 	}
-	inner := multiply(orElse(r.wholeNumber("mamba_expand"), 2), a.Hidden)
-	state := mamba2State(inner, orElse(r.wholeNumber("mamba_n_groups"), 1), r.required("mamba_d_state"), r.required("mamba_d_conv"), half)
+	inner := multiply(r.orAssume(2, "mamba_expand"), a.Hidden)
+	state := mamba2State(inner, r.orAssume(1, "mamba_n_groups"), r.required("mamba_d_state"), r.required("mamba_d_conv"), half)
 	return mixedCaches(a, state, attends, not(attends))
 }
 
@@ -170,30 +174,29 @@ func allLayers(a *estimate.Architecture, is func(int) bool) bool {
 func falconH1Caches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	inner := int64(r.wholeNumber("mamba_d_ssm"))
 	if inner == 0 {
-		inner = multiply(orElse(r.wholeNumber("mamba_expand"), 2), a.Hidden)
+		inner = multiply(r.orAssume(2, "mamba_expand"), a.Hidden)
 	}
-	state := mamba2State(inner, orElse(r.wholeNumber("mamba_n_groups"), 1), r.required("mamba_d_state"), r.required("mamba_d_conv"), half)
+	state := mamba2State(inner, r.orAssume(1, "mamba_n_groups"), r.required("mamba_d_state"), r.required("mamba_d_conv"), half)
 	return mixedCaches(a, state, every, every)
 }
 
 // zamba2Caches returns the caches of Zamba2: every layer has a state, and some have
 // attention too.
 func zamba2Caches(r *reader, a *estimate.Architecture) []estimate.Cache {
-	kinds := r.stringList("layers_block_type")
-	if len(kinds) < a.Layers {
-		r.fail(fmt.Errorf("layers_block_type names %d layers, but there are %d", len(kinds), a.Layers))
+	kinds := r.kinds("layers_block_type", a.Layers)
+	if kinds == nil {
 		return nil
 	}
-	r.checkKinds(kinds[:a.Layers], "mamba", "hybrid")
-	inner := multiply(orElse(r.wholeNumber("mamba_expand"), 2), a.Hidden)
-	state := mamba2State(inner, orElse(r.wholeNumber("mamba_ngroups"), 1), r.required("mamba_d_state"), r.required("mamba_d_conv"), half)
+	r.checkKinds(kinds, "mamba", "hybrid")
+	inner := multiply(r.orAssume(2, "mamba_expand"), a.Hidden)
+	state := mamba2State(inner, r.orAssume(1, "mamba_ngroups"), r.required("mamba_d_state"), r.required("mamba_d_conv"), half)
 	return mixedCaches(a, state, func(i int) bool { return kinds[i] == "hybrid" }, every)
 }
 
 // jambaCaches returns the caches of Jamba: Mamba layers, and attention in every nth layer.
 func jambaCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	period, offset := r.required("attn_layer_period"), r.wholeNumber("attn_layer_offset")
-	inner := multiply(orElse(r.wholeNumber("mamba_expand"), 2), a.Hidden)
+	inner := multiply(r.orAssume(2, "mamba_expand"), a.Hidden)
 	state := stateBytes(multiply(inner, max(0, r.required("mamba_d_conv")-1)), multiply(inner, r.required("mamba_d_state")), full)
 	if offset >= period {
 		r.fail(fmt.Errorf("attn_layer_offset %d is not less than attn_layer_period %d", offset, period))
@@ -211,14 +214,14 @@ func mambaCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 
 // mamba2Caches returns the caches of Mamba-2, which has no attention.
 func mamba2Caches(r *reader, a *estimate.Architecture) []estimate.Cache {
-	inner := multiply(orElse(r.wholeNumber("expand"), 2), a.Hidden)
-	state := mamba2State(inner, orElse(r.wholeNumber("n_groups"), 1), r.required("state_size"), r.required("conv_kernel"), full)
+	inner := multiply(r.orAssume(2, "expand"), a.Hidden)
+	state := mamba2State(inner, r.orAssume(1, "n_groups"), r.required("state_size"), r.required("conv_kernel"), full)
 	return mixedCaches(a, state, never, every)
 }
 
 // rwkvCaches returns the caches of RWKV: two earlier tokens and a matrix for each head.
 func rwkvCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
-	head := orElse(r.wholeNumber("head_size", "rwkv_head_size"), 64)
+	head := r.orAssume(64, "head_size", "rwkv_head_size")
 	return mixedCaches(a, cluster.Bytes(multiply(a.Hidden, 2+head, full)), never, every)
 }
 
@@ -261,8 +264,16 @@ func kimiCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 		Dim    int   `json:"head_dim"`
 		Kernel int   `json:"short_conv_kernel_size"`
 	}
-	if err := json.Unmarshal(raw, &c); err != nil || c.Heads <= 0 || c.Dim <= 0 || c.Kernel < 1 || c.Heads > 1<<20 || c.Dim > 1<<20 {
-		r.fail(fmt.Errorf("linear_attn_config does not have the sizes of the layers: %v", err))
+	if raw == nil {
+		r.fail(errUnknown{"The configuration does not have linear_attn_config."})
+		return nil
+	}
+	if err := decode("linear_attn_config", raw, &c); err != nil {
+		r.fail(err)
+		return nil
+	}
+	if min(c.Heads, c.Dim, c.Kernel) < 1 || max(c.Heads, c.Dim, c.Kernel) > 1<<20 {
+		r.fail(fmt.Errorf("linear_attn_config has num_heads %d, head_dim %d and short_conv_kernel_size %d; each must be from 1 to %d", c.Heads, c.Dim, c.Kernel, 1<<20))
 		return nil
 	}
 	state := stateBytes(multiply(c.Heads, 3, c.Dim, c.Kernel-1), multiply(c.Heads, c.Dim, c.Dim), full)
@@ -274,7 +285,7 @@ func kimiCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 // shortConvolutionCaches returns the caches of LFM2: some layers keep a few tokens of a
 // convolution.
 func shortConvolutionCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
-	state := stateBytes(multiply(orElse(r.wholeNumber("conv_dim"), a.Hidden), max(0, r.required("conv_L_cache")-1)), 0, half)
+	state := stateBytes(multiply(cmp.Or(r.wholeNumber("conv_dim"), a.Hidden), max(0, r.required("conv_L_cache")-1)), 0, half)
 	attends := every
 	if _, raw := r.field("layer_types"); raw != nil {
 		attends = r.attendsByType(a.Layers)

@@ -27,11 +27,7 @@ var (
 )
 
 // sumTensors adds up the tensors of all files by how they are divided over devices.
-func sumTensors(paths []string, c config, a *estimate.Architecture) (w estimate.Weights, assumed []string, err error) {
-	how, err := c.quantised()
-	if err != nil {
-		return w, nil, err
-	}
+func sumTensors(paths []string, c config, how storage, a *estimate.Architecture) (w estimate.Weights, assumed []string, err error) {
 	w.Quantised, w.Block = how.method, how.block
 	tied, given, err := c.flag("tie_word_embeddings")
 	if err != nil {
@@ -189,17 +185,13 @@ func (t tensor) parameters(width int) int64 {
 
 // divideTotal divides a total size into layers, embedding and head. Embeddings usually
 // have 16 bits even if the layers are quantised.
-func divideTotal(total cluster.Bytes, c config, a *estimate.Architecture) (estimate.Weights, error) {
-	how, err := c.quantised()
-	if err != nil {
-		return estimate.Weights{}, err
-	}
+func divideTotal(total cluster.Bytes, how storage, a *estimate.Architecture) estimate.Weights {
 	w := estimate.Weights{Layers: total, Quantised: how.method, Block: how.block}
 	if how.method == "" {
 		w.Plain = total
 	}
 	if a == nil {
-		return w, nil
+		return w
 	}
 	one := cluster.Bytes(cluster.MulDiv(int64(a.Vocab), int64(a.Hidden)*2, 1))
 	both := one
@@ -209,5 +201,5 @@ func divideTotal(total cluster.Bytes, c config, a *estimate.Architecture) (estim
 	if both < total {
 		w.Embedding, w.Head, w.Layers = one, both-one, total-both
 	}
-	return w, nil
+	return w
 }

@@ -1,12 +1,15 @@
 package hf
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/printable"
 )
 
 // periods is after how many layers there is a layer without a window, for types of model
@@ -44,19 +47,9 @@ func (r *reader) windows(layers int, f *family) []int {
 	if window == 0 {
 		return nil
 	}
-	full := func(int) bool { return false }
-	switch pattern := r.pattern(); {
-	case r.wholeNumber("global_attn_every_n_layers") > 0:
-		period := r.wholeNumber("global_attn_every_n_layers")
-		full = func(i int) bool { return (i+1)%period == 0 }
-	case pattern != "":
-		full = func(i int) bool { return pattern[i%len(pattern)] == 'G' }
-	case r.wholeNumber("max_window_layers") > 0:
-		first := r.wholeNumber("max_window_layers")
-		full = func(i int) bool { return i < first }
-	case f.windowed:
-	default:
-		r.fail(errUnknown{"The configuration has sliding_window and does not say which layers have that window, so only the size of the weights is known."})
+	full := r.layersWithoutWindow(f)
+	if full == nil {
+		r.fail(errUnknown{"The configuration has sliding_window and does not say which layers have that window."})
 		return nil
 	}
 	out := make([]int, layers)
@@ -68,17 +61,37 @@ func (r *reader) windows(layers int, f *family) []int {
 	return out
 }
 
+// layersWithoutWindow returns a function that reports whether a layer of a model with a window
+// has none; nil: that is not known.
+func (r *reader) layersWithoutWindow(f *family) func(layer int) bool {
+	if period := r.wholeNumber("global_attn_every_n_layers"); period > 0 {
+		return func(i int) bool { return (i+1)%period == 0 }
+	}
+	if pattern := r.pattern(); pattern != "" {
+		return func(i int) bool { return pattern[i%len(pattern)] == 'G' }
+	}
+	if first := r.wholeNumber("max_window_layers"); first > 0 {
+		return func(i int) bool { return i < first }
+	}
+	if f.windowed {
+		return never
+	}
+	return nil
+}
+
 // pattern returns the order of layers with a window (L) and without one (G), which repeats;
-// "": the configuration has none. It is written as LLLG, or as the number of layers.
+// "": it is not known. It is written as LLLG, or as the number of layers.
 func (r *reader) pattern() string {
-	_, raw := r.field("sliding_window_pattern", "_sliding_window_pattern")
+	name, raw := r.field("sliding_window_pattern", "_sliding_window_pattern")
 	period := periods[r.modelType()]
 	if raw != nil {
 		var text string
 		if json.Unmarshal(raw, &text) == nil && strings.Trim(text, "LG") == "" && text != "" {
 			return text
 		}
-		period = r.wholeNumber("sliding_window_pattern", "_sliding_window_pattern")
+		period = r.wholeNumber(name)
+	} else if period > 0 {
+		r.assume(fmt.Sprintf("The configuration does not say which layers have a window; all except every %s layer are assumed to have it, as in other models of type %s.", ordinal(period), r.modelType()))
 	}
 	if period < 1 || period > maxLayers {
 		return ""
@@ -86,15 +99,36 @@ func (r *reader) pattern() string {
 	return strings.Repeat("L", period-1) + "G"
 }
 
+// ordinal returns a small number as an ordinal number.
+func ordinal(n int) string {
+	switch n {
+	case 1:
+		return "1st"
+	case 2:
+		return "2nd"
+	case 3:
+		return "3rd"
+	}
+	return fmt.Sprintf("%dth", n)
+}
+
 // layerTypes returns the type of each layer. Entries beyond the layers of the model belong
 // to layers for drafting tokens.
-func (r *reader) layerTypes(layers int) []string {
-	types := r.stringList("layer_types")
-	if len(types) < layers {
-		r.fail(fmt.Errorf("layer_types names %d layers, but there are %d", len(types), layers))
+func (r *reader) layerTypes(layers int) []string { return r.kinds("layer_types", layers) }
+
+// kinds returns a list that names the kind of each layer.
+func (r *reader) kinds(name string, layers int) []string {
+	_, raw := r.field(name)
+	out := r.stringList(name)
+	switch {
+	case out == nil && string(raw) != "[]":
+		r.fail(fmt.Errorf("%s is %s: it must be a list of texts", name, shorten(raw)))
+		return nil
+	case len(out) < layers:
+		r.fail(fmt.Errorf("%s names %d layers, but there are %d", name, len(out), layers))
 		return nil
 	}
-	return types[:layers]
+	return out[:layers]
 }
 
 func (r *reader) windowsByType(layers, window int) []int {
@@ -108,11 +142,11 @@ func (r *reader) windowsByType(layers, window int) []int {
 		case "chunked_attention":
 			out[i] = r.wholeNumber("attention_chunk_size")
 		default:
-			r.fail(errUnknown{fmt.Sprintf("Layers of type %q are not known, so only the size of the weights is known.", kind)})
+			r.fail(errUnknown{fmt.Sprintf("Layers of type %q are not known.", kind)})
 			return nil
 		}
 		if out[i] == 0 {
-			r.fail(fmt.Errorf("layer_types has layers with a window, but sliding_window is not given"))
+			r.fail(fmt.Errorf("layer_types has layers of type %s, but the size of their window is not given", kind))
 			return nil
 		}
 	}
@@ -146,15 +180,13 @@ func orNone(windows []int, layers int) []int {
 // own size and, if keys and values are equal, of their own number. Both are kept.
 func gemma4Caches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	out := a.WithWindows(orNone(r.windows(a.Layers, &family{}), a.Layers))
-	dim, heads := r.wholeNumber("global_head_dim"), 0
+	dim, heads := r.orAssume(512, "global_head_dim"), 0
 	if r.flag("attention_k_eq_v") {
 		heads = r.wholeNumber("num_global_key_value_heads")
 	}
 	for i := range out {
 		if c := &out[i]; c.Window == 0 {
-			if dim > 0 {
-				c.Key, c.Value = dim, dim
-			}
+			c.Key, c.Value = dim, dim
 			if heads > 0 {
 				c.Heads = heads
 			}
@@ -169,14 +201,13 @@ func gemma4Caches(r *reader, a *estimate.Architecture) []estimate.Cache {
 func llama4Caches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	chunk := r.wholeNumber("attention_chunk_size")
 	windows := make([]int, a.Layers)
-	var rotary []int
-	if _, raw := r.field("no_rope_layers"); raw != nil {
-		rotary = r.numberList("no_rope_layers")
-	}
-	every := orElse(r.wholeNumber("no_rope_layer_interval"), 4)
+	rotary := r.numberList("no_rope_layers")
 	var types []string
+	every := 1
 	if _, raw := r.field("layer_types"); raw != nil {
 		types = r.layerTypes(a.Layers)
+	} else if len(rotary) < a.Layers {
+		every = r.orAssume(4, "no_rope_layer_interval")
 	}
 	for i := range windows {
 		chunked := (i+1)%every != 0
@@ -202,6 +233,9 @@ func llama4Caches(r *reader, a *estimate.Architecture) []estimate.Cache {
 func mimoCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	window := r.required("sliding_window", "sliding_window_size")
 	pattern := r.numberList("hybrid_layer_pattern")
+	if pattern == nil {
+		r.assume("The configuration does not have hybrid_layer_pattern; all layers except the first and every 6th are assumed to have a window, as in other models of type " + r.modelType() + ".")
+	}
 	out := make([]estimate.Cache, a.Layers)
 	for i := range out {
 		windowed := i > 0 && (i+1)%6 != 0
@@ -211,12 +245,12 @@ func mimoCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 		} else if pattern != nil {
 			windowed = pattern[i] != 0
 		}
-		out[i] = estimate.Cache{Layer: i, Heads: a.KVHeads, Key: a.HeadDim, Value: orElse(a.ValueDim, a.HeadDim)}
+		out[i] = estimate.Cache{Layer: i, Heads: a.KVHeads, Key: a.HeadDim, Value: cmp.Or(a.ValueDim, a.HeadDim)}
 		if windowed {
 			out[i].Window = window
-			out[i].Heads = orElse(r.wholeNumber("swa_num_key_value_heads"), out[i].Heads)
-			out[i].Key = orElse(r.wholeNumber("swa_head_dim"), out[i].Key)
-			out[i].Value = orElse(r.wholeNumber("swa_v_head_dim"), out[i].Value)
+			out[i].Heads = r.orAssume(out[i].Heads, "swa_num_key_value_heads")
+			out[i].Key = r.orAssume(out[i].Key, "swa_head_dim")
+			out[i].Value = r.orAssume(out[i].Value, "swa_v_head_dim")
 		}
 	}
 	return out
@@ -227,6 +261,9 @@ func mimoCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 func crossCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	const imageTokens = 4 * 1601
 	cross := r.numberList("cross_attention_layers")
+	if cross == nil {
+		r.fail(errUnknown{r.missing("cross_attention_layers")})
+	}
 	r.checkLayers("cross_attention_layers", cross, 0, a.Layers-1)
 	out := a.WithWindows(make([]int, a.Layers))
 	for i := range out {
@@ -240,7 +277,11 @@ func crossCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 // encodedCaches returns the caches of a decoder whose layers look at their own tokens and at
 // those of an encoder.
 func encodedCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
-	tokens := r.wholeNumber("max_source_positions", "n_positions", "max_position_embeddings")
+	tokens := r.wholeNumber("max_source_positions", "n_positions")
+	if tokens == 0 {
+		tokens = r.required("max_position_embeddings")
+		r.assume(fmt.Sprintf("The configuration does not have max_source_positions; the encoder is assumed to have %d tokens.", tokens))
+	}
 	var out []estimate.Cache
 	for _, own := range a.WithWindows(make([]int, a.Layers)) {
 		encoded := own
@@ -254,7 +295,7 @@ func encodedCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 // values, but servers keep them for every layer.
 func hunyuanCaches(r *reader, _ *estimate.Architecture) []estimate.Cache {
 	if r.flag("use_cla") {
-		r.assumed = append(r.assumed, "Layers share their keys and values (use_cla); all layers are counted, because servers keep them for each layer.")
+		r.assume("Layers share their keys and values (use_cla); all layers are counted, because servers keep them for each layer.")
 	}
 	return nil
 }
@@ -263,33 +304,74 @@ func hunyuanCaches(r *reader, _ *estimate.Architecture) []estimate.Cache {
 func blockCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
 	_, raw := r.field("block_configs")
 	var blocks []struct {
-		Attention struct {
-			None   bool `json:"no_op"`
-			Linear bool `json:"replace_with_linear"`
-			Group  int  `json:"n_heads_in_group"`
-			Window int  `json:"window_length"`
-		} `json:"attention"`
+		Attention map[string]json.RawMessage `json:"attention"`
 	}
-	if err := json.Unmarshal(raw, &blocks); err != nil || len(blocks) != a.Layers {
-		r.fail(fmt.Errorf("block_configs does not describe the %d layers: %v", a.Layers, err))
+	if err := decode("block_configs", raw, &blocks); err != nil {
+		r.fail(err)
+		return nil
+	}
+	if len(blocks) != a.Layers {
+		r.fail(fmt.Errorf("block_configs describes %d layers, but there are %d", len(blocks), a.Layers))
 		return nil
 	}
 	var out []estimate.Cache
 	for i, b := range blocks {
-		if at := b.Attention; !at.None && !at.Linear {
-			if at.Group < 1 || at.Group > a.Heads {
-				r.fail(fmt.Errorf("block_configs has %d heads in a group, and there are %d heads", at.Group, a.Heads))
-				return nil
-			}
-			out = append(out, estimate.Cache{Layer: i, Heads: a.Heads / max(1, at.Group), Key: a.HeadDim, Value: a.HeadDim, Window: max(0, at.Window)})
+		var at struct {
+			None   bool `json:"no_op"`
+			Linear bool `json:"replace_with_linear"`
+			Group  int  `json:"n_heads_in_group"`
+			Window int  `json:"window_length"`
 		}
+		whole, _ := json.Marshal(b.Attention) // of valid parts
+		if err := decode("block_configs.attention", whole, &at); err != nil {
+			r.fail(err)
+			return nil
+		}
+		for _, name := range slices.Sorted(maps.Keys(b.Attention)) {
+			if !slices.Contains([]string{"no_op", "replace_with_linear", "n_heads_in_group", "window_length"}, name) && !isOff(b.Attention[name]) {
+				r.fail(errUnknown{fmt.Sprintf("block_configs.attention.%s is not understood.", printable.Text(name))})
+			}
+		}
+		if at.None || at.Linear {
+			continue
+		}
+		if at.Group < 1 || at.Group > a.Heads {
+			r.fail(fmt.Errorf("block_configs has %d heads in a group, and there are %d heads", at.Group, a.Heads))
+			return nil
+		}
+		out = append(out, estimate.Cache{Layer: i, Heads: (a.Heads + at.Group - 1) / at.Group, Key: a.HeadDim, Value: cmp.Or(a.ValueDim, a.HeadDim), Window: max(0, at.Window)})
 	}
 	return out
 }
 
-func orElse(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
+// otherCaches returns the caches of Step-3.5 and its successors. Layers of the type that
+// attention_other_setting names have heads of their own.
+func otherCaches(r *reader, a *estimate.Architecture) []estimate.Cache {
+	_, raw := r.field("attention_other_setting")
+	out := windowCaches(r, a, &family{})
+	if raw == nil || r.err != nil {
+		return out
 	}
-	return n
+	var other struct {
+		Type  string `json:"attention_type"`
+		Heads int    `json:"num_attention_groups"`
+		Dim   int    `json:"head_dim"`
+	}
+	if err := decode("attention_other_setting", raw, &other); err != nil {
+		r.fail(err)
+		return nil
+	}
+	if other.Heads < 1 || other.Dim < 1 || max(other.Heads, other.Dim) > 1<<20 {
+		r.fail(errUnknown{fmt.Sprintf("attention_other_setting has %d groups of heads of %d numbers; it must have at least 1 of each.", other.Heads, other.Dim)})
+		return nil
+	}
+	if out == nil {
+		out = a.WithWindows(make([]int, a.Layers))
+	}
+	for i, kind := range r.layerTypes(a.Layers) {
+		if kind == other.Type {
+			out[i].Heads, out[i].Key, out[i].Value = other.Heads, other.Dim, other.Dim
+		}
+	}
+	return out
 }

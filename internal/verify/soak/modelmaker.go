@@ -119,6 +119,9 @@ func (m *modelMaker) shape(state *cluster.State) cluster.Shape {
 			}
 			*s.Need.Layers = cluster.LayersOf(sizes, s.Need.Layers.Fixed)
 		}
+		if m.dice.chance(30) {
+			s.Need.Layers.FixedOn = []cluster.Sum{{Product: "A10", AtLeast: s.Need.Layers.Fixed + cluster.Bytes(1+m.dice.roll(8))<<28}}
+		}
 		if s.Need.Layers.Spill = m.dice.chance(60); s.Need.Layers.Spill {
 			s.Need.Layers.Least = m.dice.roll(total + 1)
 		}

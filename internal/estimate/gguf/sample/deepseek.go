@@ -13,33 +13,23 @@ func DeepSeekV3() File {
 		queryRank, rank, rope, nope, head = 1536, 512, 64, 128, 128
 		vocab                             = 129280
 	)
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "DeepSeek V3"},
-		{"general.file_type", uint32(15)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(163840)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(wide)},
-		{arch + ".expert_feed_forward_length", uint32(narrow)},
-		{arch + ".expert_count", uint32(experts)},
-		{arch + ".expert_used_count", uint32(8)},
-		{arch + ".expert_shared_count", uint32(1)},
-		{arch + ".leading_dense_block_count", uint32(dense)},
-		{arch + ".attention.head_count", uint32(heads)},
-		{arch + ".attention.head_count_kv", uint32(1)},
-		{arch + ".attention.q_lora_rank", uint32(queryRank)},
-		{arch + ".attention.kv_lora_rank", uint32(rank)},
-		{arch + ".attention.key_length", uint32(rank + rope)},
-		{arch + ".attention.value_length", uint32(rank)},
-		{arch + ".attention.key_length_mla", uint32(nope + rope)},
-		{arch + ".attention.value_length_mla", uint32(head)},
-		{arch + ".rope.dimension_count", uint32(rope)},
-		{arch + ".vocab_size", uint32(vocab)},
-		{"tokenizer.ggml.model", "gpt2"},
-		{"tokenizer.ggml.tokens", []string{"a", "b"}},
-	}}
+	f := newModel(arch, "DeepSeek V3", 15, sizes{layers: layers, context: 163840, hidden: hidden, wide: wide, heads: heads, kvHeads: 1},
+		Key{"expert_feed_forward_length", uint32(narrow)},
+		Key{"expert_count", uint32(experts)},
+		Key{"expert_used_count", uint32(8)},
+		Key{"expert_shared_count", uint32(1)},
+		Key{"leading_dense_block_count", uint32(dense)},
+		Key{"attention.q_lora_rank", uint32(queryRank)},
+		Key{"attention.kv_lora_rank", uint32(rank)},
+		Key{"attention.key_length", uint32(rank + rope)},
+		Key{"attention.value_length", uint32(rank)},
+		Key{"attention.key_length_mla", uint32(nope + rope)},
+		Key{"attention.value_length_mla", uint32(head)},
+		Key{"rope.dimension_count", uint32(rope)},
+		Key{"vocab_size", uint32(vocab)},
+		Key{"tokenizer.ggml.model", "gpt2"},
+		Key{"tokenizer.ggml.tokens", []string{"a", "b"}},
+	)
 	const plain, short, matrix = parser.GGMLTypeF32, parser.GGMLTypeQ8_0, parser.GGMLTypeQ4_K
 	f.add(matrix, "token_embd.weight", hidden, vocab)
 	for i := range uint64(layers) {
@@ -52,21 +42,12 @@ func DeepSeekV3() File {
 		f.add(short, blk(i, "attn_k_b"), nope, rank, heads)
 		f.add(short, blk(i, "attn_v_b"), rank, head, heads)
 		f.add(matrix, blk(i, "attn_output"), heads*head, hidden)
-		f.add(plain, blk(i, "ffn_norm"), hidden)
 		if i < dense {
-			f.add(matrix, blk(i, "ffn_gate"), hidden, wide)
-			f.add(matrix, blk(i, "ffn_up"), hidden, wide)
-			f.add(matrix, blk(i, "ffn_down"), wide, hidden)
+			f.feedForward(matrix, i, hidden, wide)
 			continue
 		}
-		f.add(plain, blk(i, "ffn_gate_inp"), hidden, experts)
 		f.add(plain, bias(i, "exp_probs_b"), experts)
-		f.add(matrix, blk(i, "ffn_gate_exps"), hidden, narrow, experts)
-		f.add(matrix, blk(i, "ffn_up_exps"), hidden, narrow, experts)
-		f.add(matrix, blk(i, "ffn_down_exps"), narrow, hidden, experts)
-		f.add(matrix, blk(i, "ffn_gate_shexp"), hidden, narrow)
-		f.add(matrix, blk(i, "ffn_up_shexp"), hidden, narrow)
-		f.add(matrix, blk(i, "ffn_down_shexp"), narrow, hidden)
+		f.routed(matrix, i, hidden, narrow, experts, narrow)
 	}
 	f.add(plain, "output_norm.weight", hidden)
 	f.add(parser.GGMLTypeQ6_K, "output.weight", hidden, vocab)
@@ -84,31 +65,21 @@ func DeepSeekV2Lite() File {
 		rank, rope, nope, valueHead = 512, 64, 128, 128
 		vocab                       = 102400
 	)
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "DeepSeek V2 Lite"},
-		{"general.file_type", uint32(7)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(163840)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(wide)},
-		{arch + ".expert_feed_forward_length", uint32(narrow)},
-		{arch + ".expert_count", uint32(experts)},
-		{arch + ".expert_used_count", uint32(6)},
-		{arch + ".expert_shared_count", uint32(shared)},
-		{arch + ".leading_dense_block_count", uint32(dense)},
-		{arch + ".attention.head_count", uint32(heads)},
-		{arch + ".attention.head_count_kv", uint32(1)},
-		{arch + ".attention.kv_lora_rank", uint32(rank)},
-		{arch + ".attention.key_length", uint32(rank + rope)},
-		{arch + ".attention.value_length", uint32(rank)},
-		{arch + ".attention.key_length_mla", uint32(nope + rope)},
-		{arch + ".attention.value_length_mla", uint32(valueHead)},
-		{arch + ".attention.layer_norm_rms_epsilon", float32(1e-6)},
-		{arch + ".rope.dimension_count", uint32(rope)},
-		{arch + ".vocab_size", uint32(vocab)},
-	}}
+	f := newModel(arch, "DeepSeek V2 Lite", 7, sizes{layers: layers, context: 163840, hidden: hidden, wide: wide, heads: heads, kvHeads: 1},
+		Key{"expert_feed_forward_length", uint32(narrow)},
+		Key{"expert_count", uint32(experts)},
+		Key{"expert_used_count", uint32(6)},
+		Key{"expert_shared_count", uint32(shared)},
+		Key{"leading_dense_block_count", uint32(dense)},
+		Key{"attention.kv_lora_rank", uint32(rank)},
+		Key{"attention.key_length", uint32(rank + rope)},
+		Key{"attention.value_length", uint32(rank)},
+		Key{"attention.key_length_mla", uint32(nope + rope)},
+		Key{"attention.value_length_mla", uint32(valueHead)},
+		Key{"attention.layer_norm_rms_epsilon", float32(1e-6)},
+		Key{"rope.dimension_count", uint32(rope)},
+		Key{"vocab_size", uint32(vocab)},
+	)
 	const plain, matrix = parser.GGMLTypeF32, parser.GGMLTypeQ8_0
 	f.add(matrix, "token_embd.weight", hidden, vocab)
 	for i := range uint64(layers) {
@@ -123,14 +94,19 @@ func DeepSeekV2Lite() File {
 			f.feedForward(matrix, i, hidden, wide)
 			continue
 		}
-		f.add(plain, blk(i, "ffn_norm"), hidden)
-		f.add(plain, blk(i, "ffn_gate_inp"), hidden, experts)
-		f.experts(matrix, i, hidden, narrow, experts)
-		f.add(matrix, blk(i, "ffn_gate_shexp"), hidden, shared*narrow)
-		f.add(matrix, blk(i, "ffn_up_shexp"), hidden, shared*narrow)
-		f.add(matrix, blk(i, "ffn_down_shexp"), shared*narrow, hidden)
+		f.routed(matrix, i, hidden, narrow, experts, shared*narrow)
 	}
 	f.add(plain, "output_norm.weight", hidden)
 	f.add(matrix, "output.weight", hidden, vocab)
 	return f
+}
+
+// routed adds a router, experts, and a shared expert of this width.
+func (f *File) routed(kind parser.GGMLType, layer, hidden, wide, experts, shared uint64) {
+	f.add(parser.GGMLTypeF32, blk(layer, "ffn_norm"), hidden)
+	f.add(parser.GGMLTypeF32, blk(layer, "ffn_gate_inp"), hidden, experts)
+	f.experts(kind, layer, hidden, wide, experts)
+	f.add(kind, blk(layer, "ffn_gate_shexp"), hidden, shared)
+	f.add(kind, blk(layer, "ffn_up_shexp"), hidden, shared)
+	f.add(kind, blk(layer, "ffn_down_shexp"), shared, hidden)
 }

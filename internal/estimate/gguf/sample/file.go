@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 
 	parser "github.com/gpustack/gguf-parser-go"
 )
@@ -24,6 +25,31 @@ type File struct {
 type Key struct {
 	Name  string
 	Value any
+}
+
+// sizes are the sizes of a model that most files have. A head size, or a number of key heads, that
+// is 0 is not written.
+type sizes struct{ layers, context, hidden, wide, heads, kvHeads, head uint32 }
+
+// newModel returns a file without tensors that has these sizes and more keys. The names of keys
+// are written without the architecture, except those of the tokenizer.
+func newModel(arch, name string, fileType uint32, s sizes, more ...Key) File {
+	f := File{Keys: []Key{{"general.architecture", arch}, {"general.type", "model"}, {"general.name", name}, {"general.file_type", fileType}}}
+	f.Keys = append(f.Keys, Key{arch + ".block_count", s.layers}, Key{arch + ".context_length", s.context},
+		Key{arch + ".embedding_length", s.hidden}, Key{arch + ".feed_forward_length", s.wide})
+	if s.kvHeads > 0 {
+		f.Keys = append(f.Keys, Key{arch + ".attention.head_count", s.heads}, Key{arch + ".attention.head_count_kv", s.kvHeads})
+	}
+	if s.head > 0 {
+		f.Keys = append(f.Keys, Key{arch + ".attention.key_length", s.head}, Key{arch + ".attention.value_length", s.head})
+	}
+	for _, k := range more {
+		if !strings.HasPrefix(k.Name, "tokenizer.") {
+			k.Name = arch + "." + k.Name
+		}
+		f.Keys = append(f.Keys, k)
+	}
+	return f
 }
 
 // Tensor is one tensor. The first dimension is contiguous.

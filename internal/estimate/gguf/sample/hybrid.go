@@ -13,23 +13,15 @@ func Mamba2() File {
 		layers, hidden, vocabulary    = 64, 2560, 50288
 		inner, state, heads, conv, of = 5120, 128, 80, 4, 1 // of: groups
 	)
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "Mamba 2 2.7B"},
-		{"general.file_type", uint32(1)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(1048576)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(0)},
-		{arch + ".attention.head_count", uint32(0)},
-		{arch + ".attention.layer_norm_rms_epsilon", float32(1e-5)},
-		{arch + ".ssm.conv_kernel", uint32(conv)},
-		{arch + ".ssm.inner_size", uint32(inner)},
-		{arch + ".ssm.state_size", uint32(state)},
-		{arch + ".ssm.time_step_rank", uint32(heads)},
-		{arch + ".ssm.group_count", uint32(of)},
-	}}
+	f := newModel(arch, "Mamba 2 2.7B", 1, sizes{layers: layers, context: 1048576, hidden: hidden, wide: 0},
+		Key{"attention.head_count", uint32(0)},
+		Key{"attention.layer_norm_rms_epsilon", float32(1e-5)},
+		Key{"ssm.conv_kernel", uint32(conv)},
+		Key{"ssm.inner_size", uint32(inner)},
+		Key{"ssm.state_size", uint32(state)},
+		Key{"ssm.time_step_rank", uint32(heads)},
+		Key{"ssm.group_count", uint32(of)},
+	)
 	const plain, matrix = parser.GGMLTypeF32, parser.GGMLTypeF16
 	f.add(matrix, "token_embd.weight", hidden, vocabulary)
 	for i := range uint64(layers) {
@@ -60,22 +52,14 @@ func LFM2() File {
 	for _, i := range attention {
 		perLayer[i] = kvHeads
 	}
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "LFM2 1.2B"},
-		{"general.file_type", uint32(1)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(128000)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(wide)},
-		{arch + ".attention.head_count", uint32(heads)},
-		{arch + ".attention.head_count_kv", perLayer},
-		{arch + ".attention.layer_norm_rms_epsilon", float32(1e-5)},
-		{arch + ".shortconv.l_cache", uint32(conv)},
-		{arch + ".rope.freq_base", float32(1000000)},
-		{arch + ".vocab_size", uint32(vocabulary)},
-	}}
+	f := newModel(arch, "LFM2 1.2B", 1, sizes{layers: layers, context: 128000, hidden: hidden, wide: wide},
+		Key{"attention.head_count", uint32(heads)},
+		Key{"attention.head_count_kv", perLayer},
+		Key{"attention.layer_norm_rms_epsilon", float32(1e-5)},
+		Key{"shortconv.l_cache", uint32(conv)},
+		Key{"rope.freq_base", float32(1000000)},
+		Key{"vocab_size", uint32(vocabulary)},
+	)
 	const plain, matrix = parser.GGMLTypeF32, parser.GGMLTypeF16
 	f.add(matrix, "token_embd.weight", hidden, vocabulary)
 	f.add(plain, "token_embd_norm.weight", hidden)

@@ -15,23 +15,13 @@ type llama struct {
 
 func (l llama) file(name string, fileType uint32) File {
 	const arch = "llama"
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", name},
-		{"general.file_type", fileType},
-		{arch + ".block_count", uint32(l.layers)},
-		{arch + ".context_length", uint32(131072)},
-		{arch + ".embedding_length", uint32(l.hidden)},
-		{arch + ".feed_forward_length", uint32(l.wide)},
-		{arch + ".attention.head_count", uint32(l.heads)},
-		{arch + ".attention.head_count_kv", uint32(l.kvHeads)},
-		{arch + ".rope.dimension_count", uint32(128)},
-		{arch + ".rope.freq_base", float32(500000)},
-		{arch + ".vocab_size", uint32(l.vocab)},
-		{"tokenizer.ggml.model", "gpt2"},
-		{"tokenizer.ggml.tokens", []string{"a", "b"}},
-	}}
+	f := newModel(arch, name, fileType, sizes{layers: uint32(l.layers), context: 131072, hidden: uint32(l.hidden), wide: uint32(l.wide), heads: uint32(l.heads), kvHeads: uint32(l.kvHeads)},
+		Key{"rope.dimension_count", uint32(128)},
+		Key{"rope.freq_base", float32(500000)},
+		Key{"vocab_size", uint32(l.vocab)},
+		Key{"tokenizer.ggml.model", "gpt2"},
+		Key{"tokenizer.ggml.tokens", []string{"a", "b"}},
+	)
 	kv := l.hidden / l.heads * l.kvHeads
 	f.add(parser.GGMLTypeF32, "rope_freqs.weight", 64)
 	f.add(l.of("token_embd", 0), "token_embd.weight", l.hidden, l.vocab)

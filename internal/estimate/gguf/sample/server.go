@@ -12,24 +12,12 @@ func Llama1B() File {
 		layers, hidden, wide             = 16, 2048, 8192
 		heads, kvHeads, head, vocabulary = 32, 8, 64, 128256
 	)
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "Llama 3.2 1B"},
-		{"general.file_type", uint32(1)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(131072)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(wide)},
-		{arch + ".attention.head_count", uint32(heads)},
-		{arch + ".attention.head_count_kv", uint32(kvHeads)},
-		{arch + ".attention.key_length", uint32(head)},
-		{arch + ".attention.value_length", uint32(head)},
-		{arch + ".attention.layer_norm_rms_epsilon", float32(1e-5)},
-		{arch + ".rope.dimension_count", uint32(head)},
-		{arch + ".rope.freq_base", float32(500000)},
-		{arch + ".vocab_size", uint32(vocabulary)},
-	}}
+	f := newModel(arch, "Llama 3.2 1B", 1, sizes{layers: layers, context: 131072, hidden: hidden, wide: wide, heads: heads, kvHeads: kvHeads, head: head},
+		Key{"attention.layer_norm_rms_epsilon", float32(1e-5)},
+		Key{"rope.dimension_count", uint32(head)},
+		Key{"rope.freq_base", float32(500000)},
+		Key{"vocab_size", uint32(vocabulary)},
+	)
 	const matrix = parser.GGMLTypeF16
 	f.add(parser.GGMLTypeF32, "rope_freqs.weight", head/2)
 	f.add(matrix, "token_embd.weight", hidden, vocabulary)
@@ -48,20 +36,10 @@ func Qwen7B() File {
 		layers, hidden, wide             = 28, 3584, 18944
 		heads, kvHeads, head, vocabulary = 28, 4, 128, 152064
 	)
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "Qwen2.5 7B"},
-		{"general.file_type", uint32(7)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(32768)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(wide)},
-		{arch + ".attention.head_count", uint32(heads)},
-		{arch + ".attention.head_count_kv", uint32(kvHeads)},
-		{arch + ".attention.layer_norm_rms_epsilon", float32(1e-6)},
-		{arch + ".rope.freq_base", float32(1000000)},
-	}}
+	f := newModel(arch, "Qwen2.5 7B", 7, sizes{layers: layers, context: 32768, hidden: hidden, wide: wide, heads: heads, kvHeads: kvHeads},
+		Key{"attention.layer_norm_rms_epsilon", float32(1e-6)},
+		Key{"rope.freq_base", float32(1000000)},
+	)
 	const matrix = parser.GGMLTypeQ8_0
 	f.add(matrix, "token_embd.weight", hidden, vocabulary)
 	for i := range uint64(layers) {
@@ -83,23 +61,11 @@ func Gemma4B() File {
 		layers, hidden, wide             = 34, 2560, 10240
 		heads, kvHeads, head, vocabulary = 8, 4, 256, 262144
 	)
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "Gemma 3 4B"},
-		{"general.file_type", uint32(2)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(131072)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(wide)},
-		{arch + ".attention.head_count", uint32(heads)},
-		{arch + ".attention.head_count_kv", uint32(kvHeads)},
-		{arch + ".attention.key_length", uint32(head)},
-		{arch + ".attention.value_length", uint32(head)},
-		{arch + ".attention.sliding_window", uint32(1024)},
-		{arch + ".attention.layer_norm_rms_epsilon", float32(1e-6)},
-		{arch + ".rope.freq_base", float32(1000000)},
-	}}
+	f := newModel(arch, "Gemma 3 4B", 2, sizes{layers: layers, context: 131072, hidden: hidden, wide: wide, heads: heads, kvHeads: kvHeads, head: head},
+		Key{"attention.sliding_window", uint32(1024)},
+		Key{"attention.layer_norm_rms_epsilon", float32(1e-6)},
+		Key{"rope.freq_base", float32(1000000)},
+	)
 	const plain, matrix = parser.GGMLTypeF32, parser.GGMLTypeQ4_0
 	f.add(parser.GGMLTypeQ8_0, "token_embd.weight", hidden, vocabulary)
 	for i := range uint64(layers) {
@@ -122,25 +88,13 @@ func Qwen30B() File {
 		heads, kvHeads, head, vocabulary = 32, 4, 128, 151936
 		experts                          = 128
 	)
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "Qwen3 30B A3B"},
-		{"general.file_type", uint32(2)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(40960)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(wide)},
-		{arch + ".expert_feed_forward_length", uint32(narrow)},
-		{arch + ".expert_count", uint32(experts)},
-		{arch + ".expert_used_count", uint32(8)},
-		{arch + ".attention.head_count", uint32(heads)},
-		{arch + ".attention.head_count_kv", uint32(kvHeads)},
-		{arch + ".attention.key_length", uint32(head)},
-		{arch + ".attention.value_length", uint32(head)},
-		{arch + ".attention.layer_norm_rms_epsilon", float32(1e-6)},
-		{arch + ".rope.freq_base", float32(1000000)},
-	}}
+	f := newModel(arch, "Qwen3 30B A3B", 2, sizes{layers: layers, context: 40960, hidden: hidden, wide: wide, heads: heads, kvHeads: kvHeads, head: head},
+		Key{"expert_feed_forward_length", uint32(narrow)},
+		Key{"expert_count", uint32(experts)},
+		Key{"expert_used_count", uint32(8)},
+		Key{"attention.layer_norm_rms_epsilon", float32(1e-6)},
+		Key{"rope.freq_base", float32(1000000)},
+	)
 	const plain, matrix = parser.GGMLTypeF32, parser.GGMLTypeQ4_0
 	f.add(matrix, "token_embd.weight", hidden, vocabulary)
 	for i := range uint64(layers) {
@@ -164,26 +118,14 @@ func GPTOSS20B() File {
 		layers, hidden, wide, experts    = 24, 2880, 2880, 32
 		heads, kvHeads, head, vocabulary = 64, 8, 64, 201088
 	)
-	f := File{Keys: []Key{
-		{"general.architecture", arch},
-		{"general.type", "model"},
-		{"general.name", "gpt-oss 20B"},
-		{"general.file_type", uint32(38)},
-		{arch + ".block_count", uint32(layers)},
-		{arch + ".context_length", uint32(131072)},
-		{arch + ".embedding_length", uint32(hidden)},
-		{arch + ".feed_forward_length", uint32(wide)},
-		{arch + ".expert_feed_forward_length", uint32(wide)},
-		{arch + ".expert_count", uint32(experts)},
-		{arch + ".expert_used_count", uint32(4)},
-		{arch + ".attention.head_count", uint32(heads)},
-		{arch + ".attention.head_count_kv", uint32(kvHeads)},
-		{arch + ".attention.key_length", uint32(head)},
-		{arch + ".attention.value_length", uint32(head)},
-		{arch + ".attention.sliding_window", uint32(128)},
-		{arch + ".attention.layer_norm_rms_epsilon", float32(1e-5)},
-		{arch + ".rope.freq_base", float32(150000)},
-	}}
+	f := newModel(arch, "gpt-oss 20B", 38, sizes{layers: layers, context: 131072, hidden: hidden, wide: wide, heads: heads, kvHeads: kvHeads, head: head},
+		Key{"expert_feed_forward_length", uint32(wide)},
+		Key{"expert_count", uint32(experts)},
+		Key{"expert_used_count", uint32(4)},
+		Key{"attention.sliding_window", uint32(128)},
+		Key{"attention.layer_norm_rms_epsilon", float32(1e-5)},
+		Key{"rope.freq_base", float32(150000)},
+	)
 	const plain, matrix = parser.GGMLTypeF32, parser.GGMLTypeQ8_0
 	f.add(matrix, "token_embd.weight", hidden, vocabulary)
 	for i := range uint64(layers) {
