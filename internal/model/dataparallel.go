@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/berth-project/berth/cluster"
 )
 
 // dataParallel lists the forms of a replica with data-parallel ranks that may be on different
@@ -58,9 +56,7 @@ func (v *dataParallel) withRanks(product string, tensor, stages int) Form {
 	if err != nil {
 		return withProblem(f, "%s", err)
 	}
-	shape := o.spec.shape(o.spec.Backend.Host)
-	shape.Need = cluster.Need{Devices: devices, Types: o.hardware.types, Selected: o.spec.Place.Selected, Products: []string{product}, SameProduct: devices > 1}
-	setClaim(&shape.Need, c)
+	shape := o.spec.shapeOn(o.hardware, product, devices, c)
 	f.tasks = []roleTasks{{"leader", 1, &shape}, {"worker", ranks - 1, &shape}}
 	if most := o.hardware.placesFor(product, devices); most < ranks {
 		return withProblem(f, "it takes %d × %s, and the cluster has %d", ranks*devices, product, most*devices)

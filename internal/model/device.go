@@ -118,6 +118,15 @@ func (o *oneNode) withParallelism(tensor, pipeline int) []Form {
 	return append([]Form{f}, o.hardware.onSlices(f, o.size, o.spec.Place.Partition)...)
 }
 
+// shapeOn returns the shape of a task on this many devices of the product, with what is claimed of
+// each.
+func (s *Spec) shapeOn(h *hardware, product string, devices int, c backend.Claim) cluster.Shape {
+	shape := s.shape(s.Backend.Host)
+	shape.Need = cluster.Need{Devices: devices, Types: h.types, Selected: s.Place.Selected, Products: []string{product}, SameProduct: devices > 1}
+	setClaim(&shape.Need, c)
+	return shape
+}
+
 // setClaim sets what is claimed of each of the devices.
 func setClaim(n *cluster.Need, c backend.Claim) {
 	if c.Share > 0 {

@@ -93,16 +93,9 @@ func (f *Fleet) hardware(b *backend.Backend, version string) (*hardware, error) 
 func (h *hardware) fixedOn(fixed cluster.Bytes, unusable func(backend.Accelerator) cluster.Bytes) []cluster.Sum {
 	var out []cluster.Sum
 	for i := range h.classes {
-		k := &h.classes[i]
-		more := unusable(k.accelerator)
-		if more == 0 {
-			continue
+		if more := unusable(h.classes[i].accelerator); more > 0 {
+			out = withSum(out, h.classes[i].product, fixed+more)
 		}
-		at, found := slices.BinarySearchFunc(out, k.product, func(s cluster.Sum, product string) int { return strings.Compare(s.Product, product) })
-		if !found {
-			out = slices.Insert(out, at, cluster.Sum{Product: k.product})
-		}
-		out[at].AtLeast = max(out[at].AtLeast, fixed+more)
 	}
 	return out
 }
@@ -180,14 +173,20 @@ func (h *hardware) sums(n int, claims []backend.Claim, least backend.Claim) []cl
 		if claims[i].Enough <= least.Enough {
 			continue
 		}
-		sum := cluster.Sum{Product: h.classes[i].product, AtLeast: claims[i].Enough * cluster.Bytes(n)}
-		at, found := slices.BinarySearchFunc(out, sum.Product, func(s cluster.Sum, product string) int { return strings.Compare(s.Product, product) })
-		if !found {
-			out = slices.Insert(out, at, sum)
-		}
-		out[at].AtLeast = max(out[at].AtLeast, sum.AtLeast)
+		out = withSum(out, h.classes[i].product, claims[i].Enough*cluster.Bytes(n))
 	}
 	return out
+}
+
+// withSum returns the sums, which are sorted by product, with at least this amount for the
+// product.
+func withSum(sums []cluster.Sum, product string, atLeast cluster.Bytes) []cluster.Sum {
+	at, found := slices.BinarySearchFunc(sums, product, func(s cluster.Sum, product string) int { return strings.Compare(s.Product, product) })
+	if !found {
+		sums = slices.Insert(sums, at, cluster.Sum{Product: product})
+	}
+	sums[at].AtLeast = max(sums[at].AtLeast, atLeast)
+	return sums
 }
 
 // memoryShortfall says why no node could give the claims on n devices even if all its

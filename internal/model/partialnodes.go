@@ -81,11 +81,8 @@ func (v *severalNodes) partialOnNodes(product string, nodes, most int) *Form {
 
 // withPartialTasks returns the form with its name and tasks.
 func (v *severalNodes) withPartialTasks(f Form, product string, c backend.Claim) *Form {
-	s := v.spec
 	f.Name = fmt.Sprintf("%d nodes with %d × %s (tp %d, pp %d)", f.Nodes, f.Devices, product, f.Tensor, f.Pipeline)
-	shape := s.shape(s.Backend.Host)
-	shape.Need = cluster.Need{Devices: f.Devices, Types: v.hardware.types, Selected: s.Place.Selected, Products: []string{product}, SameProduct: f.Devices > 1}
-	setClaim(&shape.Need, c)
+	shape := v.spec.shapeOn(v.hardware, product, f.Devices, c)
 	f.tasks = []roleTasks{{"leader", 1, &shape}, {"worker", f.Nodes - 1, &shape}}
 	return &f
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate/backend"
 )
 
 const (
@@ -60,7 +60,7 @@ func (v *severalNodes) unevenOnProduct(product string) []Form {
 			found := len(out)
 			for _, parts := range unevenParts(stages, v.hardware.maxDevices()/tensor) {
 				if v.hardware.haveNodes(product, tensor, parts) {
-					out = append(out, v.withUnevenTasks(f, product, parts, c.Share, c.Enough))
+					out = append(out, v.withUnevenTasks(f, product, parts, c))
 				}
 			}
 			if len(out) > found {
@@ -84,18 +84,10 @@ func (h *hardware) haveNodes(product string, devices int, parts []int) bool {
 
 // withUnevenTasks returns the form with its name and tasks. parts is the number of stages on
 // each node.
-func (v *severalNodes) withUnevenTasks(f Form, product string, parts []int, share cluster.Milli, enough cluster.Bytes) Form {
-	s := v.spec
+func (v *severalNodes) withUnevenTasks(f Form, product string, parts []int, c backend.Claim) Form {
 	f.Nodes, f.Devices = len(parts), parts[0]*f.Tensor
 	for i, n := range parts {
-		shape := s.shape(s.Backend.Host)
-		shape.Need = cluster.Need{
-			Devices: n * f.Tensor, Types: v.hardware.types, Selected: s.Place.Selected, Products: []string{product},
-			Share: share, SumAtLeast: enough * cluster.Bytes(n*f.Tensor), SameProduct: n*f.Tensor > 1,
-		}
-		if share == 0 {
-			shape.Need.Memory, shape.Need.SumAtLeast = enough, 0
-		}
+		shape := v.spec.shapeOn(v.hardware, product, n*f.Tensor, c)
 		role := "worker"
 		if i == 0 {
 			role = "leader"
