@@ -215,8 +215,10 @@ func (b *backlog) remove(e *waiter) {
 	b.unblock(k)
 	b.stop(k)
 	delete(k.lane.buckets, k.key)
-	if name := e.job.Set.Name; name != "" {
-		b.replica[name] = without(b.replica[name], k)
+	if k.set != "" { // the set of the job may be another one now
+		if b.replica[k.set] = without(b.replica[k.set], k); len(b.replica[k.set]) == 0 {
+			delete(b.replica, k.set)
+		}
 	}
 }
 

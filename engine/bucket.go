@@ -44,6 +44,7 @@ func taskCountsOf(j *cluster.Job) taskCounts {
 // another reason than before, the next job is tried too, so that it gets its own refusal.
 type bucket struct {
 	key    string
+	set    string // the name of the set of its jobs; "" if they are in none
 	lane   *lane
 	jobs   []*waiter // in the order of their turns
 	parked cluster.Parked

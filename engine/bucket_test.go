@@ -144,3 +144,27 @@ func TestParkedJobWithAnotherSpec(t *testing.T) {
 		}
 	}
 }
+
+// TestSetOfParkedJobChanges: a job that was refused may get another set, or none, before it leaves
+// its bucket. Later changes of the first set find no bucket that is empty.
+func TestSetOfParkedJobChanges(t *testing.T) {
+	put := func(name, set string) cluster.Change {
+		c := jobPut(enginetest.Job(name).Devices(1)).(cluster.JobPut)
+		c.Job.Set = cluster.Set{Name: set, Desired: 10}
+		return c
+	}
+	s := with(twoNodes(), enginetest.Job("busy").Devices(2).On("a"), enginetest.Job("also").Devices(2).On("b"))
+	e := enginetest.Engine(fit())
+	apply(t, s, put("x", "first"))
+	patience(t, e, s, second)
+	apply(t, s, put("x", "")) // its specification is put again without a set
+	patience(t, e, s, second)
+	apply(t, s, put("y", "first"))
+	if diff := cmp.Diff([]string{"job/y"}, patience(t, e, s, second)); diff != "" {
+		t.Error(diff)
+	}
+	apply(t, s, jobGone("job/x"), jobGone("job/y"), put("z", "first"))
+	if diff := cmp.Diff([]string{"job/z"}, patience(t, e, s, second)); diff != "" {
+		t.Error(diff)
+	}
+}

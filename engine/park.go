@@ -50,10 +50,10 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 		e.lane, e.turn = b.lane(e.job), turnOf(e.job)
 		key := b.bucketKey(e.job)
 		if k = e.lane.buckets[key]; k == nil {
-			k = &bucket{key: key, lane: e.lane, timer: -1, refusal: r, refusalNumber: b.refusalNumber, parked: e.parked}
+			k = &bucket{key: key, set: e.job.Set.Name, lane: e.lane, timer: -1, refusal: r, refusalNumber: b.refusalNumber, parked: e.parked}
 			e.lane.buckets[key] = k
-			if name := e.job.Set.Name; name != "" {
-				b.replica[name] = append(b.replica[name], k)
+			if k.set != "" {
+				b.replica[k.set] = append(b.replica[k.set], k)
 			}
 		} else if e.parked.Tries == 0 {
 			k.parked = cluster.Parked{} // the bucket takes over the back-off of the new job, which starts anew
