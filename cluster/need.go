@@ -144,3 +144,33 @@ func containsString(list []string, s string) bool {
 	}
 	return false
 }
+
+// TakeWhole changes the need so that it takes whole devices of the same number, which are large
+// enough for what it would have claimed of them. It returns false, and changes nothing, if the
+// number of devices or of layers on them depends on the node.
+func (n *Need) TakeWhole() bool {
+	switch l := n.Layers; {
+	case l != nil && (n.Devices == 0 || l.Spill):
+		return false
+	case l != nil:
+		devices := Bytes(n.Devices)
+		largest := Bytes((l.Total+n.Devices-1)/n.Devices) * l.Bytes // as if all layers were as large as the largest
+		n.SumAtLeast, n.Sums = devices*(l.Fixed+largest), nil
+		for _, f := range l.FixedOn {
+			n.Sums = append(n.Sums, Sum{f.Product, devices * (f.AtLeast + largest)})
+		}
+		n.Layers, n.Memory = nil, 0
+	case n.Share > 0 && n.Share < Whole:
+		n.SumAtLeast, n.Sums = n.ofWhole(n.SumAtLeast), slices.Clone(n.Sums)
+		for i := range n.Sums {
+			n.Sums[i].AtLeast = n.ofWhole(n.Sums[i].AtLeast)
+		}
+		n.Share = 0
+	case n.Memory > 0:
+		n.SumAtLeast, n.Memory = n.Memory*Bytes(max(1, n.Devices)), 0
+	}
+	return true
+}
+
+// ofWhole returns how large devices are of which the share is the given amount.
+func (n *Need) ofWhole(b Bytes) Bytes { return (b*Bytes(Whole) + Bytes(n.Share) - 1) / Bytes(n.Share) }

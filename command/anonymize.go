@@ -63,7 +63,7 @@ func (p *program) runAnonymize(args []string, o anonymizeOptions) error {
 	if err := copied.Write(&text); err != nil {
 		return err
 	}
-	if err := p.writeAnonymized(o.output, args, text.Bytes()); err != nil {
+	if err := p.writeManifests(o.output, args, text.Bytes()); err != nil {
 		return err
 	}
 	count, difference := p.compare(in, copied, text.Bytes())
@@ -75,7 +75,7 @@ func (p *program) runAnonymize(args []string, o anonymizeOptions) error {
 	return nil
 }
 
-func (p *program) writeAnonymized(to string, inputs []string, text []byte) error {
+func (p *program) writeManifests(to string, inputs []string, text []byte) error {
 	write := func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err

@@ -34,6 +34,8 @@ type Cluster struct {
 	Now    int64          // the time of the sessions, in nanoseconds since 1970
 	// Rekey sets the Key of a shape that was edited; see whatif.Question. It may be nil.
 	Rekey func(role string, shape *cluster.Shape)
+	// Models are the models of which replicas are jobs of the State; nil if there are none.
+	Models *Models
 	// Session is the session of a scheduler that Simulate runs; nil: sessions are run until
 	// nothing is decided any more.
 	Session *OneSession
@@ -121,14 +123,20 @@ func MinArgs(n int, what string) cobra.PositionalArgs { return minArgs(n, what) 
 
 // Why writes why the workload is placed where it is, or why it is pending and what would help.
 func (a *Answers) Why(c Cluster, workload, output string) error {
-	report, err := whatif.Why(whatif.Question{Engine: c.Engine, State: c.State, Workload: workload, Now: c.Now, Rekey: c.Rekey})
+	q := whatif.Question{Engine: c.Engine, State: c.State, Workload: workload, Now: c.Now, Rekey: c.Rekey}
+	if c.Models != nil {
+		q.Knobs = knobs(c.Models.Plans, c.Models.Fleet, c.Models.Adopt)
+	}
+	report, err := whatif.Why(q)
 	if err != nil {
 		return err
 	}
+	provision := c.provision(&report.Report)
 	if output == "json" {
-		return a.JSON(whyResult{Report: &report.Report})
+		return a.JSON(whyResult{Report: &report.Report, Provision: provision})
 	}
 	report.Text(a.p.stdout)
+	writeProvision(a.p.stdout, provision)
 	return nil
 }
 

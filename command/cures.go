@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/edit"
 	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/whatif"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -58,7 +59,7 @@ func (c cures) add(in *input, result *wire.Result, on screen) error {
 	if err != nil {
 		return err
 	}
-	q := whatif.Question{Engine: in.engine, State: state, Now: in.now, Knobs: knobs(in.bundle.Plans(), state)}
+	q := whatif.Question{Engine: in.engine, State: state, Now: in.now, Knobs: knobs(in.bundle.Plans(), model.NewFleet(state.View().Groups()), nil)}
 	if !in.bundle.IsSnapshot() {
 		q.Objects = edit.Manifests{Bundle: in.bundle}
 	}

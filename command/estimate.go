@@ -36,6 +36,7 @@ type estimateOptions struct {
 	dtype, quantization string
 	output              string
 	given               func(flag string) bool // reports whether the flag is on the command line
+	contextFlag         string                 // the name of the flag that sets form.Context
 }
 
 func (p *program) estimate() *cobra.Command {
@@ -74,22 +75,35 @@ one replica takes if it uses whole nodes.`,
 			if err := q.check(); err != nil {
 				return err
 			}
-			q.given = c.Flags().Changed
-			if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
-				return p.estimateManifest(args[0], &q)
+			rows := func() (rowAdder, error) { return p.rowAdder(&q) }
+			if isManifest(args[0]) {
+				return p.estimateManifest(args[0], &q, rows)
 			}
-			v, err := p.estimateModel(args[0], &q)
-			if err != nil {
-				return err
-			}
-			return p.writeEstimates(&q, v, v)
+			return p.estimateNamed(args[0], &q, rows)
 		},
 	}
 	f := c.Flags()
 	f.StringArrayVar(&q.gpus, "gpu", nil, "a device: PRODUCT, or PRODUCT=MEMORY such as my-card=24Gi (may be repeated)")
 	f.StringArrayVar(&q.cluster, "cluster", nil, "a file or directory that describes a cluster (may be repeated)")
-	f.IntVar(&q.form.Context, "context", 0, "tokens of one sequence (default: the maximum of the model, or 32768 if no node holds that)")
-	f.IntVar(&q.form.Sequences, "sequences", 1, "number of sequences in the KV cache at a time, each with --context tokens")
+	q.addFlags(c, "context")
+	completeFlag(c, "gpu", completeProduct)
+	c.ValidArgsFunction = completeModel
+	return c
+}
+
+// isManifest reports whether the argument of estimate is the name of a manifest.
+func isManifest(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// addFlags adds the flags that do not name devices. contextFlag is the name of the flag for the
+// tokens of a sequence.
+func (q *estimateOptions) addFlags(c *cobra.Command, contextFlag string) {
+	q.contextFlag, q.given = contextFlag, c.Flags().Changed
+	f := c.Flags()
+	f.IntVar(&q.form.Context, contextFlag, 0, "tokens of one sequence (default: the maximum of the model, or 32768 if no node holds that)")
+	f.IntVar(&q.form.Sequences, "sequences", 1, "number of sequences in the KV cache at a time, each with --"+contextFlag+" tokens")
 	f.IntVar(&q.form.KVBits, "kv-bits", 0, "bits of one number in the KV cache: 16, 8 or 4 (default: 16, or 8 if the files of the model have scales for it)")
 	f.IntVar(&q.form.BatchTokens, "batch-tokens", 0, "tokens that one step processes (default: the backend's)")
 	f.IntVar(&q.form.MicroBatch, "micro-batch", 0, "tokens that llamacpp computes at once (default: 512)")
@@ -108,9 +122,6 @@ one replica takes if it uses whole nodes.`,
 	f.StringVarP(&q.output, "output", "o", "table", "format of the estimate: table, wide, json or yaml")
 	completeValues(c, "output", "table", "wide", "json", "yaml")
 	completeValues(c, "backend", backendNames()...)
-	completeFlag(c, "gpu", completeProduct)
-	c.ValidArgsFunction = completeModel
-	return c
 }
 
 func backendNames() []string {
@@ -128,7 +139,7 @@ func (q *estimateOptions) check() error {
 		value       int
 		least, most int
 	}{
-		{"context", f.Context, 0, 100_000_000}, {"sequences", f.Sequences, 1, 1_000_000},
+		{q.contextFlag, f.Context, 0, 100_000_000}, {"sequences", f.Sequences, 1, 1_000_000},
 		{"tp", f.Tensor, 0, 1024}, {"pp", f.Pipeline, 0, 1024}, {"dp", f.Data, 0, 1024},
 		{"batch-tokens", f.BatchTokens, 0, 100_000_000}, {"max-sequences", f.Rows, 0, 1_000_000},
 		{"micro-batch", f.MicroBatch, 0, 65_536},
@@ -151,14 +162,24 @@ func (q *estimateOptions) check() error {
 	return oneOf("--output", q.output, "table", "wide", "json", "yaml")
 }
 
-// estimateModel estimates a model that is given by its name or path.
-func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView, error) {
+// estimateNamed estimates a model that is given by its name or path. rows is called after the model
+// was read.
+func (p *program) estimateNamed(name string, q *estimateOptions, rows func() (rowAdder, error)) error {
 	end := p.showReading(name)
 	m, err := library.Open(name)
 	end()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	v, err := q.modelView(m, rows)
+	if err != nil {
+		return err
+	}
+	return p.writeEstimates(q, v, v)
+}
+
+// modelView returns the view of a model that has no manifest, with its rows.
+func (q *estimateOptions) modelView(m *estimate.Model, rows func() (rowAdder, error)) (*estimateView, error) {
 	b, err := q.backendFor(m)
 	if err == nil {
 		err = q.checkSettings(b, m, q.form)
@@ -169,7 +190,7 @@ func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView,
 	if err != nil {
 		return nil, err
 	}
-	addRows, err := p.rowAdder(q)
+	addRows, err := rows()
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +210,7 @@ func (p *program) estimateModel(name string, q *estimateOptions) (*estimateView,
 
 // withContext returns the view for this context, with its rows. If the context is 0, it is the
 // longest that the model supports or, if no device holds that, a default.
-func withContext(m *estimate.Model, context int, addRows func(*estimateView) error, view func(context int) (*estimateView, error)) (*estimateView, error) {
+func withContext(m *estimate.Model, context int, addRows rowAdder, view func(context int) (*estimateView, error)) (*estimateView, error) {
 	longest := 0
 	if m != nil && m.Architecture != nil {
 		longest = m.Architecture.MaxContext
@@ -217,19 +238,27 @@ func withContext(m *estimate.Model, context int, addRows func(*estimateView) err
 	return v, addRows(v)
 }
 
-// rowAdder returns a function that adds to a view one row for each kind of device
-// that the flags select. Input is read only once, for any number of models.
-func (p *program) rowAdder(q *estimateOptions) (func(*estimateView) error, error) {
+// rowAdder adds to a view one row for each kind of device.
+type rowAdder func(*estimateView) error
+
+// rowsOf returns a rowAdder for the node groups of a cluster.
+func rowsOf(groups []*cluster.Group) rowAdder {
+	return func(v *estimateView) error {
+		for _, g := range groups {
+			if err := v.addGroup(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// rowAdder returns a rowAdder for the devices that the flags select. Input is read only once, for
+// any number of models.
+func (p *program) rowAdder(q *estimateOptions) (rowAdder, error) {
 	if len(q.cluster) > 0 {
 		groups, err := p.groups(q.cluster)
-		return func(v *estimateView) error {
-			for _, g := range groups {
-				if err := v.addGroup(g); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, err
+		return rowsOf(groups), err
 	}
 	var devices []instance.Device
 	for _, g := range q.gpus {

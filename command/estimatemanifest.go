@@ -13,31 +13,40 @@ import (
 )
 
 // estimateManifest estimates each model of a manifest, with the settings that the
-// manifest has for it.
-func (p *program) estimateManifest(file string, q *estimateOptions) error {
+// manifest has for it. rows is called after the manifest was read.
+func (p *program) estimateManifest(file string, q *estimateOptions, rows func() (rowAdder, error)) error {
 	end := p.showReading(file)
 	specs, err := manifest.Models(file)
 	end()
 	if err != nil {
 		return err
 	}
-	addRows, err := p.rowAdder(q)
+	addRows, err := rows()
 	if err != nil {
 		return err
 	}
 	var views []*estimateView
 	for _, s := range specs {
-		v, err := withContext(s.Source, s.Serving.Context, addRows, func(context int) (*estimateView, error) {
-			own := *s
-			own.Serving.Context = context
-			return q.specView(&own)
-		})
+		v, err := q.specViewOn(s, addRows)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.ID, err)
+			return err
 		}
 		views = append(views, v)
 	}
 	return p.writeEstimates(q, views, views...)
+}
+
+// specViewOn returns the view of a model of a manifest, with its rows.
+func (q *estimateOptions) specViewOn(s *model.Spec, addRows rowAdder) (*estimateView, error) {
+	v, err := withContext(s.Source, s.Serving.Context, addRows, func(context int) (*estimateView, error) {
+		own := *s
+		own.Serving.Context = context
+		return q.specView(&own)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.ID, err)
+	}
+	return v, nil
 }
 
 // specView returns the view of a model of a manifest, without rows for devices.
@@ -72,7 +81,7 @@ func (q *estimateOptions) specView(s *model.Spec) (*estimateView, error) {
 // apply overwrites the settings of the spec with the flags on the command line.
 func (q *estimateOptions) apply(s *model.Spec) error {
 	for flag, change := range map[string]func(){
-		"context":         func() { s.Serving.Context = q.form.Context },
+		q.contextFlag:     func() { s.Serving.Context = q.form.Context },
 		"sequences":       func() { s.Serving.Sequences = q.form.Sequences },
 		"kv-bits":         func() { s.Serving.KVBits = q.form.KVBits },
 		"tp":              func() { s.Serving.Tensor = q.form.Tensor },

@@ -121,7 +121,7 @@ func TestArgumentsKeepToTheirLine(t *testing.T) {
 	// The arguments with which each command runs, after which the hostile ones follow.
 	valid := map[string][]string{
 		"simulate": {good}, "why": {"job/j", good}, "whatif": {good, "--remove", "n"}, "verify": {good}, "queues": {good},
-		"estimate": {"phi-4"}, "anonymize": {good}, "plugins": {}, "version": {},
+		"estimate": {"phi-4"}, "migrate": {good}, "anonymize": {good}, "plugins": {}, "version": {},
 	}
 	breaks := []string{"\n", "\r\n", "\r", "\n\n", "\x1b[2J\n", "é\n", "\u2028"}
 	run := func(args ...string) {

@@ -9,9 +9,9 @@ import (
 )
 
 // knobs returns a function that lists, for a replica of a model, the settings of
-// the model's manifest that why can vary to find out what would help.
-func knobs(plans []*model.Result, state *cluster.State) func(id string) []whatif.Knob {
-	fleet := model.NewFleet(state.View().Groups())
+// the model's manifest that why can vary to find out what would help. The jobs of the plans were
+// made on the fleet. adopt is called with each job that is made; it may be nil.
+func knobs(plans []*model.Result, fleet *model.Fleet, adopt func(*cluster.Job)) func(id string) []whatif.Knob {
 	return func(id string) []whatif.Knob {
 		i := slices.IndexFunc(plans, func(p *model.Result) bool {
 			return slices.ContainsFunc(p.Jobs, func(j *cluster.Job) bool { return j.ID == id })
@@ -30,6 +30,11 @@ func knobs(plans []*model.Result, state *cluster.State) func(id string) []whatif
 				plan, err := fleet.Convert(r.Spec)
 				if err != nil || !slices.ContainsFunc(plan.Jobs, func(j *cluster.Job) bool { return j.ID == id }) {
 					return r.Text, r.Cost, arguments, nil
+				}
+				if adopt != nil {
+					for _, j := range plan.Jobs {
+						adopt(j)
+					}
 				}
 				return r.Text, r.Cost, arguments, plan.Jobs
 			}})

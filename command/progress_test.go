@@ -82,7 +82,7 @@ func TestProgressOfReading(t *testing.T) {
 	for want, list := range map[string][][]string{
 		"reading <stdin>": {
 			{"simulate", "-"}, {"simulate", "-", "--cycles", "2"}, {"why", "job/j", "-"}, {"why", "node/n", "-"}, {"whatif", "-", "--remove", "n"},
-			{"queues", "-"}, {"anonymize", "-"}, {"estimate", "phi-4", "--cluster", "-"},
+			{"queues", "-"}, {"anonymize", "-"}, {"migrate", "-"}, {"estimate", "phi-4", "--cluster", "-"},
 		},
 		"scenario 1 of 1: -": {{"verify", "-"}},
 	} {
@@ -91,8 +91,11 @@ func TestProgressOfReading(t *testing.T) {
 				var f fakeTerminal
 				var out, errs bytes.Buffer
 				in := text
-				if args[0] == "verify" {
+				switch args[0] {
+				case "verify":
 					in += scenario
+				case "migrate":
+					in = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: q}\n"
 				}
 				p := &program{registry: standard.Registry(), stdin: &slowReader{Reader: strings.NewReader(in), terminal: &f}, screen: f.screen()}
 				if code := execute(p, args, &out, &errs); code != exitOK {

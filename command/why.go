@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ is entitled to, and why its workloads are pending.`,
 			if b.IsSnapshot() && isModel(state, id) {
 				p.note("a snapshot does not contain the manifest of a model, so other settings of the model are not tried")
 			}
-			q := whatif.Question{Engine: in.engine, State: state, Workload: id, Now: in.now, Knobs: knobs(b.Plans(), state)}
+			q := whatif.Question{Engine: in.engine, State: state, Workload: id, Now: in.now, Knobs: knobs(b.Plans(), model.NewFleet(state.View().Groups()), nil)}
 			if !b.IsSnapshot() {
 				q.Objects = edit.Manifests{Bundle: b}
 			}
@@ -78,17 +79,12 @@ is entitled to, and why its workloads are pending.`,
 				return err
 			}
 			provision := provisionFor(model.Provisions(b.NodeRequests(), state), &report.Report)
-			if provision != nil && report.Refusal != nil {
-				explain.AwaitNodes(report.Refusal, provision.Create)
-			}
+			awaitNodes(&report.Report, provision)
 			if output != "text" {
 				return p.writeData(output, whyResult{&report.Report, provision})
 			}
 			report.Text(p.stdout)
-			if provision != nil {
-				fmt.Fprintln(p.stdout)
-				explain.Wrap(p.stdout, provision.String(), "", "  ", columns())
-			}
+			writeProvision(p.stdout, provision)
 			return nil
 		},
 	}
@@ -140,6 +136,21 @@ type whyResult struct {
 	*wire.Report
 	// Provision is the nodes that a provisioner has to create or delete for the model.
 	Provision *model.Provision `json:"provision,omitempty"`
+}
+
+// awaitNodes notes in the report that nodes are going to be created for the workload.
+func awaitNodes(r *wire.Report, v *model.Provision) {
+	if v != nil && r.Refusal != nil {
+		explain.AwaitNodes(r.Refusal, v.Create)
+	}
+}
+
+// writeProvision writes which nodes a provisioner has to create or delete; nil: none.
+func writeProvision(w io.Writer, v *model.Provision) {
+	if v != nil {
+		fmt.Fprintln(w)
+		explain.Wrap(w, v.String(), "", "  ", columns())
+	}
 }
 
 // provisionFor returns the provision of the model that the workload of the report

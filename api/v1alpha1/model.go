@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Model is a model to serve. Each replica becomes a job, model/NAME-0, model/NAME-1, …,
@@ -30,7 +31,7 @@ type ModelSpec struct {
 	// version that is known.
 	BackendVersion string `json:"backendVersion,omitempty"`
 	// Source is where the model is read from.
-	Source ModelSource `json:"source"`
+	Source ModelSource `json:"source,omitempty"`
 	// Context is the number of tokens that a sequence may have. The default is the maximum
 	// of the model. If no node of the cluster can hold that many, the default is 32768.
 	Context int `json:"context,omitempty"`
@@ -104,10 +105,65 @@ type ModelSpec struct {
 	Isolation *Isolation `json:"isolation,omitempty"`
 	// Tolerations are the taints of nodes that all tasks tolerate.
 	Tolerations []Toleration `json:"tolerations,omitempty"`
+
+	// Server is how the server of a replica is started. Only berth-controller uses it.
+	Server *ModelServer `json:"server,omitempty"`
+	// Template is a PodTemplateSpec of Kubernetes, which is merged into the template of the
+	// pods of the replicas as a strategic merge patch. The container of the server is named
+	// server. It must not set spec.schedulerName and spec.nodeName. Only berth-controller uses
+	// it.
+	Template *runtime.RawExtension `json:"template,omitempty"`
 }
 
-// ModelSource is where the model is read from: one of preset, gguf, huggingFace
-// and localPath. No source is needed if memory.device or memory.total is given.
+// ModelServer is how the server of a replica is started.
+type ModelServer struct {
+	// Image is the image of the container. The default is the image that the project of the
+	// backend publishes, in the version backendVersion. It is required for the backends custom,
+	// mindie and voxbox.
+	Image string `json:"image,omitempty"`
+	// Command replaces the command and all arguments that Berth would set. In its texts,
+	// $(BERTH_TENSOR_PARALLEL), $(BERTH_PIPELINE_PARALLEL), $(BERTH_MODEL), $(BERTH_CONTEXT),
+	// $(BERTH_PORT), $(BERTH_NODES), $(BERTH_NODE_RANK) and $(BERTH_LEADER) are replaced by the
+	// values of the form.
+	Command []string `json:"command,omitempty" strict:"lines"`
+	// Args are added to the arguments that Berth sets.
+	Args []string `json:"args,omitempty" strict:"lines"`
+	// Port is the port at which the server answers requests, from 1 to 65535. The default is
+	// the backend's.
+	Port int32 `json:"port,omitempty"`
+	// Distribution is how a vllm server is divided over several nodes: Ray, or Native (the
+	// default), which means the flags --nnodes and --node-rank of vllm. Versions before 0.11.1
+	// have Ray only.
+	Distribution string `json:"distribution,omitempty"`
+	// Cache is the volume that the files of models are kept on.
+	Cache *ModelCache `json:"cache,omitempty"`
+	// TokenSecret is the secret with the token for the Hugging Face Hub. The server gets it as
+	// the variable HF_TOKEN; Berth does not read it.
+	TokenSecret *SecretKey `json:"tokenSecret,omitempty"`
+	// ImagePullSecrets are the names of the secrets with which images are pulled.
+	ImagePullSecrets []string `json:"imagePullSecrets,omitempty"`
+}
+
+// ModelCache is a volume for the files of models: either claim or hostPath.
+type ModelCache struct {
+	// Claim is the name of a PersistentVolumeClaim in the namespace of the model.
+	Claim string `json:"claim,omitempty"`
+	// HostPath is the absolute path of a directory of the nodes.
+	HostPath string `json:"hostPath,omitempty"`
+	// MountPath is where the volume is mounted; /models unless given.
+	MountPath string `json:"mountPath,omitempty"`
+}
+
+// SecretKey is a key of a secret in the namespace of the model.
+type SecretKey struct {
+	// Name is the name of the secret.
+	Name string `json:"name"`
+	// Key is the key of the secret; token unless given.
+	Key string `json:"key,omitempty"`
+}
+
+// ModelSource is where the model is read from: one of preset, gguf, huggingFace,
+// localPath and config. No source is needed if memory.device or memory.total is given.
 type ModelSource struct {
 	// Preset is the name of a preset, such as llama-3.1-8b.
 	Preset string `json:"preset,omitempty"`
@@ -120,8 +176,18 @@ type ModelSource struct {
 	// LocalPath is the path of a GGUF file or of such a directory on the nodes. If the path
 	// exists on this machine too, it is read.
 	LocalPath string `json:"localPath,omitempty"`
+	// Config is the text of the config.json that is published with the model, of 512 KiB at
+	// most. No file is read. It needs weights beside it.
+	Config string `json:"config,omitempty" strict:"lines"`
+	// Weights is how large all safetensors files of the model are together. It is allowed only
+	// beside config.
+	Weights *resource.Quantity `json:"weights,omitempty"`
+	// Repository is the name of the repository on the Hugging Face Hub from which the server
+	// loads the model, such as Qwen/Qwen3-8B. The default is that of the preset. It is needed
+	// beside config on Kubernetes.
+	Repository string `json:"repository,omitempty"`
 	// Files is the name of the model's files in status.files of nodes. The default is the
-	// name of the preset, or the path as it is written.
+	// name of the preset, or the path as it is written, or the repository.
 	Files string `json:"files,omitempty"`
 }
 
@@ -213,6 +279,70 @@ type ModelStatus struct {
 	Group *ModelGroup `json:"group,omitempty"`
 	// Replicas are the replicas that exist, whether or not they run.
 	Replicas []ModelReplica `json:"replicas,omitempty"`
+
+	// The following fields are written on Kubernetes only.
+
+	// ObservedGeneration is the metadata.generation of the spec that berth-controller used last.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are Admitted, GroupSelected (with unit Node), NodesClaimed (with instanceType),
+	// Placed and Ready. Each has a reason code and the sentence that "berth why" begins with.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// CurrentReplicas is the number of replicas that exist.
+	CurrentReplicas int32 `json:"currentReplicas,omitempty"`
+	// ReadyReplicas is the number of replicas that answer requests.
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// Selector selects the pods of the model, as a text.
+	Selector string `json:"selector,omitempty"`
+	// GroupName is the name of the node group, such as "NVIDIA-L4 × 2, 24 GiB each".
+	GroupName string `json:"groupName,omitempty"`
+	// NodesPerReplica is the number of nodes of a replica. If replicas have different numbers,
+	// it is the largest.
+	NodesPerReplica int32 `json:"nodesPerReplica,omitempty"`
+	// Estimate is how much memory a replica needs in the first form.
+	Estimate *ModelEstimate `json:"estimate,omitempty"`
+	// Workloads are the Deployments and LeaderWorkerSets of the model.
+	Workloads []ModelWorkload `json:"workloads,omitempty"`
+}
+
+// Conditions of a Model.
+const (
+	ConditionAdmitted      = "Admitted"
+	ConditionGroupSelected = "GroupSelected"
+	ConditionNodesClaimed  = "NodesClaimed"
+	ConditionPlaced        = "Placed"
+	ConditionReady         = "Ready"
+)
+
+// ModelEstimate is how much memory a replica needs.
+type ModelEstimate struct {
+	// Form is the form that the figures are for, such as 2 devices (tp 2).
+	Form string `json:"form"`
+	// PerDevice is how much memory it needs of each device.
+	PerDevice resource.Quantity `json:"perDevice"`
+	// Parts are the parts of perDevice.
+	Parts []MemoryPart `json:"parts,omitempty"`
+	// Assumed lists what was assumed.
+	Assumed []string `json:"assumed,omitempty"`
+}
+
+// MemoryPart is a part of the memory that a replica needs of each device.
+type MemoryPart struct {
+	// Name is weights, KV cache, activations or another part.
+	Name string `json:"name"`
+	// Memory is its size.
+	Memory resource.Quantity `json:"memory"`
+}
+
+// ModelWorkload is an object that runs replicas of a model.
+type ModelWorkload struct {
+	// Kind is Deployment or LeaderWorkerSet.
+	Kind string `json:"kind"`
+	// Name is the name of the object.
+	Name string `json:"name"`
+	// Form is the form of its replicas.
+	Form string `json:"form,omitempty"`
+	// Replicas is how many replicas it should run.
+	Replicas int32 `json:"replicas"`
 }
 
 // ModelGroup names a node group, and how many of its nodes a replica takes.
@@ -240,6 +370,8 @@ type ModelReplica struct {
 	State string `json:"state,omitempty"`
 	// Created is when the replica was requested. The default is when the model was created.
 	Created *metav1.Time `json:"created,omitempty"`
+	// Pods are the names of its pods, on Kubernetes.
+	Pods []string `json:"pods,omitempty"`
 	// Form is the name of the form that the replica took. The default is the first one that
 	// has all placed tasks.
 	Form string `json:"form,omitempty"`

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"berth": main})
 }
 
-// TestScripts runs the scripts in testdata/script. QUICKSTART and RECLAIM are the
+// TestScripts runs the scripts in testdata/script. QUICKSTART, RECLAIM and MIGRATE are the
 // directories of the examples with these names.
 func TestScripts(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("QUICKSTART", filepath.Join(examples, "quickstart"))
 			e.Setenv("RECLAIM", filepath.Join(examples, "reclaim"))
+			e.Setenv("MIGRATE", filepath.Join(examples, "migrate"))
 			e.Setenv("COLUMNS", "80")
 			return nil
 		},

@@ -218,6 +218,8 @@ func spell(e ast.Expr) (string, []string) {
 			return "quantity", nil
 		case "ResourceName":
 			return "resource", nil
+		case "RawExtension":
+			return "object", nil
 		case "IntOrString":
 			return "whole number or percentage", nil
 		case "Duration":

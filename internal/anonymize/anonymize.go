@@ -9,6 +9,7 @@ package anonymize
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/berth-project/berth/internal/convert"
@@ -36,7 +37,12 @@ func Of(b *manifest.Bundle, now int64) (*Cluster, error) {
 	if err := checkModels(b); err != nil {
 		return nil, err
 	}
+	configs, err := reduceConfigs(b)
+	if err != nil {
+		return nil, err
+	}
 	n := newNames(b)
+	n.configs = configs
 	n.now, n.earliest, n.latest = now, now, now
 	n.objects(b) // this call only collects the names
 	n.seal()
@@ -48,6 +54,9 @@ func Of(b *manifest.Bundle, now int64) (*Cluster, error) {
 	c.Notes = n.notes(b)
 	return c, nil
 }
+
+// Write writes the objects as documents of one YAML file.
+func (c *Cluster) Write(w io.Writer) error { return manifest.WriteObjects(w, c.Objects) }
 
 // objects returns the objects of the bundle with the names in n.
 func (n *Names) objects(b *manifest.Bundle) []any {

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/anonymize"
 	"github.com/berth-project/berth/internal/manifest"
+	"github.com/google/go-cmp/cmp"
 )
 
 // copyOf returns the copy of the objects and its text.
@@ -128,6 +129,59 @@ spec: {source: {gguf: chat.gguf}}
 	want := "model/chat: the model is read from files, which cannot be part of the output; name a preset, or say how much memory it needs under memory and name no files, or leave it out"
 	if _, err := anonymize.Of(b, 0); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestConfigs checks what is copied of a config and of the fields about the server: what decides,
+// without names.
+func TestConfigs(t *testing.T) {
+	_, have := copyOf(t, `
+apiVersion: berth.dev/v1alpha1
+kind: Model
+metadata: {name: acme-chat}
+spec:
+  source:
+    repository: acme/chat
+    weights: 15Gi
+    config: |
+      {
+        "_name_or_path": "/home/acme/chat",
+        "architectures": ["AcmeForCausalLM"], "model_type": "acme",
+        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 4096,
+        "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 8192,
+        "acme_attention_gate": {"acme": 3}, "acme_scale": 1.5, "torch_dtype": "bfloat16",
+        "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"acme": {"weights": {"num_bits": 4}, "targets": ["acme"]}}}
+      }
+  server: {image: acme/vllm, command: [acme], args: [acme], cache: {claim: acme}, tokenSecret: {name: acme}, imagePullSecrets: [acme]}
+  template: {metadata: {labels: {acme: acme}}}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Model
+metadata: {name: known}
+spec:
+  source: {weights: 15Gi, config: '{"architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2", "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4, "hidden_size": 3584, "intermediate_size": 18944, "vocab_size": 152064, "max_position_embeddings": 32768}'}
+`)
+	want := `apiVersion: berth.dev/v1alpha1
+kind: Model
+metadata:
+  name: workload-0001
+spec:
+  source:
+    config: '{"attention_2":{"field_1":3},"hidden_size":4096,"intermediate_size":14336,"max_position_embeddings":8192,"num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"quantization_config":{"quant_method":"compressed-tensors"},"vocab_size":128256}'
+    repository: file-0001
+    weights: 15Gi
+---
+apiVersion: berth.dev/v1alpha1
+kind: Model
+metadata:
+  name: workload-0002
+spec:
+  source:
+    config: '{"architectures":["Olmo2ForCausalLM"],"hidden_size":3584,"intermediate_size":18944,"max_position_embeddings":32768,"num_attention_heads":28,"num_hidden_layers":28,"num_key_value_heads":4,"vocab_size":152064}'
+    weights: 15Gi
+`
+	if d := cmp.Diff(want, have); d != "" {
+		t.Errorf("(-want +have)\n%s", d)
 	}
 }
 

@@ -2,10 +2,14 @@ package anonymize
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/convert"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/estimate/backend"
+	"github.com/berth-project/berth/internal/estimate/hf"
 	"github.com/berth-project/berth/internal/manifest"
 )
 
@@ -45,7 +49,52 @@ func needsFiles(b *manifest.Bundle, o *v1alpha1.Model) bool {
 		byLayers := s.Source.GGUF != "" && s.Backend == ""
 		return !byLayers && manifest.HasModelFiles(b, o)
 	}
-	return s.Source.Preset == "" || s.Draft != nil && s.Draft.Preset == ""
+	return isFiles(&s.Source) || s.Draft != nil && isFiles(s.Draft)
+}
+
+// isFiles reports whether a source is files: a preset and a config are not.
+func isFiles(s *v1alpha1.ModelSource) bool { return s.Preset == "" && s.Config == "" }
+
+// reduceConfigs returns the configurations of the models without names: only what decides how
+// much memory a model needs and how it can be divided.
+func reduceConfigs(b *manifest.Bundle) (map[string]string, error) {
+	out := map[string]string{}
+	for _, o := range b.Models {
+		for _, s := range []*v1alpha1.ModelSource{&o.Spec.Source, o.Spec.Draft} {
+			if s == nil || s.Config == "" || s.Preset != "" {
+				continue
+			}
+			weights, _ := convert.ConfigWeights(s)
+			text, err := hf.Reduce(s.Config, weights, sameModel)
+			if err != nil {
+				return nil, fmt.Errorf("%s: source.config: %w", convert.ModelID(o), err)
+			}
+			out[configKey(s)] = text
+		}
+	}
+	return out, nil
+}
+
+// configKey returns the key of a configuration in the result of reduceConfigs: what is needed of
+// it may depend on the size of the weights.
+func configKey(s *v1alpha1.ModelSource) string {
+	weights, _ := convert.ConfigWeights(s)
+	return fmt.Sprintf("%d %s", weights, s.Config)
+}
+
+// sameModel reports whether two models are decided alike. Names of architectures matter only if
+// a backend has settings for them.
+func sameModel(a, b *estimate.Model) bool {
+	plain := func(m *estimate.Model) (out estimate.Model) {
+		out = *m
+		out.Assumed = nil
+		if m.Architecture != nil && !backend.HasSettings(m.Architecture.Name) {
+			own := *m.Architecture
+			own.Name, out.Architecture = "", &own
+		}
+		return out
+	}
+	return reflect.DeepEqual(plain(a), plain(b))
 }
 
 func (n berthObjects) model(o *v1alpha1.Model) *v1alpha1.Model {
@@ -80,6 +129,7 @@ func (n berthObjects) source(s *v1alpha1.ModelSource) *v1alpha1.ModelSource {
 	}
 	return &v1alpha1.ModelSource{
 		Preset: s.Preset, GGUF: n.file(s.GGUF), HuggingFace: n.file(s.HuggingFace), LocalPath: n.file(s.LocalPath), Files: n.file(s.Files),
+		Config: n.configs[configKey(s)], Weights: s.Weights, Repository: n.file(s.Repository),
 	}
 }
 

@@ -21,8 +21,9 @@ type Names struct {
 	keys, values, resources              table
 	files, uuids, links                  table
 	sessions, schedulers, adapters       table
-	classes, parts                       table           // parts of groups of pods
-	presets                              map[string]bool // presets that models name; their files have the same names
+	classes, parts                       table             // parts of groups of pods
+	presets                              map[string]bool   // presets that models name; their files have the same names
+	configs                              map[string]string // what reduceConfigs returns
 
 	now              int64 // the time of the decisions in the input, in nanoseconds since 1970
 	earliest, latest int64 // of the times in the input and now

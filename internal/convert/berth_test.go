@@ -168,7 +168,7 @@ func TestModel(t *testing.T) {
 	compare(t, convert.Notes{
 		{Path: field.Path{"spec", "replicas"}, Message: "want from 0 to 10000, have -1"},
 		{Path: field.Path{"spec", "kvCacheBits"}, Message: "want 16, 8 or 4, have 5"},
-		{Path: field.Path{"spec", "source"}, Message: "say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory"},
+		{Path: field.Path{"spec", "source"}, Message: "say where the model comes from: preset, gguf, huggingFace, localPath or config; or say how much memory it needs under memory"},
 	}, notes)
 }
 

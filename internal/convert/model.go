@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,9 @@ const (
 
 	maxMicroBatch = 65536
 
-	maxModelMemory = 8 << 40 // bytes
+	maxModelMemory = 8 << 40   // bytes
+	maxConfig      = 512 << 10 // bytes of source.config
+	maxRepository  = 200       // characters
 
 	strategyPack = "Pack" // the strategy that State and snapshots call Binpack
 )
@@ -71,6 +74,8 @@ func Model(o *v1alpha1.Model, env *Environment) (*model.Spec, Notes) {
 	makeModelMemory(s, o.Spec.Memory, spec.Add("memory"), r)
 	makeSource(s, o, spec, r)
 	makeModelPlace(s, &o.Spec.Placement, spec.Add("placement"), r)
+	checkServer(s.Backend, o.Spec.Server, spec.Add("server"), r)
+	checkTemplate(o.Spec.Template, spec.Add("template"), r)
 	makeModelStatus(s, &o.Status, r)
 	return s, notes
 }
@@ -282,24 +287,62 @@ func checkSource(o *v1alpha1.ModelSource, at path, required bool, r reporter) st
 	var given []string
 	name := ""
 	for _, x := range []struct{ field, value string }{
-		{"preset", o.Preset}, {"gguf", o.GGUF}, {"huggingFace", o.HuggingFace}, {"localPath", o.LocalPath},
+		{"preset", o.Preset}, {"gguf", o.GGUF}, {"huggingFace", o.HuggingFace}, {"localPath", o.LocalPath}, {"config", o.Config},
 	} {
 		if x.value != "" {
 			given = append(given, x.field)
 			name = x.value
 		}
 	}
+	if o.Config != "" {
+		name = o.Repository
+	}
 	switch {
 	case len(given) > 1:
 		r.errorf(at.Add(given[1]), "%s already says where the model comes from; keep one", given[0])
 	case len(given) == 0 && required:
-		r.errorf(at, "say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory")
+		r.errorf(at, "say where the model comes from: preset, gguf, huggingFace, localPath or config; or say how much memory it needs under memory")
 	}
+	checkConfig(o, at, r)
 	if o.Files != "" {
 		name = o.Files
 	}
 	return name
 }
+
+// checkConfig checks the fields of a source that has the text of a config.json. Package hf
+// reads the text.
+func checkConfig(o *v1alpha1.ModelSource, at path, r reporter) {
+	if n := len(o.Config); n > maxConfig {
+		r.errorf(at.Add("config"), "the text has %d bytes; %d are the most", n, maxConfig)
+	}
+	switch q := o.Weights; {
+	case q == nil && o.Config == "":
+	case q == nil:
+		r.errorf(at.Add("config"), "the size of the weights is not part of a config.json; write how large all safetensors files are together beside it, such as weights: 16Gi")
+	case o.Config == "":
+		r.errorf(at.Add("weights"), "weights is the size of the model that config describes; write config beside it, or leave it out")
+	case q.Sign() <= 0:
+		r.errorf(at.Add("weights"), "want how large all safetensors files are together, such as 16Gi, have %s", q.String())
+	default:
+		modelBytes(*q, at.Add("weights"), r)
+	}
+	if o.Repository != "" && (len(o.Repository) > maxRepository || !repository.MatchString(o.Repository)) {
+		r.errorf(at.Add("repository"), "%s is not the name of a repository: write owner/name, such as Qwen/Qwen3-8B", phrase.Quote(o.Repository))
+	}
+}
+
+// ConfigWeights returns the size of the weights that the source states beside config. It
+// reports false if Model reports an error about it.
+func ConfigWeights(o *v1alpha1.ModelSource) (cluster.Bytes, bool) {
+	if q := o.Weights; q == nil || q.Sign() <= 0 || q.CmpInt64(maxModelMemory) > 0 {
+		return 0, false
+	}
+	return cluster.Bytes(o.Weights.Value()), true
+}
+
+// repository matches the names of repositories on the Hugging Face Hub.
+var repository = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?(/[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?)?$`)
 
 func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r reporter) {
 	checkEnum(o.Strategy, modelStrategies, at.Add("strategy"), r)

@@ -155,6 +155,10 @@ func needText(s *cluster.Shape) string {
 			}
 		case n.Memory > 0:
 			text += " with " + quantity.Memory(n.Memory) + each
+		case n.SumAtLeast > 0 && n.Devices == 1:
+			text += " (at least " + quantity.Memory(n.SumAtLeast) + ")"
+		case n.SumAtLeast > 0:
+			text += " (together at least " + quantity.Memory(n.SumAtLeast) + ")"
 		}
 		parts = append(parts, text)
 	}

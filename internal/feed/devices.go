@@ -28,6 +28,9 @@ func (f *Feed) readDevices(o *corev1.Pod, p *pod) convert.Notes {
 	} else {
 		r.refuseParts()
 	}
+	if r.modelTask(p, f.options.DevicesEnforced); p.model != "" && f.options.reportsHealth() {
+		p.health = Health(o)
+	}
 	p.plain = p.shape.Need
 	if p.claims, p.extended = claimsOf(o); len(o.Spec.ResourceClaims) == 0 {
 		p.annotated = r.holdings(&p.shape) // the devices of claims are those that are allocated
@@ -110,7 +113,7 @@ func (r *reader) holdings(shape *cluster.Shape) []cluster.Holding {
 // holdingsProblem returns why the list cannot be what a task of the shape holds, and "" if
 // it can.
 func holdingsProblem(list []cluster.Holding, shape *cluster.Shape) string {
-	if len(list) != shape.Need.Devices {
+	if open := shape.Need.WholeNode || shape.Need.Layers != nil; !open && len(list) != shape.Need.Devices {
 		return fmt.Sprintf("%d devices are listed, and %d are requested", len(list), shape.Need.Devices)
 	}
 	names := map[string]bool{}
@@ -119,7 +122,7 @@ func holdingsProblem(list []cluster.Holding, shape *cluster.Shape) string {
 			return fmt.Sprintf("device %s has no name, or is listed twice", phrase.Quote(h.Device))
 		}
 		names[h.Device] = true
-		if h.Milli < 0 || h.Milli > cluster.Whole || h.Memory < 0 || h.Memory > cluster.MaxDeviceMemory || h.Layers != 0 {
+		if h.Milli < 0 || h.Milli > cluster.Whole || h.Memory < 0 || h.Memory > cluster.MaxDeviceMemory || h.Layers < 0 || h.Layers > 0 && shape.Need.Layers == nil {
 			return fmt.Sprintf("%d thousandths and %d bytes of device %s are not a part of a device", h.Milli, h.Memory, phrase.Quote(h.Device))
 		}
 	}

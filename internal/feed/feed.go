@@ -66,6 +66,11 @@ type Options struct {
 	// scheduler they name, and no plugin of Kubernetes filters nodes, so that affinity between
 	// pods is part of jobs.
 	Dump *convert.Environment
+	// Replicas is set if pods count only while they have a node, and the health of the replicas of
+	// models is reported: for a program that itself decides about replicas without a node.
+	Replicas bool
+	// Health is set if the health of the replicas of models is reported. Replicas includes it.
+	Health bool
 	// Match evaluates the selectors of claims and device classes. If it is nil, they are not
 	// evaluated, and a claim counts for nothing until it is allocated.
 	Match dra.Matcher
@@ -125,6 +130,17 @@ func New(options Options) *Feed {
 	f.dynamic = newDynamic(f)
 	return f
 }
+
+// EnvironmentOf returns what the conversion of an object depends on in the objects that were
+// delivered to the feed. It must not be changed.
+func EnvironmentOf(f *Feed) *convert.Environment {
+	env := f.env
+	env.Scavengers = f.low
+	return &env
+}
+
+// DefaultQueue returns the queue of the pods of the namespace that name none; "" for the default.
+func DefaultQueue(f *Feed, namespace string) string { return f.defaults[namespace] }
 
 // Pod returns the name and UID of the pod that the task stands for, and false if there is
 // none.

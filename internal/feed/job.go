@@ -36,10 +36,11 @@ type tally struct {
 	created     map[int64]int
 	minima      map[int]int
 	remarks     map[string]int
+	models      map[string]int
 }
 
 func newTally() tally {
-	return tally{map[[2]string]int{}, map[string]int{}, map[string]int{}, map[int32]int{}, map[int64]int{}, map[int64]int{}, map[int]int{}, map[string]int{}}
+	return tally{map[[2]string]int{}, map[string]int{}, map[string]int{}, map[int32]int{}, map[int64]int{}, map[int64]int{}, map[int]int{}, map[string]int{}, map[string]int{}}
 }
 
 // count adds n, which is 1 or -1, for each value of the pod.
@@ -53,6 +54,7 @@ func (t *tally) count(p *pod, n int) {
 	add(t.delays, p.delay, n)
 	add(t.created, p.created, n)
 	add(t.minima, p.member.min, n)
+	add(t.models, p.model, n)
 	for _, text := range p.remarks {
 		add(t.remarks, text, n)
 	}

@@ -49,6 +49,9 @@ type pod struct {
 	annotated     []cluster.Holding      // the devices that its annotation lists
 	shares        []string               // of a dump: the devices of which it has parts by KAI
 
+	model  string         // the model that it serves; "" if it serves none
+	health cluster.Health // of a pod of a model
+
 	place    convert.Placement
 	devices  []cluster.Holding
 	ended    cluster.Status // cluster.Pending if it has not ended
@@ -194,7 +197,7 @@ func (f *Feed) isTask(o *corev1.Pod, p *pod, invalid bool) bool {
 	case o.Spec.NodeName != "":
 		return true
 	}
-	return !p.foreign && !invalid && !convert.Gated(o) && o.DeletionTimestamp == nil
+	return !p.foreign && !invalid && !convert.Gated(o) && o.DeletionTimestamp == nil && !f.options.Replicas
 }
 
 func endOf(o *corev1.Pod) cluster.Status {

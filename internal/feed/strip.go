@@ -99,12 +99,16 @@ func stripVolumes(list []corev1.Volume) []corev1.Volume {
 }
 
 // stripStatuses keeps what a container was given, which differs from its request while it is
-// resized.
+// resized, and why a container that failed waits.
 func stripStatuses(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for _, s := range list {
-		if s.Resources != nil || s.AllocatedResources != nil {
-			out = append(out, corev1.ContainerStatus{Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources})
+		kept := corev1.ContainerStatus{Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources}
+		if w := s.State.Waiting; w != nil && failing(w.Reason) {
+			kept.State.Waiting = &corev1.ContainerStateWaiting{Reason: w.Reason}
+		}
+		if kept.Resources != nil || kept.AllocatedResources != nil || kept.State.Waiting != nil {
+			out = append(out, kept)
 		}
 	}
 	return out

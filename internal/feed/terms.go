@@ -28,6 +28,10 @@ type terms struct {
 	// unknownQueue is the queue that a job of a dump names and that cannot have jobs. The job
 	// counts for the default queue.
 	unknownQueue string
+
+	set     cluster.Set // of a replica of a model
+	health  cluster.Health
+	offload cluster.Offload
 }
 
 // terms works out the terms of a job that has members. Where members differ, a value is
@@ -48,7 +52,7 @@ func (f *Feed) terms(j *job) terms {
 	}
 	if g := t.group; g != nil {
 		t.uid, t.min = g.uid, g.min
-		if g.created != 0 {
+		if g.created != 0 && j.set().Name == "" { // a replica is as old as its model
 			t.created = g.created
 		}
 		if j.apart {
@@ -82,6 +86,8 @@ func (f *Feed) complete(j *job, said string, t terms) terms {
 		t.unknownQueue, t.queue = t.queue, ""
 	}
 	f.setPreemptible(&t, j, said)
+	t.set = j.set()
+	t.health, t.offload = replicaHealth(f, j)
 	return t
 }
 
@@ -197,6 +203,6 @@ func (j *job) spec(t *terms) *cluster.Job {
 	return &cluster.Job{
 		ID: j.id, Namespace: j.namespace, Queue: t.queue, Priority: t.priority, Created: t.created,
 		Preemptible: t.preemptible, PreemptionDelay: t.delay, Labels: t.labels, Open: true, Remarks: t.remarks, Affinity: j.commonAffinity(),
-		Alternatives: []cluster.Alternative{form}, Chosen: -1,
+		Alternatives: []cluster.Alternative{form}, Chosen: -1, Set: t.set, Health: t.health, Offload: t.offload,
 	}
 }

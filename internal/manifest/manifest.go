@@ -125,17 +125,38 @@ func (l *Loader) Load(paths []string) (*Bundle, error) {
 	return out, nil
 }
 
+// Documents calls visit with the root of each document of the paths, as it is written, and the
+// name of its file. The paths are those of Load. The error is of type Errors.
+func (l *Loader) Documents(paths []string, visit func(file string, root *yaml.Node)) error {
+	names, errs := files(paths)
+	for _, p := range names {
+		l.show(p)
+		name, data, err := read(p, l.Stdin)
+		if err != nil {
+			errs = append(errs, *err)
+			continue
+		}
+		errs = append(errs, strict.Documents(name, data, func(root *yaml.Node) { visit(name, root) })...)
+	}
+	return errs.Err()
+}
+
+// show reports that the file is read. It returns a function that reports how many of its objects
+// were read.
+func (l *Loader) show(file string) func(objects int) {
+	if l.Progress == nil {
+		return func(int) {}
+	}
+	if file == "-" {
+		file = stdinName
+	}
+	l.Progress(file, 0)
+	return func(objects int) { l.Progress(file, objects) }
+}
+
 // file reads one file.
 func (l *Loader) file(p string) (*Bundle, Errors) {
-	progress := l.Progress
-	if progress == nil {
-		progress = func(string, int) {}
-	}
-	shown := p
-	if p == "-" {
-		shown = stdinName
-	}
-	progress(shown, 0)
+	progress := l.show(p)
 	name, data, err := read(p, l.Stdin)
 	if err != nil {
 		return &Bundle{}, Errors{*err}
@@ -145,7 +166,7 @@ func (l *Loader) file(p string) (*Bundle, Errors) {
 		const step = 1000
 		if n := b.count(); n >= last+step {
 			last = n
-			progress(shown, n)
+			progress(n)
 		}
 	})
 }

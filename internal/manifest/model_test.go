@@ -44,7 +44,7 @@ func TestModelErrors(t *testing.T) {
 		"no speech":              {aModel("{backend: voxbox, source: {preset: phi-4}}"), `4:33: spec.source: voxbox serves its own speech models, and phi-4 is not one of these; name another backend, or say how much memory it needs under memory`},
 		"speech":                 {aModel("{source: {preset: whisper-small}}"), ``},
 		"speech elsewhere":       {aModel("{backend: vllm, source: {preset: whisper-small}}"), `4:31: spec.source: vllm serves safetensors, presets or GGUF files, and whisper-small is not one of these; name another backend, or say how much memory it needs under memory`},
-		"no source":              {aModel("{}"), `4:7: spec.source: say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory`},
+		"no source":              {aModel("{}"), `4:7: spec.source: say where the model comes from: preset, gguf, huggingFace, localPath or config; or say how much memory it needs under memory`},
 		"two sources":            {aModel("{source: {preset: phi-4, gguf: a.gguf}}"), `4:38: spec.source.ggu preset already says where the model comes from; keep one`},
 		"unknown preset":         {aModel("{source: {preset: phi-4-mni}}"), `4:16: spec.source: no preset is called "phi-4-mni"; did you mean "phi-4-mini"?`},
 		"a preset is no path":    {aModel("{source: {preset: ./model.gguf}}"), `4:16: spec.source: no preset is called "./model.gguf"`},
@@ -52,7 +52,7 @@ func TestModelErrors(t *testing.T) {
 		"missing directory":      {aModel("{source: {huggingFace: no/such}}"), `4:16: spec.source: ./no/such does not exist; huggingFace is the path of a directory that was downloaded`},
 		"no directory, a preset": {aModel("{source: {huggingFace: meta-llama/Llama-3.1-8B-Instruct}}"), `4:16: spec.source: ./meta-llama/Llama-3.1-8B-Instruct does not exist; huggingFace is the path of a directory that was downloaded; without one, preset: llama-3.1-8b is this model`},
 		"missing on the nodes":   {aModel("{source: {localPath: /no/such}}"), `4:16: spec.source: /no/such does not exist; if it is on the nodes only, say how much memory it needs under memory`},
-		"draft without source":   {aModel("{source: {preset: phi-4}, draft: {}}"), `4:40: spec.draft: say where the model comes from: preset, gguf, huggingFace or localPath; or say how much memory it needs under memory`},
+		"draft without source":   {aModel("{source: {preset: phi-4}, draft: {}}"), `4:40: spec.draft: say where the model comes from: preset, gguf, huggingFace, localPath or config; or say how much memory it needs under memory`},
 		"missing draft":          {aModel("{source: {preset: phi-4}, draft: {preset: ph}}"), `4:40: spec.draft: no preset is called "ph"`},
 		"adapters": {memory("adapters: [{memory: 1Gi}, {name: a}, {name: b, memory: 1Gi, path: x}, {name: b, memory: -1}]"), `4:42: spec.adapters[0].name: an adapter needs a name
 4:57: spec.adapters[1]: say either memory, or path, which is read

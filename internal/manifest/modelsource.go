@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/hf"
@@ -25,6 +27,14 @@ func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool 
 	}
 	ok := true
 	open := func(src *v1alpha1.ModelSource, at path, by *backend.Backend) *estimate.Model {
+		if src.Config != "" {
+			found, err := parseConfig(src, o.Name, by)
+			if err != nil {
+				r.errorf(at.Add("config"), "%s", err)
+				ok = false
+			}
+			return found
+		}
 		name, local := sourceName(src, r)
 		if name == "" {
 			return nil
@@ -69,6 +79,24 @@ func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool 
 		s.Adapters += bytes
 	}
 	return ok
+}
+
+// parseConfig returns the model that the config of the source describes. A source without
+// a repository has the name of the Model. A size of the weights that is missing or wrong is
+// reported by package convert, and then there is no model.
+func parseConfig(o *v1alpha1.ModelSource, name string, b *backend.Backend) (*estimate.Model, error) {
+	weights, ok := convert.ConfigWeights(o)
+	if !ok {
+		return nil, nil
+	}
+	m, err := hf.Parse(cmp.Or(o.Repository, name), o.Config, weights)
+	if err == nil {
+		err = checkFormat(o, m, b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // sourceName returns the name by which the library finds the source, and whether the

@@ -14,6 +14,10 @@ import (
 // Fleet is the devices of a cluster. It is built once and used for many models, because
 // what it finds out about each group is cached. It is not safe for concurrent use.
 type Fleet struct {
+	// WholeDevices is set if tasks can only hold whole devices, because the nodes themselves
+	// choose which devices a container gets.
+	WholeDevices bool
+
 	groups  []*cluster.Group
 	classes map[string][][]deviceClass // from a list of device types to the classes of each group
 	nodes   map[string]*cluster.Node   // by name; nil until a model selects devices

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/english"
@@ -19,6 +20,21 @@ type Result struct {
 	Jobs  []*cluster.Job // one for each replica, by the number of the replica
 
 	context int // the tokens for which the forms are made; 0: as many as the model supports
+}
+
+// Context returns how many tokens a sequence may have in the forms; 0: as many as the model
+// supports.
+func (p *Result) Context() int { return p.context }
+
+// FormOf returns the form that the alternative of a job was made from; nil if there is none.
+func (p *Result) FormOf(alt *cluster.Alternative) *Form {
+	for i := range p.Forms {
+		f := &p.Forms[i]
+		if f.tasks != nil && (alt.Name == f.Name || strings.HasPrefix(alt.Name, f.Name+" in ")) {
+			return f
+		}
+	}
+	return nil
 }
 
 // ReplicaID returns the ID of the job of the replica with this number.
@@ -52,6 +68,9 @@ func (f *Fleet) Convert(s *Spec) (*Result, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if f.WholeDevices {
+		p.useWholeDevices()
 	}
 	kept := slices.DeleteFunc(slices.Clone(p.forms), func(f Form) bool { return f.Problem != "" })
 	if len(kept) == 0 {

@@ -1,7 +1,10 @@
 package model
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +20,7 @@ const (
 	instanceTypeLabel = "node.kubernetes.io/instance-type"
 	osLabel           = "kubernetes.io/os"
 	nodePoolLabel     = "karpenter.sh/nodepool"
+	nodePool          = "berth"
 	keepAnnotation    = "karpenter.sh/do-not-disrupt"
 	modelLabel        = "berth.dev/model"
 	taintKey          = "sku"
@@ -32,6 +36,8 @@ type Provision struct {
 	Wanted       int    `json:"wanted"` // nodes for all replicas
 	Ready        int    `json:"ready"`  // nodes that replicas of the model are on, and idle nodes that it can use, up to Wanted
 	Create       int    `json:"create,omitempty"`
+	// Nodes are the names of the nodes that Ready counts.
+	Nodes []string `json:"-"`
 	// Remove lists nodes that were created for this model and that it does not need. No
 	// task holds a device of them.
 	Remove []string `json:"remove,omitempty"`
@@ -41,7 +47,7 @@ type Provision struct {
 
 // String returns a sentence with the figures of the provision.
 func (v Provision) String() string {
-	nodes := fmt.Sprintf("%s needs %s of %s, %d for each replica; %d ready", v.Model, english.Count(v.Wanted, "node"), v.InstanceType, v.PerReplica, v.Ready)
+	nodes := v.Model + " needs " + v.Figures(v.Ready)
 	switch {
 	case v.Create > 0:
 		return fmt.Sprintf("%s: %s to create.", nodes, english.Count(v.Create, "NodeClaim"))
@@ -49,6 +55,11 @@ func (v Provision) String() string {
 		return fmt.Sprintf("%s: %s to remove, %s.", nodes, english.Count(len(v.Remove), "NodeClaim"), strings.Join(v.Remove, ", "))
 	}
 	return nodes + "."
+}
+
+// Figures returns how many nodes are wanted, and how many of them are ready.
+func (v Provision) Figures(ready int) string {
+	return fmt.Sprintf("%s of %s, %d for each replica; %d ready", english.Count(v.Wanted, "node"), v.InstanceType, v.PerReplica, ready)
 }
 
 // NodeClaim describes a node that a provisioner must create.
@@ -98,18 +109,43 @@ func NodeRequests(models []*Result) []NodeRequest {
 
 // Provisions returns what a provisioner must do after a session, for each model with an
 // instance type. A node is counted as ready for one model only: for the model of the
-// replica that is placed on it, or else for the first model that can use it.
+// replica that is placed on it, else for the model that it was created for, else for the
+// first model that can use it.
 func Provisions(requests []NodeRequest, s *cluster.State) []Provision {
-	var out []Provision
 	taken := map[*cluster.Node]bool{}
 	for i := range requests {
 		for n := range requests[i].nodes(s) {
 			taken[n] = true
 		}
 	}
+	var out []Provision
+	var of []*NodeRequest
+	var idle [][]*cluster.Node
 	for i := range requests {
-		if requests[i].InstanceType != "" {
-			out = append(out, requests[i].provision(s, taken))
+		if r := &requests[i]; r.InstanceType != "" {
+			v := r.provision(s)
+			out, of, idle = append(out, v), append(of, r), append(idle, r.idleNodes(s, v.InstanceType, taken))
+		}
+	}
+	for _, createdFor := range []bool{true, false} {
+		for i := range out {
+			for _, n := range idle[i] {
+				if v := &out[i]; !taken[n] && v.Ready < v.Wanted && (of[i].createdFor(n) || !createdFor) {
+					taken[n] = true
+					v.Ready, v.Nodes = v.Ready+1, append(v.Nodes, n.Name)
+				}
+			}
+		}
+	}
+	for i := range out {
+		v := &out[i]
+		for _, n := range idle[i] {
+			if !taken[n] && of[i].createdFor(n) {
+				v.Remove = append(v.Remove, n.Name)
+			}
+		}
+		if v.Create = max(0, v.Wanted-v.Ready); v.Create > 0 {
+			v.NodeClaim = NewNodeClaim(v.Model, v.InstanceType, of[i].Selector)
 		}
 	}
 	return out
@@ -124,31 +160,36 @@ func NodesToCreate(provisions []Provision) map[string]int {
 	return out
 }
 
-func (r *NodeRequest) provision(s *cluster.State, taken map[*cluster.Node]bool) Provision {
+// provision returns how many nodes are wanted, and those on which replicas are placed.
+func (r *NodeRequest) provision(s *cluster.State) Provision {
 	name := r.InstanceType
 	if t, err := instance.Find(name); err == nil {
 		name = t.Name
 	}
 	v := Provision{Model: r.Model, InstanceType: name, PerReplica: r.perReplica(s)}
 	v.Wanted = v.PerReplica * r.Replicas
-	own := r.nodes(s)
-	v.Ready = len(own)
-	for _, n := range s.Nodes() {
-		if own[n] || taken[n] || n.Labels[instanceTypeLabel] != name || n.Closed() || !matchesSelector(r.Selector, n) || !hasIdleDevices(n) {
-			continue
-		}
-		switch {
-		case v.Ready < v.Wanted:
-			taken[n] = true
-			v.Ready++
-		case n.Labels[modelLabel] == labelValue(r.Model):
-			v.Remove = append(v.Remove, n.Name)
-		}
+	for n := range r.nodes(s) {
+		v.Nodes = append(v.Nodes, n.Name)
 	}
-	if v.Create = max(0, v.Wanted-v.Ready); v.Create > 0 {
-		v.NodeClaim = r.nodeClaim(name)
-	}
+	slices.Sort(v.Nodes)
+	v.Ready = len(v.Nodes)
 	return v
+}
+
+// idleNodes returns the nodes that the model can use and no model uses.
+func (r *NodeRequest) idleNodes(s *cluster.State, instanceType string, taken map[*cluster.Node]bool) []*cluster.Node {
+	var out []*cluster.Node
+	for _, n := range s.Nodes() {
+		if !taken[n] && n.Labels[instanceTypeLabel] == instanceType && !n.Closed() && matchesSelector(r.Selector, n) && hasIdleDevices(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// createdFor reports whether the node was created for this model.
+func (r *NodeRequest) createdFor(n *cluster.Node) bool {
+	return n.Labels[modelLabel] == NodeLabel(r.Model)
 }
 
 // nodes returns the nodes on which tasks of the model's replicas are placed.
@@ -194,27 +235,31 @@ func hasIdleDevices(n *cluster.Node) bool {
 	return len(n.Devices) > 0 && !slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return !d.Idle() })
 }
 
-// labelValue returns the model's ID without its kind, in the characters that a label
-// value may have.
-func labelValue(id string) string {
-	out := []byte(strings.TrimPrefix(id, "model/"))
-	for i, c := range out {
-		if c == '/' {
-			out[i] = '_' // names contain no underscore, so the value stays unique
-		}
+// maxLabel is the length of the longest value of a label.
+const maxLabel = 63
+
+// NodeLabel returns the value of the label berth.dev/model of nodes that are created for a
+// model: its ID without its kind, in the characters that a label value may have. A long
+// value is cut, and ends with a hash.
+func NodeLabel(id string) string {
+	out := strings.ReplaceAll(strings.TrimPrefix(id, "model/"), "/", "_") // names contain no underscore, so the value stays unique
+	if len(out) <= maxLabel {
+		return out
 	}
-	return string(out)
+	sum := sha256.Sum256([]byte(out))
+	end := "." + hex.EncodeToString(sum[:4])
+	return out[:maxLabel-len(end)] + end
 }
 
-func (r *NodeRequest) nodeClaim(instanceType string) *NodeClaim {
-	labels := map[string]string{nodePoolLabel: "berth", modelLabel: labelValue(r.Model)}
-	for k, v := range r.Selector {
-		labels[k] = v
-	}
+// NewNodeClaim describes the nodes of an instance type that are created for a model.
+// selector has the labels that they must have.
+func NewNodeClaim(id, instanceType string, selector map[string]string) *NodeClaim {
+	labels := map[string]string{nodePoolLabel: nodePool, modelLabel: NodeLabel(id)}
+	maps.Copy(labels, selector)
 	return &NodeClaim{
 		Labels:       labels,
 		Annotations:  map[string]string{keepAnnotation: strconv.FormatBool(true)},
 		Taints:       []string{taintKey + "=" + taintValue + ":" + string(cluster.NoSchedule)},
-		Requirements: map[string]string{nodePoolLabel: "berth", instanceTypeLabel: instanceType, osLabel: "linux"},
+		Requirements: map[string]string{nodePoolLabel: labels[nodePoolLabel], instanceTypeLabel: instanceType, osLabel: "linux"},
 	}
 }

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,21 @@ func TestProvisions(t *testing.T) {
 			[]string{
 				"model/x needs 2 nodes of g5.xlarge, 2 for each replica; 2 ready.",
 				"model/y needs 2 nodes of g5.xlarge, 2 for each replica; 1 ready: 1 NodeClaim to create.",
+			},
+		},
+		"nodes are ready for the model that they were created for": {
+			[]enginetest.Part{made("a", "berth.dev/model", "y"), made("b", "berth.dev/model", "y"), made("c", "berth.dev/model", "x")}, []*model.Spec{typed(t, "model/x"), typed(t, "model/y")}, nil,
+			[]string{
+				"model/x needs 2 nodes of g5.xlarge, 2 for each replica; 1 ready: 1 NodeClaim to create.",
+				"model/y needs 2 nodes of g5.xlarge, 2 for each replica; 2 ready.",
+			},
+		},
+		"nodes that one model does not need are ready for another": {
+			[]enginetest.Part{made("a", "berth.dev/model", "x"), made("b", "berth.dev/model", "x"), made("c", "berth.dev/model", "x"), made("d", "berth.dev/model", "x")},
+			[]*model.Spec{typed(t, "model/x", replicas(0)), typed(t, "model/y")}, nil,
+			[]string{
+				"model/x needs 0 nodes of g5.xlarge, 2 for each replica; 0 ready: 2 NodeClaims to remove, c, d.",
+				"model/y needs 2 nodes of g5.xlarge, 2 for each replica; 2 ready.",
 			},
 		},
 		"closed nodes and nodes without the label are not ready": {
@@ -118,5 +134,19 @@ func TestNodeClaim(t *testing.T) {
 	labels := cluster.SortLabels(map[string]string{"pool": "x", "node.kubernetes.io/instance-type": "g5.xlarge"})
 	if diff := cmp.Diff([]any{[]cluster.Toleration{taint}, labels}, []any{shape.Tolerations, shape.Selector}); diff != "" {
 		t.Errorf("the selector for such nodes (-want +got):\n%s", diff)
+	}
+}
+
+func TestNodeLabel(t *testing.T) {
+	long := "model/" + strings.Repeat("n", 40) + "/" + strings.Repeat("m", 40)
+	for id, want := range map[string]string{
+		"model/chat":    "chat",
+		"model/ml/chat": "ml_chat",
+		long:            strings.Repeat("n", 40) + "_" + strings.Repeat("m", 13) + ".8947f227",
+		long + "m":      strings.Repeat("n", 40) + "_" + strings.Repeat("m", 13) + ".2415fe0a",
+	} {
+		if got := model.NodeLabel(id); got != want || len(got) > 63 {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
 	}
 }

@@ -27,6 +27,8 @@ type Options struct {
 	Path field.Path // the path of the value, with which the paths in errors begin
 	// AllowUnknown skips fields that the type does not have. Otherwise they are errors.
 	AllowUnknown bool
+	// AnyText accepts texts with any characters, and does not change them.
+	AnyText bool
 	// Unknown, if not nil, gets the fields that are skipped, apart from those of the status.
 	Unknown *[]UnknownField
 }
@@ -68,7 +70,9 @@ type decoder struct {
 	Options
 	root reflect.Type // of the whole value
 	base field.Path   // of the whole value
-	errs Errors
+	// lines is set if the texts of the field may have several lines.
+	lines bool
+	errs  Errors
 }
 
 func (d *decoder) errorf(n *yaml.Node, format string, args ...any) {
@@ -148,7 +152,10 @@ func (d *decoder) object(n *yaml.Node, v reflect.Value) {
 	d.pairs(n, func(key, value *yaml.Node) {
 		index, known := fields.index[key.Value]
 		if known {
+			lines := d.lines
+			d.lines = lines || fields.lines[key.Value]
 			d.within(key.Value, func() { d.value(value, v.FieldByIndex(index)) })
+			d.lines = lines
 		} else if d.AllowUnknown {
 			if len(d.Path) == 0 || d.Path[0] != "status" {
 				d.skip(printable.Text(key.Value), fields.names)

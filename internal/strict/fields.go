@@ -11,6 +11,7 @@ import (
 type fields struct {
 	index map[string][]int
 	names []string              // sorted, for suggestions
+	lines map[string]bool       // the fields with texts of several lines
 	json  map[string]*jsonField // see jsonDecoder
 }
 
@@ -19,6 +20,7 @@ type jsonField struct {
 	at     []int
 	number int // of the name among the names
 	name   string
+	lines  bool
 	plan   plan
 }
 
@@ -26,12 +28,13 @@ var fieldCache sync.Map // reflect.Type → *fields
 
 // fieldsOf reads json tags as encoding/json does: fields of an embedded struct
 // without a name count as fields of the outer struct, and fields of the outer struct
-// hide inner ones of the same name.
+// hide inner ones of the same name. The tag `strict:"lines"` means that the texts of the field may
+// have several lines.
 func fieldsOf(t reflect.Type) *fields {
 	if f, ok := fieldCache.Load(t); ok {
 		return f.(*fields)
 	}
-	f := &fields{index: map[string][]int{}}
+	f := &fields{index: map[string][]int{}, lines: map[string]bool{}}
 	f.collect(t, nil)
 	for name := range f.index {
 		f.names = append(f.names, name)
@@ -39,7 +42,7 @@ func fieldsOf(t reflect.Type) *fields {
 	slices.Sort(f.names)
 	f.json = make(map[string]*jsonField, len(f.names))
 	for i, name := range f.names {
-		f.json[name] = &jsonField{f.index[name], i, name, planOf(t.FieldByIndex(f.index[name]).Type)}
+		f.json[name] = &jsonField{f.index[name], i, name, f.lines[name], planOf(t.FieldByIndex(f.index[name]).Type)}
 	}
 	fieldCache.Store(t, f)
 	return f
@@ -65,6 +68,7 @@ func (f *fields) collect(t reflect.Type, at []int) {
 		}
 		if _, hidden := f.index[name]; !hidden {
 			f.index[name] = append(at[:len(at):len(at)], i)
+			f.lines[name] = field.Tag.Get("strict") == "lines"
 		}
 	}
 	for _, field := range embedded {

@@ -2,6 +2,7 @@ package strict
 
 import (
 	"bytes"
+	"reflect"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -36,6 +37,18 @@ func ParseJSON(data []byte) (*JSON, bool) {
 	}
 	out := s.read(nil)
 	return &out, s.peek() == 0 && !s.bad
+}
+
+// DecodeJSON decodes an object in JSON into the Go value that into points to, as Decode does.
+// Errors have no positions.
+func DecodeJSON(data []byte, into any, o Options) (errs Errors) {
+	if object, ok := ParseJSON(data); ok && object.Decode(into, o) {
+		return nil
+	}
+	reflect.ValueOf(into).Elem().SetZero()
+	var decoded Errors
+	errs = Documents("", data, func(n *yaml.Node) { decoded = append(decoded, Decode(n, into, o)...) })
+	return append(errs, decoded...)
 }
 
 // read reads a value and, if it is an object, its entries, for which it uses the buffer.

@@ -29,6 +29,7 @@ type jsonDecoder struct {
 	Options
 	status bool // the value is in the status of the object
 	free   int  // how many of the fields around the value are annotations or descriptions
+	lines  bool // the texts of the field may have several lines
 }
 
 // decode decodes the next value. Null leaves the Go value as it is.
@@ -85,7 +86,10 @@ func (d *jsonDecoder) fields(f *fields, v reflect.Value) {
 		}
 		seen |= 1 << field.number
 		d.status = d.status || d.depth == 1 && field.name == "status"
+		lines := d.lines
+		d.lines = lines || field.lines
 		d.within(field.name, field.plan, v.FieldByIndex(field.at))
+		d.lines = lines
 		d.status = d.status && d.depth > 1
 	})
 }
@@ -176,7 +180,7 @@ func (d *jsonDecoder) quoted() string {
 
 // text returns the string as decoder.text does.
 func (d *jsonDecoder) text(s string) string {
-	if printable.All(s) {
+	if printable.All(s) || d.AnyText || d.lines && isLines(s) {
 		return s
 	}
 	if !d.AllowUnknown && d.free == 0 {

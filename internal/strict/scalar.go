@@ -65,13 +65,18 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value) {
 // annotations and descriptions. Dumps of a cluster, which contain scripts of many
 // origins, are decoded with AllowUnknown and are not refused for such characters.
 func (d *decoder) text(n *yaml.Node) string {
-	if printable.All(n.Value) {
+	if printable.All(n.Value) || d.AnyText || d.lines && isLines(n.Value) {
 		return n.Value
 	}
 	if !d.AllowUnknown && !slices.ContainsFunc(d.Path, func(step any) bool { return step == "annotations" || step == "description" }) {
 		d.errorf(n, "%s has characters that cannot be printed; leave them out", phrase.Quote(n.Value))
 	}
 	return printable.Text(n.Value)
+}
+
+// isLines reports whether the text consists of lines of printable characters and tabs.
+func isLines(s string) bool {
+	return printable.All(strings.NewReplacer("\n", "", "\r\n", "", "\t", "").Replace(s))
 }
 
 func (d *decoder) wantText(n *yaml.Node) bool {

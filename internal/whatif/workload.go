@@ -202,7 +202,9 @@ func (w *workload) editForm(edit func(*cluster.Alternative)) func(*cluster.State
 	list := w.alternatives()
 	return w.editJob(func(j *cluster.Job) {
 		for _, a := range list {
-			edit(&j.Alternatives[a])
+			if a < len(j.Alternatives) { // a replica that runs may have its own form only
+				edit(&j.Alternatives[a])
+			}
 		}
 	})
 }

@@ -1,5 +1,5 @@
 // Package devicefitscorer prefers small devices for models that claim a fraction of each
-// device. The score is
+// device, or whole devices. The score is
 //
 //	10 × needed ÷ claimed
 //
@@ -39,7 +39,7 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 }
 
 func matters(s *cluster.Shape) bool {
-	return s.ServesModel() && s.Need.Share > 0 && s.Need.SumAtLeast > 0
+	return s.ServesModel() && s.Need.Memory == 0 && s.Need.SumAtLeast > 0
 }
 
 // score returns the fit of the tightest device of the node that can take the task.
@@ -63,7 +63,7 @@ func fit(s *cluster.Shape, n *cluster.Node, d *cluster.Device) float64 {
 		devices = len(n.Devices)
 	}
 	each := need.SumOn(d.Product) / cluster.Bytes(max(1, devices))
-	claimed := min(d.Of(need.Share), d.Room())
+	claimed := min(d.Of(need.Milli()), d.Room())
 	if claimed <= 0 || each > claimed {
 		return 0
 	}

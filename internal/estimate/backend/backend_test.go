@@ -129,6 +129,22 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+func TestWithin(t *testing.T) {
+	for _, tt := range []struct {
+		version, versions string
+		want              bool
+	}{{"0.11.1", ">=0.11.1", true}, {"0.11.0", ">=0.11.1", false}, {"b9824", ">=b9824", true}, {"b9823", ">=b9824", false}, {"", ">=0.1", false}} {
+		if got, err := Within(tt.version, tt.versions); got != tt.want || err != nil {
+			t.Errorf("%s within %s: %v, %v", tt.version, tt.versions, got, err)
+		}
+	}
+	for version, versions := range map[string]string{"latest": ">=1", "1": "1"} {
+		if _, err := Within(version, versions); err == nil {
+			t.Errorf("%s within %s is no error", version, versions)
+		}
+	}
+}
+
 func TestFractions(t *testing.T) {
 	tests := map[string]map[int]cluster.Milli{
 		"vllm":     {1: 900, 8: 900},

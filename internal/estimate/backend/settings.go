@@ -90,6 +90,18 @@ func (e *setting) applies(m *estimate.Model, tensor int, d Accelerator) bool {
 		(len(e.Except) == 0 || !e.excepts(d.Product))
 }
 
+// HasSettings reports whether some backend has settings for architectures with this name.
+func HasSettings(architecture string) bool {
+	for _, b := range backends() {
+		for i := range b.allSettings {
+			if slices.ContainsFunc(b.allSettings[i].Architectures, func(name string) bool { return strings.HasPrefix(architecture, name) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // excepts reports whether the product contains one of the words of Except, ignoring case.
 func (e *setting) excepts(product string) bool {
 	product = strings.ToLower(product)

@@ -99,3 +99,14 @@ func (b bounds) contains(v version) bool {
 	}
 	return true
 }
+
+// Within reports whether the version is in the range, such as ">=0.8,<0.10". An empty version is in
+// no range. An error is about the text of the range or of the version.
+func Within(version, versions string) (bool, error) {
+	b, err := parseBounds(versions)
+	if err != nil || version == "" {
+		return false, err
+	}
+	v, err := parseVersion(version)
+	return err == nil && b.contains(v), err
+}

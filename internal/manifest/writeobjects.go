@@ -1,4 +1,4 @@
-package anonymize
+package manifest
 
 import (
 	"bytes"
@@ -8,11 +8,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Write writes the objects as documents of one YAML file.
-func (c *Cluster) Write(w io.Writer) error {
+// WriteObjects writes API objects as documents of one YAML file.
+func WriteObjects[T any](w io.Writer, objects []T) error {
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
-	for _, o := range c.Objects {
+	for _, o := range objects {
 		tree, err := treeOf(o)
 		if err != nil {
 			return err
@@ -36,15 +36,15 @@ func treeOf(object any) (any, error) {
 	if err := d.Decode(&tree); err != nil {
 		return nil, err
 	}
-	return prune(tree), nil
+	return withoutUnset(tree), nil
 }
 
 // emptyFields are fields that json.Marshal writes although they are not set. An empty object
 // elsewhere, such as a selector, means something else than none.
 var emptyFields = []string{"metadata", "spec", "status", "resources", "source", "placement"}
 
-// prune removes fields that are not set, and returns the value with numbers of Go.
-func prune(v any) any {
+// withoutUnset removes fields that are not set, and returns the value with numbers of Go.
+func withoutUnset(v any) any {
 	switch x := v.(type) {
 	case json.Number:
 		if n, err := x.Int64(); err == nil {
@@ -58,7 +58,7 @@ func prune(v any) any {
 				delete(x, k)
 				continue
 			}
-			x[k] = prune(e)
+			x[k] = withoutUnset(e)
 		}
 		for _, k := range emptyFields {
 			if m, ok := x[k].(map[string]any); ok && len(m) == 0 {
@@ -67,7 +67,7 @@ func prune(v any) any {
 		}
 	case []any:
 		for i := range x {
-			x[i] = prune(x[i])
+			x[i] = withoutUnset(x[i])
 		}
 	}
 	return v
