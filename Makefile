@@ -36,16 +36,20 @@ outoftree: ## Build and test the plugins that live in modules of their own, the 
 # The module kube/ and the control plane share packages of Kubernetes. They are compiled once
 # because every command below uses the same flags and kube/go.mod the same versions.
 KUBE_FLAGS := $(shell $(GO) env GOFLAGS) -trimpath
-kube-build kube-tools kube-cluster kube-test kube-docs e2e-soak e2e-bench: export GOFLAGS = $(KUBE_FLAGS)
-kube-build kube-tools kube-cluster kube-test kube-docs e2e-soak e2e-bench: export CGO_ENABLED = 0
+kube-build kube-tools kube-cluster kube-test kube-docs e2e-soak e2e-bench helm manifest: export GOFLAGS = $(KUBE_FLAGS)
+kube-build kube-tools kube-cluster kube-test kube-docs e2e-soak e2e-bench helm manifest: export CGO_ENABLED = 0
 
 .PHONY: kube-build
-kube-build: ## Build bin/berth-scheduler and bin/kubectl-berth
+kube-build: ## Build the programs of the module kube/ into bin
 	cd kube && $(GO) build -o ../$(BIN)/ ./cmd/...
 
 .PHONY: kube-tools
-kube-tools: ## Build a Kubernetes control plane for tests into bin/kube, once
+kube-tools: helm ## Build a Kubernetes control plane and helm for tests into bin/kube, once
 	GO="$(GO)" hack/kube/build.sh
+
+.PHONY: helm
+helm: ## Build bin/kube/helm, once
+	GO="$(GO)" hack/helm/build.sh
 
 .PHONY: kube-cluster
 kube-cluster: kube-tools ## Run a Kubernetes control plane with simulated nodes (NODES=1, GPUS=8) until it is interrupted
@@ -62,6 +66,7 @@ e2e-soak: kube-tools ## Kill the scheduler 100 times while it binds gangs, compa
 	cd kube && $(GO) test -count=1 -timeout 120m ./internal/ctl -run 'TestSessions' -v -args -sessions=200
 	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -run 'TestFaults|TestPaused|TestRestarts|TestNodeDeleted|TestRejected' -v -args -fault-rounds=20
 	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -run 'TestHeap' -v -args -heap-pods=10000
+	cd kube && $(GO) test -count=1 -timeout 120m ./e2e/models -v -args -every-scenario -random-models=1000 -controller-kills=100 -many-models=500 -at-rest=60s -rotation=2m -permissions
 
 .PHONY: e2e-bench
 e2e-bench: kube-tools ## Measure bound pods per second of Berth, kube-scheduler and a scheduler without decisions
@@ -118,6 +123,21 @@ kube-docs: ## Generate the pages of docs/reference about the module kube/
 .PHONY: crd
 crd: ## Generate kube/config/crd from the Go types
 	cd kube && $(GO) run ./hack/crd
+
+.PHONY: manifest
+manifest: helm ## Generate what is derived from charts/berth: copies of definitions, deploy/berth.yaml, pages of docs/reference
+	cd kube && $(GO) run ./hack/chart
+
+# DOCKER may be podman or nerdctl. PLATFORMS needs a builder that makes images for several
+# platforms; without it, the image is for the platform of this machine.
+DOCKER ?= docker
+IMAGE ?= ghcr.io/berth-project/berth
+VERSION ?= $(shell git describe --tags --always --dirty)
+
+.PHONY: image
+image: ## Build the image IMAGE:VERSION with the programs of a cluster (PLATFORMS=linux/amd64,linux/arm64)
+	$(DOCKER) build $(if $(PLATFORMS),--platform $(PLATFORMS)) \
+		--build-arg VERSION=$(VERSION) --build-arg COMMIT=$$(git rev-parse HEAD) -t $(IMAGE):$(VERSION) .
 
 .PHONY: dist
 dist: ## Build the archives of a release into dist/, with checksums and bills of materials

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -38,7 +37,6 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 )
 
 // The exit codes of Main.
@@ -57,23 +55,19 @@ type flags struct {
 	names                     []string
 	dryRun, evictions         bool
 	devicesEnforced           bool
-	leaderElect               bool
-	leaseNamespace, leaseName string
-	leaseDuration             time.Duration
-	renewDeadline             time.Duration
-	retryPeriod               time.Duration
-	parallel                  int
-	evictionRate              float32
-	hold                      time.Duration
-	rejectionPause            time.Duration
-	address, secureAddress    string
-	certificate, key          string
-	qps                       float32
-	burst                     int
-	profiling                 bool
-	traceEndpoint             string
-	traceRate                 int32
-	verbose                   bool
+	electionFlags
+	parallel               int
+	evictionRate           float32
+	hold                   time.Duration
+	rejectionPause         time.Duration
+	address, secureAddress string
+	certificate, key       string
+	qps                    float32
+	burst                  int
+	profiling              bool
+	traceEndpoint          string
+	traceRate              int32
+	verbose                bool
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
@@ -84,12 +78,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.evictions, "evictions", true, "evict pods to make room for others, as queues and priorities say")
 	set.Float32Var(&f.evictionRate, "eviction-rate", 10, "how many pods are evicted per second")
 	set.BoolVar(&f.devicesEnforced, "devices-enforced", false, "containers get the devices that the annotation "+feed.AnnotationDevices+" lists, so that pods may request parts of devices")
-	set.BoolVar(&f.leaderElect, "leader-elect", true, "schedule only while this process holds the lease")
-	set.StringVar(&f.leaseNamespace, "leader-elect-namespace", "kube-system", "the namespace of the lease")
-	set.StringVar(&f.leaseName, "leader-elect-name", DefaultName, "the name of the lease")
-	set.DurationVar(&f.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long other processes wait before they take a lease that is not renewed")
-	set.DurationVar(&f.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long the leader may act after its last renewal")
-	set.DurationVar(&f.retryPeriod, "leader-elect-retry-period", 2*time.Second, "the time between two renewals")
+	f.electionFlags.add(set, "schedule", DefaultName)
 	set.IntVar(&f.parallel, "parallel", 32, "how many bindings and evictions may be under way at the same time")
 	set.DurationVar(&f.hold, "hold", 5*time.Minute, "how long room is reserved for a pod for which others are evicted")
 	set.DurationVar(&f.rejectionPause, "rejection-pause", time.Minute, "how long a node is avoided by pods like one that its kubelet rejected")
@@ -169,29 +158,16 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profiles []e
 	if err != nil {
 		return fmt.Errorf("%w; name a kubeconfig file with --kubeconfig", err)
 	}
-	level := slog.LevelInfo
-	if f.verbose {
-		level = slog.LevelDebug
-	}
-	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
-	klog.SetSlogLogger(log) // the libraries of Kubernetes write to the same log
-	identity, err := os.Hostname()
-	if err != nil {
-		return err
-	}
+	log := newLog(stderr, f.verbose)
 	electionClient, err := kubernetes.NewForConfig(otherConfig(config))
 	if err != nil {
 		return err
 	}
-	held, left := func() bool { return true }, func() time.Duration { return lease.Forever }
-	election := lease.New(lease.Options{
-		Client: electionClient, Namespace: f.leaseNamespace, Name: f.leaseName, Identity: fmt.Sprintf("%s_%d_%d", identity, os.Getpid(), time.Now().UnixNano()),
-		Duration: f.leaseDuration, RenewDeadline: f.renewDeadline, RetryPeriod: f.retryPeriod,
-	})
-	if f.leaderElect {
-		held, left = election.Held, election.Left
+	election, err := f.election(electionClient)
+	if err != nil {
+		return err
 	}
-	clients, err := newClients(config, left, f.qps, f.burst)
+	clients, err := newClients(config, election.left, f.qps, f.burst)
 	if err != nil {
 		return err
 	}
@@ -214,7 +190,7 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profiles []e
 	s, err := scheduler.New(scheduler.Options{
 		Client: clients.typed, Dynamic: clients.dynamic, Mapper: clients.mapper, Registry: registry, Profiles: profiles, Configuration: configuration,
 		Feed: feed.Options{SchedulerNames: f.names, Profiles: profiles[0].Name != "", DevicesEnforced: f.devicesEnforced, RejectionPause: int64(f.rejectionPause)},
-		Held: held, DryRun: f.dryRun, Parallel: f.parallel, Hold: f.hold, EvictionRate: f.evictionRate,
+		Held: election.held, DryRun: f.dryRun, Parallel: f.parallel, Hold: f.hold, EvictionRate: f.evictionRate,
 		Events: broadcaster.NewRecorder(scheme.Scheme, f.names[0]), Log: log, Tracer: tracer,
 	})
 	if err != nil {
@@ -227,22 +203,7 @@ func (f *flags) run(ctx context.Context, registry *engine.Registry, profiles []e
 	defer server.stop()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	ended := make(chan error, 1)
-	// The lease is released only after the last request has ended.
-	electionContext, release := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		err := s.Run(ctx)
-		stop(err)
-		ended <- err
-		release()
-	}()
-	if f.leaderElect {
-		if err := election.Run(electionContext, func(ctx context.Context) { <-ctx.Done() }); err != nil {
-			stop(err)
-			return errors.Join(err, <-ended)
-		}
-	}
-	return <-ended
+	return election.run(ctx, stop, s.Run)
 }
 
 // clients are the clients of a scheduler. The lease, events and reviews of the secure address have

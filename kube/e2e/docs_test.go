@@ -106,7 +106,6 @@ func TestFirstGang(t *testing.T) {
 		t.Errorf("%d pods of queue research run, want 5; pod serve: %s", bound, conditionText(w.pods()["serve"]))
 	}
 	w.checkRoom()
-	w.kubectl("", "apply", "--dry-run=server", "-f", "../examples/deployment.yaml")
 }
 
 // installPrograms builds berth-scheduler and kubectl-berth, and returns a folder that has them

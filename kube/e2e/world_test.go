@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testcluster.Main(m, func() int { return command.Main(standard.Registry(), os.Args[1:], os.Stderr) })
+	testcluster.Main(m, func() int { return command.Main(standard.Registry(), os.Args[1:], os.Stderr) }, nil)
 }
 
 // The tests of this package use short names for what testcluster has.

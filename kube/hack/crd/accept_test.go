@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/manifest"
@@ -22,7 +23,7 @@ func queue(name, fields string) string {
 	return "apiVersion: berth.dev/v1alpha1\nkind: Queue\nmetadata: {name: " + name + "}\n" + fields + "\n"
 }
 
-// TestServer checks the definition on an API server.
+// TestServer checks the definitions on an API server.
 func TestServer(t *testing.T) {
 	s := startServer(t)
 	t.Run("scenarios and examples", s.testDocuments)
@@ -30,6 +31,12 @@ func TestServer(t *testing.T) {
 	t.Run("accepted", s.testAccepted)
 	t.Run("status", s.testStatus)
 	t.Run("same as the reader", s.testSameAsReader)
+	m := s.models()
+	t.Run("models of scenarios and examples", m.testModelDocuments)
+	t.Run("rejected models", m.testRejectedModels)
+	t.Run("accepted models", m.testAcceptedModels)
+	t.Run("status and scale of models", m.testModelStatus)
+	t.Run("models, same as the reader", m.testModelsSameAsReader)
 }
 
 // testDocuments creates every Queue of the scenarios and examples. The queue that the API
@@ -38,7 +45,7 @@ func (s server) testDocuments(t *testing.T) {
 	env := convert.Environment{DeviceResources: map[string]bool{}}
 	files, count := 0, 0
 	for _, dir := range []string{"scenarios", "examples"} {
-		documents := queueDocuments(t, filepath.Join(module, "..", dir))
+		documents := documents(t, filepath.Join(module, "..", dir), v1alpha1.KindQueue)
 		for _, file := range slices.Sorted(maps.Keys(documents)) {
 			files++
 			for _, text := range documents[file] {

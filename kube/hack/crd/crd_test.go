@@ -11,18 +11,20 @@ import (
 
 const module = "../.." // the directory of the module kube/
 
-// TestUpToDate fails if the definition was not generated again after a change.
+// TestUpToDate fails if a definition was not generated again after a change.
 func TestUpToDate(t *testing.T) {
-	want, err := generate(filepath.Join(module, source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(filepath.Join(module, output, fileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("run `make crd` (-want +got):\n%s", diff)
+	for _, k := range kinds {
+		want, err := k.generate(filepath.Join(module, source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(module, output, k.file()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("run `make crd` (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -42,7 +44,7 @@ func TestGenerateFails(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := generate(dir); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := kinds[0].generate(dir); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("want an error with %q, have %v", tc.want, err)
 			}
 		})

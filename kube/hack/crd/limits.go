@@ -32,9 +32,9 @@ const reportedPattern = `^(unlimited|[0-9]+([numkMGTPE]|[KMGTPE]i)?)$`
 // durationPattern is a duration of Go, without a minus sign.
 const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
 
-// limits returns what the Go types do not say, by TYPE.field.
-func limits() map[string]func(*schema) {
-	return map[string]func(*schema){
+// queueLimits returns what the Go types of a Queue do not say.
+func queueLimits() map[string]func(*schema) {
+	return withConditions(map[string]func(*schema){
 		"Queue.spec": func(s *schema) {
 			s.Default = raw("{}") // the defaults of its fields apply if it is missing
 			s.XValidations = quotaRules
@@ -71,15 +71,22 @@ func limits() map[string]func(*schema) {
 		},
 		"QueueStatus.observedGeneration": limitCount,
 		"QueueStatus.pendingJobs":        limitCount,
-		"QueueStatus.conditions": func(s *schema) {
-			s.MaxItems, s.XListType, s.XListMapKeys = new(int64(maxConditions)), new("map"), []string{"type"}
-		},
-		"Condition.type":               func(s *schema) { s.MaxLength = new(int64(316)) },
-		"Condition.status":             func(s *schema) { s.Enum = words("True", "False", "Unknown") },
-		"Condition.reason":             func(s *schema) { s.MinLength, s.MaxLength = new(int64(1)), new(int64(1024)) },
-		"Condition.message":            func(s *schema) { s.MaxLength = new(int64(32768)) },
-		"Condition.observedGeneration": limitCount,
-	}
+		"QueueStatus.conditions":         limitConditions,
+	})
+}
+
+// withConditions adds the limits of conditions.
+func withConditions(limits map[string]func(*schema)) map[string]func(*schema) {
+	limits["Condition.type"] = func(s *schema) { s.MaxLength = new(int64(316)) }
+	limits["Condition.status"] = func(s *schema) { s.Enum = words("True", "False", "Unknown") }
+	limits["Condition.reason"] = func(s *schema) { s.MinLength, s.MaxLength = new(int64(1)), new(int64(1024)) }
+	limits["Condition.message"] = func(s *schema) { s.MaxLength = new(int64(32768)) }
+	limits["Condition.observedGeneration"] = limitCount
+	return limits
+}
+
+func limitConditions(s *schema) {
+	s.MaxItems, s.XListType, s.XListMapKeys = new(int64(maxConditions)), new("map"), []string{"type"}
 }
 
 // amountSchema returns the schema of an amount of a resource. The rules about its size are

@@ -1,7 +1,7 @@
-// Command crd writes the CustomResourceDefinition of Queue to config/crd. The schema is
-// derived from the Go types of package v1alpha1 and their comments, so that a manifest and
-// an object of Kubernetes have the same fields. Limits and validation rules are listed in
-// this package. Run it in the directory of the module kube/, or with `make crd`.
+// Command crd writes the CustomResourceDefinitions of Queue and Model to config/crd. The
+// schemas are derived from the Go types of package v1alpha1 and their comments, so that a
+// manifest and an object of Kubernetes have the same fields. Limits and validation rules are
+// listed in this package. Run it in the directory of the module kube/, or with `make crd`.
 package main
 
 import (
@@ -23,9 +23,14 @@ func main() {
 }
 
 func write() error {
-	text, err := generate(source)
-	if err != nil {
-		return err
+	for _, k := range kinds {
+		text, err := k.generate(source)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(output, k.file()), text, 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(output, fileName), text, 0o644)
+	return nil
 }

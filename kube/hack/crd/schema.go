@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 type schema = apiextensionsv1.JSONSchemaProps
@@ -22,6 +23,7 @@ var special = map[reflect.Type]func() schema{
 	reflect.TypeFor[v1alpha1.QuotaAmount](): func() schema { return amountSchema(true) },
 	reflect.TypeFor[metav1.Duration]():      durationSchema,
 	reflect.TypeFor[metav1.Time]():          func() schema { return schema{Type: "string", Format: "date-time"} },
+	reflect.TypeFor[runtime.RawExtension](): func() schema { return schema{Type: "object", XPreserveUnknownFields: new(true)} },
 }
 
 // builder derives schemas from Go types.
@@ -41,6 +43,10 @@ func (b *builder) schemaOf(t reflect.Type) (schema, error) {
 		return b.schemaOf(t.Elem())
 	case reflect.String:
 		return schema{Type: "string"}, nil
+	case reflect.Bool:
+		return schema{Type: "boolean"}, nil
+	case reflect.Int:
+		return schema{Type: "integer", Format: reflect.Int64.String()}, nil
 	case reflect.Int32, reflect.Int64:
 		return schema{Type: "integer", Format: t.Kind().String()}, nil
 	case reflect.Map:

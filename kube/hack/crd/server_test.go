@@ -26,13 +26,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// server is an API server on which the definition is installed.
+// server is an API server on which the definitions are installed. It is used for objects of one
+// kind.
 type server struct {
 	dynamic.ResourceInterface
 	config *rest.Config
+	path   string // of the objects
+	client dynamic.Interface
 }
 
-// startServer starts an API server and installs the definition.
+// startServer starts an API server and installs the definitions. The result is for queues.
 func startServer(t *testing.T) server {
 	t.Helper()
 	cp := controlplane.StartForTest(t, controlplane.Options{})
@@ -43,16 +46,22 @@ func startServer(t *testing.T) server {
 		t.Fatal(err)
 	}
 	crdtest.Install(t, client)
-	return server{client.Resource(crdtest.Resource), config}
+	return server{client.Resource(crdtest.Resource), config, "queues", client}
 }
 
-// create creates the queue as kubectl does, which reports unknown fields.
+// models returns the server for models of the namespace default.
+func (s server) models() server {
+	return server{s.client.Resource(crdtest.Models).Namespace(metav1.NamespaceDefault), s.config, "namespaces/default/models", s.client}
+}
+
+// create creates the object as kubectl does, which reports unknown fields.
 func (s server) create(ctx context.Context, u *unstructured.Unstructured, dryRun ...string) (*unstructured.Unstructured, error) {
 	return s.Create(ctx, u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun})
 }
 
-// queueDocuments returns the documents with a Queue in the files below a directory, by file.
-func queueDocuments(t *testing.T, dir string) map[string][]string {
+// documents returns the documents with an object of a kind in the files below a directory, by
+// file.
+func documents(t *testing.T, dir, of string) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -72,7 +81,7 @@ func queueDocuments(t *testing.T, dir string) map[string][]string {
 				return err
 			}
 			var kind metav1.TypeMeta
-			if yaml.Unmarshal(text, &kind) == nil && kind.APIVersion == v1alpha1.APIVersion && kind.Kind == v1alpha1.KindQueue {
+			if yaml.Unmarshal(text, &kind) == nil && kind.APIVersion == v1alpha1.APIVersion && kind.Kind == of {
 				out[path] = append(out[path], string(text))
 			}
 		}
@@ -90,7 +99,7 @@ func (s server) table(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.config.Host+"/apis/"+v1alpha1.APIVersion+"/"+plural, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.config.Host+"/apis/"+v1alpha1.APIVersion+"/"+s.path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestNamesAreDocumented(t *testing.T) {
 		page.Write(text)
 	}
 	found := 0
-	for _, pattern := range []string{"internal/feed/*.go", "kube/internal/scheduler/*.go", "api/v1alpha1/*.go"} {
+	for _, pattern := range []string{"internal/feed/*.go", "kube/internal/scheduler/*.go", "kube/internal/controller/*.go", "kube/internal/workload/*.go", "api/v1alpha1/*.go"} {
 		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

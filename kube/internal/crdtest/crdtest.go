@@ -1,4 +1,4 @@
-// Package crdtest installs the definition of Queue on an API server for tests.
+// Package crdtest installs the definitions of Queue and Model on an API server for tests.
 package crdtest
 
 import (
@@ -17,18 +17,28 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Resource is the resource of queues.
-var Resource = schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "queues"}
+// Resource is the resource of queues, and Models that of models.
+var (
+	Resource = schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "queues"}
+	Models   = schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "models"}
+)
 
 var definitions = schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
 
-// Install creates the definition and waits until queues are served. It fails the test if
-// the API server rejects the definition.
+// Install creates the definitions and waits until queues and models are served. It fails the
+// test if the API server rejects a definition.
 func Install(t testing.TB, client dynamic.Interface) {
+	t.Helper()
+	for _, text := range [][]byte{crd.Queues, crd.Models} {
+		install(t, client, string(text))
+	}
+}
+
+func install(t testing.TB, client dynamic.Interface, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	created, err := client.Resource(definitions).Create(ctx, Object(t, string(crd.Queues)), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	created, err := client.Resource(definitions).Create(ctx, Object(t, text), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +88,24 @@ func Object(t testing.TB, text string) *unstructured.Unstructured {
 // test.
 func Queue(t testing.TB, u *unstructured.Unstructured) *v1alpha1.Queue {
 	t.Helper()
+	return decode[v1alpha1.Queue](t, u)
+}
+
+// Model returns the object as a model. A field that the Go type does not have fails the test.
+func Model(t testing.TB, u *unstructured.Unstructured) *v1alpha1.Model {
+	t.Helper()
+	return decode[v1alpha1.Model](t, u)
+}
+
+func decode[T any](t testing.TB, u *unstructured.Unstructured) *T {
+	t.Helper()
 	data, err := u.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out v1alpha1.Queue
-	if err := yaml.UnmarshalStrict(data, &out); err != nil {
+	out := new(T)
+	if err := yaml.UnmarshalStrict(data, out); err != nil {
 		t.Fatalf("%s\n%v", data, err)
 	}
-	return &out
+	return out
 }

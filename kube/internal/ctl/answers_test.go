@@ -165,7 +165,7 @@ func (w *world) checkErrors(t *testing.T) {
 		{"why foreign", "pod/default/foreign has the scheduler name another, and Berth places pods with berth-scheduler; it is not on a node. --scheduler-name names others"},
 		{"why other", "pod/default/other has the scheduler name another, and Berth places pods with berth-scheduler; it is on node gpu-3. --scheduler-name names others"},
 		{"why gated", `pod/default/gated is not scheduled: it is held back by the scheduling gate "example.com/wait"; it is scheduled after the gate is removed`},
-		{"why", "kubectl berth why needs the name of a pod or of a job\nUsage: kubectl berth why POD|JOB [flags]"},
+		{"why", "kubectl berth why needs the name of a pod, of a job or of a model\nUsage: kubectl berth why POD|JOB|model/NAME [flags]"},
 		{"why port -o yaml", `--output "yaml": unknown value; the values are text, json`},
 		{"whatif", "whatif needs a change: --add-nodes, --remove or --set"},
 		{"whatif --remove gpu-9", `--remove gpu-9: no such node; did you mean "gpu-1"?`},

@@ -20,24 +20,28 @@ type inputs struct {
 	*scheduler.Filled
 	store    *intree.Store
 	trials   *trials
+	models   *models // nil if replicas are pods only
 	engine   *engine.Engine
 	profiles []engine.NamedProfile // without the plugin of trials
 	now      int64
 }
 
 func (in *inputs) cluster() root.Cluster {
-	return root.Cluster{Engine: in.engine, State: in.State, Now: in.now, Rekey: in.trials.rekey}
+	c := root.Cluster{Engine: in.engine, State: in.State, Now: in.now, Rekey: in.trials.rekey}
+	if in.models != nil {
+		c.Models = &root.Models{Plans: in.models.plans(), Fleet: in.models.fleet, Adopt: in.trials.adopt}
+	}
+	return c
 }
 
 // build makes inputs of the objects, and writes notes about how objects were read. The world
 // does not change.
 func (p *program) build(w *world) (*inputs, error) {
-	in, err := p.fill(w)
+	in, err := p.fill(w, p.flags.feed)
 	if err != nil {
 		return nil, err
 	}
-	p.writeNotes(in)
-	p.writeRefused(w)
+	p.writeNotes(in, w)
 	return in, nil
 }
 
@@ -57,8 +61,8 @@ func (p *program) writeRefused(w *world) {
 	}
 }
 
-// fill makes inputs of the objects.
-func (p *program) fill(w *world) (*inputs, error) {
+// fill makes inputs of the objects. options is called after the scheduler names are known.
+func (p *program) fill(w *world, options func() feed.Options) (*inputs, error) {
 	if p.current == nil {
 		if err := p.register(); err != nil {
 			return nil, err
@@ -72,7 +76,7 @@ func (p *program) fill(w *world) (*inputs, error) {
 	if err := p.flags.nameProfiles(in.profiles, p.options.Names); err != nil {
 		return nil, err
 	}
-	in.Filled = scheduler.Fill(p.flags.feed(), w.objects, in.store)
+	in.Filled = scheduler.Fill(options(), w.objects, in.store)
 	in.trials = newTrials(in, w)
 	p.current = in
 	// Trials change the Store when a session opens, before the filters read it.
@@ -88,8 +92,14 @@ func (p *program) fill(w *world) (*inputs, error) {
 // mostNotes is how many notes are written.
 const mostNotes = 10
 
-// writeNotes writes which objects are wrong.
-func (p *program) writeNotes(in *inputs) {
+// writeNotes writes which objects are wrong, and which pods could not be bound. A second call writes
+// nothing.
+func (p *program) writeNotes(in *inputs, w *world) {
+	if p.noted {
+		return
+	}
+	p.noted = true
+	defer p.writeRefused(w)
 	notes := slices.Clone(in.Notes)
 	notes = slices.DeleteFunc(notes, func(n feed.Note) bool { return n.Severity != convert.Invalid })
 	slices.SortStableFunc(notes, func(a, b feed.Note) int {

@@ -15,6 +15,7 @@ import (
 type flags struct {
 	kubeconfig, configuration, now string
 	file                           string
+	modelsDirectory                string
 	access                         clientcmd.ConfigOverrides
 	names                          []string
 	namesGiven                     func() bool // whether --scheduler-name is given
@@ -51,6 +52,7 @@ func (f *flags) add(set *pflag.FlagSet, defaultName string) {
 	set.BoolVar(&f.evictions, "evictions", true, "pods may be evicted for others, as with the flag of berth-scheduler")
 	set.BoolVar(&f.devicesEnforced, "devices-enforced", false, "pods may request parts of devices, as with the flag of berth-scheduler")
 	set.DurationVar(&f.rejectionPause, "rejection-pause", time.Minute, "how long a node is avoided after its kubelet rejected a pod, as with the flag of berth-scheduler")
+	set.StringVar(&f.modelsDirectory, "models-directory", "", "a directory with the files of models, from which the paths under source of Models are read, as with the flag of berth-controller")
 	set.StringVar(&f.now, "now", "", "the time at which to decide, such as 2026-01-02T15:04:05Z (default: the time of the clock)")
 }
 

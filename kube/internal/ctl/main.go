@@ -37,6 +37,7 @@ type program struct {
 	stdin   io.Reader
 	flags   flags
 	current *inputs // what the engine that is built next reads
+	noted   bool    // the notes about objects are written
 }
 
 // name is what a user types.
@@ -53,8 +54,8 @@ func Main(o Options, args []string, stdin io.Reader, stdout, stderr io.Writer) i
 func (p *program) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kubectl-berth",
-		Short: "Explains what berth-scheduler does with the pods of a cluster",
-		Long: `Explains what berth-scheduler does with the pods of a cluster, and why.
+		Short: "Explains what Berth does with the pods and models of a cluster",
+		Long: `Explains what Berth does with the pods and models of a cluster, and why.
 
 It reads objects from the API server and decides as berth-scheduler would at this
 moment, with the same profile and with the filters of Kubernetes. berth-scheduler
@@ -64,20 +65,21 @@ The exit code is 0 if the command succeeds, 1 if the answer is no (a task is
 pending and --fail-on-pending is set), 2 for bad input or usage or if the cluster
 cannot be read, and 3 for a bug in Berth.`,
 		Example: `  kubectl berth why train-0
+  kubectl berth models
   kubectl berth whatif --add-nodes NVIDIA-L4=2
   kubectl berth snapshot | berth simulate -`,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 	}
 	p.flags.add(c.PersistentFlags(), p.options.DefaultName)
-	c.AddCommand(p.why(), p.whatif(), p.queues(), p.simulate(), p.snapshot(), p.top())
+	c.AddCommand(p.why(), p.whatif(), p.queues(), p.simulate(), p.snapshot(), p.top(), p.models(), p.estimate())
 	return c
 }
 
 func (p *program) why() *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use:   "why POD|JOB",
-		Short: "Explain why a pod or a gang is placed where it is, or why it is pending",
+		Use:   "why POD|JOB|model/NAME",
+		Short: "Explain why a pod, a gang or a model is placed where it is, or why it is pending",
 		Long: `Explains why a pod is placed where it is. If it is pending, it explains why, and
 lists the smallest changes with which it would be placed. Each of these changes
 was tried in a simulation. The answer for a pod of a gang is about the gang.
@@ -85,31 +87,52 @@ was tried in a simulation. The answer for a pod of a gang is about the gang.
 A pod is named by POD or pod/POD. A gang is named by the object that it belongs
 to, such as job/NAME, podgroup/NAME or jobset/NAME, by group/NAME if its pods name
 it by a label, or by its ID, such as batchjob/NAMESPACE/NAME. KIND/NAMESPACE/NAME
-names a workload of another namespace than that of -n.`,
-		Example: "  kubectl berth why train-0\n  kubectl berth why job/train -n research -o json",
-		Args:    oneArg("the name of a pod or of a job"),
+names a workload of another namespace than that of -n.
+
+model/NAME is a Model. The answer is about its first replica that is pending, in
+all forms that it may take, and not about the pod that waits in one of them.
+model/NAME-2 is its third replica. The changes that are tried include settings of
+the Model. With -o json, each has the arguments of "kubectl berth whatif" that
+make it.`,
+		Example: "  kubectl berth why train-0\n  kubectl berth why job/train -n research -o json\n  kubectl berth why model/chat",
+		Args:    oneArg("the name of a pod, of a job or of a model"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			w, err := p.read()
 			if err != nil {
 				return err
 			}
-			in, err := p.build(w)
-			if err != nil {
-				return err
-			}
-			id, err := p.workload(w, in, args[0])
-			if err != nil {
-				return err
-			}
-			if why := whyIdle(w, in, id); why != "" {
-				return fmt.Errorf("%s is not scheduled: %s", id, why)
-			}
-			in.trials.subject = id
-			return p.answers.Why(in.cluster(), id, output)
+			return p.runWhy(w, args[0], output)
 		},
 	}
 	root.OutputFlag(c, &output, "text", "json")
 	return c
+}
+
+// runWhy answers why the workload that the text names is placed where it is, or is pending.
+func (p *program) runWhy(w *world, text, output string) error {
+	r := parseReference(text, w.namespace)
+	if r.kind == kindModel {
+		return p.whyModel(w, r, output)
+	}
+	in, err := p.build(w)
+	if err != nil {
+		return err
+	}
+	id, err := p.workload(w, in, text)
+	var unknown *unknownError
+	if errors.As(err, &unknown) && r.kind == "" {
+		if _, _, noModel := w.findModel(r); noModel == nil {
+			return p.whyModel(w, r, output)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if why := whyIdle(w, in, id); why != "" {
+		return fmt.Errorf("%s is not scheduled: %s", id, why)
+	}
+	in.trials.subject = id
+	return p.answers.Why(in.cluster(), id, output)
 }
 
 func (p *program) queues() *cobra.Command {

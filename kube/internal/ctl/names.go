@@ -16,7 +16,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-const kindPod = "pod"
+const (
+	kindPod   = "pod"
+	kindModel = "model"
+)
 
 // podNames are the ways in which a user writes the kind Pod.
 var podNames = []string{"pod", "pods", "po"}
@@ -55,6 +58,8 @@ func parseReference(text, namespace string) reference {
 	switch {
 	case slices.Contains(podNames, r.kind):
 		r.kind = kindPod
+	case r.kind == kindModel+"s":
+		r.kind = kindModel
 	case r.kind != "" && sources[r.kind] == nil && sources[strings.TrimSuffix(r.kind, "s")] != nil:
 		r.kind = strings.TrimSuffix(r.kind, "s")
 	}
@@ -89,6 +94,7 @@ func (p *program) workload(w *world, in *inputs, text string) (string, error) {
 	case pod != nil && len(jobs) > 0 && !slices.ContainsFunc(jobs, ofPod):
 		return "", fmt.Errorf("%q is a pod and a job; name %s/%s or %s", text, kindPod, r.name, jobs[0].ID)
 	case pod != nil:
+		p.notePodOfModel(w, pod)
 		return p.workloadOfPod(in, pod)
 	case len(jobs) == 0:
 		return "", notFound(w, in, r, text)
@@ -243,18 +249,29 @@ func notFound(w *world, in *inputs, r reference, text string) error {
 			see(parts[0], parts[1], parts[2])
 		}
 	}
+	pods := len(here) > 0
+	if list, _ := w.models(); r.kind == "" {
+		for _, m := range list {
+			see(kindModel, m.Namespace, m.Name)
+		}
+	}
 	message := fmt.Sprintf("namespace %s has no pod or job %q", r.namespace, text)
-	if len(elsewhere) > 0 {
-		return fmt.Errorf("%s; namespace %s has one (see -n)", message, explain.List(slices.Sorted(maps.Keys(elsewhere)), 3))
+	near := nearestNames(r.name, slices.Sorted(maps.Keys(here)))
+	switch {
+	case len(elsewhere) > 0:
+		message += fmt.Sprintf("; namespace %s has one (see -n)", explain.List(slices.Sorted(maps.Keys(elsewhere)), 3))
+	case len(near) > 0:
+		message += "; the nearest names are " + explain.List(near, len(near))
+	case !pods:
+		message += "; it has no pods"
 	}
-	if near := nearestNames(r.name, slices.Sorted(maps.Keys(here))); len(near) > 0 {
-		return fmt.Errorf("%s; the nearest names are %s", message, explain.List(near, len(near)))
-	}
-	if len(here) == 0 {
-		return fmt.Errorf("%s; it has no pods", message)
-	}
-	return fmt.Errorf("%s", message)
+	return &unknownError{message}
 }
+
+// unknownError is the error about a name that no pod and no job has.
+type unknownError struct{ message string }
+
+func (e *unknownError) Error() string { return e.message }
 
 // nearestNames returns up to five names that are similar to the name, the most similar first.
 func nearestNames(name string, names []string) []string {

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/feed"
-	"github.com/berth-project/berth/kube/internal/scheduler"
+	"github.com/berth-project/berth/kube/internal/facts"
+	"github.com/berth-project/berth/kube/internal/modelsource"
 	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +32,7 @@ type world struct {
 	namespace string // of names without one
 	objects   []watch.Event
 	missing   []schema.GroupKind // the optional kinds that the API server does not have
+	noModels  error              // why Models could not be listed; nil if they could
 	now       int64
 }
 
@@ -55,7 +57,12 @@ func (p *program) read() (*world, error) {
 	}
 	w := &world{namespace: namespace, now: now}
 	var errs []*watch.ListError
-	if w.objects, w.missing, errs = watch.List(ctx, *o); len(errs) > 0 {
+	w.objects, w.missing, errs = watch.List(ctx, *o)
+	// Other questions can be answered without Models, which a user may not be allowed to list.
+	if at := slices.IndexFunc(errs, isAboutModels); at >= 0 && len(errs) == 1 {
+		w.noModels, errs = explainList(config.Host, errs), nil
+	}
+	if len(errs) > 0 {
 		return nil, explainList(config.Host, errs)
 	}
 	return w, nil
@@ -84,7 +91,7 @@ func listOptions(config *rest.Config) (*watch.Options, error) {
 	}
 	return &watch.Options{
 		Client: typed, Dynamic: untyped, Mapper: fixedMapper{restmapper.NewDiscoveryRESTMapper(groups)},
-		Optional: scheduler.OptionalKinds(), Transform: feed.Strip,
+		Optional: append(facts.Kinds(), modelsource.Kind), Transform: strip,
 	}, nil
 }
 

@@ -33,6 +33,11 @@ type trials struct {
 	addedPods, removedPods   map[intree.TaskKey]bool
 	claimants                []intree.TaskKey                  // the pods that may have devices of claims, sorted
 	changedPods              map[intree.TaskKey]*cluster.Shape // the shape that the pod in the Store was made for
+
+	// Replicas of models that have no pod.
+	replicas []string                                // the IDs of their jobs
+	standing map[string]*corev1.Pod                  // by set: the pod that stands for them; see stand
+	stood    map[intree.TaskKey][]cluster.Toleration // of the pods in the Store that stand for them
 }
 
 // knownNode is a node of the cluster, and what State has of its conditions.
@@ -54,6 +59,7 @@ func newTrials(in *inputs, w *world) *trials {
 		store: in.store, nodes: map[string]*knownNode{}, slices: map[string][]*resourcev1.ResourceSlice{}, pods: map[intree.TaskKey]*knownPod{},
 		addedNodes: map[string]bool{}, changedNodes: map[string]bool{},
 		addedPods: map[intree.TaskKey]bool{}, removedPods: map[intree.TaskKey]bool{}, changedPods: map[intree.TaskKey]*cluster.Shape{},
+		standing: map[string]*corev1.Pod{}, stood: map[intree.TaskKey][]cluster.Toleration{},
 	}
 	for _, e := range w.objects {
 		switch o := e.Object.(type) {
@@ -95,6 +101,7 @@ func (t *trials) Name() string { return trialsName }
 func (t *trials) OnSessionOpen(s *engine.Session) {
 	t.syncNodes(s.View)
 	t.syncPods(s.View)
+	t.syncReplicas(s.View)
 }
 
 func (t *trials) syncNodes(v cluster.View) {
@@ -295,6 +302,10 @@ func changedPod(known *knownPod, shape *cluster.Shape) *corev1.Pod {
 // rekey sets the Key of an edited shape to that of the pod with the conditions of the shape, so
 // that the filters of Kubernetes know the pod as that of the task.
 func (t *trials) rekey(role string, shape *cluster.Shape) {
+	if like := t.standing[t.subject]; like != nil {
+		shape.Key, _ = podkind.Key(standIn(like, shape))
+		return
+	}
 	if known := t.podLike(role); known != nil {
 		// The only error is a pod that cannot be encoded, which an API server does not have.
 		shape.Key, _ = podkind.Key(changedPod(known, shape))

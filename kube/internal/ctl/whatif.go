@@ -11,6 +11,7 @@ import (
 	root "github.com/berth-project/berth/command"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/kube/internal/modelsource"
 	"github.com/berth-project/berth/kube/internal/watch"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,10 +35,14 @@ change. Nothing in the cluster changes.
 
 A GROUP is a product (NVIDIA-L4), a product and a count of devices per node
 ("NVIDIA-L4 x 8"), or the name of a node, to add empty copies of it. An OBJECT is
-KIND/NAME or KIND/NAMESPACE/NAME, and has the fields of Kubernetes.`,
+KIND/NAME or KIND/NAMESPACE/NAME, and has the fields of Kubernetes.
+
+Replicas of Models that have no node are simulated in all forms that they may
+take, and not in the form of the pods that wait for them.`,
 		Example: `  kubectl berth whatif --add-nodes NVIDIA-L4=2
   kubectl berth whatif --remove gpu-17 --set queue/research.spec.weight=2
-  kubectl berth whatif --set 'pod/train-0.spec.nodeSelector={}'`,
+  kubectl berth whatif --set 'pod/train-0.spec.nodeSelector={}'
+  kubectl berth whatif --set model/chat.spec.context=8192`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if len(o.add)+len(o.remove)+len(o.set) == 0 {
@@ -47,11 +52,19 @@ KIND/NAME or KIND/NAMESPACE/NAME, and has the fields of Kubernetes.`,
 			if err != nil {
 				return err
 			}
-			before, err := p.build(w)
+			build, fill := p.build, func(w *world) (*inputs, error) { return p.fill(w, p.flags.feed) }
+			withModels := o.needsModels(w)
+			if withModels {
+				build, fill = p.buildModels, p.fillModels
+			}
+			before, err := build(w)
 			if err != nil {
 				return err
 			}
-			after, err := p.change(w, o)
+			if withModels {
+				p.noteProblems(before, w)
+			}
+			after, err := p.change(w, o, fill)
 			if err != nil {
 				return err
 			}
@@ -66,8 +79,28 @@ KIND/NAME or KIND/NAMESPACE/NAME, and has the fields of Kubernetes.`,
 	return c
 }
 
-// change makes inputs of the objects after the changes.
-func (p *program) change(w *world, o changes) (*inputs, error) {
+// models returns the names of the Models of which fields are set, as references.
+func (o *changes) models(w *world) []reference {
+	var out []reference
+	for _, s := range o.set {
+		if a, err := manifest.ParseAssignment(s); err == nil {
+			if r := parseReference(a.Object, w.namespace); r.kind == kindModel {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// needsModels reports whether a field of a Model is set, or there are Models, of which replicas
+// without a node may take other forms after the change.
+func (o *changes) needsModels(w *world) bool {
+	list, _ := w.models()
+	return len(list)+len(o.models(w)) > 0
+}
+
+// change makes inputs of the objects after the changes. fill makes the inputs.
+func (p *program) change(w *world, o changes, fill func(*world) (*inputs, error)) (*inputs, error) {
 	changed := *w
 	changed.objects = slices.Clone(w.objects)
 	for _, s := range o.set {
@@ -75,9 +108,16 @@ func (p *program) change(w *world, o changes) (*inputs, error) {
 			return nil, fmt.Errorf("--set %s: %w", s, err)
 		}
 	}
-	in, err := p.fill(&changed)
+	in, err := fill(&changed)
 	if err != nil {
 		return nil, err
+	}
+	for _, r := range o.models(w) {
+		for _, m := range in.models.list {
+			if m.object.Namespace == r.namespace && m.object.Name == r.name && m.problem != nil {
+				return nil, fmt.Errorf("with the change, %s cannot be served: %s", m.id(), modelsource.ProblemText(m.problem))
+			}
+		}
 	}
 	for _, name := range o.remove {
 		if err := root.RemoveNode(in.State, name); err != nil {
@@ -156,6 +196,8 @@ func assigned(o runtime.Object, a *manifest.Assignment) (any, error) {
 	switch {
 	case isUntyped && u.GroupVersionKind().Group == v1alpha1.Group && u.GetKind() == v1alpha1.KindQueue:
 		into = &v1alpha1.Queue{}
+	case isUntyped && u.GroupVersionKind().GroupKind() == modelsource.Kind:
+		into = &v1alpha1.Model{}
 	case isUntyped:
 		return &unstructured.Unstructured{Object: tree}, nil
 	default:

@@ -25,7 +25,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	testcluster.Main(m, func() int { return command.Main(standard.Registry(), os.Args[1:], os.Stderr) })
+	registry := standard.Registry()
+	testcluster.Main(m,
+		func() int { return command.Main(registry, os.Args[1:], os.Stderr) },
+		func() int { return command.Controller(registry, os.Args[1:], os.Stderr) })
 }
 
 // The tests of this package use short names for what testcluster has.

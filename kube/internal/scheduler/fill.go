@@ -6,12 +6,8 @@ import (
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// OptionalKinds returns the kinds that a Scheduler watches if the API server has them.
-func OptionalKinds() []schema.GroupKind { return optionalKinds() }
 
 // Filled is a State that was made of a list of objects, as a Scheduler makes its State of what
 // informers deliver.
@@ -50,6 +46,9 @@ func Fill(o feed.Options, list []watch.Event, store *intree.Store) *Filled {
 	}
 	return f
 }
+
+// Feed returns the feed that read the objects.
+func (f *Filled) Feed() *feed.Feed { return f.objects.feed }
 
 // Task returns the task that the pod is in State. It returns false if the pod is no task.
 func (f *Filled) Task(uid types.UID) (intree.TaskKey, bool) {

@@ -1,10 +1,10 @@
 package scheduler
 
 import (
-	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/recent"
+	"github.com/berth-project/berth/kube/internal/facts"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/queuestatus"
 	"github.com/berth-project/berth/kube/internal/selector"
@@ -18,11 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-)
-
-const (
-	groupScheduling = "scheduling.k8s.io"
-	kindPodGroup    = "PodGroup"
 )
 
 // objects gives each object to the feed, which returns facts for the State, and to the Store,
@@ -87,91 +82,24 @@ func (x *objects) isKnown(o any) bool {
 }
 
 // read returns the facts that the event makes true.
-func (x *objects) read(e watch.Event) (facts []cluster.Change, notes []feed.Note) {
-	if e.Deleted {
-		return x.readDeleted(e.Object)
-	}
+func (x *objects) read(e watch.Event) ([]cluster.Change, []feed.Note) {
+	out, notes := facts.Of(x.feed, e)
 	switch o := e.Object.(type) {
 	case *corev1.Pod:
-		x.pods[o.UID], x.names[nameOf(o)] = o, o.UID
-		if facts, notes = x.feed.PutPod(o); len(notes) > 0 {
+		if e.Deleted {
+			break
+		}
+		if x.pods[o.UID], x.names[nameOf(o)] = o, o.UID; len(notes) > 0 {
 			x.notes[o.UID] = notes
-		} else if len(facts) > 0 {
+		} else if len(out) > 0 {
 			delete(x.notes, o.UID)
 		}
-		return facts, notes
-	case *corev1.Node:
-		return x.feed.PutNode(o)
-	case *corev1.Namespace:
-		return x.feed.PutNamespace(o), nil
-	case *schedulingv1.PriorityClass:
-		return x.feed.PutPriorityClass(o), nil
-	case *policyv1.PodDisruptionBudget:
-		return x.feed.PutPodDisruptionBudget(o)
-	case *batchv1.Job:
-		return x.feed.PutJob(o)
-	case *resourcev1.ResourceSlice:
-		return x.feed.PutResourceSlice(o)
-	case *resourcev1.DeviceClass:
-		return x.feed.PutDeviceClass(o)
-	case *resourcev1.ResourceClaim:
-		return x.feed.PutResourceClaim(o)
 	case *unstructured.Unstructured:
-		switch o.GroupVersionKind().Group {
-		case v1alpha1.Group:
-			facts, notes = typed(o, x.feed.PutQueue)
+		if facts.IsQueue(o) {
 			x.invalid.set(o, notes)
-			return facts, notes
-		case groupScheduling:
-			return typed(o, x.feed.PutPodGroup)
-		}
-		return x.feed.PutGroup(o)
-	}
-	return nil, nil
-}
-
-// typed decodes the object and puts it.
-func typed[T any](o *unstructured.Unstructured, put func(*T) ([]cluster.Change, []feed.Note)) ([]cluster.Change, []feed.Note) {
-	out := new(T)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, out); err != nil {
-		return nil, []feed.Note{undecodable(o, err)}
-	}
-	return put(out)
-}
-
-// readDeleted returns the facts that a deletion makes true.
-func (x *objects) readDeleted(o any) (facts []cluster.Change, notes []feed.Note) {
-	switch o := o.(type) {
-	case *corev1.Pod:
-		return x.feed.DeletePod(nameOf(o), o.UID), nil
-	case *corev1.Node:
-		return x.feed.DeleteNode(o.Name, o.UID), nil
-	case *corev1.Namespace:
-		return x.feed.DeleteNamespace(o.Name, o.UID), nil
-	case *schedulingv1.PriorityClass:
-		return x.feed.DeletePriorityClass(o.Name, o.UID), nil
-	case *policyv1.PodDisruptionBudget:
-		return x.feed.DeletePodDisruptionBudget(nameOf(o), o.UID), nil
-	case *batchv1.Job:
-		return x.feed.DeleteJob(nameOf(o), o.UID), nil
-	case *resourcev1.ResourceSlice:
-		return x.feed.DeleteResourceSlice(o.Name, o.UID)
-	case *resourcev1.DeviceClass:
-		return x.feed.DeleteDeviceClass(o.Name, o.UID)
-	case *resourcev1.ResourceClaim:
-		return x.feed.DeleteResourceClaim(nameOf(o), o.UID)
-	case *unstructured.Unstructured:
-		switch kind := o.GroupVersionKind().GroupKind(); kind.Group {
-		case v1alpha1.Group:
-			x.invalid.set(o, nil)
-			return x.feed.DeleteQueue(o.GetName(), o.GetUID()), nil
-		case groupScheduling:
-			return x.feed.DeletePodGroup(nameOf(o), o.GetUID()), nil
-		default:
-			return x.feed.DeleteGroup(kind, nameOf(o), o.GetUID()), nil
 		}
 	}
-	return nil, nil
+	return out, notes
 }
 
 // follow notes which pods are which tasks, as a fact says.

@@ -9,11 +9,9 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/feed"
-	"github.com/berth-project/berth/internal/field"
 	"github.com/berth-project/berth/kube/internal/bind"
 	"github.com/berth-project/berth/kube/internal/report"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -193,12 +191,4 @@ func clip(text string) string {
 		cut--
 	}
 	return text[:cut] + more
-}
-
-// undecodable returns a note about an object that has another form than its kind.
-func undecodable(o *unstructured.Unstructured, err error) feed.Note {
-	return feed.Note{
-		Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(),
-		Note: convert.Note{Severity: convert.Invalid, Path: field.Path{"spec"}, Message: err.Error()},
-	}
 }

@@ -3,6 +3,9 @@ package scheduler
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-project/berth/cluster"
@@ -63,6 +66,9 @@ func (s *Scheduler) acceptBinding(c *cluster.Assign) {
 	if len(c.Devices) > 0 {
 		if text, err := json.Marshal(c.Devices); err == nil {
 			b.Annotations = map[string]string{feed.AnnotationDevices: string(text)}
+			if visible := visibleDevices(s.leader.State(), c); visible != "" && s.options.Feed.DevicesEnforced {
+				b.Annotations[feed.AnnotationVisibleDevices] = visible
+			}
 		}
 	}
 	if s.options.DryRun {
@@ -70,6 +76,23 @@ func (s *Scheduler) acceptBinding(c *cluster.Assign) {
 		return
 	}
 	s.dispatcher.addBinding(b)
+}
+
+// visibleDevices returns the numbers of the devices that the task gets, such as "0,3". A container
+// gets these devices if it reads them as the variable NVIDIA_VISIBLE_DEVICES.
+func visibleDevices(s *cluster.State, c *cluster.Assign) string {
+	node := s.Node(c.Node)
+	if node == nil {
+		return ""
+	}
+	var numbers []string
+	for i := range node.Devices {
+		d := &node.Devices[i]
+		if slices.ContainsFunc(c.Devices, func(h cluster.Holding) bool { return h.Device == d.UUID }) {
+			numbers = append(numbers, strconv.Itoa(d.ID.Index))
+		}
+	}
+	return strings.Join(numbers, ",")
 }
 
 func (s *Scheduler) acceptEviction(c *cluster.Evict, cause string) {

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/live"
 	"github.com/berth-project/berth/kube/internal/bind"
+	"github.com/berth-project/berth/kube/internal/facts"
 	"github.com/berth-project/berth/kube/internal/history"
 	"github.com/berth-project/berth/kube/internal/intree"
 	"github.com/berth-project/berth/kube/internal/metrics"
@@ -32,7 +33,6 @@ import (
 	"github.com/berth-project/berth/kube/internal/watch"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -107,13 +107,6 @@ type Scheduler struct {
 // State. Each change keeps a job or a task alive that may be gone.
 const ring = 1 << 12
 
-// optionalKinds are the kinds that are watched if the API server has them.
-func optionalKinds() []schema.GroupKind {
-	return append(feed.GroupKinds(),
-		schema.GroupKind{Group: v1alpha1.Group, Kind: v1alpha1.KindQueue},
-		schema.GroupKind{Group: groupScheduling, Kind: kindPodGroup})
-}
-
 // New returns a Scheduler and starts its informers. Run must be called.
 func New(o Options) (*Scheduler, error) {
 	if o.Hold == 0 {
@@ -142,8 +135,7 @@ func New(o Options) (*Scheduler, error) {
 	s.sessions = Sessions{kept, s.leader, s.engine, store, s.phrases, o.Configuration}
 	s.objects = newObjects(o.Feed, store)
 	if s.watch, err = watch.Start(watch.Options{
-		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Optional: optionalKinds(), Transform: feed.Strip,
-		Versions: map[schema.GroupKind]string{{Group: groupScheduling, Kind: kindPodGroup}: "v1alpha2"},
+		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Optional: facts.Kinds(), Versions: facts.Versions(), Transform: feed.Strip,
 	}); err != nil {
 		return nil, err
 	}

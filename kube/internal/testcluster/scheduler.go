@@ -13,13 +13,20 @@ import (
 // asScheduler is set in the environment of processes that are berth-scheduler.
 const asScheduler = "BERTH_TEST_SCHEDULER"
 
-// Main is the TestMain of packages that call Scheduler. The binary of their tests is also
-// berth-scheduler, which the function runs.
-func Main(m *testing.M, scheduler func() int) {
-	if os.Getenv(asScheduler) != "" {
-		os.Exit(scheduler())
+// asController is the value of asScheduler in the environment of processes that are
+// berth-controller.
+const asController = "controller"
+
+// Main is the TestMain of packages that call Scheduler or Controller. The binary of their tests is
+// also berth-scheduler and berth-controller, which the functions run; controller may be nil.
+func Main(m *testing.M, scheduler, controller func() int) {
+	switch os.Getenv(asScheduler) {
+	case "":
+		os.Exit(m.Run())
+	case asController:
+		os.Exit(controller())
 	}
-	os.Exit(m.Run())
+	os.Exit(scheduler())
 }
 
 // Instance is a process of berth-scheduler.
@@ -33,12 +40,22 @@ type Instance struct {
 // the test ends.
 func (c *Cluster) Scheduler(kubeconfig string, flags ...string) *Instance {
 	c.Helper()
+	return c.start("1", append([]string{"--kubeconfig", kubeconfig, "--address", "", "--secure-address", ""}, flags...))
+}
+
+// Controller starts berth-controller with the permissions of the kubeconfig. It is killed when the
+// test ends.
+func (c *Cluster) Controller(kubeconfig string, flags ...string) *Instance {
+	c.Helper()
+	return c.start(asController, append([]string{"--kubeconfig", kubeconfig, "--address", ""}, flags...))
+}
+
+// start starts the binary of the test as the program.
+func (c *Cluster) start(program string, flags []string) *Instance {
+	c.Helper()
 	file := c.NewLog()
-	p := &Instance{
-		Cmd: exec.Command(os.Args[0], append([]string{"--kubeconfig", kubeconfig, "--address", "", "--secure-address", ""}, flags...)...),
-		Log: file.Name(), Ended: make(chan struct{}),
-	}
-	p.Env, p.Stderr, p.Stdout = append(os.Environ(), asScheduler+"=1"), file, file
+	p := &Instance{Cmd: exec.Command(os.Args[0], flags...), Log: file.Name(), Ended: make(chan struct{})}
+	p.Env, p.Stderr, p.Stdout = append(os.Environ(), asScheduler+"="+program), file, file
 	if err := p.Start(); err != nil {
 		c.Fatal(err)
 	}

@@ -44,6 +44,7 @@ func List(ctx context.Context, o Options) (events []Event, missing []schema.Grou
 		err    *ListError
 	}
 	kinds := append(slices.Clone(o.Optional), newerKinds()...)
+	required := o.required()
 	results := make([]result, len(required)+len(kinds))
 	absent := make([]bool, len(kinds))
 	var wg sync.WaitGroup

@@ -34,6 +34,9 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Mapper finds out which of the optional kinds the API server has.
 	Mapper meta.ResettableRESTMapper
+	// Required are the resources that every API server has and that are watched, with their types.
+	// Nil means all that a scheduler reads.
+	Required []schema.GroupVersionResource
 	// Optional are kinds that are watched as soon as the API server has them. Their objects
 	// are delivered as *unstructured.Unstructured.
 	Optional []schema.GroupKind
@@ -59,7 +62,15 @@ func (o *Options) transform(object any) (any, error) {
 	return o.Transform(object), nil
 }
 
-// required are the kinds that every API server has.
+// required returns the resources that are watched with their types.
+func (o *Options) required() []schema.GroupVersionResource {
+	if o.Required != nil {
+		return o.Required
+	}
+	return required
+}
+
+// required are the kinds that every API server has and that a scheduler reads.
 var required = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("nodes"),
 	corev1.SchemeGroupVersion.WithResource("pods"),
@@ -96,8 +107,8 @@ type Watch struct {
 	mu       sync.Mutex
 	events   []Event
 	synced   []func() bool
-	found    map[schema.GroupKind]bool
-	searched bool // the first search for optional kinds has ended
+	found    map[schema.GroupKind]func() bool // optional kinds, and whether their objects have been delivered
+	searched bool                             // the first search for optional kinds has ended
 }
 
 // Start starts the informers. They run until Stop is called.
@@ -106,19 +117,19 @@ func Start(o Options) (*Watch, error) {
 		o.Discovery = 30 * time.Second
 	}
 	w := &Watch{
-		options: o, signal: make(chan struct{}, 1), found: map[schema.GroupKind]bool{},
+		options: o, signal: make(chan struct{}, 1), found: map[schema.GroupKind]func() bool{},
 		typed:   informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTransform(o.transform)),
 		untyped: dynamicinformer.NewDynamicSharedInformerFactory(o.Dynamic, 0),
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop, w.stopped = stop, ctx.Done()
-	for _, r := range required {
+	for _, r := range o.required() {
 		generic, err := w.typed.ForResource(r)
 		if err != nil {
 			stop()
 			return nil, err
 		}
-		if err := w.add(generic.Informer()); err != nil {
+		if _, err := w.add(generic.Informer()); err != nil {
 			stop()
 			return nil, err
 		}
@@ -128,8 +139,9 @@ func Start(o Options) (*Watch, error) {
 	return w, nil
 }
 
-// add lets the informer deliver to the Watch.
-func (w *Watch) add(informer cache.SharedIndexInformer) error {
+// add lets the informer deliver to the Watch. It returns a function that reports whether the
+// objects that exist have been delivered.
+func (w *Watch) add(informer cache.SharedIndexInformer) (synced func() bool, err error) {
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { w.put(Event{Object: o}) },
 		UpdateFunc: w.update,
@@ -141,14 +153,14 @@ func (w *Watch) add(informer cache.SharedIndexInformer) error {
 		},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.searched { // a kind that appears later does not stop a scheduler that runs
 		w.synced = append(w.synced, registration.HasSynced)
 	}
-	return nil
+	return registration.HasSynced, nil
 }
 
 // update delivers a new version of an object. After a watch was interrupted, it may be another
@@ -203,6 +215,15 @@ func (w *Watch) Synced() bool {
 		}
 	}
 	return true
+}
+
+// Delivered reports whether the API server has the optional kind and all its objects that existed
+// have been delivered: a Take that follows returns the last of them.
+func (w *Watch) Delivered(kind schema.GroupKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	synced := w.found[kind]
+	return synced != nil && synced()
 }
 
 // findOptional watches optional kinds as soon as the API server has them.
@@ -264,7 +285,7 @@ func (w *Watch) find(kind schema.GroupKind, versions []string, informer func(sch
 	w.mu.Lock()
 	found := w.found[kind]
 	w.mu.Unlock()
-	if found {
+	if found != nil {
 		return true
 	}
 	mapping, err := w.options.Mapper.RESTMapping(kind, versions...)
@@ -275,12 +296,21 @@ func (w *Watch) find(kind schema.GroupKind, versions []string, informer func(sch
 		return false
 	}
 	i, err := informer(mapping.Resource)
-	if err != nil || w.add(i) != nil {
+	if err != nil {
+		return false
+	}
+	synced, err := w.add(i)
+	if err != nil {
 		return false
 	}
 	w.mu.Lock()
-	w.found[kind] = true
+	w.found[kind] = synced
 	w.mu.Unlock()
+	w.finding.Go(func() {
+		if cache.WaitForCacheSync(w.stopped, synced) {
+			w.wake() // Delivered has changed, also if the kind has no objects
+		}
+	})
 	return true
 }
 

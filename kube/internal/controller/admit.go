@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"fmt"
+	"github.com/berth-project/berth/kube/internal/modelsource"
+	"reflect"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/modelset"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// Verdict is the answer to a request to create or change a model.
+type Verdict struct {
+	// Problem is what is wrong with the model, whatever the nodes are; "" if nothing is.
+	Problem string
+	// Infeasible is why no node of the cluster can ever serve the model; "" if some can. The nodes
+	// of groups that are scaled from zero are not known.
+	Infeasible string
+	Reason     string // the code of Infeasible
+}
+
+// noGroup begins the message about a model that can never be placed. It is API.
+const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
+
+// Admit returns whether the model can be served. old is the model before a change; nil if the model
+// is new. A model of which only the number of replicas changes can always be served.
+func (w *World) Admit(o, old *v1alpha1.Model) (Verdict, error) {
+	if old != nil && onlyReplicas(o, old) {
+		return Verdict{}, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	own := *o
+	own.Status = v1alpha1.ModelStatus{}
+	if old != nil { // a change is checked as if the model were new, apart from a raise of replicas
+		own.Spec.Replicas = fewer(o.Spec.Replicas, old.Spec.Replicas)
+	}
+	s, err := w.spec(&own)
+	if err != nil {
+		return Verdict{Problem: modelsource.ProblemText(err)}, nil
+	}
+	s.ID += "~" // the replicas that exist do not matter; no model has this name
+	c := modelset.Cluster{Engine: w.options.Engine, State: w.state, Now: w.options.Clock().UnixNano(), WholeDevices: !w.options.DevicesEnforced, Once: true}
+	answers, err := c.Decide([]modelset.Want{{Spec: s, Missing: min(1, s.Replicas)}}) // the refusals of all replicas have the same cause
+	if err != nil {
+		return Verdict{}, err
+	}
+	a := &answers[0]
+	if a.Err != nil {
+		return Verdict{Problem: modelsource.ProblemText(a.Err)}, nil
+	}
+	for i := range a.Replicas {
+		if r := a.Replicas[i].Refusal; r != nil && r.Permanent {
+			return Verdict{Infeasible: denial(r), Reason: r.Reason}, nil
+		}
+	}
+	return Verdict{}, nil
+}
+
+// denial returns the message about a model that can never be placed: the sentence that tools look
+// for, and how many nodes each filter has left.
+func denial(r *wire.Refusal) string {
+	if strings.HasPrefix(r.Message, noGroup) {
+		return r.Message
+	}
+	return fmt.Sprintf("%s %s", noGroup, r.Message)
+}
+
+// onlyReplicas reports whether the specs differ in the number of replicas at most.
+func onlyReplicas(a, b *v1alpha1.Model) bool {
+	x, y := a.Spec, b.Spec
+	x.Replicas, y.Replicas = nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// fewer returns the smaller number of replicas.
+func fewer(a, b *int) *int {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || *a < *b:
+		return a
+	}
+	return b
+}

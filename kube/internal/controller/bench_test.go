@@ -1,0 +1,104 @@
+package controller
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/estimate/preset"
+	"github.com/berth-project/berth/kube/internal/watch"
+	"github.com/berth-project/berth/plugins/standard"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func newWorld(t testing.TB) *World {
+	t.Helper()
+	e, err := engine.New(standard.Registry(), standard.Profile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewWorld(WorldOptions{Engine: e, SchedulerNames: []string{"berth-scheduler"}, DevicesEnforced: true, Clock: func() time.Time { return time.Unix(0, 0) }})
+}
+
+// gpuNode returns a node as GPU Feature Discovery labels it.
+func gpuNode(name, product string, count, mib int) *corev1.Node {
+	amounts := corev1.ResourceList{"cpu": resource.MustParse("96"), "memory": resource.MustParse("1Ti"), "pods": resource.MustParse("110"), "nvidia.com/gpu": *resource.NewQuantity(int64(count), resource.DecimalSI)}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "1", Labels: map[string]string{
+			"nvidia.com/gpu.product": product, "nvidia.com/gpu.count": fmt.Sprint(count), "nvidia.com/gpu.memory": fmt.Sprint(mib),
+		}},
+		Status: corev1.NodeStatus{Allocatable: amounts, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+// kinds are the sorts of nodes of a large cluster.
+var kinds = []struct {
+	product    string
+	count, mib int
+}{{"NVIDIA-H100-80GB-HBM3", 8, 81559}, {"NVIDIA-A100-SXM4-40GB", 8, 40960}, {"NVIDIA-L4", 4, 23034}, {"NVIDIA-A10", 1, 23028}, {"NVIDIA-H200", 8, 143771}}
+
+// BenchmarkAdmit measures how long the answer about a new model takes, without the transport. The
+// figures are the median and the 99th percentile of all answers.
+func BenchmarkAdmit(b *testing.B) {
+	w := newWorld(b)
+	var events []watch.Event
+	for i := range 5000 {
+		k := kinds[i%len(kinds)]
+		events = append(events, watch.Event{Object: gpuNode(fmt.Sprintf("node-%04d", i), k.product, k.count, k.mib)})
+	}
+	if errs := w.Take(events); len(errs) > 0 {
+		b.Fatal(errs)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var took []time.Duration
+	denied := 0
+	for b.Loop() {
+		m := randomModel(random)
+		begin := time.Now()
+		v, err := w.Admit(m, nil)
+		took = append(took, time.Since(begin))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if v != (Verdict{}) {
+			denied++
+		}
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-p50")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-p99")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms-max")
+	b.ReportMetric(float64(denied)/float64(len(took)), "denied")
+}
+
+// randomModel returns a model with a random preset and settings.
+func randomModel(r *rand.Rand) *v1alpha1.Model {
+	presets := preset.All()
+	m := &v1alpha1.Model{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m"}}
+	s := &m.Spec
+	s.Source.Preset = presets[r.IntN(len(presets))].Name
+	s.Replicas = new(1 + r.IntN(8))
+	if r.IntN(2) == 0 {
+		s.Placement.Unit = "Node"
+	}
+	if r.IntN(2) == 0 {
+		s.Context = 1 << (10 + r.IntN(8))
+	}
+	if r.IntN(4) == 0 {
+		s.Placement.NodeSelector = map[string]string{"pool": "missing"}
+	}
+	if r.IntN(4) == 0 && s.Placement.Unit == "" {
+		s.Parallelism = &v1alpha1.Parallelism{Tensor: 1 << r.IntN(4)}
+	}
+	if r.IntN(4) == 0 {
+		s.Placement.Strategy = "Spread"
+	}
+	return m
+}

@@ -1,0 +1,260 @@
+// Package controller runs models on Kubernetes: it chooses the node group and the forms of their
+// replicas, creates Deployments and LeaderWorkerSets for them, and reports in their status.
+// docs/designs/0008-models-on-kubernetes.md describes the division of work with berth-scheduler,
+// which places the pods.
+package controller
+
+import (
+	"context"
+	"errors"
+	"github.com/berth-project/berth/kube/internal/modelsource"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/feed"
+	"github.com/berth-project/berth/kube/internal/watch"
+	"github.com/berth-project/berth/kube/internal/workload"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+)
+
+// Options of a Controller.
+type Options struct {
+	Client   kubernetes.Interface
+	Dynamic  dynamic.Interface
+	Mapper   meta.ResettableRESTMapper
+	World    *World
+	Others   []*World // take in the same objects, such as that of the webhook
+	Workload workload.Options
+	// NodeClass is the node class of the NodeClaims that are created for models with an instance type;
+	// the zero value: none are created.
+	NodeClass NodeClass
+	Held      func() bool // whether this process may write
+	Events    events.EventRecorder
+	Pause     time.Duration // the least time between two turns that decide; 0 means 200 ms
+	Log       *slog.Logger
+}
+
+// Controller makes the objects of models. Use New.
+type Controller struct {
+	options Options
+	watch   *watch.Watch
+	applier applier
+	synced  atomic.Bool
+	turned  atomic.Int64 // when the last turn ended, in nanoseconds since 1970
+	retry   time.Duration
+	wake    time.Time // when a turn is needed though nothing has changed; zero: never
+}
+
+// New returns a Controller and starts its informers. Run must be called.
+func New(o Options) (*Controller, error) {
+	if o.Pause == 0 {
+		o.Pause = 200 * time.Millisecond
+	}
+	w, err := watch.Start(watch.Options{
+		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Transform: strip, Versions: versions(),
+		Required: []schema.GroupVersionResource{
+			corev1.SchemeGroupVersion.WithResource("nodes"), corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("namespaces"),
+			schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"), appsv1.SchemeGroupVersion.WithResource("deployments"),
+		},
+		Optional: []schema.GroupKind{modelsource.Kind, workload.LWS.GroupKind(), nodeClaimKind, queueKind},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{options: o, watch: w, applier: applier{client: o.Client, dynamic: o.Dynamic, done: map[string]applied{}}}, nil
+}
+
+var queueKind = schema.GroupKind{Group: modelsource.Kind.Group, Kind: "Queue"}
+
+// strip returns the object without what is not read.
+func strip(o any) any {
+	switch o := o.(type) {
+	case *unstructured.Unstructured:
+		if kind := o.GroupVersionKind().GroupKind(); kind == modelsource.Kind || kind == nodeClaimKind {
+			out := o.DeepCopy()
+			out.SetManagedFields(nil)
+			return out
+		}
+	case *appsv1.Deployment:
+		if ownerOf(o) == "" {
+			return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
+		}
+		out := *o
+		out.ManagedFields, out.Spec.Template = nil, corev1.PodTemplateSpec{}
+		return &out
+	}
+	return feed.Strip(o)
+}
+
+// Synced reports whether all objects that existed at the start are known.
+func (c *Controller) Synced() bool { return c.synced.Load() }
+
+// Turned returns when the last turn of the loop ended.
+func (c *Controller) Turned() time.Time { return time.Unix(0, c.turned.Load()) }
+
+// Run runs the controller until the context ends.
+func (c *Controller) Run(ctx context.Context) error {
+	defer c.watch.Stop()
+	dirty, last := true, time.Time{}
+	for {
+		if c.receive() || c.due() {
+			dirty = true
+		}
+		c.turned.Store(time.Now().UnixNano())
+		if !c.synced.Load() && c.watch.Synced() {
+			c.receive()
+			c.synced.Store(true)
+		}
+		wait := time.Minute / 2
+		if dirty && c.synced.Load() && c.options.Held() {
+			if wait = c.options.Pause - time.Since(last); wait <= 0 {
+				again := c.turn(ctx)
+				dirty, last, wait = again, time.Now(), time.Minute/2
+				if c.retry = min(max(2*c.retry, time.Second), time.Minute); again {
+					wait = c.retry // unless an object changes before
+				} else {
+					c.retry = 0
+				}
+			}
+		} else if !c.synced.Load() || dirty {
+			wait = time.Second / 4 // another process leads, or not all objects are known
+		}
+		if !c.wake.IsZero() {
+			wait = min(wait, time.Until(c.wake))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.watch.Arrived():
+		case <-time.After(max(wait, time.Millisecond)):
+		}
+	}
+}
+
+// receive takes in what the watch has delivered. It reports true if something was.
+func (c *Controller) receive() bool {
+	served := c.watch.Delivered(nodeClaimKind) // before Take, which then has all NodeClaims
+	events := c.watch.Take()
+	if len(events) > 0 {
+		c.take(events)
+	}
+	return c.options.World.setServed(served) || len(events) > 0
+}
+
+// due reports once that the time of wake has come.
+func (c *Controller) due() bool {
+	if c.wake.IsZero() || time.Now().Before(c.wake) {
+		return false
+	}
+	c.wake = time.Time{}
+	return true
+}
+
+// take takes in events.
+func (c *Controller) take(events []watch.Event) {
+	for i, w := range append([]*World{c.options.World}, c.options.Others...) {
+		for _, err := range w.Take(events) {
+			if i == 0 {
+				c.options.Log.Warn("An object could not be taken in.", "error", err)
+			}
+		}
+	}
+}
+
+// turn makes the objects of all models as they should be. It reports true if something failed and
+// must be tried again.
+func (c *Controller) turn(ctx context.Context) (again bool) {
+	plans, err := c.options.World.plans(c.options.Workload)
+	if err != nil {
+		c.options.Log.Error("The engine failed.", "error", err)
+		return true
+	}
+	c.wake, again = wake(plans), c.finishModels(ctx)
+	for _, p := range plans {
+		if ctx.Err() != nil || !c.options.Held() {
+			return true
+		}
+		if err := c.carryOut(ctx, p); err != nil {
+			again = true
+			if !apierrors.IsConflict(err) {
+				c.options.Log.Warn("The objects of a model could not be written.", "model", p.key.String(), "error", err)
+			}
+		}
+	}
+	return again
+}
+
+// carryOut makes the objects of one model. The node group is written before the objects that
+// depend on it, so that it is not chosen again.
+func (c *Controller) carryOut(ctx context.Context, p *plan) error {
+	if p.group != nil && p.spec.Group == nil {
+		status := p.model.Status
+		p.groupStatus(&status)
+		return writeStatus(ctx, c.options.Dynamic, p.model, &status) // the next turn continues, when the watch delivers it
+	}
+	if changed, err := c.holdClaims(ctx, p); changed || err != nil {
+		return err
+	}
+	claims := c.applyClaims(ctx, p)
+	var failed error
+	if p.invalid == nil {
+		failed = c.applier.apply(ctx, p, c.options.World.objectsOf(p.key))
+	}
+	status := p.status(failed)
+	err := writeStatus(ctx, c.options.Dynamic, p.model, &status)
+	if err == nil {
+		c.report(p, &status)
+	}
+	return errors.Join(claims, failed, err)
+}
+
+// report sends an event for each condition that has changed.
+func (c *Controller) report(p *plan, status *v1alpha1.ModelStatus) {
+	if c.options.Events == nil {
+		return
+	}
+	about := &corev1.ObjectReference{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindModel, Namespace: p.model.Namespace, Name: p.model.Name, UID: p.model.UID}
+	for _, x := range status.Conditions {
+		was := meta.FindStatusCondition(p.model.Status.Conditions, x.Type)
+		if was != nil && was.Status == x.Status && was.Reason == x.Reason {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if x.Status == metav1.ConditionFalse && isProblem(x.Reason) {
+			kind = corev1.EventTypeWarning
+		}
+		c.options.Events.Eventf(about, nil, kind, x.Reason, x.Type, "%s", eventText(x.Message))
+	}
+}
+
+// isProblem reports whether a condition that is false for this reason needs attention. The others
+// end by themselves.
+func isProblem(reason string) bool {
+	switch reason {
+	case reasonWaiting, reasonStarting, reasonNotPlaced, reasonScaledDown, reasonWaitingForNodes:
+		return false
+	}
+	return true
+}
+
+// eventText returns the message of an event, which the API server limits to 1,024 bytes.
+func eventText(message string) string {
+	const most = 1000
+	if len(message) <= most {
+		return message
+	}
+	return strings.ToValidUTF8(message[:most], "") + "…"
+}

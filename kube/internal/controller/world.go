@@ -1,0 +1,202 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/feed"
+	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/modelset"
+	"github.com/berth-project/berth/kube/internal/facts"
+	"github.com/berth-project/berth/kube/internal/modelsource"
+	"github.com/berth-project/berth/kube/internal/watch"
+	"github.com/berth-project/berth/kube/internal/workload"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// WorldOptions configure a World.
+type WorldOptions struct {
+	Engine          *engine.Engine
+	SchedulerNames  []string // of the pods that Berth places
+	Profiles        bool     // each scheduler name is the name of a profile
+	DevicesEnforced bool     // see feed.Options
+	ModelsDirectory string   // has the files of models that specs name by a relative path; "": there is none
+	Clock           func() time.Time
+}
+
+// World is what is known of the cluster: a State of nodes and of the pods that have a node, and
+// the models with their objects. It is safe for concurrent use.
+type World struct {
+	options WorldOptions
+
+	mu     sync.Mutex
+	feed   *feed.Feed
+	state  *cluster.State
+	models map[types.NamespacedName]*v1alpha1.Model
+	owned  map[types.NamespacedName]*objects // by model
+	claims claimTable
+}
+
+// objects are the objects of one model.
+type objects struct {
+	pods        map[string]*corev1.Pod
+	deployments map[string]*appsv1.Deployment
+	sets        map[string]*unstructured.Unstructured // LeaderWorkerSets
+}
+
+func newOwned() *objects {
+	return &objects{map[string]*corev1.Pod{}, map[string]*appsv1.Deployment{}, map[string]*unstructured.Unstructured{}}
+}
+
+// NewWorld returns a World of a cluster without objects.
+func NewWorld(o WorldOptions) *World {
+	return &World{
+		options: o, state: cluster.NewState(),
+		feed:   feed.New(feed.Options{SchedulerNames: o.SchedulerNames, Profiles: o.Profiles, DevicesEnforced: o.DevicesEnforced, Replicas: true}),
+		models: map[types.NamespacedName]*v1alpha1.Model{}, owned: map[types.NamespacedName]*objects{}, claims: newClaimTable(),
+	}
+}
+
+// Take takes in what a watch has delivered. It returns errors about objects that cannot be read and
+// facts that the State rejects; all others are taken in.
+func (w *World) Take(events []watch.Event) []error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var errs []error
+	for _, e := range events {
+		changes, _ := facts.Of(w.feed, e)
+		for _, c := range changes {
+			if err := w.state.Apply(c); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		if err := w.keep(e); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// keep notes a model, or an object of a model.
+func (w *World) keep(e watch.Event) error {
+	switch o := e.Object.(type) {
+	case *corev1.Node:
+		w.claims.keepNode(o, e.Deleted)
+	case *corev1.Pod:
+		put(w, o, o.Labels[feed.LabelModel], e.Deleted, func(x *objects) map[string]*corev1.Pod { return x.pods })
+	case *appsv1.Deployment:
+		put(w, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*appsv1.Deployment { return x.deployments })
+	case *unstructured.Unstructured:
+		switch o.GroupVersionKind().GroupKind() {
+		case workload.LWS.GroupKind():
+			put(w, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*unstructured.Unstructured { return x.sets })
+		case modelsource.Kind:
+			return w.keepModel(o, e.Deleted)
+		case nodeClaimKind:
+			return w.claims.keep(o, e.Deleted, w.options.Clock())
+		}
+	}
+	return nil
+}
+
+// ownerOf returns the name of the model that the object belongs to; "" if it belongs to none.
+func ownerOf(o metav1.Object) string {
+	if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == v1alpha1.KindModel && strings.HasPrefix(owner.APIVersion, v1alpha1.Group+"/") {
+		return owner.Name
+	}
+	return ""
+}
+
+// put notes an object of the model.
+func put[T metav1.Object](w *World, o T, name string, deleted bool, table func(*objects) map[string]T) {
+	if name == "" {
+		return
+	}
+	key := types.NamespacedName{Namespace: o.GetNamespace(), Name: name}
+	x := w.owned[key]
+	switch {
+	case !deleted:
+		if x == nil {
+			x = newOwned()
+			w.owned[key] = x
+		}
+		table(x)[o.GetName()] = o
+	case x != nil:
+		if known, is := table(x)[o.GetName()]; is && known.GetUID() == o.GetUID() {
+			delete(table(x), o.GetName())
+		}
+		if len(x.pods)+len(x.deployments)+len(x.sets) == 0 {
+			delete(w.owned, key)
+		}
+	}
+}
+
+func (w *World) keepModel(o *unstructured.Unstructured, deleted bool) error {
+	key := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+	if deleted {
+		delete(w.models, key)
+		return nil
+	}
+	m, err := modelsource.Decode(o.Object)
+	if err != nil {
+		return fmt.Errorf("model %s: %w", key, err)
+	}
+	w.models[key] = m
+	return nil
+}
+
+// spec returns what the model asks for, with its source. The error lists all that is wrong.
+func (w *World) spec(o *v1alpha1.Model) (*model.Spec, error) {
+	r := modelsource.Reader{
+		Feed: w.feed, SchedulerNames: w.options.SchedulerNames, Profiles: w.options.Profiles, Directory: w.options.ModelsDirectory,
+		NoDirectory: "no directory of models is mounted in berth-controller (--models-directory)",
+	}
+	s, err := r.Spec(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := workload.CheckName(o, s); err != nil {
+		return nil, err
+	}
+	return s, workload.CheckTemplate(o)
+}
+
+// decide asks the engine.
+func (w *World) decide(wants []modelset.Want) ([]modelset.Answer, error) {
+	c := modelset.Cluster{Engine: w.options.Engine, State: w.state, Now: w.options.Clock().UnixNano(), WholeDevices: !w.options.DevicesEnforced}
+	return c.Decide(wants)
+}
+
+// names returns the names of the models, sorted.
+func (w *World) names() []types.NamespacedName {
+	return slices.SortedFunc(maps.Keys(w.models), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// Groups returns the number of node groups and of nodes, for logs.
+func (w *World) Groups() (groups, nodes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.state.View().Groups()), len(w.state.Nodes())
+}
+
+// objectsOf returns a copy of the tables of the objects of a model.
+func (w *World) objectsOf(key types.NamespacedName) *objects {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := w.owned[key]
+	if x == nil {
+		return newOwned()
+	}
+	return &objects{maps.Clone(x.pods), maps.Clone(x.deployments), maps.Clone(x.sets)}
+}
