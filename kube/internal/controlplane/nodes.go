@@ -100,7 +100,14 @@ func (cp *ControlPlane) createNodes(ctx context.Context, nodes []Node) error {
 	return errors.Join(errs...)
 }
 
+// isReady reports whether the node is ready, and the controller manager has removed the taint of a
+// new node.
 func isReady(node *corev1.Node) bool {
+	for _, t := range node.Spec.Taints {
+		if t.Key == corev1.TaintNodeNotReady {
+			return false
+		}
+	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status == corev1.ConditionTrue
