@@ -49,12 +49,18 @@ type knownSizes struct {
 	tensors tensorSizes
 }
 
+// maxSizings is how many entries Fleet.sizings has at most.
+const maxSizings = 10_000
+
 // sizing returns the sizing of the spec, and its sizes of tensor parallelism. Specs that serve
 // the same model in the same way share what was computed for them.
 func (f *Fleet) sizing(s *Spec) (sizing, *tensorSizes) {
 	key := sizingKey{s.Source, s.Draft, s.Backend.Name, s.Version, s.Serving, s.Utilization, s.Memory, s.Adapters}
 	shared := f.sizings[key]
 	if shared == nil {
+		if len(f.sizings) >= maxSizings {
+			clear(f.sizings)
+		}
 		shared = &knownSizes{claims: map[claimKey]knownClaim{}}
 		f.sizings[key] = shared
 	}

@@ -23,6 +23,8 @@ type Cluster struct {
 	Now    int64 // in nanoseconds since 1970
 	// WholeDevices is set if tasks can only hold whole devices; see model.Fleet.
 	WholeDevices bool
+	// Fleet is what is known of the devices from one call of Decide to the next; nil: nothing.
+	Fleet *Fleet
 	// Once is set if one session is enough, because only the question matters whether a replica can
 	// ever be placed.
 	Once bool
@@ -75,7 +77,7 @@ func (c *Cluster) Decide(wants []Want) ([]Answer, error) {
 		c.State.Undo(mark)
 		c.State.Release(mark)
 	}()
-	fleet := model.NewFleet(c.State.View().Groups())
+	fleet := c.Fleet.of(c.State)
 	fleet.WholeDevices = c.WholeDevices
 	out := make([]Answer, len(wants))
 	for i := range wants {

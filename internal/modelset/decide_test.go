@@ -2,8 +2,11 @@ package modelset_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/convert"
 	"github.com/berth-project/berth/internal/estimate/library"
@@ -11,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/modelset"
 	"github.com/berth-project/berth/plugins/standard"
+	"github.com/google/go-cmp/cmp"
 )
 
 const nodes = `apiVersion: berth.dev/v1alpha1
@@ -131,4 +135,68 @@ func TestDecideTogether(t *testing.T) {
 	if r := answers[1].Replicas[0]; r.Refusal == nil || r.Refusal.Permanent {
 		t.Errorf("the second is placed, or refused for ever: %+v", r)
 	}
+}
+
+// TestFleetFollowsNodes decides twice with one Fleet, and changes the nodes in between: the second
+// answer is that of a Fleet without a memory.
+func TestFleetFollowsNodes(t *testing.T) {
+	changes := map[string]func(*cluster.Node) []cluster.Change{
+		"a node is removed": func(n *cluster.Node) []cluster.Change { return []cluster.Change{cluster.NodeGone{Name: n.Name}} },
+		"a device is smaller": func(n *cluster.Node) []cluster.Change {
+			n.Devices[0].Memory /= 2
+			return []cluster.Change{cluster.NodePut{Node: *n}}
+		},
+		"a node is added": func(n *cluster.Node) []cluster.Change {
+			n.Name = "added"
+			for i := range n.Devices {
+				n.Devices[i].ID.Node, n.Devices[i].Product, n.Devices[i].Memory = n.Name, "NVIDIA-H200", 141<<30
+			}
+			return []cluster.Change{cluster.NodePut{Node: *n}}
+		},
+		"nothing changes": func(*cluster.Node) []cluster.Change { return nil },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			wants := []modelset.Want{{Spec: spec(t, "{replicas: 2, source: {preset: llama-3.3-70b}}"), Missing: 2}}
+			c.Fleet = &modelset.Fleet{}
+			if _, err := c.Decide(wants); err != nil {
+				t.Fatal(err)
+			}
+			own := *c.State.Node("a100")
+			own.Devices = slices.Clone(own.Devices)
+			for _, x := range change(&own) {
+				if err := c.State.Apply(x); err != nil {
+					t.Fatal(err)
+				}
+			}
+			again, err := c.Decide(wants)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Fleet = nil
+			want, err := c.Decide(wants)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(text(want), text(again)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// text describes the forms and the places of the first answer.
+func text(answers []modelset.Answer) string {
+	var out strings.Builder
+	for _, f := range answers[0].Forms {
+		fmt.Fprintln(&out, f.Name)
+	}
+	for _, r := range answers[0].Replicas {
+		fmt.Fprintln(&out, r.Places)
+		if r.Refusal != nil {
+			fmt.Fprintln(&out, r.Refusal.Message)
+		}
+	}
+	return out.String()
 }

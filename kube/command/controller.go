@@ -177,8 +177,7 @@ func (f *controllerFlags) run(ctx context.Context, registry *engine.Registry, pr
 	}
 	c, err := controller.New(controller.Options{
 		Client: clients.typed, Dynamic: clients.dynamic, Mapper: clients.mapper, World: worlds[0], Others: worlds[1:], Held: election.held, Log: log, NodeClass: class,
-		Events:   broadcaster.NewRecorder(scheme.Scheme, ControllerName),
-		Workload: workload.Options{SchedulerName: f.names[0], DevicesEnforced: f.devicesEnforced},
+		Events: broadcaster.NewRecorder(scheme.Scheme, ControllerName),
 	})
 	if err != nil {
 		return err
@@ -207,7 +206,7 @@ func (f *controllerFlags) worlds(registry *engine.Registry, profiles []engine.Na
 			return nil, err
 		}
 		out = append(out, controller.NewWorld(controller.WorldOptions{
-			Engine: e, SchedulerNames: f.names, Profiles: profiles[0].Name != "", DevicesEnforced: f.devicesEnforced,
+			Engine: e, SchedulerNames: f.names, Profiles: profiles[0].Name != "", Workload: workload.Options{SchedulerName: f.names[0], DevicesEnforced: f.devicesEnforced},
 			ModelsDirectory: f.modelsDirectory, Clock: time.Now,
 		}))
 	}

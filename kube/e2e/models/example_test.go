@@ -160,6 +160,37 @@ func TestExample(t *testing.T) {
 		w.Kubectl("", "delete", "deployment", "two")
 		w.Eventually(func() string { return w.ready("two", 2, "a100-4-3", "a100-4-4") })
 	})
+	t.Run("the service", func(t *testing.T) {
+		ports := func() string { return w.Kubectl("", "get", "service", "two", "--ignore-not-found", "-o", "jsonpath={.spec.ports[*].port} {.spec.selector}") }
+		const want = `80 {"berth.dev/model":"two","berth.dev/serves":"true"}`
+		w.Eventually(func() string { return cmp.Diff(want, ports()) })
+		w.Kubectl("", "patch", "service", "two", "--type=json", "-p", `[{"op":"replace","path":"/spec/selector/berth.dev~1serves","value":"false"}]`)
+		w.Eventually(func() string { return cmp.Diff(want, ports()) })
+		w.Kubectl("", "delete", "service", "two")
+		w.Eventually(func() string { return cmp.Diff(want, ports()) })
+		// A Service of something else is left as it is, and the model says so.
+		w.Kubectl("", "create", "service", "clusterip", "taken", "--tcp=5000:5000")
+		w.Apply(fmt.Sprintf(smallModel, "taken", 1))
+		w.Eventually(func() string {
+			if text := condition(w.model("taken"), v1alpha1.ConditionReady); !strings.Contains(text, "The model has no Service: services default/taken exists and does not belong to the model") {
+				return text
+			}
+			return ""
+		})
+		if text := w.Kubectl("", "get", "service", "taken", "-o", "jsonpath={.spec.ports[*].port} {.metadata.ownerReferences} {.spec.selector}"); text != `5000  {"app":"taken"}` {
+			t.Errorf("the Service of something else was changed: %s", text)
+		}
+		w.Kubectl("", "delete", "service", "taken")
+		w.Eventually(func() string {
+			if text := w.Kubectl("", "get", "service", "taken", "--ignore-not-found", "-o", "name"); text == "" {
+				return "there is no Service"
+			}
+			if text := condition(w.model("taken"), v1alpha1.ConditionReady); strings.Contains(text, "no Service") {
+				return text
+			}
+			return ""
+		})
+	})
 }
 
 // remove deletes the model, and waits until its pods are gone.

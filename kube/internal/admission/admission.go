@@ -108,6 +108,8 @@ func (h *Handler) answer(r *admissionv1.AdmissionRequest) (*admissionv1.Admissio
 		return warned("the model was not checked: " + err.Error()), "failed"
 	case verdict.Problem != "":
 		return denied(http.StatusUnprocessableEntity, "ModelInvalid", verdict.Problem), "denied"
+	case verdict.Unserved != "":
+		return warned("no server can be started for the model yet: " + verdict.Unserved), "warned"
 	case verdict.Infeasible == "":
 		return allowed, "allowed"
 	case h.Mode == Warn:

@@ -2,13 +2,14 @@ package controller
 
 import (
 	"fmt"
-	"github.com/berth-project/berth/kube/internal/modelsource"
 	"reflect"
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/modelset"
 	"github.com/berth-project/berth/internal/wire"
+	"github.com/berth-project/berth/kube/internal/modelsource"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Verdict is the answer to a request to create or change a model.
@@ -19,6 +20,9 @@ type Verdict struct {
 	// of groups that are scaled from zero are not known.
 	Infeasible string
 	Reason     string // the code of Infeasible
+	// Unserved is why no server can be started for the model, though there are nodes for it; "" if
+	// one can. The model is valid, and placed when that is mended.
+	Unserved string
 }
 
 // noGroup begins the message about a model that can never be placed. It is API.
@@ -42,7 +46,8 @@ func (w *World) Admit(o, old *v1alpha1.Model) (Verdict, error) {
 		return Verdict{Problem: modelsource.ProblemText(err)}, nil
 	}
 	s.ID += "~" // the replicas that exist do not matter; no model has this name
-	c := modelset.Cluster{Engine: w.options.Engine, State: w.state, Now: w.options.Clock().UnixNano(), WholeDevices: !w.options.DevicesEnforced, Once: true}
+	c := w.cluster()
+	c.Once = true
 	answers, err := c.Decide([]modelset.Want{{Spec: s, Missing: min(1, s.Replicas)}}) // the refusals of all replicas have the same cause
 	if err != nil {
 		return Verdict{}, err
@@ -55,6 +60,11 @@ func (w *World) Admit(o, old *v1alpha1.Model) (Verdict, error) {
 		if r := a.Replicas[i].Refusal; r != nil && r.Permanent {
 			return Verdict{Infeasible: denial(r), Reason: r.Reason}, nil
 		}
+	}
+	p := newPlan(types.NamespacedName{Namespace: own.Namespace, Name: own.Name + "~"}, &own, nil)
+	p.spec, p.answer, p.group = s, *a, a.Group
+	if err := w.fill(p); err != nil {
+		return Verdict{Unserved: modelsource.ProblemText(err)}, nil
 	}
 	return Verdict{}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/berth-project/berth/kube/internal/workload"
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,18 +28,36 @@ import (
 type applier struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
-	done    map[string]applied // by resource, namespace and name
+	isOther func(schema.GroupVersionResource, metav1.Object) bool
+	done    map[string]applied                 // by resource, namespace and name
+	costed  map[types.NamespacedName]time.Time // by model: when costs of the pods of a model were written last
 }
+
+// settle is how long the ReplicaSet controller may take to know the costs of pods. Until then a
+// Deployment is not made smaller.
+const settle = time.Second
 
 // applied is an object that was written.
 type applied struct {
-	uid        types.UID
-	generation int64 // after the write; a later generation means that something else has changed it
-	hash       [sha256.Size]byte
+	model   types.NamespacedName
+	uid     types.UID
+	version uint64 // after the write; a later one means that something else has changed it
+	hash    [sha256.Size]byte
+}
+
+// versionOf returns a number that grows when the spec of the object changes. Objects of some kinds
+// have no generation.
+func versionOf(o metav1.Object) uint64 {
+	if g := o.GetGeneration(); g > 0 {
+		return uint64(g)
+	}
+	version, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	return version
 }
 
 var (
 	deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
+	services    = corev1.SchemeGroupVersion.WithResource("services")
 	sets        = workload.LWS.GroupVersion().WithResource("leaderworkersets")
 )
 
@@ -46,23 +66,28 @@ var errNoLWS = errors.New("the replica is on several nodes, and the cluster has 
 
 // apply makes the objects of the plan.
 func (a *applier) apply(ctx context.Context, p *plan, x *objects) error {
-	var errs []error
-	errs = append(errs, a.setCosts(ctx, p, x))
-	if len(errs) > 0 && errs[0] != nil {
-		return errs[0] // without costs, a ReplicaSet would remove other pods
+	p.unserved = writeObject(ctx, a, services, workload.Service(p.model), x.services[p.model.Name])
+	if err := a.setCosts(ctx, p, x); err != nil {
+		return err // without costs, a ReplicaSet would remove other pods
 	}
+	settled := a.costed[p.key].Add(settle)
+	var errs []error
 	for _, d := range p.deployments {
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d)
-		if err != nil {
-			return err
+		if live := x.deployments[d.Name]; live != nil && live.Spec.Replicas != nil && *live.Spec.Replicas > *d.Spec.Replicas && time.Now().Before(settled) {
+			p.later = settled
+			continue
 		}
-		errs = append(errs, a.write(ctx, deployments, &unstructured.Unstructured{Object: object}, liveOf(x.deployments[d.Name], x.deployments[d.Name] != nil)))
+		errs = append(errs, writeObject(ctx, a, deployments, d, x.deployments[d.Name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.scaled)) {
+		if time.Now().Before(settled) {
+			p.later = settled
+			continue
+		}
 		errs = append(errs, a.scale(ctx, x.deployments[name], p.scaled[name]))
 	}
 	for _, s := range p.sets {
-		err := a.write(ctx, sets, s, liveOf(x.sets[s.GetName()], x.sets[s.GetName()] != nil))
+		err := a.write(ctx, sets, s, live(x.sets[s.GetName()]))
 		if apierrors.IsNotFound(err) {
 			err = errNoLWS
 		}
@@ -77,12 +102,27 @@ func (a *applier) apply(ctx context.Context, p *plan, x *objects) error {
 	return errors.Join(errs...)
 }
 
-// liveOf returns the object as it is; nil if there is none.
-func liveOf(o metav1.Object, exists bool) metav1.Object {
-	if !exists {
+// live returns the object as an interface; nil if there is none.
+func live[T any, O interface {
+	*T
+	metav1.Object
+}](o O) metav1.Object {
+	if o == nil {
 		return nil
 	}
 	return o
+}
+
+// writeObject is write for an object that is not yet unstructured.
+func writeObject[T any, O interface {
+	*T
+	metav1.Object
+}](ctx context.Context, a *applier, resource schema.GroupVersionResource, o, as O) error {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return err
+	}
+	return a.write(ctx, resource, &unstructured.Unstructured{Object: object}, live(as))
 }
 
 // write applies the object, unless it was applied before and has not changed since.
@@ -95,17 +135,17 @@ func (a *applier) write(ctx context.Context, resource schema.GroupVersionResourc
 		return err
 	}
 	key, hash := keyOf(resource, o), sha256.Sum256(text)
-	if was, done := a.done[key]; done && live != nil && was.uid == live.GetUID() && was.hash == hash && was.generation == live.GetGeneration() && hasLabels(live, o.GetLabels()) {
+	if was, done := a.done[key]; done && live != nil && was.uid == live.GetUID() && was.hash == hash && was.version >= versionOf(live) && hasLabels(live, o.GetLabels()) {
 		return nil
 	}
-	if live != nil && !isOwned(live, o) {
+	if live != nil && !isOwned(live, o) || live == nil && a.isOther(resource, o) {
 		return fmt.Errorf("%s %s/%s exists and does not belong to the model; rename or remove one of them", resource.Resource, o.GetNamespace(), o.GetName())
 	}
 	result, err := a.dynamic.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: workload.Manager, Force: new(true)})
 	if err != nil {
 		return err
 	}
-	a.done[key] = applied{result.GetUID(), result.GetGeneration(), hash}
+	a.done[key] = applied{ownerKey(o), result.GetUID(), versionOf(result), hash}
 	return nil
 }
 
@@ -117,6 +157,11 @@ func hasLabels(o metav1.Object, labels map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// ownerKey returns the name of the model that the object belongs to.
+func ownerKey(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: ownerOf(o)}
 }
 
 // isOwned reports whether the object that exists has the same owner.
@@ -161,21 +206,28 @@ func (a *applier) setCosts(ctx context.Context, p *plan, x *objects) error {
 		if err := ignoreNotFound(err); err != nil {
 			return err
 		}
+		a.costed[p.key] = time.Now()
 	}
 	return nil
 }
 
-// forget removes what is remembered about objects of models that are gone.
-func (a *applier) forget(exists func(key string) bool) {
-	for key := range a.done {
-		if !exists(key) {
-			delete(a.done, key)
-		}
+// forget removes what is remembered about models that are gone.
+func (a *applier) forget(plans []*plan) {
+	known := map[types.NamespacedName]bool{}
+	for _, p := range plans {
+		known[p.key] = true
 	}
+	maps.DeleteFunc(a.done, func(_ string, x applied) bool { return !known[x.model] })
+	maps.DeleteFunc(a.costed, func(key types.NamespacedName, _ time.Time) bool { return !known[key] })
 }
 
+// keyOf returns a text that identifies the object.
 func keyOf(resource schema.GroupVersionResource, o metav1.Object) string {
-	return resource.Resource + "/" + o.GetNamespace() + "/" + o.GetName()
+	return resourceKey(resource, o.GetNamespace(), o.GetName())
+}
+
+func resourceKey(resource schema.GroupVersionResource, namespace, name string) string {
+	return resource.Resource + "/" + namespace + "/" + name
 }
 
 func ignoreNotFound(err error) error {

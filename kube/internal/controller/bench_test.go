@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/estimate/preset"
 	"github.com/berth-project/berth/kube/internal/watch"
+	"github.com/berth-project/berth/kube/internal/workload"
 	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,7 +25,7 @@ func newWorld(t testing.TB) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewWorld(WorldOptions{Engine: e, SchedulerNames: []string{"berth-scheduler"}, DevicesEnforced: true, Clock: func() time.Time { return time.Unix(0, 0) }})
+	return NewWorld(WorldOptions{Engine: e, SchedulerNames: []string{"berth-scheduler"}, Workload: workload.Options{SchedulerName: "berth-scheduler", DevicesEnforced: true}, Clock: func() time.Time { return time.Unix(0, 0) }})
 }
 
 // gpuNode returns a node as GPU Feature Discovery labels it.

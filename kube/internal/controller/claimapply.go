@@ -277,8 +277,8 @@ const karpenterPool = "karpenter.sh/nodepool"
 func wake(plans []*plan) time.Time {
 	var out time.Time
 	for _, p := range plans {
-		if x := p.claims; x != nil && x.waits && x.missing > 0 && (out.IsZero() || x.trouble.next.Before(out)) {
-			out = x.trouble.next
+		if x := p.claims; x != nil && x.waits && x.missing > 0 {
+			out = earlier(out, x.trouble.next)
 		}
 	}
 	return out

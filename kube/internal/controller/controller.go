@@ -7,7 +7,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"github.com/berth-project/berth/kube/internal/modelsource"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/feed"
+	"github.com/berth-project/berth/kube/internal/modelsource"
 	"github.com/berth-project/berth/kube/internal/watch"
 	"github.com/berth-project/berth/kube/internal/workload"
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -32,12 +33,11 @@ import (
 
 // Options of a Controller.
 type Options struct {
-	Client   kubernetes.Interface
-	Dynamic  dynamic.Interface
-	Mapper   meta.ResettableRESTMapper
-	World    *World
-	Others   []*World // take in the same objects, such as that of the webhook
-	Workload workload.Options
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	Mapper  meta.ResettableRESTMapper
+	World   *World
+	Others  []*World // take in the same objects, such as that of the webhook
 	// NodeClass is the node class of the NodeClaims that are created for models with an instance type;
 	// the zero value: none are created.
 	NodeClass NodeClass
@@ -66,15 +66,15 @@ func New(o Options) (*Controller, error) {
 	w, err := watch.Start(watch.Options{
 		Client: o.Client, Dynamic: o.Dynamic, Mapper: o.Mapper, Transform: strip, Versions: versions(),
 		Required: []schema.GroupVersionResource{
-			corev1.SchemeGroupVersion.WithResource("nodes"), corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("namespaces"),
-			schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"), appsv1.SchemeGroupVersion.WithResource("deployments"),
+			corev1.SchemeGroupVersion.WithResource("nodes"), corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("namespaces"), services,
+			schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"), deployments,
 		},
 		Optional: []schema.GroupKind{modelsource.Kind, workload.LWS.GroupKind(), nodeClaimKind, queueKind},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{options: o, watch: w, applier: applier{client: o.Client, dynamic: o.Dynamic, done: map[string]applied{}}}, nil
+	return &Controller{options: o, watch: w, applier: applier{client: o.Client, dynamic: o.Dynamic, isOther: o.World.isOther, done: map[string]applied{}, costed: map[types.NamespacedName]time.Time{}}}, nil
 }
 
 var queueKind = schema.GroupKind{Group: modelsource.Kind.Group, Kind: "Queue"}
@@ -94,6 +94,12 @@ func strip(o any) any {
 		}
 		out := *o
 		out.ManagedFields, out.Spec.Template = nil, corev1.PodTemplateSpec{}
+		return &out
+	case *corev1.Service:
+		out := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
+		if ownerOf(o) != "" {
+			out.OwnerReferences, out.Labels = o.OwnerReferences, o.Labels
+		}
 		return &out
 	}
 	return feed.Strip(o)
@@ -177,12 +183,13 @@ func (c *Controller) take(events []watch.Event) {
 // turn makes the objects of all models as they should be. It reports true if something failed and
 // must be tried again.
 func (c *Controller) turn(ctx context.Context) (again bool) {
-	plans, err := c.options.World.plans(c.options.Workload)
+	plans, err := c.options.World.plans()
 	if err != nil {
 		c.options.Log.Error("The engine failed.", "error", err)
 		return true
 	}
 	c.wake, again = wake(plans), c.finishModels(ctx)
+	c.applier.forget(plans)
 	for _, p := range plans {
 		if ctx.Err() != nil || !c.options.Held() {
 			return true
@@ -212,16 +219,26 @@ func (c *Controller) carryOut(ctx context.Context, p *plan) error {
 	var failed error
 	if p.invalid == nil {
 		failed = c.applier.apply(ctx, p, c.options.World.objectsOf(p.key))
+		c.wake = earlier(c.wake, p.later)
 	}
 	status := p.status(failed)
 	err := writeStatus(ctx, c.options.Dynamic, p.model, &status)
 	if err == nil {
 		c.report(p, &status)
 	}
-	return errors.Join(claims, failed, err)
+	return errors.Join(claims, failed, p.unserved, err)
 }
 
-// report sends an event for each condition that has changed.
+// earlier returns the earlier of the times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// report sends an event for each condition that has become true, and for each new problem. What
+// ends by itself is no event.
 func (c *Controller) report(p *plan, status *v1alpha1.ModelStatus) {
 	if c.options.Events == nil {
 		return
@@ -233,8 +250,11 @@ func (c *Controller) report(p *plan, status *v1alpha1.ModelStatus) {
 			continue
 		}
 		kind := corev1.EventTypeNormal
-		if x.Status == metav1.ConditionFalse && isProblem(x.Reason) {
+		switch {
+		case x.Status == metav1.ConditionFalse && isProblem(x.Reason):
 			kind = corev1.EventTypeWarning
+		case x.Status == metav1.ConditionFalse || was == nil && x.Type == v1alpha1.ConditionAdmitted:
+			continue
 		}
 		c.options.Events.Eventf(about, nil, kind, x.Reason, x.Type, "%s", eventText(x.Message))
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/kube/internal/watch"
-	"github.com/berth-project/berth/kube/internal/workload"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,7 +131,7 @@ func usesNode(node string) *corev1.Pod {
 // read returns what is planned for a model: what is created and removed, and the condition.
 func (w *claimWorld) read(name string) (create, remove []string, condition string) {
 	w.t.Helper()
-	plans, err := w.plans(workload.Options{SchedulerName: "berth-scheduler"})
+	plans, err := w.plans()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -332,7 +331,7 @@ func TestMissing(t *testing.T) {
 func TestClaimObject(t *testing.T) {
 	w := newClaimWorld(t)
 	w.put(typed("chat", 1, ", nodeSelector: {pool: x, topology.kubernetes.io/zone: z1}"))
-	plans, err := w.plans(workload.Options{SchedulerName: "berth-scheduler"})
+	plans, err := w.plans()
 	if err != nil {
 		t.Fatal(err)
 	}

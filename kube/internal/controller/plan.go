@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
@@ -34,7 +35,15 @@ type plan struct {
 	// scaled are Deployments whose template stays as it is: no form of the spec is theirs.
 	scaled map[string]int32
 	costs  map[string]string // pods by name: the pod-deletion-cost that they must have
-	chosen map[string]string // by key: the name of each form that is known
+	later  time.Time         // when the rest is carried out; zero: now
+	// unserved is why the model has no Service; nil if it has one.
+	unserved error
+	chosen   map[string]string // by key: the name of each form that is known
+}
+
+// newPlan returns a plan without objects.
+func newPlan(key types.NamespacedName, m *v1alpha1.Model, existing []replica) *plan {
+	return &plan{key: key, model: m, existing: existing, scaled: map[string]int32{}, costs: map[string]string{}, chosen: map[string]string{}}
 }
 
 // placed returns the number of replicas that have nodes.
@@ -49,7 +58,7 @@ func (p *plan) placed() int {
 }
 
 // plans returns the plans of all models that are not being deleted.
-func (w *World) plans(o workload.Options) ([]*plan, error) {
+func (w *World) plans() ([]*plan, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*plan
@@ -60,7 +69,7 @@ func (w *World) plans(o workload.Options) ([]*plan, error) {
 		if m.DeletionTimestamp != nil {
 			continue
 		}
-		p := &plan{key: key, model: m, existing: w.owned[key].replicas(key.Namespace), scaled: map[string]int32{}, costs: map[string]string{}, chosen: map[string]string{}}
+		p := newPlan(key, m, w.owned[key].replicas(key.Namespace))
 		out = append(out, p)
 		if p.spec, p.invalid = w.spec(m); p.invalid != nil {
 			continue
@@ -81,14 +90,15 @@ func (w *World) plans(o workload.Options) ([]*plan, error) {
 		if p.group = p.spec.Group; p.group == nil {
 			p.group = p.answer.Group
 		}
-		p.invalid = w.fill(p, o)
+		p.invalid = w.fill(p)
 	}
 	w.planClaims(out)
 	return out, nil
 }
 
 // fill computes which objects should exist.
-func (w *World) fill(p *plan, o workload.Options) error {
+func (w *World) fill(p *plan) error {
+	o := &w.options.Workload
 	x := w.owned[p.key]
 	if x == nil {
 		x = newOwned()
@@ -134,7 +144,7 @@ func (w *World) fill(p *plan, o workload.Options) error {
 		}
 		p.deployments = append(p.deployments, d)
 	}
-	if err := p.addSets(x, o, forms, several, kept); err != nil {
+	if err := w.addSets(p, x, forms, several, kept); err != nil {
 		return err
 	}
 	p.setCosts()
@@ -279,9 +289,9 @@ func (p *plan) retired() map[string]bool {
 
 // addSets adds the LeaderWorkerSets of replicas that have no nodes. Those that exist and wait are
 // used first.
-func (p *plan) addSets(x *objects, o workload.Options, forms map[string]*workload.Replicas, several []*workload.Replicas, kept map[string]bool) error {
+func (w *World) addSets(p *plan, x *objects, forms map[string]*workload.Replicas, several []*workload.Replicas, kept map[string]bool) error {
 	add := func(f *workload.Replicas, name string) error {
-		set, err := o.LeaderWorkerSet(f, name)
+		set, err := w.options.Workload.LeaderWorkerSet(f, name)
 		if err != nil {
 			return err
 		}
@@ -311,7 +321,8 @@ func (p *plan) addSets(x *objects, o workload.Options, forms map[string]*workloa
 			name, waiting = waiting[0], waiting[1:]
 		}
 		for n := 0; name == ""; n++ {
-			if free := workload.ReplicaName(p.model.Name, n); x.sets[free] == nil && !kept[free] {
+			free := workload.ReplicaName(p.model.Name, n)
+			if _, other := w.others[resourceKey(sets, p.key.Namespace, free)]; x.sets[free] == nil && !kept[free] && !other {
 				name = free
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/berth-project/berth/kube/internal/modelsource"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
+	"github.com/berth-project/berth/kube/internal/modelsource"
 	"github.com/berth-project/berth/kube/internal/workload"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -316,6 +316,9 @@ func (p *plan) groupCondition(out *v1alpha1.ModelStatus, set func(string, bool, 
 func (p *plan) readyCondition(out *v1alpha1.ModelStatus, set func(string, bool, string, string), desired int) {
 	ready := int(out.ReadyReplicas)
 	text := fmt.Sprintf("%d of %d replicas are ready.", ready, desired)
+	if p.unserved != nil {
+		text += fmt.Sprintf(" The model has no Service: %s.", p.unserved)
+	}
 	failed := slices.ContainsFunc(p.existing, func(r replica) bool { return r.health == cluster.HealthFailed })
 	switch {
 	case ready >= desired:

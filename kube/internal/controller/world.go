@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -30,8 +31,8 @@ type WorldOptions struct {
 	Engine          *engine.Engine
 	SchedulerNames  []string // of the pods that Berth places
 	Profiles        bool     // each scheduler name is the name of a profile
-	DevicesEnforced bool     // see feed.Options
-	ModelsDirectory string   // has the files of models that specs name by a relative path; "": there is none
+	Workload        workload.Options
+	ModelsDirectory string // has the files of models that specs name by a relative path; "": there is none
 	Clock           func() time.Time
 }
 
@@ -43,8 +44,10 @@ type World struct {
 	mu     sync.Mutex
 	feed   *feed.Feed
 	state  *cluster.State
+	fleet  modelset.Fleet
 	models map[types.NamespacedName]*v1alpha1.Model
 	owned  map[types.NamespacedName]*objects // by model
+	others map[string]types.UID              // by keyOf: objects of no model that have a name which a model may need
 	claims claimTable
 }
 
@@ -53,18 +56,19 @@ type objects struct {
 	pods        map[string]*corev1.Pod
 	deployments map[string]*appsv1.Deployment
 	sets        map[string]*unstructured.Unstructured // LeaderWorkerSets
+	services    map[string]*corev1.Service
 }
 
 func newOwned() *objects {
-	return &objects{map[string]*corev1.Pod{}, map[string]*appsv1.Deployment{}, map[string]*unstructured.Unstructured{}}
+	return &objects{map[string]*corev1.Pod{}, map[string]*appsv1.Deployment{}, map[string]*unstructured.Unstructured{}, map[string]*corev1.Service{}}
 }
 
 // NewWorld returns a World of a cluster without objects.
 func NewWorld(o WorldOptions) *World {
 	return &World{
 		options: o, state: cluster.NewState(),
-		feed:   feed.New(feed.Options{SchedulerNames: o.SchedulerNames, Profiles: o.Profiles, DevicesEnforced: o.DevicesEnforced, Replicas: true}),
-		models: map[types.NamespacedName]*v1alpha1.Model{}, owned: map[types.NamespacedName]*objects{}, claims: newClaimTable(),
+		feed:   feed.New(feed.Options{SchedulerNames: o.SchedulerNames, Profiles: o.Profiles, DevicesEnforced: o.Workload.DevicesEnforced, Replicas: true}),
+		models: map[types.NamespacedName]*v1alpha1.Model{}, owned: map[types.NamespacedName]*objects{}, others: map[string]types.UID{}, claims: newClaimTable(),
 	}
 }
 
@@ -96,10 +100,15 @@ func (w *World) keep(e watch.Event) error {
 	case *corev1.Pod:
 		put(w, o, o.Labels[feed.LabelModel], e.Deleted, func(x *objects) map[string]*corev1.Pod { return x.pods })
 	case *appsv1.Deployment:
+		w.keepOther(deployments, o, e.Deleted)
 		put(w, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*appsv1.Deployment { return x.deployments })
+	case *corev1.Service:
+		w.keepOther(services, o, e.Deleted)
+		put(w, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*corev1.Service { return x.services })
 	case *unstructured.Unstructured:
 		switch o.GroupVersionKind().GroupKind() {
 		case workload.LWS.GroupKind():
+			w.keepOther(sets, o, e.Deleted)
 			put(w, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*unstructured.Unstructured { return x.sets })
 		case modelsource.Kind:
 			return w.keepModel(o, e.Deleted)
@@ -116,6 +125,24 @@ func ownerOf(o metav1.Object) string {
 		return owner.Name
 	}
 	return ""
+}
+
+// keepOther notes an object that belongs to no model. Such an object is never changed.
+func (w *World) keepOther(resource schema.GroupVersionResource, o metav1.Object, deleted bool) {
+	switch key := keyOf(resource, o); {
+	case !deleted && ownerOf(o) == "":
+		w.others[key] = o.GetUID()
+	case !deleted || w.others[key] == o.GetUID():
+		delete(w.others, key)
+	}
+}
+
+// isOther reports whether an object of no model has the name of this one.
+func (w *World) isOther(resource schema.GroupVersionResource, o metav1.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, is := w.others[keyOf(resource, o)]
+	return is
 }
 
 // put notes an object of the model.
@@ -136,7 +163,7 @@ func put[T metav1.Object](w *World, o T, name string, deleted bool, table func(*
 		if known, is := table(x)[o.GetName()]; is && known.GetUID() == o.GetUID() {
 			delete(table(x), o.GetName())
 		}
-		if len(x.pods)+len(x.deployments)+len(x.sets) == 0 {
+		if len(x.pods)+len(x.deployments)+len(x.sets)+len(x.services) == 0 {
 			delete(w.owned, key)
 		}
 	}
@@ -174,8 +201,13 @@ func (w *World) spec(o *v1alpha1.Model) (*model.Spec, error) {
 
 // decide asks the engine.
 func (w *World) decide(wants []modelset.Want) ([]modelset.Answer, error) {
-	c := modelset.Cluster{Engine: w.options.Engine, State: w.state, Now: w.options.Clock().UnixNano(), WholeDevices: !w.options.DevicesEnforced}
+	c := w.cluster()
 	return c.Decide(wants)
+}
+
+// cluster returns the cluster on which models are decided.
+func (w *World) cluster() modelset.Cluster {
+	return modelset.Cluster{Engine: w.options.Engine, State: w.state, Fleet: &w.fleet, Now: w.options.Clock().UnixNano(), WholeDevices: !w.options.Workload.DevicesEnforced}
 }
 
 // names returns the names of the models, sorted.
@@ -198,5 +230,5 @@ func (w *World) objectsOf(key types.NamespacedName) *objects {
 	if x == nil {
 		return newOwned()
 	}
-	return &objects{maps.Clone(x.pods), maps.Clone(x.deployments), maps.Clone(x.sets)}
+	return &objects{maps.Clone(x.pods), maps.Clone(x.deployments), maps.Clone(x.sets), maps.Clone(x.services)}
 }
