@@ -96,7 +96,7 @@ func strip(o any) any {
 		out.ManagedFields, out.Spec.Template = nil, corev1.PodTemplateSpec{}
 		return &out
 	case *corev1.Service:
-		out := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
+		out := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, Generation: o.Generation}}
 		if ownerOf(o) != "" {
 			out.OwnerReferences, out.Labels = o.OwnerReferences, o.Labels
 		}
