@@ -5,6 +5,7 @@ package modelset
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -25,10 +26,16 @@ type Cluster struct {
 	WholeDevices bool
 	// Fleet is what is known of the devices from one call of Decide to the next; nil: nothing.
 	Fleet *Fleet
+	// MaxForms is how many forms a replica may have; with more, the answer is ErrTooManyForms. 0:
+	// any number.
+	MaxForms int
 	// Once is set if one session is enough, because only the question matters whether a replica can
 	// ever be placed.
 	Once bool
 }
+
+// ErrTooManyForms is the error about a model that is not decided because it has too many forms.
+var ErrTooManyForms = errors.New("a replica has too many forms")
 
 // Want is a model to decide about.
 type Want struct {
@@ -124,6 +131,10 @@ func (c *Cluster) add(fleet *model.Fleet, w *Want, a *Answer) error {
 	}
 	if len(result.Jobs) > 0 {
 		a.Forms = result.Jobs[0].Alternatives
+	}
+	if c.MaxForms > 0 && len(a.Forms) > c.MaxForms {
+		a.Err = ErrTooManyForms
+		return nil
 	}
 	result.Jobs = result.Jobs[:min(w.Missing, len(result.Jobs))]
 	a.Result = result

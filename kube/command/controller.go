@@ -200,14 +200,14 @@ func (f *controllerFlags) worlds(registry *engine.Registry, profiles []engine.Na
 		own[i].Plugins = slices.DeleteFunc(slices.Clone(p.Plugins), func(c engine.PluginConfig) bool { return c.Name == intree.Name })
 	}
 	var out []*controller.World
-	for range 2 {
+	for i := range 2 {
 		e, err := engine.NewProfiles(registry, own)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, controller.NewWorld(controller.WorldOptions{
 			Engine: e, SchedulerNames: f.names, Profiles: profiles[0].Name != "", Workload: workload.Options{SchedulerName: f.names[0], DevicesEnforced: f.devicesEnforced},
-			ModelsDirectory: f.modelsDirectory, Clock: time.Now,
+			ModelsDirectory: f.modelsDirectory, AdmitOnly: i == 1, Clock: time.Now,
 		}))
 	}
 	return out, nil

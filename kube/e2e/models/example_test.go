@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/manifest"
@@ -229,6 +230,12 @@ spec:
 		}
 		return ""
 	})
+	before := w.podsOf("chat")
+	w.AddNodes(testcluster.Node("a100-1", 8, a100x40)) // nodes of another product restart nothing
+	time.Sleep(3 * time.Second)
+	if diff := cmp.Diff(uids(before), uids(w.podsOf("chat"))); diff != "" {
+		t.Errorf("a node was added, and pods were replaced:\n%s", diff)
+	}
 	// A replica that is not ready is removed first.
 	w.setReady(w.podsOf("chat")[5], false)
 	for _, replicas := range []int{6, 3, 1} {
@@ -259,6 +266,13 @@ spec:
 			return ""
 		})
 	}
+}
+
+func uids(pods []*corev1.Pod) (out []types.UID) {
+	for _, p := range pods {
+		out = append(out, p.UID)
+	}
+	return out
 }
 
 // setReady sets the condition Ready of a pod.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
@@ -37,7 +38,13 @@ type Handler struct {
 	Ready   func() bool // whether all objects of the cluster are known; until then, models are allowed
 	Log     *slog.Logger
 	Observe func(result string, took time.Duration) // may be nil
+
+	waiting atomic.Int32 // the requests that are being answered
 }
+
+// maxWaiting is how many requests are answered at the same time. They are decided one after the
+// other, and the API server waits for a few seconds only.
+const maxWaiting = 64
 
 // maxBody is how large a request may be. The API server limits objects to about 3 MiB.
 const maxBody = 8 << 20
@@ -101,6 +108,10 @@ func (h *Handler) answer(r *admissionv1.AdmissionRequest) (*admissionv1.Admissio
 	if !h.Ready() {
 		return warned("berth-controller has just started and does not know the nodes yet, so that the model was not checked"), "warned"
 	}
+	defer h.waiting.Add(-1)
+	if h.waiting.Add(1) > maxWaiting {
+		return warned("too many models are checked at the same time, so that this one was not; its condition Admitted will say whether nodes can serve it"), "failed"
+	}
 	verdict, err := h.Cluster.Admit(o, old)
 	switch {
 	case err != nil:
@@ -108,8 +119,8 @@ func (h *Handler) answer(r *admissionv1.AdmissionRequest) (*admissionv1.Admissio
 		return warned("the model was not checked: " + err.Error()), "failed"
 	case verdict.Problem != "":
 		return denied(http.StatusUnprocessableEntity, "ModelInvalid", verdict.Problem), "denied"
-	case verdict.Unserved != "":
-		return warned("no server can be started for the model yet: " + verdict.Unserved), "warned"
+	case verdict.Warning != "":
+		return warned(verdict.Warning), "warned"
 	case verdict.Infeasible == "":
 		return allowed, "allowed"
 	case h.Mode == Warn:

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -20,40 +21,61 @@ type Verdict struct {
 	// of groups that are scaled from zero are not known.
 	Infeasible string
 	Reason     string // the code of Infeasible
-	// Unserved is why no server can be started for the model, though there are nodes for it; "" if
-	// one can. The model is valid, and placed when that is mended.
-	Unserved string
+	// Warning is what a user should know about the model, which is allowed; "" if that is nothing.
+	Warning string
 }
 
 // noGroup begins the message about a model that can never be placed. It is API.
 const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
 
+// maxForms is how many forms of a replica are tried in the answer to one request. An answer must not
+// take long, because other requests wait for it.
+const maxForms = 200
+
 // Admit returns whether the model can be served. old is the model before a change; nil if the model
-// is new. A model of which only the number of replicas changes can always be served.
+// is new. A model of which only the number of replicas changes can always be served, and a change
+// is not denied if the model as it was cannot be served now either.
 func (w *World) Admit(o, old *v1alpha1.Model) (Verdict, error) {
-	if old != nil && onlyReplicas(o, old) {
+	if old == nil {
+		return w.admit(o, o.Spec.Replicas)
+	}
+	if onlyReplicas(o, old) {
 		return Verdict{}, nil
 	}
+	replicas := fewer(o.Spec.Replicas, old.Spec.Replicas)
+	v, err := w.admit(o, replicas)
+	if err != nil || v.Infeasible == "" {
+		return v, err
+	}
+	was, err := w.admit(old, replicas)
+	if err == nil && was.Infeasible != "" {
+		return Verdict{Warning: v.Infeasible}, nil
+	}
+	return v, err
+}
+
+// admit returns whether the model could be served with this number of replicas if it were new.
+func (w *World) admit(o *v1alpha1.Model, replicas *int) (Verdict, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	own := *o
-	own.Status = v1alpha1.ModelStatus{}
-	if old != nil { // a change is checked as if the model were new, apart from a raise of replicas
-		own.Spec.Replicas = fewer(o.Spec.Replicas, old.Spec.Replicas)
-	}
+	own.Status, own.Spec.Replicas = v1alpha1.ModelStatus{}, replicas
 	s, err := w.spec(&own)
 	if err != nil {
 		return Verdict{Problem: modelsource.ProblemText(err)}, nil
 	}
 	s.ID += "~" // the replicas that exist do not matter; no model has this name
 	c := w.cluster()
-	c.Once = true
+	c.Once, c.MaxForms = true, maxForms
 	answers, err := c.Decide([]modelset.Want{{Spec: s, Missing: min(1, s.Replicas)}}) // the refusals of all replicas have the same cause
 	if err != nil {
 		return Verdict{}, err
 	}
 	a := &answers[0]
-	if a.Err != nil {
+	switch {
+	case errors.Is(a.Err, modelset.ErrTooManyForms):
+		return Verdict{Warning: fmt.Sprintf("a replica can be placed in more than %d forms, so that the model was not checked; the condition Admitted will say whether nodes can serve it", maxForms)}, nil
+	case a.Err != nil:
 		return Verdict{Problem: modelsource.ProblemText(a.Err)}, nil
 	}
 	for i := range a.Replicas {
@@ -64,7 +86,7 @@ func (w *World) Admit(o, old *v1alpha1.Model) (Verdict, error) {
 	p := newPlan(types.NamespacedName{Namespace: own.Namespace, Name: own.Name + "~"}, &own, nil)
 	p.spec, p.answer, p.group = s, *a, a.Group
 	if err := w.fill(p); err != nil {
-		return Verdict{Unserved: modelsource.ProblemText(err)}, nil
+		return Verdict{Warning: "no server can be started for the model yet: " + modelsource.ProblemText(err)}, nil
 	}
 	return Verdict{}, nil
 }

@@ -57,6 +57,7 @@ func versionOf(o metav1.Object) uint64 {
 
 var (
 	deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
+	pods        = corev1.SchemeGroupVersion.WithResource("pods")
 	services    = corev1.SchemeGroupVersion.WithResource("services")
 	sets        = workload.LWS.GroupVersion().WithResource("leaderworkersets")
 )
@@ -66,18 +67,23 @@ var errNoLWS = errors.New("the replica is on several nodes, and the cluster has 
 
 // apply makes the objects of the plan.
 func (a *applier) apply(ctx context.Context, p *plan, x *objects) error {
-	p.unserved = writeObject(ctx, a, services, workload.Service(p.model), x.services[p.model.Name])
+	service, err := runtime.DefaultUnstructuredConverter.ToUnstructured(workload.Service(p.model))
+	if err != nil {
+		return err
+	}
+	p.unserved = a.write(ctx, services, clean(&unstructured.Unstructured{Object: service}), live(x.services[p.model.Name]))
 	if err := a.setCosts(ctx, p, x); err != nil {
 		return err // without costs, a ReplicaSet would remove other pods
 	}
 	settled := a.costed[p.key].Add(settle)
 	var errs []error
 	for _, d := range p.deployments {
-		if live := x.deployments[d.Name]; live != nil && live.Spec.Replicas != nil && *live.Spec.Replicas > *d.Spec.Replicas && time.Now().Before(settled) {
+		is := x.deployments[d.GetName()]
+		if is != nil && is.Spec.Replicas != nil && int64(*is.Spec.Replicas) > replicasOf(d) && time.Now().Before(settled) {
 			p.later = settled
 			continue
 		}
-		errs = append(errs, writeObject(ctx, a, deployments, d, x.deployments[d.Name]))
+		errs = append(errs, a.write(ctx, deployments, d, live(is)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.scaled)) {
 		if time.Now().Before(settled) {
@@ -113,23 +119,14 @@ func live[T any, O interface {
 	return o
 }
 
-// writeObject is write for an object that is not yet unstructured.
-func writeObject[T any, O interface {
-	*T
-	metav1.Object
-}](ctx context.Context, a *applier, resource schema.GroupVersionResource, o, as O) error {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return err
-	}
-	return a.write(ctx, resource, &unstructured.Unstructured{Object: object}, live(as))
+// replicasOf returns how many replicas the object has.
+func replicasOf(o *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	return n
 }
 
 // write applies the object, unless it was applied before and has not changed since.
 func (a *applier) write(ctx context.Context, resource schema.GroupVersionResource, o *unstructured.Unstructured, live metav1.Object) error {
-	unstructured.RemoveNestedField(o.Object, "status")
-	unstructured.RemoveNestedField(o.Object, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(o.Object, "spec", "template", "metadata", "creationTimestamp")
 	text, err := json.Marshal(o.Object)
 	if err != nil {
 		return err
@@ -140,6 +137,12 @@ func (a *applier) write(ctx context.Context, resource schema.GroupVersionResourc
 	}
 	if live != nil && !isOwned(live, o) || live == nil && a.isOther(resource, o) {
 		return fmt.Errorf("%s %s/%s exists and does not belong to the model; rename or remove one of them", resource.Resource, o.GetNamespace(), o.GetName())
+	}
+	if live != nil { // an object of the same name that was created since is not changed
+		o.SetUID(live.GetUID())
+		if text, err = json.Marshal(o.Object); err != nil {
+			return err
+		}
 	}
 	result, err := a.dynamic.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: workload.Manager, Force: new(true)})
 	if err != nil {
@@ -209,16 +212,6 @@ func (a *applier) setCosts(ctx context.Context, p *plan, x *objects) error {
 		a.costed[p.key] = time.Now()
 	}
 	return nil
-}
-
-// forget removes what is remembered about models that are gone.
-func (a *applier) forget(plans []*plan) {
-	known := map[types.NamespacedName]bool{}
-	for _, p := range plans {
-		known[p.key] = true
-	}
-	maps.DeleteFunc(a.done, func(_ string, x applied) bool { return !known[x.model] })
-	maps.DeleteFunc(a.costed, func(key types.NamespacedName, _ time.Time) bool { return !known[key] })
 }
 
 // keyOf returns a text that identifies the object.

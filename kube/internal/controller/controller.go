@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,8 +55,10 @@ type Controller struct {
 	applier applier
 	synced  atomic.Bool
 	turned  atomic.Int64 // when the last turn ended, in nanoseconds since 1970
+	led     bool         // the last turn was one of this process
 	retry   time.Duration
-	wake    time.Time // when a turn is needed though nothing has changed; zero: never
+	written map[types.NamespacedName]time.Time // by model: when its status was written last
+	wake    time.Time                          // when a turn is needed though nothing has changed; zero: never
 }
 
 // New returns a Controller and starts its informers. Run must be called.
@@ -74,7 +77,7 @@ func New(o Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{options: o, watch: w, applier: applier{client: o.Client, dynamic: o.Dynamic, isOther: o.World.isOther, done: map[string]applied{}, costed: map[types.NamespacedName]time.Time{}}}, nil
+	return &Controller{options: o, watch: w, written: map[types.NamespacedName]time.Time{}, applier: applier{client: o.Client, dynamic: o.Dynamic, isOther: o.World.isOther, done: map[string]applied{}, costed: map[types.NamespacedName]time.Time{}}}, nil
 }
 
 var queueKind = schema.GroupKind{Group: modelsource.Kind.Group, Kind: "Queue"}
@@ -125,6 +128,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			c.synced.Store(true)
 		}
 		wait := time.Minute / 2
+		c.led = c.led && c.options.Held()
 		if dirty && c.synced.Load() && c.options.Held() {
 			if wait = c.options.Pause - time.Since(last); wait <= 0 {
 				again := c.turn(ctx)
@@ -183,13 +187,17 @@ func (c *Controller) take(events []watch.Event) {
 // turn makes the objects of all models as they should be. It reports true if something failed and
 // must be tried again.
 func (c *Controller) turn(ctx context.Context) (again bool) {
+	if !c.led {
+		c.led = true
+		c.options.World.forgetTroubles()
+	}
 	plans, err := c.options.World.plans()
 	if err != nil {
 		c.options.Log.Error("The engine failed.", "error", err)
 		return true
 	}
 	c.wake, again = wake(plans), c.finishModels(ctx)
-	c.applier.forget(plans)
+	c.forget(plans)
 	for _, p := range plans {
 		if ctx.Err() != nil || !c.options.Held() {
 			return true
@@ -204,13 +212,26 @@ func (c *Controller) turn(ctx context.Context) (again bool) {
 	return again
 }
 
+// forget removes what is remembered about models that are gone.
+func (c *Controller) forget(plans []*plan) {
+	known := map[types.NamespacedName]bool{}
+	for _, p := range plans {
+		known[p.key] = true
+	}
+	gone := func(key types.NamespacedName, _ time.Time) bool { return !known[key] }
+	maps.DeleteFunc(c.written, gone)
+	maps.DeleteFunc(c.applier.costed, gone)
+	maps.DeleteFunc(c.applier.done, func(_ string, x applied) bool { return !known[x.model] })
+}
+
 // carryOut makes the objects of one model. The node group is written before the objects that
 // depend on it, so that it is not chosen again.
 func (c *Controller) carryOut(ctx context.Context, p *plan) error {
 	if p.group != nil && p.spec.Group == nil {
 		status := p.model.Status
 		p.groupStatus(&status)
-		return writeStatus(ctx, c.options.Dynamic, p.model, &status) // the next turn continues, when the watch delivers it
+		_, err := writeStatus(ctx, c.options.Dynamic, p.model, &status)
+		return err // the next turn continues, when the watch delivers it
 	}
 	if changed, err := c.holdClaims(ctx, p); changed || err != nil {
 		return err
@@ -222,9 +243,16 @@ func (c *Controller) carryOut(ctx context.Context, p *plan) error {
 		c.wake = earlier(c.wake, p.later)
 	}
 	status := p.status(failed)
-	err := writeStatus(ctx, c.options.Dynamic, p.model, &status)
+	if next := c.written[p.key].Add(messagePeriod); onlyMessages(&p.model.Status, &status) && time.Now().Before(next) {
+		c.wake = earlier(c.wake, next)
+		return errors.Join(claims, failed, p.unserved)
+	}
+	wrote, err := writeStatus(ctx, c.options.Dynamic, p.model, &status)
 	if err == nil {
 		c.report(p, &status)
+	}
+	if wrote {
+		c.written[p.key] = time.Now()
 	}
 	return errors.Join(claims, failed, p.unserved, err)
 }

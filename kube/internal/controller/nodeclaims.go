@@ -182,6 +182,14 @@ func newClaimTable() claimTable {
 	return claimTable{byName: map[string]*claim{}, troubles: map[string]*trouble{}, removed: map[types.UID]bool{}, nodes: map[string]nodeFact{}}
 }
 
+// forgetTroubles forgets which claims have failed. A process that did not lead cannot tell a claim
+// that has failed from one that the leader has deleted.
+func (w *World) forgetTroubles() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.claims.troubles)
+}
+
 // keepNode notes which NodeClaim the node belongs to. A NodeClaim names its node later.
 func (t *claimTable) keepNode(n *corev1.Node, deleted bool) {
 	if deleted {

@@ -12,7 +12,6 @@ import (
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/modelset"
 	"github.com/berth-project/berth/kube/internal/workload"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -28,7 +27,8 @@ type plan struct {
 	claims   *claimPlan        // nil if the model is not valid
 	group    *cluster.GroupKey // the node group of a model that takes whole nodes; nil if none is chosen
 
-	deployments []*appsv1.Deployment
+	inputs      string // see inputs
+	deployments []*unstructured.Unstructured
 	sets        []*unstructured.Unstructured
 	// remove are the names of objects that should not exist.
 	removeDeployments, removeSets []string
@@ -98,7 +98,6 @@ func (w *World) plans() ([]*plan, error) {
 
 // fill computes which objects should exist.
 func (w *World) fill(p *plan) error {
-	o := &w.options.Workload
 	x := w.owned[p.key]
 	if x == nil {
 		x = newOwned()
@@ -107,8 +106,12 @@ func (w *World) fill(p *plan) error {
 	if err != nil {
 		return err
 	}
+	p.inputs = inputs(p.model, &w.options.Workload)
 	counts, kept := map[string]int32{}, map[string]bool{}
 	retired := p.retired()
+	if job := p.outdated(x, forms); job != "" {
+		retired[job] = true
+	}
 	for i := range p.existing {
 		r := &p.existing[i]
 		switch {
@@ -138,7 +141,7 @@ func (w *World) fill(p *plan) error {
 			}
 			continue
 		}
-		d, err := o.Deployment(f, counts[key])
+		d, err := w.deployment(p, x, f, counts[key])
 		if err != nil {
 			return err
 		}
@@ -167,16 +170,15 @@ func (w *World) forms(p *plan) (map[string]*workload.Replicas, error) {
 		}
 		for _, resource := range resourcesOf(groups, alt) {
 			r := &workload.Replicas{Model: p.model, Spec: p.spec, Context: p.answer.Result.Context(), Form: form, Alternative: alt, Resource: resource}
+			p.chosen[r.Key()] = alt.Name
 			if key := groupOf(alt, p.group); key != nil {
-				r.Devices = key.Count
-				for _, g := range groups {
-					if g.Key == *key {
-						r.Selector = workload.GroupSelector(g)
-					}
+				at := slices.IndexFunc(groups, func(g *cluster.Group) bool { return g.Key == *key })
+				if at < 0 {
+					continue // the nodes of the group are gone, and its labels with them
 				}
+				r.Devices, r.Selector = key.Count, workload.GroupSelector(groups[at])
 			}
 			out[r.Key()] = r
-			p.chosen[r.Key()] = alt.Name
 		}
 	}
 	return out, nil
@@ -291,7 +293,7 @@ func (p *plan) retired() map[string]bool {
 // used first.
 func (w *World) addSets(p *plan, x *objects, forms map[string]*workload.Replicas, several []*workload.Replicas, kept map[string]bool) error {
 	add := func(f *workload.Replicas, name string) error {
-		set, err := w.options.Workload.LeaderWorkerSet(f, name)
+		set, err := w.set(p, x.sets[name], f, name, kept[name])
 		if err != nil {
 			return err
 		}
@@ -299,7 +301,7 @@ func (w *World) addSets(p *plan, x *objects, forms map[string]*workload.Replicas
 		kept[name] = true
 		return nil
 	}
-	for name := range kept { // replicas with nodes follow changes of the template
+	for _, name := range slices.Sorted(maps.Keys(kept)) { // replicas with nodes follow changes of the template
 		if set := x.sets[name]; set != nil {
 			if f := forms[formOfSet(set)]; f != nil {
 				if err := add(f, name); err != nil {

@@ -103,6 +103,9 @@ func formOfSet(set *unstructured.Unstructured) string {
 	return form
 }
 
+// ready reports whether the replica has nodes and answers requests.
+func (r *replica) ready() bool { return r.placed && r.health == cluster.HealthRunning }
+
 // created returns when the first pod of the replica was created, in seconds since 1970.
 func (r *replica) created() int64 {
 	if len(r.pods) == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
@@ -44,6 +45,9 @@ const (
 	reasonWriteFailed = "WriteFailed"
 )
 
+// maxListed is how many replicas a status lists at most. An object has at most 1.5 MiB.
+const maxListed = 1000
+
 // maxMessage is the longest message of a condition that is written, in bytes.
 const maxMessage = 4096
 
@@ -58,15 +62,18 @@ func (p *plan) status(failed error) v1alpha1.ModelStatus {
 	out.CurrentReplicas, out.ReadyReplicas, out.NodesPerReplica = int32(len(p.existing)), 0, 0
 	for i := range p.existing {
 		r := &p.existing[i]
-		if r.health == cluster.HealthRunning && r.placed {
+		if r.ready() {
 			out.ReadyReplicas++
 		}
 		out.NodesPerReplica = max(out.NodesPerReplica, int32(len(r.pods)))
 	}
 	out.Replicas = p.replicaStatus(m.Status.Replicas)
-	if p.spec != nil && p.spec.Place.WholeNodes {
+	out.Replicas = out.Replicas[:min(len(out.Replicas), maxListed)]
+	switch {
+	case p.spec == nil: // a node group is chosen once, and kept while the model is not valid
+	case p.spec.Place.WholeNodes:
 		p.groupStatus(&out)
-	} else {
+	default:
 		out.Group, out.GroupName = nil, ""
 	}
 	p.workloadStatus(&out)
@@ -193,7 +200,7 @@ func layersOf(pod *corev1.Pod) (on, total int) {
 func (p *plan) workloadStatus(out *v1alpha1.ModelStatus) {
 	out.Workloads = nil
 	for _, d := range p.deployments {
-		out.Workloads = append(out.Workloads, v1alpha1.ModelWorkload{Kind: "Deployment", Name: d.Name, Form: p.chosen[d.Labels[workload.LabelForm]], Replicas: *d.Spec.Replicas})
+		out.Workloads = append(out.Workloads, v1alpha1.ModelWorkload{Kind: d.GetKind(), Name: d.GetName(), Form: p.chosen[d.GetLabels()[workload.LabelForm]], Replicas: int32(replicasOf(d))})
 	}
 	for _, s := range p.sets {
 		out.Workloads = append(out.Workloads, v1alpha1.ModelWorkload{Kind: workload.LWS.Kind, Name: s.GetName(), Form: p.chosen[s.GetLabels()[workload.LabelForm]], Replicas: 1})
@@ -342,19 +349,37 @@ func cut(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage-len("…")], "") + "…"
 }
 
-// writeStatus writes the status if it differs from what the model has.
-func writeStatus(ctx context.Context, client dynamic.Interface, m *v1alpha1.Model, status *v1alpha1.ModelStatus) error {
+// messagePeriod is the least time after which a status is written if only messages have changed. The
+// messages about models that wait follow what other users do.
+const messagePeriod = 30 * time.Second
+
+// onlyMessages reports whether the statuses differ in nothing but messages of conditions, at least
+// in one.
+func onlyMessages(a, b *v1alpha1.ModelStatus) bool {
+	x := *b
+	x.Conditions = slices.Clone(b.Conditions)
+	differs := false
+	for i := range x.Conditions {
+		if was := meta.FindStatusCondition(a.Conditions, x.Conditions[i].Type); was != nil && was.Message != x.Conditions[i].Message {
+			x.Conditions[i].Message, differs = was.Message, true
+		}
+	}
+	return differs && equality.Semantic.DeepEqual(a, &x)
+}
+
+// writeStatus writes the status if it differs from what the model has, and reports whether it did.
+func writeStatus(ctx context.Context, client dynamic.Interface, m *v1alpha1.Model, status *v1alpha1.ModelStatus) (wrote bool, err error) {
 	if equality.Semantic.DeepEqual(&m.Status, status) {
-		return nil
+		return false, nil
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
-		return err
+		return false, err
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.APIVersion, "kind": v1alpha1.KindModel, "status": fields,
 		"metadata": map[string]any{"namespace": m.Namespace, "name": m.Name, "uid": string(m.UID), "resourceVersion": m.ResourceVersion},
 	}}
 	_, err = client.Resource(models).Namespace(m.Namespace).UpdateStatus(ctx, o, metav1.UpdateOptions{FieldManager: workload.Manager})
-	return err
+	return err == nil, err
 }

@@ -33,6 +33,7 @@ type WorldOptions struct {
 	Profiles        bool     // each scheduler name is the name of a profile
 	Workload        workload.Options
 	ModelsDirectory string // has the files of models that specs name by a relative path; "": there is none
+	AdmitOnly       bool   // only Admit is called, so that neither models nor their objects are kept
 	Clock           func() time.Time
 }
 
@@ -48,6 +49,7 @@ type World struct {
 	models map[types.NamespacedName]*v1alpha1.Model
 	owned  map[types.NamespacedName]*objects // by model
 	others map[string]types.UID              // by keyOf: objects of no model that have a name which a model may need
+	listed map[string]types.NamespacedName   // by keyOf: the model among whose objects an object is
 	claims claimTable
 }
 
@@ -68,7 +70,7 @@ func NewWorld(o WorldOptions) *World {
 	return &World{
 		options: o, state: cluster.NewState(),
 		feed:   feed.New(feed.Options{SchedulerNames: o.SchedulerNames, Profiles: o.Profiles, DevicesEnforced: o.Workload.DevicesEnforced, Replicas: true}),
-		models: map[types.NamespacedName]*v1alpha1.Model{}, owned: map[types.NamespacedName]*objects{}, others: map[string]types.UID{}, claims: newClaimTable(),
+		models: map[types.NamespacedName]*v1alpha1.Model{}, owned: map[types.NamespacedName]*objects{}, others: map[string]types.UID{}, listed: map[string]types.NamespacedName{}, claims: newClaimTable(),
 	}
 }
 
@@ -94,22 +96,25 @@ func (w *World) Take(events []watch.Event) []error {
 
 // keep notes a model, or an object of a model.
 func (w *World) keep(e watch.Event) error {
+	if w.options.AdmitOnly {
+		return nil
+	}
 	switch o := e.Object.(type) {
 	case *corev1.Node:
 		w.claims.keepNode(o, e.Deleted)
 	case *corev1.Pod:
-		put(w, o, o.Labels[feed.LabelModel], e.Deleted, func(x *objects) map[string]*corev1.Pod { return x.pods })
+		put(w, pods, o, o.Labels[feed.LabelModel], e.Deleted, func(x *objects) map[string]*corev1.Pod { return x.pods })
 	case *appsv1.Deployment:
 		w.keepOther(deployments, o, e.Deleted)
-		put(w, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*appsv1.Deployment { return x.deployments })
+		put(w, deployments, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*appsv1.Deployment { return x.deployments })
 	case *corev1.Service:
 		w.keepOther(services, o, e.Deleted)
-		put(w, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*corev1.Service { return x.services })
+		put(w, services, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*corev1.Service { return x.services })
 	case *unstructured.Unstructured:
 		switch o.GroupVersionKind().GroupKind() {
 		case workload.LWS.GroupKind():
 			w.keepOther(sets, o, e.Deleted)
-			put(w, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*unstructured.Unstructured { return x.sets })
+			put(w, sets, o, ownerOf(o), e.Deleted, func(x *objects) map[string]*unstructured.Unstructured { return x.sets })
 		case modelsource.Kind:
 			return w.keepModel(o, e.Deleted)
 		case nodeClaimKind:
@@ -145,28 +150,29 @@ func (w *World) isOther(resource schema.GroupVersionResource, o metav1.Object) b
 	return is
 }
 
-// put notes an object of the model.
-func put[T metav1.Object](w *World, o T, name string, deleted bool, table func(*objects) map[string]T) {
-	if name == "" {
+// put notes an object of the model; "" if it belongs to none. It may have belonged to another.
+func put[T metav1.Object](w *World, resource schema.GroupVersionResource, o T, name string, deleted bool, table func(*objects) map[string]T) {
+	id, key := keyOf(resource, o), types.NamespacedName{Namespace: o.GetNamespace(), Name: name}
+	if was, is := w.listed[id]; is && (deleted || was != key) {
+		x := w.owned[was]
+		if known, is := table(x)[o.GetName()]; is && deleted && known.GetUID() != o.GetUID() {
+			return // another object has the name now
+		}
+		delete(table(x), o.GetName())
+		delete(w.listed, id)
+		if len(x.pods)+len(x.deployments)+len(x.sets)+len(x.services) == 0 {
+			delete(w.owned, was)
+		}
+	}
+	if deleted || name == "" {
 		return
 	}
-	key := types.NamespacedName{Namespace: o.GetNamespace(), Name: name}
 	x := w.owned[key]
-	switch {
-	case !deleted:
-		if x == nil {
-			x = newOwned()
-			w.owned[key] = x
-		}
-		table(x)[o.GetName()] = o
-	case x != nil:
-		if known, is := table(x)[o.GetName()]; is && known.GetUID() == o.GetUID() {
-			delete(table(x), o.GetName())
-		}
-		if len(x.pods)+len(x.deployments)+len(x.sets)+len(x.services) == 0 {
-			delete(w.owned, key)
-		}
+	if x == nil {
+		x = newOwned()
+		w.owned[key] = x
 	}
+	table(x)[o.GetName()], w.listed[id] = o, key
 }
 
 func (w *World) keepModel(o *unstructured.Unstructured, deleted bool) error {
@@ -207,7 +213,15 @@ func (w *World) decide(wants []modelset.Want) ([]modelset.Answer, error) {
 
 // cluster returns the cluster on which models are decided.
 func (w *World) cluster() modelset.Cluster {
-	return modelset.Cluster{Engine: w.options.Engine, State: w.state, Fleet: &w.fleet, Now: w.options.Clock().UnixNano(), WholeDevices: !w.options.Workload.DevicesEnforced}
+	return modelset.Cluster{Engine: w.options.Engine, State: w.state, Fleet: &w.fleet, Now: w.options.Clock().UnixNano(), WholeDevices: !w.devicesEnforced()}
+}
+
+// devicesEnforced reports whether a container gets the devices that were chosen for it. Only the
+// container runtime of NVIDIA can be told which.
+func (w *World) devicesEnforced() bool {
+	return w.options.Workload.DevicesEnforced && !slices.ContainsFunc(w.state.View().Groups(), func(g *cluster.Group) bool {
+		return !strings.HasPrefix(g.Key.Resource, "nvidia.com/")
+	})
 }
 
 // names returns the names of the models, sorted.

@@ -3,7 +3,6 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -49,11 +48,7 @@ func (o Options) template(r *Replicas, server *launch.Server, task *cluster.Task
 	if err != nil {
 		return nil, err
 	}
-	labels := maps.Clone(m.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, r.labels())
+	labels := r.labels()
 	if m.Spec.Queue != "" {
 		labels[v1alpha1.LabelQueue] = m.Spec.Queue
 	}
