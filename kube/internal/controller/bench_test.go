@@ -103,3 +103,35 @@ func randomModel(r *rand.Rand) *v1alpha1.Model {
 	}
 	return m
 }
+
+// BenchmarkTurn measures how long it takes to plan the objects of 500 models with 2,000 replicas.
+func BenchmarkTurn(b *testing.B) {
+	const models, replicas = 500, 4
+	w := newClaimWorld(b)
+	for i := range models * replicas / 8 {
+		w.put(gpuNode(fmt.Sprintf("l4-%04d", i), "NVIDIA-L4", 8, 23034))
+	}
+	for i := range models {
+		w.put(object(fmt.Sprintf("apiVersion: berth.dev/v1alpha1\nkind: Model\nmetadata: {namespace: ml, name: m%03d, uid: m%03d}\nspec: {replicas: %d, backend: vllm, source: {repository: example/m}, memory: {device: 10Gi}, placement: {distributed: false}}\n", i, i, replicas)))
+	}
+	turn := func(b *testing.B) []*plan {
+		plans, err := w.plans()
+		if err != nil {
+			b.Fatal(err)
+		}
+		return plans
+	}
+	b.Run("new", func(b *testing.B) {
+		for b.Loop() {
+			turn(b)
+		}
+	})
+	for i, p := range turn(b) {
+		w.carryOut(p, fmt.Sprintf("l4-%04d", i/2))
+	}
+	b.Run("placed", func(b *testing.B) {
+		for b.Loop() {
+			turn(b)
+		}
+	})
+}

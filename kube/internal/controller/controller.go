@@ -117,7 +117,7 @@ func (c *Controller) Turned() time.Time { return time.Unix(0, c.turned.Load()) }
 // Run runs the controller until the context ends.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.watch.Stop()
-	dirty, last := true, time.Time{}
+	dirty, last, pause := true, time.Time{}, c.options.Pause
 	for {
 		if c.receive() || c.due() {
 			dirty = true
@@ -130,9 +130,13 @@ func (c *Controller) Run(ctx context.Context) error {
 		wait := time.Minute / 2
 		c.led = c.led && c.options.Held()
 		if dirty && c.synced.Load() && c.options.Held() {
-			if wait = c.options.Pause - time.Since(last); wait <= 0 {
+			if wait = pause - time.Since(last); wait <= 0 {
+				begin := time.Now()
 				again := c.turn(ctx)
 				dirty, last, wait = again, time.Now(), time.Minute/2
+				// A turn looks at all models. With many of them it rests longer, so that most of the time is
+				// left to others.
+				pause = max(c.options.Pause, min(2*time.Since(begin), 5*time.Second))
 				if c.retry = min(max(2*c.retry, time.Second), time.Minute); again {
 					wait = c.retry // unless an object changes before
 				} else {

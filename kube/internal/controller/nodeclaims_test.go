@@ -22,11 +22,11 @@ const instanceType = "Standard_NC24ads_A100_v4"
 // claimWorld is a World with a clock that tests set.
 type claimWorld struct {
 	*World
-	t   *testing.T
+	t   testing.TB
 	now time.Time
 }
 
-func newClaimWorld(t *testing.T) *claimWorld {
+func newClaimWorld(t testing.TB) *claimWorld {
 	w := &claimWorld{t: t, now: time.Unix(1000, 0), World: newWorld(t)}
 	w.options.Clock = func() time.Time { return w.now }
 	w.setServed(true)

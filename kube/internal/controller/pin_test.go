@@ -58,7 +58,7 @@ func (w *claimWorld) carryOut(p *plan, nodes ...string) (pods []*corev1.Pod) {
 	return pods
 }
 
-func deploymentOf(t *testing.T, o *unstructured.Unstructured) *appsv1.Deployment {
+func deploymentOf(t testing.TB, o *unstructured.Unstructured) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {

@@ -302,9 +302,25 @@ func (p *plan) conditions(out *v1alpha1.ModelStatus, failed error) {
 	case refusal != nil:
 		set(v1alpha1.ConditionPlaced, false, refusal.Reason, fmt.Sprintf("%d of %d replicas have nodes: %s", placed, desired, refusal.Message))
 	default:
-		set(v1alpha1.ConditionPlaced, false, reasonWaiting, fmt.Sprintf("%d of %d replicas have nodes; there is room for the others.", placed, desired))
+		set(v1alpha1.ConditionPlaced, false, reasonWaiting, fmt.Sprintf("%d of %d replicas have nodes; there is room for the others.%s", placed, desired, p.unschedulable()))
 	}
 	p.readyCondition(out, set, desired)
+}
+
+// unschedulable returns what berth-scheduler says about a replica for which there is room, as a
+// sentence that follows another; "" if it says nothing. It knows more of the pods than the spec says,
+// such as the requests of containers that the template adds.
+func (p *plan) unschedulable() string {
+	for i := range p.existing {
+		for _, pod := range p.existing[i].pods {
+			for _, c := range pod.Status.Conditions {
+				if pod.Spec.NodeName == "" && c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" {
+					return fmt.Sprintf(" Pod %s waits: %s", pod.Name, c.Message)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 func (p *plan) groupCondition(out *v1alpha1.ModelStatus, set func(string, bool, string, string), refusal *wire.Refusal) {
