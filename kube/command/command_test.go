@@ -129,7 +129,7 @@ func TestSchedulerNames(t *testing.T) {
 		"the flag":               {one, []string{"x", "y"}, true, []string{"x", "y"}, ""},
 		"no name":                {one, nil, true, nil, "--scheduler-name: want at least one name, such as berth-scheduler"},
 		"profiles":               {two, []string{DefaultName}, false, []string{"b", "a"}, ""},
-		"profiles and the same":  {two, []string{"a", "b"}, true, []string{"b", "a"}, ""},
+		"profiles and the same":  {two, []string{"a", "b"}, true, []string{"a", "b"}, ""},
 		"profiles and one other": {two, []string{"a", "c"}, true, nil, "--scheduler-name a,c: the profiles of the configuration have the names b, a, which are the scheduler names; leave the flag out"},
 	} {
 		t.Run(name, func(t *testing.T) {

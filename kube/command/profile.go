@@ -52,7 +52,7 @@ func readProfiles(configuration string, evictions bool) ([]engine.NamedProfile, 
 
 // schedulerNames returns the values of spec.schedulerName of the pods to place: the names of the
 // profiles if they have names, or else those of the flag --scheduler-name. If the flag is given
-// beside profiles with names, it must have the same names.
+// beside profiles with names, it must have the same names, and its order is used.
 func schedulerNames(profiles []engine.NamedProfile, names []string, given bool) ([]string, error) {
 	if profiles[0].Name == "" {
 		if len(names) == 0 || slices.Contains(names, "") {
@@ -64,8 +64,11 @@ func schedulerNames(profiles []engine.NamedProfile, names []string, given bool) 
 	for _, p := range profiles {
 		out = append(out, p.Name)
 	}
-	if given && !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(out))) {
+	if !given {
+		return out, nil
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(out))) {
 		return nil, fmt.Errorf("--scheduler-name %s: the profiles of the configuration have the names %s, which are the scheduler names; leave the flag out", strings.Join(names, ","), strings.Join(out, ", "))
 	}
-	return out, nil
+	return names, nil
 }

@@ -2,12 +2,14 @@
 Helm instead of taking over its objects. Templates that describe one program are called with
 (dict "root" $ "program" "scheduler"). */}}
 
+{{/* The labels of an object. "labels" are further labels of the object; they take precedence over
+commonLabels, so that no key occurs twice. */}}
 {{- define "berth.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: berth
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
-{{- with .root.Values.commonLabels }}
+{{- with merge dict (.labels | default dict) (.root.Values.commonLabels | default dict) }}
 {{ toYaml . }}
 {{- end }}
 {{- if .program }}
@@ -116,7 +118,7 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* The metadata of the pods of a program. */}}
+{{/* The labels of the pods of a program. */}}
 {{- define "berth.podLabels" -}}
 {{- $values := get .root.Values .program -}}
 {{ include "berth.selector" . }}
@@ -124,4 +126,14 @@ app.kubernetes.io/part-of: berth
 {{- with $values.podLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* The annotations of the pods of a program. Both programs read the configuration only at the
+start, so that a changed configuration makes new pods. */}}
+{{- define "berth.podAnnotations" -}}
+{{- $own := dict "kubectl.kubernetes.io/default-container" (printf "berth-%s" .program) }}
+{{- with .root.Values.scheduler.configuration }}
+{{- $_ := set $own "berth.dev/configuration" (toYaml . | sha256sum | trunc 16) }}
+{{- end }}
+{{- toYaml (merge dict ((get .root.Values .program).podAnnotations | default dict) $own) }}
 {{- end }}

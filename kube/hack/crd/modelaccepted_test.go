@@ -29,6 +29,8 @@ func (s server) testAcceptedModels(t *testing.T) {
 		"ranks alone":         "spec: {memory: {device: 1Gi}, parallelism: {data: 2}, placement: {devicesPerReplica: 4}}",
 		"whole nodes":         "spec: {memory: {device: 1Gi}, placement: {unit: Node, instanceType: g5.xlarge, nodeSelector: {node.kubernetes.io/instance-type: g5.xlarge}}}",
 		"devices":             "spec: {memory: {device: 1Gi}, placement: {devices: ['a:cuda:0', 'a:cuda:+1', 'a:cuda:-0', 'a:cuda:0001023']}}",
+		"the most priority":   "spec: {memory: {device: 1Gi}, priority: 1000000000}",
+		"the least priority":  "spec: {memory: {device: 1Gi}, priority: -1000000000}",
 		"delays":              "spec: {memory: {device: 1Gi}, staleGrace: -1s, preemptionDelay: \"0\"}",
 		"tolerations":         "spec: {memory: {device: 1Gi}, tolerations: [{operator: Exists}, {key: a/b, value: c, effect: NoSchedule}]}",
 		"adapters":            "spec: {memory: {device: 1Gi}, adapters: [{name: a, memory: 0}, {name: b, memory: 1Gi}]}",

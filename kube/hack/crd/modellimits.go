@@ -8,7 +8,7 @@ import (
 )
 
 // Limits of models that the reader of manifests does not have. They bound the cost of the
-// validation rules, or the size of the status.
+// validation rules, the size of the status, or what a user of a cluster may claim.
 const (
 	maxPath        = 4096 // characters
 	maxText        = 256  // characters of other texts
@@ -19,6 +19,7 @@ const (
 	maxSelected    = 1024 // devices
 	maxParts       = 64
 	maxAssumed     = 256
+	maxPriority    = 1_000_000_000 // of a PriorityClass of users; those of Kubernetes itself are above it
 )
 
 // Limits of the reader of manifests (package convert, Model).
@@ -89,6 +90,7 @@ func modelLimits() map[string]func(*schema) {
 		},
 		"ModelSpec.queue":           func(s *schema) { s.MaxLength = new(int64(maxName)) },
 		"ModelSpec.schedulerName":   func(s *schema) { s.MaxLength = new(int64(maxName)) },
+		"ModelSpec.priority":        limitRange(-maxPriority, maxPriority),
 		"ModelSpec.staleGrace":      limitDelay,
 		"ModelSpec.preemptionDelay": limitDelay,
 		"ModelSpec.isolation":       func(s *schema) { s.XValidations = isolationRules },

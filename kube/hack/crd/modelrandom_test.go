@@ -40,7 +40,7 @@ var modelFields = []modelField{
 	{"flashAttention", list{true, false, nil}},
 	{"fullWindowCache", list{true, false}},
 	{"eager", list{true, "yes"}},
-	{"priority", list{0, int64(1) << 31, -5}},
+	{"priority", list{0, maxPriority, -maxPriority, int64(1) << 31, -5}},
 	{"staleGrace", list{"10m", "-1s", "0", "100000h", "100001h", "9999999h", "1d", "", "-0", "+1.5h"}},
 	{"preemptionDelay", list{"5m", "-1ns", "100000h0m1s", "soon"}},
 	{"source.preset", list{"phi-4", "whisper-small", "", nil}},

@@ -15,7 +15,8 @@ import (
 // command matches commands in the page that have the comment "run" above them.
 var command = regexp.MustCompile("(?m)^( *)<!-- run -->\n *```\n((?s).*?) *```$")
 
-// TestInstallPage runs the commands of docs/install.md, in their order.
+// TestInstallPage runs the commands of docs/install.md, in their order. When the chart is
+// uninstalled, a Model is left that has a finalizer and is being deleted.
 func TestInstallPage(t *testing.T) {
 	c := testcluster.New(t, controlplane.ControllerManager, controlplane.Scheduler)
 	c.AddNodes(controlplane.Node{Name: "a"}, controlplane.Node{Name: "b"})
@@ -34,6 +35,13 @@ func TestInstallPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(m[2], "helm uninstall") {
+			c.Apply(`{"apiVersion": "berth.dev/v1alpha1", "kind": "Model", "metadata": {"name": "left", "finalizers": ["berth.dev/model"]}, "spec": {"source": {"preset": "phi-4"}}}`)
+			c.Kubectl("", "delete", "model", "left", "--wait=false")
+		}
+	}
+	if left := c.Kubectl("", "get", "models", "--all-namespaces", "-o", "name"); left != "" {
+		t.Errorf("after the last command, there is %s", left)
 	}
 	if left := c.Kubectl("", "get", "deployments", "-n", Namespace, "-o", "name"); strings.TrimSpace(left) != "" {
 		t.Errorf("after the last command, there is %s", left)

@@ -67,7 +67,7 @@ func TestPolicies(t *testing.T) {
 		{"an administrator", "admin", aPod("restored", forged), []string{"create", "-f", "-", "--as-group=system:masters"}, ""},
 		{"an annotation that stays", "alice", "", []string{"label", "pod", "restored", "c=d"}, ""},
 		{"an annotation that is removed", "alice", "", []string{"annotate", "pod", "restored", "berth.dev/devices-"}, "only a scheduler sets the annotation berth.dev/devices"},
-		{"a pod that claims to be a replica", "alice", aPod("replica", `"labels": {"berth.dev/model": "chat"}`), []string{"create", "-f", "-"}, "Warning: Validation failed for ValidatingAdmissionPolicy 'berth-model-pods'"},
+		{"a pod that claims to be a replica", "alice", aPod("replica", `"labels": {"berth.dev/model": "chat"}`), []string{"create", "-f", "-"}, "the label berth.dev/model makes this pod count as a replica of model chat"},
 		{"a pod of a ReplicaSet", "alice", aPod("owned", `"labels": {"berth.dev/model": "chat"}, "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "1", "controller": true}]`), []string{"create", "-f", "-"}, ""},
 		{"a model", "alice", aModel("plain", `"replicas": 1`), []string{"create", "-f", "-"}, ""},
 		{"a model of a profile", "alice", aModel("spread", `"schedulerName": "berth-spread"`), []string{"create", "-f", "-"}, ""},

@@ -184,6 +184,9 @@ func TestFlags(t *testing.T) {
 	more := examples(t)
 	more["every switch"] = []string{"--set", "devicesEnforced=true", "--set", "scheduler.dryRun=true", "--set", "scheduler.verbose=true", "--set", "scheduler.secure.profiling=true",
 		"--set", "scheduler.tracing.endpoint=localhost:4317", "--set", "controller.verbose=true", "--set", "controller.nodeClass=karpenter.k8s.aws/EC2NodeClass/default", "--set", "controller.models.volume.emptyDir.sizeLimit=1Gi", "--set", "scheduler.extraArgs={--parallel=7}"}
+	more["two names"] = []string{"--set", "scheduler.names={a.b,kube}", "--set", "controller.schedulerName=kube"}
+	more["the second of two profiles"] = append(slices.Clone(more["alongside-kube-scheduler"]), "--set", "controller.schedulerName=berth-spread")
+	more["fractions"] = []string{"--set", "scheduler.evictions.rate=0.5", "--set", "scheduler.kubeAPI.qps=2.5"}
 	more["without webhook"] = []string{"--set", "webhook.enabled=false", "--set", "scheduler.secure.enabled=false"}
 	for name, args := range more {
 		manifest := render(t, args...)
@@ -245,19 +248,50 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestConfigurationRestarts checks that another configuration makes new pods.
+// TestConfigurationRestarts checks that another configuration makes new pods of both programs.
 func TestConfigurationRestarts(t *testing.T) {
-	template := func(plugin string) corev1.PodTemplateSpec {
-		for _, d := range deployments(t, render(t, "--set", "scheduler.configuration.plugins[0].name="+plugin)) {
-			if d.Name == "berth-scheduler" {
-				return d.Spec.Template
-			}
-		}
-		return corev1.PodTemplateSpec{}
-	}
 	const annotation = "berth.dev/configuration"
-	a, b := template("FairShare").Annotations[annotation], template("Reclaim").Annotations[annotation]
-	if a == "" || a == b {
-		t.Errorf("the annotations are %q and %q", a, b)
+	before := map[string]string{}
+	for _, d := range deployments(t, render(t, "--set", "scheduler.configuration.plugins[0].name=FairShare")) {
+		before[d.Name] = d.Spec.Template.Annotations[annotation]
+	}
+	for _, d := range deployments(t, render(t, "--set", "scheduler.configuration.plugins[0].name=Reclaim")) {
+		if a, b := before[d.Name], d.Spec.Template.Annotations[annotation]; a == "" || a == b {
+			t.Errorf("%s: the annotations are %q and %q", d.Name, a, b)
+		}
+	}
+}
+
+// TestKeysOnce checks that no key occurs twice where a label or an annotation is given in two
+// values, or by a value and the chart. The value for the object takes precedence.
+func TestKeysOnce(t *testing.T) {
+	text := render(t, "--set", "metrics.serviceMonitor.enabled=true", "--set", "metrics.dashboard.enabled=true",
+		"--set", "commonLabels.team=a", "--set", "commonLabels.grafana_dashboard=no", "--set", `commonLabels.rbac\.authorization\.k8s\.io/aggregate-to-view=no`,
+		"--set", "metrics.serviceMonitor.labels.team=b", "--set", `controller.podAnnotations.kubectl\.kubernetes\.io/default-container=proxy`)
+	for i, document := range strings.Split(text, "\n---\n") {
+		if _, err := yaml.YAMLToJSONStrict([]byte(document)); err != nil {
+			t.Errorf("document %d: %v", i, err)
+		}
+	}
+	labels := map[string]map[string]string{}
+	for _, u := range objects(t, text) {
+		labels[u.GetKind()+"/"+u.GetName()] = u.GetLabels()
+	}
+	for _, want := range []struct{ object, label, value string }{
+		{"ServiceMonitor/berth-scheduler", "team", "b"},
+		{"ServiceMonitor/berth-controller", "team", "b"},
+		{"Deployment/berth-scheduler", "team", "a"},
+		{"ConfigMap/berth-dashboard", "grafana_dashboard", "1"},
+		{"ClusterRole/berth-view", "rbac.authorization.k8s.io/aggregate-to-view", "true"},
+	} {
+		if got := labels[want.object][want.label]; got != want.value {
+			t.Errorf("%s: label %s is %q, want %q", want.object, want.label, got, want.value)
+		}
+	}
+	for _, d := range deployments(t, text) {
+		want := map[string]string{"berth-controller": "proxy", "berth-scheduler": "berth-scheduler"}[d.Name]
+		if got := d.Spec.Template.Annotations["kubectl.kubernetes.io/default-container"]; got != want {
+			t.Errorf("%s: the default container is %q, want %q", d.Name, got, want)
+		}
 	}
 }

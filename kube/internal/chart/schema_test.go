@@ -5,10 +5,12 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -22,6 +24,8 @@ func TestSchemaRejects(t *testing.T) {
 		"scheduler.hold=5":                               "at '/scheduler/hold': got number, want string",
 		"scheduler.hold=5 minutes":                       "at '/scheduler/hold': '5 minutes' does not match pattern",
 		"scheduler.evictions.rate=0":                     "at '/scheduler/evictions/rate': exclusiveMinimum: got 0, want 0",
+		"scheduler.evictions.rate=0.0":                   "at '/scheduler/evictions/rate': '0.0' does not match pattern",
+		"scheduler.kubeAPI.qps=fast":                     "at '/scheduler/kubeAPI/qps': 'fast' does not match pattern",
 		"scheduler.names=":                               "at '/scheduler/names': got string, want array",
 		"scheduler.names={Berth_Scheduler}":              "at '/scheduler/names/0': 'Berth_Scheduler' does not match pattern",
 		"scheduler.extraArgs={verbose}":                  "at '/scheduler/extraArgs/0': 'verbose' does not match pattern",
@@ -29,6 +33,8 @@ func TestSchemaRejects(t *testing.T) {
 		"scheduler.configuration.profiles[0].name=a":     "at '/scheduler/configuration/profiles/0'",
 		"scheduler.configuration.plugins[0].weight=0":    "at '/scheduler/configuration/plugins/0/weight': minimum: got 0, want 1",
 		"controller.models.directory=/models":            "at '/controller/models': additional properties 'directory' not allowed",
+		"controller.models.volume.foo=1":                 "at '/controller/models/volume': additional properties 'foo' not allowed",
+		"controller.models.volume.configMap=m":           "at '/controller/models/volume/configMap': got string, want object",
 		"webhook.mode=of":                                "at '/webhook/mode': value must be one of 'deny', 'warn'",
 		"webhook.timeoutSeconds=60":                      "at '/webhook/timeoutSeconds': maximum: got 60, want 30",
 		"policies.modelPods=deny":                        "at '/policies/modelPods': value must be one of 'Deny', 'Warn', 'Audit', 'None'",
@@ -41,6 +47,30 @@ func TestSchemaRejects(t *testing.T) {
 		_, err := Helm("template", Release, Dir, "--set", set)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: have %v, want %s", set, err, want)
+		}
+	}
+}
+
+// TestSchemaAcceptsNumbers checks that numbers are accepted as Helm passes them: from --set, a
+// fraction is a string.
+func TestSchemaAcceptsNumbers(t *testing.T) {
+	for _, number := range []string{"1", "20", "0.5", "00.05", "10.0", "2.75", ".5"} {
+		for _, set := range []string{"--set", "--set-string", "--set-json"} {
+			if set == "--set-json" && !json.Valid([]byte(number)) {
+				continue
+			}
+			text := render(t, set, "scheduler.evictions.rate="+number+",scheduler.kubeAPI.qps="+number)
+			for _, d := range deployments(t, text) {
+				if d.Name != "berth-scheduler" {
+					continue
+				}
+				want, _ := strconv.ParseFloat(number, 64)
+				for _, name := range []string{"eviction-rate", "kube-api-qps"} {
+					if got, err := strconv.ParseFloat(flag(d, name), 64); err != nil || got != want {
+						t.Errorf("%s %s: --%s=%s", set, number, name, flag(d, name))
+					}
+				}
+			}
 		}
 	}
 }
@@ -112,9 +142,9 @@ func sameNames(t *testing.T, path string, s *schema, defaults map[string]any) {
 	}
 }
 
-// TestConfigurationFields checks that scheduler.configuration has the fields of a
-// SchedulerConfiguration.
-func TestConfigurationFields(t *testing.T) {
+// TestSchemaFields checks that scheduler.configuration has the fields of a SchedulerConfiguration,
+// and that controller.models.volume may be of every kind of volume.
+func TestSchemaFields(t *testing.T) {
 	s := readSchema(t)
 	configuration := s.Properties["scheduler"].Properties["configuration"]
 	for _, c := range []struct {
@@ -125,6 +155,7 @@ func TestConfigurationFields(t *testing.T) {
 		{configuration, v1alpha1.SchedulerConfiguration{}, []string{"metadata"}},
 		{configuration.Properties["profiles"].Items, v1alpha1.ProfileConfig{}, nil},
 		{s.Defs["plugin"], v1alpha1.PluginConfig{}, nil},
+		{s.Defs["volume"], corev1.VolumeSource{}, nil},
 	} {
 		want := fields(c.value)
 		want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(c.not, name) })
