@@ -40,6 +40,7 @@ type controllerFlags struct {
 	kubeconfig, configuration string
 	names                     []string
 	devicesEnforced           bool
+	evictions                 bool
 	modelsDirectory           string
 	nodeClass                 string
 	electionFlags
@@ -64,6 +65,7 @@ func (f *controllerFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.configuration, "config", "", "the file with the SchedulerConfiguration of berth-scheduler; without it, the default profile is used")
 	set.StringSliceVar(&f.names, "scheduler-name", []string{DefaultName}, "the scheduler names of berth-scheduler; the first is that of models that name none")
 	set.BoolVar(&f.devicesEnforced, "devices-enforced", false, "the value of this flag of berth-scheduler: whether models may hold parts of devices")
+	set.BoolVar(&f.evictions, "evictions", true, "the value of this flag of berth-scheduler: whether pods may be evicted to make room for models")
 	set.StringVar(&f.modelsDirectory, "models-directory", "", "a directory with the files of models, from which the paths under source are read; \"\" for none")
 	set.StringVar(&f.nodeClass, "node-class", "", "the GROUP/KIND/NAME of the node class of the NodeClaims that are created for models with an instance type, such as karpenter.k8s.aws/EC2NodeClass/default; \"\": none are created")
 	f.electionFlags.add(set, "write objects", ControllerName)
@@ -100,7 +102,7 @@ func Controller(registry *engine.Registry, args []string, stderr io.Writer) int 
 	}
 	var profiles []engine.NamedProfile
 	if err == nil {
-		profiles, err = readProfiles(f.configuration, true)
+		profiles, err = readProfiles(f.configuration, f.evictions)
 	}
 	if err == nil {
 		f.names, err = schedulerNames(profiles, f.names, set.Changed("scheduler-name"))
