@@ -42,7 +42,7 @@ func pages() (map[string]string, error) {
 		return nil, err
 	}
 	return map[string]string{
-		"kube-commands.md": "# berth-scheduler and kubectl berth\n\n" + generated + commands(),
+		"kube-commands.md": "# berth-scheduler, berth-controller and kubectl berth\n\n" + generated + commands(),
 		"kube-metrics.md":  "# Metrics of berth-scheduler\n\n" + generated + list,
 		"kube-reasons.md":  "# Reasons of the filters of Kubernetes\n\n" + generated + reasons(),
 	}, nil
@@ -54,6 +54,9 @@ func commands() string {
 	var help bytes.Buffer
 	command.Main(standard.Registry(), []string{"--help"}, &help)
 	fmt.Fprintf(&b, "## berth-scheduler\n\n```\n%s```\n\n", help.String())
+	help.Reset()
+	command.Controller(standard.Registry(), []string{"--help"}, &help)
+	fmt.Fprintf(&b, "## berth-controller\n\n```\n%s```\n\n", help.String())
 	top := kubectl("--help")
 	fmt.Fprintf(&b, "## kubectl berth\n\n```\n%s```\n\n", top)
 	for _, name := range subcommands(top) {

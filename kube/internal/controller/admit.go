@@ -33,8 +33,8 @@ const noGroup = "No suitable node group found: insufficient capacity or no match
 const maxForms = 200
 
 // Admit returns whether the model can be served. old is the model before a change; nil if the model
-// is new. A model of which only the number of replicas changes can always be served, and a change
-// is not denied if the model as it was cannot be served now either.
+// is new. A model of which only the number of replicas changes can always be served. Any other change
+// is checked for one replica, and not denied if the model as it was cannot be served now either.
 func (w *World) Admit(o, old *v1alpha1.Model) (Verdict, error) {
 	if old == nil {
 		return w.admit(o, o.Spec.Replicas)
@@ -42,12 +42,12 @@ func (w *World) Admit(o, old *v1alpha1.Model) (Verdict, error) {
 	if onlyReplicas(o, old) {
 		return Verdict{}, nil
 	}
-	replicas := fewer(o.Spec.Replicas, old.Spec.Replicas)
-	v, err := w.admit(o, replicas)
+	one := new(1) // how many replicas the model has was decided when they were requested
+	v, err := w.admit(o, one)
 	if err != nil || v.Infeasible == "" {
 		return v, err
 	}
-	was, err := w.admit(old, replicas)
+	was, err := w.admit(old, one)
 	if err == nil && was.Infeasible != "" {
 		return Verdict{Warning: v.Infeasible}, nil
 	}
@@ -105,15 +105,4 @@ func onlyReplicas(a, b *v1alpha1.Model) bool {
 	x, y := a.Spec, b.Spec
 	x.Replicas, y.Replicas = nil, nil
 	return reflect.DeepEqual(x, y)
-}
-
-// fewer returns the smaller number of replicas.
-func fewer(a, b *int) *int {
-	switch {
-	case a == nil:
-		return b
-	case b == nil || *a < *b:
-		return a
-	}
-	return b
 }
