@@ -30,6 +30,9 @@ const (
 	keyKey          = corev1.TLSPrivateKeyKey
 )
 
+// maxAuthorities is how many authorities the Secret has at most.
+const maxAuthorities = 3
+
 // annotationRenewed of the Secret is when the newest authority was made.
 const annotationRenewed = "berth.dev/authority-renewed"
 
@@ -160,8 +163,8 @@ func (k *Keeper) renew(old *corev1.Secret) (*corev1.Secret, bool, error) {
 	changed := false
 	authorities := valid(parse(s.Data[keyAuthorities]), now)
 	key, err := parseKey(s.Data[keyAuthorityKey])
-	if err != nil || len(authorities) == 0 || !isKeyOf(key, authorities[0]) || now.After(authorities[0].NotAfter.Add(-k.options.Authority/10)) {
-		// The earlier authorities stay until they end, because the certificate in use is signed by one.
+	if err != nil || len(authorities) == 0 || !isKeyOf(key, authorities[0]) || now.Before(authorities[0].NotBefore) || now.After(authorities[0].NotAfter.Add(-k.options.Authority/10)) {
+		// The earlier authorities stay, because the certificate in use is signed by one.
 		own, ownKey, err := newAuthority(now, k.options.Authority)
 		if err != nil {
 			return nil, false, err
@@ -178,11 +181,12 @@ func (k *Keeper) renew(old *corev1.Secret) (*corev1.Secret, bool, error) {
 		}
 		changed = true
 	}
+	authorities = limit(authorities, certificateOf(s))
 	if text := encode(authorities); !bytes.Equal(text, s.Data[keyAuthorities]) {
 		s.Data[keyAuthorities], changed = text, true
 	}
-	if k.mustIssue(s, authorities, now) {
-		certificate, own, err := issue(authorities[0], key, k.options.Hosts, now, k.options.Server)
+	if hosts, must := k.mustIssue(s, authorities, now); must {
+		certificate, own, err := issue(authorities[0], key, hosts, now, k.options.Server)
 		if err != nil {
 			return nil, false, err
 		}
@@ -191,24 +195,37 @@ func (k *Keeper) renew(old *corev1.Secret) (*corev1.Secret, bool, error) {
 	return s, changed, nil
 }
 
-// mustIssue reports whether the Secret needs another certificate.
-func (k *Keeper) mustIssue(s *corev1.Secret, authorities []*x509Certificate, now time.Time) bool {
+// mustIssue reports whether the Secret needs another certificate, and for which hosts. If only hosts
+// are missing, the new certificate has those of the old one too: during a change of the hosts, other
+// processes need them, and would otherwise replace the certificate again.
+func (k *Keeper) mustIssue(s *corev1.Secret, authorities []*x509Certificate, now time.Time) (hosts []string, must bool) {
+	hosts = k.options.Hosts
+	c := certificateOf(s)
+	if c == nil {
+		return hosts, true
+	}
+	signer := slices.IndexFunc(authorities, func(a *x509Certificate) bool { return c.CheckSignatureFrom(a) == nil })
+	if signer < 0 || now.Before(authorities[signer].NotBefore) || now.After(c.NotAfter.Add(-k.options.Server/3)) || now.Before(c.NotBefore) {
+		return hosts, true
+	}
+	if slices.ContainsFunc(hosts, func(h string) bool { return c.VerifyHostname(h) != nil }) {
+		return union(hosts, hostsOf(c)), true
+	}
+	if signer == 0 {
+		return nil, false
+	}
+	// The API servers must know the new authority first.
+	renewed, err := time.Parse(time.RFC3339, s.Annotations[annotationRenewed])
+	return hosts, err != nil || now.After(renewed.Add(k.options.Settle))
+}
+
+// certificateOf returns the certificate of the Secret; nil if it cannot be used.
+func certificateOf(s *corev1.Secret) *x509Certificate {
 	list := parse(s.Data[keyCertificate])
 	if _, err := tls.X509KeyPair(s.Data[keyCertificate], s.Data[keyKey]); err != nil || len(list) == 0 {
-		return true
+		return nil
 	}
-	c := list[0]
-	signer := slices.IndexFunc(authorities, func(a *x509Certificate) bool { return c.CheckSignatureFrom(a) == nil })
-	switch {
-	case signer < 0 || now.After(c.NotAfter.Add(-k.options.Server/3)) || now.Before(c.NotBefore):
-		return true
-	case slices.ContainsFunc(k.options.Hosts, func(h string) bool { return c.VerifyHostname(h) != nil }):
-		return true
-	case signer > 0: // the API servers must know the new authority first
-		renewed, err := time.Parse(time.RFC3339, s.Annotations[annotationRenewed])
-		return err != nil || now.After(renewed.Add(k.options.Settle))
-	}
-	return false
+	return list[0]
 }
 
 // writeAuthorities writes the authorities to the configuration of the webhook, if it has others.

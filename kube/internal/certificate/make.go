@@ -10,6 +10,7 @@ import (
 	"errors"
 	"math/big"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -43,6 +44,39 @@ func valid(list []*x509.Certificate, now time.Time) []*x509.Certificate {
 	for _, c := range list {
 		if c.IsCA && now.Before(c.NotAfter) {
 			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// limit returns the newest authorities, of which the first is the newest, and the one that has signed
+// the certificate. c may be nil.
+func limit(authorities []*x509.Certificate, c *x509.Certificate) []*x509.Certificate {
+	for len(authorities) > maxAuthorities {
+		last := len(authorities) - 1
+		if c != nil && c.CheckSignatureFrom(authorities[last]) == nil {
+			last--
+		}
+		authorities = slices.Delete(authorities, last, last+1)
+	}
+	return authorities
+}
+
+// hostsOf returns the names and addresses that the certificate is for.
+func hostsOf(c *x509.Certificate) []string {
+	out := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		out = append(out, ip.String())
+	}
+	return out
+}
+
+// union returns all elements of a, and those of b that a does not have.
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, x := range b {
+		if !slices.Contains(out, x) {
+			out = append(out, x)
 		}
 	}
 	return out
