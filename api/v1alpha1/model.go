@@ -110,8 +110,8 @@ type ModelSpec struct {
 	Server *ModelServer `json:"server,omitempty"`
 	// Template is a PodTemplateSpec of Kubernetes, which is merged into the template of the
 	// pods of the replicas as a strategic merge patch. The container of the server is named
-	// server. It must not set spec.schedulerName and spec.nodeName. Only berth-controller uses
-	// it.
+	// server. docs/serving.md lists the fields that it must not set, because Berth decides about
+	// them. Only berth-controller uses it.
 	Template *runtime.RawExtension `json:"template,omitempty"`
 }
 
@@ -122,9 +122,10 @@ type ModelServer struct {
 	// mindie and voxbox.
 	Image string `json:"image,omitempty"`
 	// Command replaces the command and all arguments that Berth would set. In its texts,
-	// $(BERTH_TENSOR_PARALLEL), $(BERTH_PIPELINE_PARALLEL), $(BERTH_MODEL), $(BERTH_CONTEXT),
-	// $(BERTH_PORT), $(BERTH_NODES), $(BERTH_NODE_RANK) and $(BERTH_LEADER) are replaced by the
-	// values of the form.
+	// $(BERTH_MODEL), $(BERTH_TENSOR_PARALLEL), $(BERTH_PIPELINE_PARALLEL),
+	// $(BERTH_DATA_PARALLEL), $(BERTH_CONTEXT), $(BERTH_PORT) and $(BERTH_NODES) are replaced by
+	// the values of the form, and in replicas of several pods also $(BERTH_LEADER),
+	// $(BERTH_NODE_RANK) and $(BERTH_POD_IP).
 	Command []string `json:"command,omitempty" strict:"lines"`
 	// Args are added to the arguments that Berth sets.
 	Args []string `json:"args,omitempty" strict:"lines"`

@@ -10,13 +10,17 @@ import (
 )
 
 // docs/serving.md names the image and the port of each server, and every flag and variable that is
-// written.
+// written. The comment of server.command names every variable.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/serving.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(text)
+	if text, err = os.ReadFile("../../api/v1alpha1/model.go"); err != nil {
+		t.Fatal(err)
+	}
+	types := string(text)
 	spec := map[string]string{"vllm": "{source: {preset: llama-3.1-8b}}", "sglang": "{backend: sglang, source: {preset: llama-3.1-8b}}", "llamacpp": "{source: {gguf: /a.gguf}}"}
 	for name := range programs {
 		s, err := Of(replicaOf(t, spec[name], one, 1))
@@ -45,6 +49,9 @@ func TestPage(t *testing.T) {
 			checked++
 			if !regexp.MustCompile(regexp.QuoteMeta(m[1]) + `[^a-z0-9-]`).MatchString(page) {
 				t.Errorf("the page does not name %s, which is in %s", m[1], file)
+			}
+			if strings.HasPrefix(m[1], "BERTH_") && !strings.Contains(types, "$("+m[1]+")") {
+				t.Errorf("the comment of server.command does not name %s", m[1])
 			}
 		}
 	}

@@ -24,6 +24,7 @@ const (
 	VarNodes    = "BERTH_NODES"
 	VarNodeRank = "BERTH_NODE_RANK"
 	VarLeader   = "BERTH_LEADER"
+	VarPodIP    = "BERTH_POD_IP"
 )
 
 // Values of server.distribution: how a vllm server is divided over nodes.
@@ -65,7 +66,12 @@ type Server struct {
 }
 
 // Variable is an environment variable. The container expands its value.
-type Variable struct{ Name, Value string }
+type Variable struct {
+	Name, Value string
+	// Field is the field of the pod that the value is taken from, such as status.podIP; "": Value is
+	// the value.
+	Field string
+}
 
 // Problem is why a server cannot be started as the model says.
 type Problem struct {
@@ -164,13 +170,14 @@ func Of(r *Replica) (*Server, error) {
 
 // variables returns the variables for commands of users.
 func (r *Replica) variables(source string, port int32) []Variable {
-	number := func(name string, n int) Variable { return Variable{name, strconv.Itoa(n)} }
+	text := func(name, value string) Variable { return Variable{Name: name, Value: value} }
+	number := func(name string, n int) Variable { return text(name, strconv.Itoa(n)) }
 	out := []Variable{
-		{VarModel, literal(source)}, number(VarTensor, max(1, r.Form.Tensor)), number(VarPipeline, max(1, r.Form.Pipeline)), number(VarData, r.ranks()),
+		text(VarModel, literal(source)), number(VarTensor, max(1, r.Form.Tensor)), number(VarPipeline, max(1, r.Form.Pipeline)), number(VarData, r.ranks()),
 		number(VarContext, r.Context), number(VarPort, int(port)), number(VarNodes, r.pods()),
 	}
 	if r.pods() > 1 {
-		out = append(out, Variable{VarLeader, r.Leader}, Variable{VarNodeRank, r.Rank})
+		out = append(out, text(VarLeader, r.Leader), text(VarNodeRank, r.Rank), Variable{Name: VarPodIP, Field: "status.podIP"})
 	}
 	return out
 }

@@ -111,6 +111,10 @@ server:
 				" --enforce-eager --enable-lora --max-loras 2 --lora-modules sql=/models/adapters/sql law=/data/law" +
 				` --speculative-config "{\"method\":\"draft_model\",\"model\":\"meta-llama/Llama-3.2-1B\",\"num_speculative_tokens\":5}" --seed 1`,
 		},
+		"an adapter without a path is not loaded": {
+			spec: "{source: {preset: llama-3.1-8b}, adapters: [{name: sql, memory: 1Gi}, {name: law, path: /data/law}]}", form: one, pods: 1,
+			first: vllmStart + " --gpu-memory-utilization 0.9 --enable-lora --max-loras 1 --lora-modules law=/data/law",
+		},
 		"vllm with bitsandbytes": {
 			spec: "{source: {preset: llama-3.1-8b}, quantization: bitsandbytes}", form: one, pods: 1,
 			first: vllmStart + " --gpu-memory-utilization 0.9 --quantization bitsandbytes",
@@ -121,18 +125,18 @@ server:
 		},
 		"vllm with data-parallel ranks in several pods": {
 			spec: "{source: {preset: llama-3.1-8b}, parallelism: {tensor: 2, data: 3}, placement: {distributed: true}, server: {args: [--seed, '1']}}", form: model.Form{Tensor: 2, Pipeline: 1, Devices: 2, Nodes: 1}, pods: 3,
-			first:  vllmStart + " --tensor-parallel-size 2 --data-parallel-size 3 --gpu-memory-utilization 0.9 --data-parallel-size-local 1 --data-parallel-address $(BERTH_LEADER) --seed 1",
+			first:  vllmStart + " --tensor-parallel-size 2 --data-parallel-size 3 --gpu-memory-utilization 0.9 --data-parallel-size-local 1 --data-parallel-address $(BERTH_POD_IP) --seed 1",
 			worker: vllmStart + " --tensor-parallel-size 2 --data-parallel-size 3 --gpu-memory-utilization 0.9 --data-parallel-size-local 1 --data-parallel-address $(BERTH_LEADER) --data-parallel-start-rank $(BERTH_NODE_RANK) --headless --seed 1",
 		},
 		"vllm on several nodes": {
 			spec: "{source: {preset: llama-3.1-8b}, server: {args: [--seed, '1']}}", form: model.Form{Tensor: 8, Pipeline: 2, Devices: 8, Nodes: 2}, pods: 2,
-			first:  vllmStart + " --tensor-parallel-size 8 --pipeline-parallel-size 2 --gpu-memory-utilization 0.9 --nnodes 2 --master-addr $(BERTH_LEADER) --node-rank $(BERTH_NODE_RANK) --seed 1",
-			worker: vllmStart + " --tensor-parallel-size 8 --pipeline-parallel-size 2 --gpu-memory-utilization 0.9 --nnodes 2 --master-addr $(BERTH_LEADER) --node-rank $(BERTH_NODE_RANK) --headless --seed 1",
+			first:  vllmStart + " --tensor-parallel-size 8 --pipeline-parallel-size 2 --gpu-memory-utilization 0.9 --nnodes 2 --node-rank $(BERTH_NODE_RANK) --master-addr $(BERTH_POD_IP) --seed 1",
+			worker: vllmStart + " --tensor-parallel-size 8 --pipeline-parallel-size 2 --gpu-memory-utilization 0.9 --nnodes 2 --node-rank $(BERTH_NODE_RANK) --master-addr $(BERTH_LEADER) --headless --seed 1",
 		},
 		"vllm with tensor parallelism over nodes": {
 			spec: "source: {preset: llama-3.1-8b}", form: model.Form{Tensor: 16, Pipeline: 1, Devices: 8, Nodes: 2}, pods: 2,
-			first:  vllmStart + " --tensor-parallel-size 16 --gpu-memory-utilization 0.9 --nnodes 2 --master-addr $(BERTH_LEADER) --node-rank $(BERTH_NODE_RANK)",
-			worker: vllmStart + " --tensor-parallel-size 16 --gpu-memory-utilization 0.9 --nnodes 2 --master-addr $(BERTH_LEADER) --node-rank $(BERTH_NODE_RANK) --headless",
+			first:  vllmStart + " --tensor-parallel-size 16 --gpu-memory-utilization 0.9 --nnodes 2 --node-rank $(BERTH_NODE_RANK) --master-addr $(BERTH_POD_IP)",
+			worker: vllmStart + " --tensor-parallel-size 16 --gpu-memory-utilization 0.9 --nnodes 2 --node-rank $(BERTH_NODE_RANK) --master-addr $(BERTH_LEADER) --headless",
 		},
 		"an old vllm on several nodes uses Ray": {
 			spec: "{source: {preset: llama-3.1-8b}, backendVersion: 0.11.0, server: {args: [--seed, '1']}}", form: model.Form{Tensor: 8, Pipeline: 2, Devices: 8, Nodes: 2}, pods: 2,
@@ -210,8 +214,16 @@ adapters: [{name: sql, path: /data/sql}]`,
 			first: "/app/llama-server --model /data/qwen/q8.gguf " + llamaStart + " --ctx-size 4096 --parallel 1 --flash-attn on --n-gpu-layers 999",
 		},
 		"llamacpp with a file of a repository": {
-			spec: "{source: {gguf: qwen/q8.gguf, repository: Qwen/Qwen3-8B-GGUF}, context: 4096, sequences: 4}", form: one, pods: 1,
+			spec: "{source: {gguf: q8.gguf, repository: Qwen/Qwen3-8B-GGUF}, context: 4096, sequences: 4}", form: one, pods: 1,
 			first: "/app/llama-server --hf-repo Qwen/Qwen3-8B-GGUF --hf-file q8.gguf " + llamaStart + " --ctx-size 16384 --parallel 4 --flash-attn on --n-gpu-layers 999",
+		},
+		"llamacpp with a file in a folder of a repository": {
+			spec: "{source: {gguf: ./Q4_K_M/x-00001-of-00003.gguf, repository: a/b}, draft: {gguf: drafts/small.gguf, repository: c/d}}", form: one, pods: 1,
+			first: "/app/llama-server --hf-repo a/b --hf-file Q4_K_M/x-00001-of-00003.gguf " + llamaStart + " --parallel 1 --flash-attn on --n-gpu-layers 999 --hf-repo-draft c/d --model-draft drafts/small.gguf",
+		},
+		"llamacpp with a file of a repository that is elsewhere on this machine": {
+			spec: "{source: {gguf: /data/x.gguf, repository: a/b}, draft: {gguf: ../small.gguf, repository: c/d}}", form: one, pods: 1,
+			first: "/app/llama-server --hf-repo a/b --hf-file x.gguf " + llamaStart + " --parallel 1 --flash-attn on --n-gpu-layers 999 --hf-repo-draft c/d --model-draft small.gguf",
 		},
 		"llamacpp with everything": {
 			spec: `
@@ -380,8 +392,8 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Variable{
-		{"BERTH_MODEL", "/srv/$$x"}, {"BERTH_TENSOR_PARALLEL", "2"}, {"BERTH_PIPELINE_PARALLEL", "1"}, {"BERTH_DATA_PARALLEL", "2"}, {"BERTH_CONTEXT", "512"},
-		{"BERTH_PORT", "8000"}, {"BERTH_NODES", "2"}, {"BERTH_LEADER", "$(LWS_LEADER_ADDRESS)"}, {"BERTH_NODE_RANK", "$(LWS_WORKER_INDEX)"},
+		{"BERTH_MODEL", "/srv/$$x", ""}, {"BERTH_TENSOR_PARALLEL", "2", ""}, {"BERTH_PIPELINE_PARALLEL", "1", ""}, {"BERTH_DATA_PARALLEL", "2", ""}, {"BERTH_CONTEXT", "512", ""},
+		{"BERTH_PORT", "8000", ""}, {"BERTH_NODES", "2", ""}, {"BERTH_LEADER", "$(LWS_LEADER_ADDRESS)", ""}, {"BERTH_NODE_RANK", "$(LWS_WORKER_INDEX)", ""}, {"BERTH_POD_IP", "", "status.podIP"},
 	}
 	if diff := cmp.Diff(want, s.Variables); diff != "" {
 		t.Error(diff)

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -68,11 +69,20 @@ func (a *arguments) file(repository, file, local string, s *v1alpha1.ModelSource
 	if s.GGUF == "" && s.LocalPath == "" || s.Repository != "" {
 		a.text(repository, source)
 		if s.GGUF != "" {
-			a.text(file, literal(path.Base(s.GGUF)))
+			a.text(file, literal(pathInRepository(s.GGUF)))
 		}
 		return
 	}
 	a.text(local, source)
+}
+
+// pathInRepository returns the path of a GGUF file in its repository: the path as it is written, or
+// the name alone if the path does not begin in the directory of the models.
+func pathInRepository(file string) string {
+	if !filepath.IsLocal(file) {
+		return path.Base(file)
+	}
+	return path.Clean(file)
 }
 
 // contextOfFile returns the tokens of a sequence. llama.cpp divides its context among sequences,

@@ -100,7 +100,9 @@ func (r *Replica) checkVLLM() error {
 	return nil
 }
 
-// overPods adds the arguments with which the pods of a replica find each other.
+// overPods adds the arguments with which the pods of a replica find each other. The first pod is
+// given its own IP address, because it binds ZeroMQ sockets to the address, and ZeroMQ resolves no
+// names for that. The other pods are given the name of the first: they only connect to it.
 func (r *Replica) overPods(a arguments) (commands, error) {
 	wanted := r.server().Distribution
 	at := []any{"spec", "server", "distribution"}
@@ -114,8 +116,12 @@ func (r *Replica) overPods(a arguments) (commands, error) {
 		return commands{}, problem("vllm has data-parallel ranks on several nodes since version 0.9; name a newer one", "spec", "backendVersion")
 	case r.ranks() > 1:
 		a.number("--data-parallel-size-local", 1)
-		a.text("--data-parallel-address", variable(VarLeader))
-		return commands{a, a.with("--data-parallel-start-rank", variable(VarNodeRank), "--headless"), false, true}, nil
+		const address = "--data-parallel-address"
+		return commands{
+			first:      a.with(address, variable(VarPodIP)),
+			worker:     a.with(address, variable(VarLeader), "--data-parallel-start-rank", variable(VarNodeRank), "--headless"),
+			workerArgs: true,
+		}, nil
 	case wanted == Native && r.Uneven:
 		return commands{}, problem("vllm needs Ray for different numbers of devices on the nodes; write Ray, or fix the number of devices with placement.devicesPerReplica", at...)
 	case wanted == Native && !native:
@@ -124,9 +130,9 @@ func (r *Replica) overPods(a arguments) (commands, error) {
 		return r.withRay(a)
 	}
 	a.number("--nnodes", r.pods())
-	a.text("--master-addr", variable(VarLeader))
 	a.text("--node-rank", variable(VarNodeRank))
-	return commands{a, a.with("--headless"), false, true}, nil
+	const address = "--master-addr"
+	return commands{first: a.with(address, variable(VarPodIP)), worker: a.with(address, variable(VarLeader), "--headless"), workerArgs: true}, nil
 }
 
 // withRay returns the commands with which Ray divides the server over pods. The images have had no

@@ -49,16 +49,20 @@ server: {cache: {claim: models, mountPath: /data}, tokenSecret: {name: hub, key:
 source: {preset: llama-3.3-70b}
 context: 4096
 placement: {distributed: true}
+server: {cache: {claim: models}}
 template:
   metadata: {labels: {team: search}, annotations: {example.com/note: x}}
   spec:
     serviceAccountName: default
     terminationGracePeriodSeconds: 120
-    volumes: [{name: scratch, emptyDir: {}}, {name: shm, emptyDir: {sizeLimit: 16Gi}}]
+    volumes: [{name: scratch, emptyDir: {}}, {name: shm, emptyDir: {sizeLimit: 16Gi}}, {name: models, nfs: {server: files, path: /models}}]
     initContainers: [{name: fetch, image: example.com/fetch:1}]
     containers:
     - name: server
-      env: [{name: A, value: $(BERTH_LEADER)}]
+      env: [{name: A, value: $(BERTH_LEADER)}, {name: HF_HOME, valueFrom: {configMapKeyRef: {name: paths, key: models}}}]
+      startupProbe: {periodSeconds: 30}
+      readinessProbe: {tcpSocket: {port: http}}
+      livenessProbe: {exec: {command: [alive]}}
       volumeMounts: [{name: scratch, mountPath: /scratch}]
       resources: {limits: {cpu: 8, memory: 64Gi}}
     - {name: metrics, image: example.com/metrics:1}`, onSeveralPods},

@@ -15,14 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// merge applies the template of the model as a strategic merge patch.
+// merge applies the template of the model as a strategic merge patch. It may change t.
 func merge(t *corev1.PodTemplateSpec, m *v1alpha1.Model) (*corev1.PodTemplateSpec, error) {
-	if m.Spec.Template == nil || len(m.Spec.Template.Raw) == 0 {
-		return t, nil
+	given, err := templateOf(m)
+	if err != nil || given == nil {
+		return t, err
 	}
-	if err := CheckTemplate(m); err != nil {
-		return nil, err
-	}
+	clearReplaced(&t.Spec, &given.Spec)
 	text, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
@@ -44,7 +43,11 @@ func merge(t *corev1.PodTemplateSpec, m *v1alpha1.Model) (*corev1.PodTemplateSpe
 	}
 	first(server.Env, func(e *corev1.EnvVar) bool { return set[e.Name] })
 	keepRequests(&server.Resources)
-	return out, nil
+	if t.Labels[LabelServes] == "" { // only a pod that answers requests is probed
+		server.StartupProbe, server.ReadinessProbe, server.LivenessProbe = nil, nil, nil
+	}
+	i, _ := serverOf(&given.Spec)
+	return out, checkProbes(server, i)
 }
 
 // first moves the elements for which is returns true before all others, and changes nothing else of
@@ -105,33 +108,42 @@ var ofServer = map[string]string{
 // CheckTemplate returns an error if the template of the model would change what Berth has decided. It
 // is a *launch.Problem.
 func CheckTemplate(m *v1alpha1.Model) error {
+	_, err := templateOf(m)
+	return err
+}
+
+// templateOf returns the template of the model, after it was checked; nil if it has none.
+func templateOf(m *v1alpha1.Model) (*corev1.PodTemplateSpec, error) {
 	if m.Spec.Template == nil || len(m.Spec.Template.Raw) == 0 {
-		return nil
+		return nil, nil
 	}
 	var raw map[string]any
 	if err := json.Unmarshal(m.Spec.Template.Raw, &raw); err != nil {
-		return templateProblem(fmt.Sprintf("it is not an object: %v", err))
+		return nil, templateProblem(fmt.Sprintf("it is not an object: %v", err))
 	}
 	if err := checkDirectives(raw, nil); err != nil {
-		return err
+		return nil, err
 	}
-	var t corev1.PodTemplateSpec
-	if err := json.Unmarshal(m.Spec.Template.Raw, &t); err != nil {
-		return templateProblem(fmt.Sprintf("it is not a PodTemplateSpec: %v", err))
+	t := &corev1.PodTemplateSpec{}
+	if err := json.Unmarshal(m.Spec.Template.Raw, t); err != nil {
+		return nil, templateProblem(fmt.Sprintf("it is not a PodTemplateSpec: %v", err))
 	}
 	if err := checkMetadata(raw); err != nil {
-		return err
+		return nil, err
 	}
 	spec, _ := raw["spec"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(spec)) {
 		if remedy := ofBerth[name]; remedy != "" {
-			return templateProblem(remedy, "spec", name)
+			return nil, templateProblem(remedy, "spec", name)
 		}
 	}
 	if t.Spec.HostNetwork && m.Spec.Placement.Unit != "Node" {
-		return templateProblem("two replicas on a node would have the same ports; write placement.unit: Node beside it", "spec", "hostNetwork")
+		return nil, templateProblem("two replicas on a node would have the same ports; write placement.unit: Node beside it", "spec", "hostNetwork")
 	}
-	return checkContainers(&t.Spec, spec)
+	if err := checkVolumes(t.Spec.Volumes); err != nil {
+		return nil, err
+	}
+	return t, checkContainers(&t.Spec, spec)
 }
 
 // checkDirectives reports what a strategic merge patch does not add, but removes or replaces.
@@ -232,5 +244,5 @@ func checkContainer(c *corev1.Container, at []any) error {
 			return templateProblem(e.Name+" is set by Berth, by LeaderWorkerSet or by the devices; leave it out", append(at, "env", i)...)
 		}
 	}
-	return nil
+	return checkHandlers(c, at)
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,91 @@ func sorted(t *testing.T, o *corev1.PodTemplateSpec) string {
 	return string(text)
 }
 
+// Of what Kubernetes allows one kind of, that of the template replaces that of Berth. The same kind
+// is merged.
+func TestReplaced(t *testing.T) {
+	got, err := deploymentWith(t, "server: {cache: {claim: models}, tokenSecret: {name: hub}}", `
+spec:
+  volumes:
+  - {name: shm, hostPath: {path: /dev/shm}}
+  - {name: models, persistentVolumeClaim: {claimName: own, readOnly: true}}
+  containers:
+  - name: server
+    env: [{name: HF_TOKEN, value: x}, {name: HF_HOME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+    startupProbe: {httpGet: {path: /started}}
+    readinessProbe: {tcpSocket: {port: http}, periodSeconds: 30}
+    livenessProbe: {exec: {command: [alive]}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want corev1.PodSpec
+	if err := yaml.Unmarshal([]byte(`
+volumes:
+- {name: shm, hostPath: {path: /dev/shm}}
+- {name: models, persistentVolumeClaim: {claimName: own, readOnly: true}}
+containers:
+- env: [{name: HF_TOKEN, value: x}, {name: HF_HOME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+  startupProbe: {httpGet: {path: /started, port: http}, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 360}
+  readinessProbe: {tcpSocket: {port: http}, periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 3}
+  livenessProbe: {exec: {command: [alive]}, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 18}
+`), &want); err != nil {
+		t.Fatal(err)
+	}
+	s := &got.Spec
+	c := &s.Containers[0]
+	slices.SortFunc(s.Volumes, func(a, b corev1.Volume) int { return strings.Compare(b.Name, a.Name) })
+	for _, e := range want.Containers[0].Env {
+		if !slices.ContainsFunc(c.Env, func(x corev1.EnvVar) bool { return cmp.Equal(x, e) }) {
+			t.Errorf("%v is not in %v", e, c.Env)
+		}
+	}
+	for name, p := range probesOf(&want.Containers[0]) {
+		if diff := cmp.Diff(p, probesOf(c)[name]); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(want.Volumes, s.Volumes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Probes of the template are those of pods that answer requests. Workers do not listen at the port.
+func TestProbesOfWorkers(t *testing.T) {
+	o := modelOf(t, "{source: {preset: llama-3.3-70b}, context: 4096, placement: {distributed: true}, template: {spec: {containers: [{name: server, livenessProbe: {tcpSocket: {port: http}}, readinessProbe: {periodSeconds: 30}}]}}}")
+	set, err := options.LeaderWorkerSet(replicasOf(t, o, groupsOf(t, testNodes), true, onSeveralPods), "chat-r0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates := templatesOf(t, set)
+	leader, worker := &templates[0].Spec.Containers[0], &templates[1].Spec.Containers[0]
+	if leader.LivenessProbe.TCPSocket == nil || leader.LivenessProbe.HTTPGet != nil || leader.ReadinessProbe.HTTPGet == nil || leader.ReadinessProbe.PeriodSeconds != 30 {
+		t.Errorf("leader: %v, %v", leader.LivenessProbe, leader.ReadinessProbe)
+	}
+	for name, p := range probesOf(worker) {
+		if p != nil {
+			t.Errorf("a worker has a %s: %v", name, p)
+		}
+	}
+}
+
+// A server that Berth does not know has no probes, so that a probe of the template needs a handler.
+func TestProbeWithoutHandler(t *testing.T) {
+	spec := "{backend: custom, memory: {device: 4Gi}, server: {image: example.com/own:1}, template: {spec: {containers: [{name: server, readinessProbe: {%s}}]}}}"
+	for fields, want := range map[string]string{
+		"periodSeconds: 30": "spec.template.spec.containers[0].readinessProbe: Berth sets no such probe, so that it needs a handler; add httpGet, tcpSocket, grpc or exec",
+		"periodSeconds: 30, httpGet: {path: /ready, port: http}": "",
+	} {
+		got := ""
+		if _, err := options.Deployment(replicasOf(t, modelOf(t, fmt.Sprintf(spec, fields)), groupsOf(t, testNodes), true, anyForm), 1); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s\nwant %s", fields, got, want)
+		}
+	}
+}
+
 // A variable of the template may contain those of Berth, which must be before it, and variables of
 // Berth keep their order.
 func TestOrderOfVariables(t *testing.T) {
@@ -138,6 +224,12 @@ func TestTemplateProblems(t *testing.T) {
 		"command":        {"{spec: {containers: [{name: server, command: []}]}}", "spec.template.spec.containers[0].command: write server.command of the model"},
 		"variable":       {"{spec: {containers: [{name: server, env: [{name: BERTH_MODEL, value: x}]}]}}", "spec.template.spec.containers[0].env[0]: BERTH_MODEL is set by Berth, by LeaderWorkerSet or by the devices; leave it out"},
 		"all devices":    {"{spec: {containers: [{name: x, image: img, env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]}]}}", "spec.template.spec.containers[0].env[0]: NVIDIA_VISIBLE_DEVICES is set by Berth, by LeaderWorkerSet or by the devices; leave it out"},
+		"two sources":    {"{spec: {volumes: [{name: a, emptyDir: {}}, {name: b, emptyDir: {}, hostPath: {path: /b}}]}}", "spec.template.spec.volumes[1]: a volume has one source, and this one has emptyDir and hostPath; keep one"},
+		"two handlers":   {"{spec: {containers: [{name: server, livenessProbe: {httpGet: {port: 1}, tcpSocket: {port: 1}}}]}}", "spec.template.spec.containers[0].livenessProbe: only one of httpGet and tcpSocket is allowed; keep one"},
+		"no handler":     {"{spec: {initContainers: [{name: x, image: img, restartPolicy: Always, startupProbe: {periodSeconds: 1}}]}}", "spec.template.spec.initContainers[0].startupProbe: Berth sets no such probe, so that it needs a handler; add httpGet, tcpSocket, grpc or exec"},
+		"two hooks":      {"{spec: {containers: [{name: x, image: img, lifecycle: {preStop: {exec: {command: [a]}, sleep: {seconds: 1}}}}]}}", "spec.template.spec.containers[0].lifecycle.preStop: only one of exec and sleep is allowed; keep one"},
+		"two values":     {"{spec: {containers: [{name: server, env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}]}}", "spec.template.spec.containers[0].env[0]: only one of value and valueFrom is allowed; keep one"},
+		"two references": {"{spec: {containers: [{name: server, env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}, secretKeyRef: {name: a, key: b}}}]}]}}", "spec.template.spec.containers[0].env[0].valueFrom: only one of fieldRef and secretKeyRef is allowed; keep one"},
 		"init container": {"{spec: {initContainers: [{name: server, image: x}]}}", "spec.template.spec.initContainers[0].name: the container of the server has this name; write another one"},
 		"no name":        {"{spec: {containers: [{image: x}]}}", "spec.template.spec.containers[0].name: a container needs a name; the server is named server"},
 		"label":          {"{metadata: {labels: {berth.dev/model: other}}}", `spec.template.metadata.labels["berth.dev/model"]: Berth sets it, or the controller that runs the pods; leave it out`},

@@ -189,12 +189,14 @@ func (r *Replicas) wholeDevices(n *cluster.Need) int {
 func (o Options) variables(r *Replicas, server *launch.Server, s *cluster.Shape) []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for _, v := range server.Variables {
-		out = append(out, corev1.EnvVar{Name: v.Name, Value: v.Value})
+		e := corev1.EnvVar{Name: v.Name, Value: v.Value}
+		if v.Field != "" {
+			e = fromField(v.Name, v.Field)
+		}
+		out = append(out, e)
 	}
 	if o.DevicesEnforced && !s.Need.None() {
-		out = append(out, corev1.EnvVar{Name: "NVIDIA_VISIBLE_DEVICES", ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + feed.AnnotationVisibleDevices + "']"},
-		}})
+		out = append(out, fromField("NVIDIA_VISIBLE_DEVICES", "metadata.annotations['"+feed.AnnotationVisibleDevices+"']"))
 	}
 	x := r.Model.Spec.Server
 	if x == nil {
@@ -217,6 +219,11 @@ func (o Options) variables(r *Replicas, server *launch.Server, s *cluster.Shape)
 		}})
 	}
 	return out
+}
+
+// fromField returns a variable that has the value of a field of the pod.
+func fromField(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
 }
 
 // volumesOf returns the volumes of the pods: shared memory, which the processes of a server need,
