@@ -197,7 +197,7 @@ adapters: [{name: sql, path: /data/sql}]`,
 		},
 		"sglang with ranks that share experts": {
 			spec: "{backend: sglang, source: {preset: llama-3.1-8b}, parallelism: {tensor: 2, data: 4, expert: true}}", form: model.Form{Tensor: 2, Pipeline: 1, Devices: 2, Nodes: 1}, pods: 4,
-			first:  sglangStart + " --tp-size 8 --dp-size 4 --enable-dp-attention --ep-size 8 --nnodes 4 --node-rank $(BERTH_NODE_RANK) --dist-init-addr $(BERTH_LEADER):5000",
+			first:  sglangStart + " --tp-size 8 --dp-size 4 --enable-dp-attention --ep-size 8 --nnodes 4 --node-rank $(BERTH_NODE_RANK) --dist-init-addr $(BERTH_POD_IP):5000",
 			worker: sglangStart + " --tp-size 8 --dp-size 4 --enable-dp-attention --ep-size 8 --nnodes 4 --node-rank $(BERTH_NODE_RANK) --dist-init-addr $(BERTH_LEADER):5000",
 		},
 		"an old sglang with experts": {

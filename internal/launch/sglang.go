@@ -42,10 +42,19 @@ func sglang(r *Replica, source string, port int32) (commands, error) {
 	if r.pods() > 1 && !independent {
 		a.number("--nnodes", r.pods())
 		a.text("--node-rank", variable(VarNodeRank))
-		a.text("--dist-init-addr", variable(VarLeader)+":"+sglangPort)
+		host := VarLeader
+		if r.sharesExperts() {
+			host = VarPodIP // the leader binds sockets to it, for which ZeroMQ wants an address
+		}
+		worker := a.with("--dist-init-addr", variable(VarLeader)+":"+sglangPort)
+		a.text("--dist-init-addr", variable(host)+":"+sglangPort)
+		return commands{a, worker, independent, true}, nil
 	}
 	return commands{a, a.with(), independent, true}, nil
 }
+
+// sharesExperts reports whether data-parallel ranks share the experts.
+func (r *Replica) sharesExperts() bool { return r.Spec.Serving.Expert && r.ranks() > 1 }
 
 // addSGLangParallelism adds how the model is divided. It reports true if every pod is a server of
 // its own: SGLang has no data-parallel ranks in several pods that share no layers.
@@ -54,7 +63,7 @@ func sglang(r *Replica, source string, port int32) (commands, error) {
 // then the number of devices of all ranks.
 func (r *Replica) addSGLangParallelism(a *arguments) (independent bool) {
 	tensor, data := max(1, r.Form.Tensor), r.ranks()
-	shared := r.Spec.Serving.Expert && data > 1
+	shared := r.sharesExperts()
 	if shared {
 		tensor *= data
 	}
@@ -76,7 +85,7 @@ func (r *Replica) addSGLangParallelism(a *arguments) (independent bool) {
 // checkSGLang returns what this version of SGLang cannot do.
 func (r *Replica) checkSGLang() error {
 	o, stages := &r.Object.Spec, r.Form.Pipeline > 1
-	shared := r.Spec.Serving.Expert && r.ranks() > 1
+	shared := r.sharesExperts()
 	switch {
 	case o.Quantization == "int8":
 		return r.noInt8()

@@ -162,7 +162,9 @@ func TestExample(t *testing.T) {
 		w.Eventually(func() string { return w.ready("two", 2, "a100-4-3", "a100-4-4") })
 	})
 	t.Run("the service", func(t *testing.T) {
-		ports := func() string { return w.Kubectl("", "get", "service", "two", "--ignore-not-found", "-o", "jsonpath={.spec.ports[*].port} {.spec.selector}") }
+		ports := func() string {
+			return w.Kubectl("", "get", "service", "two", "--ignore-not-found", "-o", "jsonpath={.spec.ports[*].port} {.spec.selector}")
+		}
 		const want = `80 {"berth.dev/model":"two","berth.dev/serves":"true"}`
 		w.Eventually(func() string { return cmp.Diff(want, ports()) })
 		w.Kubectl("", "patch", "service", "two", "--type=json", "-p", `[{"op":"replace","path":"/spec/selector/berth.dev~1serves","value":"false"}]`)
