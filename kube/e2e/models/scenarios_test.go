@@ -305,12 +305,10 @@ func (w *world) decided(models []*v1alpha1.Model) string {
 	return ""
 }
 
-// createModel creates the model in the namespace of the tests.
-func (w *world) createModel(o *v1alpha1.Model) {
+// fields returns the model as it is created.
+func (w *world) fields(o *v1alpha1.Model) *unstructured.Unstructured {
 	w.Helper()
-	own := *o
-	own.APIVersion, own.Kind, own.Namespace = v1alpha1.APIVersion, v1alpha1.KindModel, namespace
-	text, err := json.Marshal(own)
+	text, err := json.Marshal(o)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -320,6 +318,15 @@ func (w *world) createModel(o *v1alpha1.Model) {
 	}
 	unstructured.RemoveNestedField(u.Object, "status")
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	return u
+}
+
+// createModel creates the model in the namespace of the tests.
+func (w *world) createModel(o *v1alpha1.Model) {
+	w.Helper()
+	own := *o
+	own.APIVersion, own.Kind, own.Namespace = v1alpha1.APIVersion, v1alpha1.KindModel, namespace
+	u := w.fields(&own)
 	// The sources of scenarios need no repository, and without one there is nothing to serve.
 	if s := &own.Spec; s.Source.Preset == "" && s.Source.Repository == "" {
 		if err := unstructured.SetNestedField(u.Object, "example/model", "spec", "source", "repository"); err != nil {

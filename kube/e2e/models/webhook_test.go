@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -24,7 +23,6 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -190,17 +188,7 @@ func TestAdmission(t *testing.T) {
 // tryCreate creates the model without storing it.
 func (w *world) tryCreate(o *v1alpha1.Model) error {
 	w.Helper()
-	text, err := json.Marshal(o)
-	if err != nil {
-		w.Fatal(err)
-	}
-	u := &unstructured.Unstructured{}
-	if err := json.Unmarshal(text, &u.Object); err != nil {
-		w.Fatal(err)
-	}
-	unstructured.RemoveNestedField(u.Object, "status")
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	_, err = w.dynamic.Resource(modelResource).Namespace(namespace).Create(w.Ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := w.dynamic.Resource(modelResource).Namespace(namespace).Create(w.Ctx, w.fields(o), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
