@@ -60,12 +60,13 @@ kube-test: kube-tools ## Test the module kube/ on a real control plane
 	cd kube && $(GO) vet ./... && $(GO) test -count=1 -timeout 40m ./...
 
 .PHONY: e2e-soak
-e2e-soak: kube-tools ## Kill the scheduler 100 times while it binds gangs, compare 3,000 pods with kube-scheduler's filters, run 200 sessions again, inject faults, measure the heap at 50,000 pods
+e2e-soak: kube-tools ## Kill the scheduler 100 times while it binds gangs, compare 3,000 pods with kube-scheduler's filters, run 200 sessions again, inject faults, measure the heap at 50,000 pods, list permissions that are not used
 	cd kube && $(GO) test -count=1 -timeout 120m ./internal/intree -run TestDifferential -v -args -pods=3000
 	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -run 'TestKilled' -v -args -kills=100
 	cd kube && $(GO) test -count=1 -timeout 120m ./internal/ctl -run 'TestSessions' -v -args -sessions=200
 	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -run 'TestFaults|TestPaused|TestRestarts|TestNodeDeleted|TestRejected' -v -args -fault-rounds=20
 	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -run 'TestHeap' -v -args -heap-pods=10000
+	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -v -args -permissions
 	cd kube && $(GO) test -count=1 -timeout 120m ./e2e/models -v -args -every-scenario -random-models=1000 -controller-kills=100 -many-models=500 -at-rest=60s -rotation=2m -permissions
 
 .PHONY: e2e-bench

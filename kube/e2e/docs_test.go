@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/kube/internal/controlplane"
-	"github.com/berth-project/berth/kube/internal/testcluster"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -60,10 +59,10 @@ func TestFirstGang(t *testing.T) {
 	w := newWorld(t, controlplane.ControllerManager)
 	w.addNamed("node-0")
 	root := w.installPrograms()
-	run := func(command string) *exec.Cmd {
+	run := func(command, kubeconfig string) *exec.Cmd {
 		c := exec.Command("bash", "-e", "-c", command)
 		c.Dir = root
-		c.Env = append(os.Environ(), "KUBECONFIG="+w.cp.Kubeconfig(), "PATH="+strings.Join([]string{filepath.Join(root, "bin"), binaries(t), os.Getenv("PATH")}, ":"))
+		c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+strings.Join([]string{filepath.Join(root, "bin"), binaries(t), os.Getenv("PATH")}, ":"))
 		return c
 	}
 	began := time.Now()
@@ -76,13 +75,13 @@ func TestFirstGang(t *testing.T) {
 			}
 		case "run":
 			var err error
-			out, err = run(s.text).CombinedOutput()
+			out, err = run(s.text, w.cp.Kubeconfig()).CombinedOutput()
 			t.Logf("%s after the start:\n%s%s", time.Since(began).Round(time.Second), s.text, out)
 			if err != nil {
 				t.Fatal(err)
 			}
 		case "start":
-			scheduler, log := run("exec "+s.text), w.NewLog()
+			scheduler, log := run("exec "+s.text, w.access), w.NewLog()
 			scheduler.Stdout, scheduler.Stderr = log, log
 			if err := scheduler.Start(); err != nil {
 				t.Fatal(err)
@@ -138,35 +137,19 @@ func binaries(t *testing.T) string {
 	return bin
 }
 
-// otherPodGroup is a definition of the PodGroup of another project, without a schema.
-const otherPodGroup = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: podgroups.%[1]s}
-spec:
-  group: %[1]s
-  scope: Namespaced
-  names: {kind: PodGroup, plural: podgroups, singular: podgroup, listKind: PodGroupList}
-  versions:
-  - name: %[2]s
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
-
 // TestManifests applies the manifests of the pages that are for berth-scheduler, and waits until
 // their pods are bound.
 func TestManifests(t *testing.T) {
-	c := testcluster.NewWith(t, controlplane.Options{
+	w := newWorldWith(t, controlplane.Options{
 		Components: []controlplane.Component{controlplane.ControllerManager},
 		Flags: map[controlplane.Component][]string{
 			controlplane.APIServer:         {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
 			controlplane.ControllerManager: {"--feature-gates=GenericWorkload=true"},
 		},
 	})
-	w := useCluster(c)
 	w.addNodes(4)
 	w.install("../config/crd/queues.berth.dev.yaml")
-	w.apply(fmt.Sprintf(otherPodGroup, "scheduling.volcano.sh", "v1beta1"))
+	w.apply(definition("scheduling.volcano.sh", "v1beta1", "PodGroup"))
 	w.scheduler()
 	tested := 0
 	for _, page := range []string{"migration.md", "kubernetes-reference.md"} {

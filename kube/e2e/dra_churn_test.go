@@ -21,7 +21,7 @@ func TestDRAChurn(t *testing.T) {
 	w.draNode("l4", "NVIDIA L4", "24Gi", 4)
 	w.partitionedNode("parts")
 	w.watchClaims()
-	s := w.newInProcess(w.cp.Config(), always)
+	s := w.newInProcess(w.config(), always)
 	random := rand.New(rand.NewPCG(*faultSeed, 3))
 	ways := []func(*corev1.Pod){claiming("one"), claiming("two"), claiming("l4"), claiming("mig"), func(p *corev1.Pod) { *p = *pod(p.Name, 1) }}
 	var alive []string

@@ -17,7 +17,7 @@ var heapPods = flag.Int("heap-pods", 300, "after how many pods TestHeap measures
 func TestHeap(t *testing.T) {
 	w := newWorld(t)
 	w.addNodes(20)
-	w.newInProcess(w.cp.Config(), always)
+	w.newInProcess(w.config(), always)
 	created := 0
 	grow := func(until int) {
 		for created < until {

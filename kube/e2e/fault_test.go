@@ -114,7 +114,7 @@ func never() bool  { return false }
 // now, reads all objects without a proxy, and decides nothing. Digest says what is compared.
 func (w *world) sameAsFresh(s *inProcess) {
 	w.Helper()
-	fresh := w.newInProcess(w.cp.Config(), never)
+	fresh := w.newInProcess(w.config(), never)
 	defer fresh.end()
 	w.eventually(func() string {
 		if !fresh.Health().Synced() {

@@ -214,7 +214,7 @@ func TestKilled(t *testing.T) {
 func TestLateMember(t *testing.T) {
 	w := newWorld(t)
 	w.addNodes(1)
-	w.newInProcess(w.cp.Config(), always)
+	w.newInProcess(w.config(), always)
 	transition := func(name string) (at metav1.Time) {
 		for _, c := range w.pods()[name].Status.Conditions {
 			if c.Type == corev1.PodScheduled {

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/kube/internal/controlplane"
+	"github.com/berth-project/berth/kube/internal/testcluster"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -68,6 +70,46 @@ func TestJob(t *testing.T) {
 		return ""
 	})
 	w.eventually(g.check)
+}
+
+// definition returns the definition of a kind of another project, without a schema.
+func definition(group, version, kind string) string {
+	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[4]ss.%[1]s}
+spec:
+  group: %[1]s
+  scope: Namespaced
+  names: {kind: %[3]s, plural: %[4]ss, singular: %[4]s, listKind: %[3]sList}
+  versions:
+  - name: %[2]s
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+`, group, version, kind, strings.ToLower(kind))
+}
+
+// TestOtherKinds checks that berth-scheduler reads each kind of other projects that describes groups
+// of pods, and has the permission.
+func TestOtherKinds(t *testing.T) {
+	w := newWorld(t)
+	var definitions strings.Builder
+	for _, k := range feed.GroupKinds() {
+		definitions.WriteString(definition(k.Group, "v1", k.Kind))
+	}
+	w.apply(definitions.String())
+	w.kubectl("", "wait", "--for=condition=Established", "crd", "--all")
+	w.scheduler()
+	w.eventually(func() string {
+		sent := w.RequestsOf(schedulerUser)
+		for _, k := range feed.GroupKinds() {
+			if sent[testcluster.Permission{Verb: "watch", Group: k.Group, Resource: strings.ToLower(k.Kind) + "s"}] == 0 {
+				return fmt.Sprintf("%s is not read", k)
+			}
+		}
+		return ""
+	})
 }
 
 // TestPartitions places pods on MIG slices and on the replicas of time-sliced devices.

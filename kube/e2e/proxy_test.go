@@ -47,7 +47,8 @@ func (s *sent) writes() bool {
 	return s.method != http.MethodGet && !strings.Contains(s.path, "/leases") && !strings.Contains(s.path, "/events")
 }
 
-// proxy is between a scheduler and the API server. It speaks HTTP without TLS to the scheduler.
+// proxy is between a scheduler and the API server. It speaks HTTP without TLS to the scheduler, and
+// forwards requests with the permissions of berth-scheduler.
 type proxy struct {
 	*httptest.Server
 	w         *world
@@ -67,7 +68,7 @@ type proxy struct {
 // newProxy returns a proxy that forwards all requests without faults.
 func (w *world) newProxy(seed uint64) *proxy {
 	w.Helper()
-	config := w.cp.Config()
+	config := w.config()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		w.Fatal(err)

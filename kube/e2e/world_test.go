@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/rest"
 )
 
 func TestMain(m *testing.M) {
@@ -47,17 +46,21 @@ type world struct {
 
 func newWorld(t testing.TB, components ...controlplane.Component) *world {
 	t.Helper()
-	return useCluster(testcluster.New(t, components...))
+	return newWorldWith(t, controlplane.Options{Components: components})
 }
 
-// useCluster installs the permissions of berth-scheduler.
-func useCluster(c *testcluster.Cluster) *world {
-	c.Helper()
+// newWorldWith starts a cluster, and installs the permissions of berth-scheduler.
+func newWorldWith(t testing.TB, o controlplane.Options) *world {
+	t.Helper()
+	c := testcluster.NewRecorded(t, o, schedulerUser)
 	w := &world{Cluster: c, ctx: c.Ctx, cp: c.CP, client: c.Client}
-	w.install("../config/rbac.yaml")
-	w.access = w.actAs("system:serviceaccount:kube-system:berth-scheduler")
+	w.install(permissions)
+	w.access = w.ActAs(schedulerUser)
 	return w
 }
+
+// config returns the configuration of schedulers that run in the process of the test.
+func (w *world) config() *rest.Config { return w.ConfigAs(schedulerUser) }
 
 func (w *world) install(file string)    { w.Helper(); w.Install(file) }
 func (w *world) apply(manifests string) { w.Helper(); w.Apply(manifests) }
@@ -72,23 +75,6 @@ func (w *world) eventually(condition func() string) { w.Helper(); w.Eventually(c
 func (w *world) createMany(count int, build func(int) *corev1.Pod) []time.Time {
 	w.Helper()
 	return w.CreateMany(count, build)
-}
-
-// actAs returns the path of a kubeconfig with the permissions of the user.
-func (w *world) actAs(user string) string {
-	w.Helper()
-	config, err := clientcmd.LoadFromFile(w.cp.Kubeconfig())
-	if err != nil {
-		w.Fatal(err)
-	}
-	for _, info := range config.AuthInfos {
-		info.Impersonate = user
-	}
-	path := filepath.Join(w.Logs, "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		w.Fatal(err)
-	}
-	return path
 }
 
 // gpuNode returns a node with 8 GPUs.

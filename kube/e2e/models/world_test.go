@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,31 +37,21 @@ var modelResource = schema.GroupVersionResource{Group: v1alpha1.Group, Version: 
 type world struct {
 	*testcluster.Cluster
 	dynamic               dynamic.Interface
-	audit                 string // the log of all requests
 	scheduler, controller string // kubeconfigs with the permissions that the chart grants
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	dir := t.TempDir()
-	policy := filepath.Join(dir, "policy.yaml")
-	w := &world{audit: filepath.Join(dir, "audit.log")}
-	err := os.WriteFile(policy, []byte(auditPolicy), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Cluster = testcluster.NewWith(t, controlplane.Options{
-		Components: []controlplane.Component{controlplane.ControllerManager, controlplane.LWS},
-		Flags:      map[controlplane.Component][]string{controlplane.APIServer: {"--audit-policy-file", policy, "--audit-log-path", w.audit}},
-	})
-	t.Cleanup(func() { w.checkPermissions(t) })
+	o := controlplane.Options{Components: []controlplane.Component{controlplane.ControllerManager, controlplane.LWS}}
+	w := &world{Cluster: testcluster.NewRecorded(t, o, controllerUser, schedulerUser)}
+	var err error
 	if w.dynamic, err = dynamic.NewForConfig(w.CP.Config()); err != nil {
 		t.Fatal(err)
 	}
 	w.Install("../../config/crd/queues.berth.dev.yaml")
 	w.Install("../../config/crd/models.berth.dev.yaml")
 	w.Apply(chartDocuments(t, "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"))
-	w.scheduler, w.controller = w.actAs(schedulerUser), w.actAs(controllerUser)
+	w.scheduler, w.controller = w.ActAs(schedulerUser), w.ActAs(controllerUser)
 	return w
 }
 

@@ -29,6 +29,7 @@ type Cluster struct {
 	Client kubernetes.Interface
 	Logs   string // the folder of the logs of schedulers
 	starts int    // how many logs there are
+	audit  string // the log of all requests; "" if there is none
 }
 
 // New starts a control plane with kwok and the components. It is stopped when the test ends.
