@@ -167,9 +167,7 @@ func TestRestarts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.cp.Restart(w.ctx, component); err != nil {
-			t.Fatal(err)
-		}
+		w.Restart(component)
 		l.atRest(w.watchGangs(gangSize))
 	}
 	w.sameAsFresh(s)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/kube/internal/controlplane"
+	"github.com/berth-project/berth/kube/internal/testcluster"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -137,6 +138,35 @@ func TestUnneededDevices(t *testing.T) {
 		return ""
 	})
 	w.checkClaims()
+}
+
+// TestUnneededClaim refuses to allocate devices to the claim that the scheduler has made for a pod.
+// The scheduler deletes the claim, and makes another one when it places the pod again.
+func TestUnneededClaim(t *testing.T) {
+	w := newWorld(t, controlplane.ControllerManager)
+	w.draNode("gpus", "NVIDIA H100 80GB HBM3", "80Gi", 2)
+	w.apply(draClasses)
+	p := w.newProxy(*faultSeed)
+	w.newInProcess(p.config(), always)
+	var refused atomic.Bool
+	p.before(func(r *http.Request) int {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/resourceclaims/") && strings.HasSuffix(r.URL.Path, "/status") && !refused.Swap(true) {
+			return http.StatusForbidden
+		}
+		return 0
+	})
+	w.create(pod("a", 1))
+	w.eventually(func() string { return w.allBound("a") })
+	w.eventually(func() string {
+		claims, err := w.client.ResourceV1().ResourceClaims(namespace).List(w.ctx, metav1.ListOptions{})
+		if err != nil || len(claims.Items) != 1 {
+			return fmt.Sprintf("there are %d claims, want 1: %v", len(claims.Items), err)
+		}
+		return ""
+	})
+	if !refused.Load() || w.RequestsOf(schedulerUser)[testcluster.Permission{Verb: "delete", Group: "resource.k8s.io", Resource: "resourceclaims"}] == 0 {
+		t.Error("the scheduler has not deleted a claim")
+	}
 }
 
 // TestLostWhilePreparing loses the lease after the first of two requests that allocate devices.

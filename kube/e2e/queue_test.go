@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/berth-project/berth/kube/internal/testcluster"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -73,4 +76,36 @@ func TestQueues(t *testing.T) {
 		return ""
 	})
 	t.Log("\n" + w.kubectl("", "get", "queues"))
+}
+
+// TestQueueConflict changes a queue while its status is written. The scheduler reads the queue again,
+// and writes the status.
+func TestQueueConflict(t *testing.T) {
+	w := newWorld(t)
+	w.addNodes(1)
+	w.install("../config/crd/queues.berth.dev.yaml")
+	w.apply(queues)
+	p := w.newProxy(*faultSeed)
+	w.newInProcess(p.config(), always)
+	var once sync.Once
+	p.before(func(r *http.Request) int {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/queues/research/status") {
+			once.Do(func() {
+				if out, err := w.TryKubectl("", "annotate", "queue", "research", "example.com/changed=true"); err != nil {
+					t.Errorf("%v: %s", err, out)
+				}
+			})
+		}
+		return 0
+	})
+	w.create(pod("a", 1, inQueue("research")))
+	w.eventually(func() string {
+		if got := w.kubectl("", "get", "queue", "research", "-o", `jsonpath={.status.allocated.nvidia\.com/gpu}`); got != "1" {
+			return fmt.Sprintf("queue research has %q GPUs, want 1", got)
+		}
+		return ""
+	})
+	if w.RequestsOf(schedulerUser)[testcluster.Permission{Verb: "get", Group: "berth.dev", Resource: "queues"}] == 0 {
+		t.Error("the scheduler has not read the queue again")
+	}
 }

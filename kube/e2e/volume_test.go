@@ -88,3 +88,56 @@ func TestVolumes(t *testing.T) {
 	w.eventually(func() string { return w.allBound("c") })
 	w.checkDone(scheduler)
 }
+
+const provisioned = `apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: provisioned}
+provisioner: example.com/provisioner
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: made, namespace: default}
+spec:
+  accessModes: [ReadWriteOnce]
+  storageClassName: provisioned
+  resources: {requests: {storage: 5Gi}}
+`
+
+const made = `apiVersion: v1
+kind: PersistentVolume
+metadata: {name: made}
+spec:
+  capacity: {storage: 5Gi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: provisioned
+  claimRef: {namespace: default, name: made}
+  hostPath: {path: /data}
+`
+
+// TestProvisioned chooses the node of a volume that does not exist yet. The pod is bound when the
+// volume was made. The test acts as the provisioner.
+func TestProvisioned(t *testing.T) {
+	w := newWorld(t, controlplane.ControllerManager)
+	w.addNodes(2)
+	w.apply(provisioned)
+	scheduler := w.scheduler()
+	w.create(pod("a", 1, withClaim("made")))
+	node := ""
+	w.eventually(func() string {
+		c, err := w.client.CoreV1().PersistentVolumeClaims(namespace).Get(w.ctx, "made", metav1.GetOptions{})
+		if node = c.Annotations["volume.kubernetes.io/selected-node"]; node == "" {
+			return fmt.Sprintf("no node is chosen for the claim: %v", err)
+		}
+		return ""
+	})
+	if n := w.pods()["a"].Spec.NodeName; n != "" {
+		t.Errorf("the pod is bound to %s before there is a volume", n)
+	}
+	w.apply(made)
+	w.eventually(func() string { return w.allBound("a") })
+	if n := w.pods()["a"].Spec.NodeName; n != node {
+		t.Errorf("the pod is on %s, and its volume was made for %s", n, node)
+	}
+	w.checkDone(scheduler)
+}

@@ -20,5 +20,9 @@ func TestZPermissions(t *testing.T) {
 	if !*listPermissions {
 		t.Skip("it needs all tests of the package: -permissions")
 	}
-	testcluster.CheckUsed(t, schedulerUser, permissions, "berth-scheduler", map[testcluster.Permission]string{})
+	const reason = "the API server checks it beside resourceclaims/status when the allocation of a claim is written"
+	testcluster.CheckUsed(t, schedulerUser, permissions, "berth-scheduler", map[testcluster.Permission]string{
+		{Verb: "update", Group: "resource.k8s.io", Resource: "resourceclaims/binding"}: reason,
+		{Verb: "patch", Group: "resource.k8s.io", Resource: "resourceclaims/binding"}:  reason,
+	})
 }

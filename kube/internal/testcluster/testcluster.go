@@ -24,12 +24,13 @@ const (
 type Cluster struct {
 	// TB is the test that uses the cluster now. A subtest sets it to itself.
 	testing.TB
-	Ctx    context.Context
-	CP     *controlplane.ControlPlane
-	Client kubernetes.Interface
-	Logs   string // the folder of the logs of schedulers
-	starts int    // how many logs there are
-	audit  string // the log of all requests; "" if there is none
+	Ctx      context.Context
+	CP       *controlplane.ControlPlane
+	Client   kubernetes.Interface
+	Logs     string   // the folder of the logs of schedulers
+	starts   int      // how many logs there are
+	audit    string   // the log of all requests; "" if there is none
+	starting []period // when the API server was started again
 }
 
 // New starts a control plane with kwok and the components. It is stopped when the test ends.
