@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,8 @@ func (p Permission) String() string {
 }
 
 // Requests are how many requests were sent, by the permission that they need. A watch counts twice:
-// when it begins, and when it ends.
+// when it begins, and when it ends. A request that needs a second permission is not counted there
+// again: such a permission may have 0 requests.
 type Requests map[Permission]int
 
 // Writes returns how many requests changed something. Leases do not count: they are renewed all the
@@ -58,7 +60,8 @@ func (r Requests) Writes() int {
 // uses reports whether there are requests that need the permission. Clients list objects by a watch
 // if the API server can, and by a list if it cannot.
 func (r Requests) uses(p Permission) bool {
-	return r[p] > 0 || p.Verb == "list" && r[Permission{"watch", p.Group, p.Resource}] > 0
+	_, used := r[p]
+	return used || p.Verb == "list" && r[Permission{"watch", p.Group, p.Resource}] > 0
 }
 
 // used are the requests of all tests of the process, by user.
@@ -172,6 +175,9 @@ func (c *Cluster) readAudit(user string) (out Requests, forbidden []string, err 
 			forbidden = append(forbidden, p.String()+" "+e.RequestURI)
 		}
 		out[p]++
+		if e.Verb == "patch" && e.ResponseStatus != nil && e.ResponseStatus.Code == http.StatusCreated {
+			out[Permission{"create", p.Group, p.Resource}] += 0
+		}
 	}
 	return out, forbidden, scanner.Err()
 }

@@ -17,6 +17,7 @@ func TestReadAudit(t *testing.T) {
 	text := `{"verb":"watch","impersonatedUser":{"username":"a"},"objectRef":{"resource":"pods"},"annotations":{"authorization.k8s.io/decision":"allow"}}
 {"verb":"create","impersonatedUser":{"username":"a"},"objectRef":{"resource":"pods","subresource":"binding"},"responseStatus":{"code":403},"annotations":{"authorization.k8s.io/decision":"allow"}}
 {"verb":"get","requestReceivedTimestamp":"2026-01-02T00:00:03.000000Z","impersonatedUser":{"username":"a"},"objectRef":{"resource":"pods"},"annotations":{"authorization.k8s.io/decision":"forbid"}}
+{"verb":"patch","impersonatedUser":{"username":"a"},"objectRef":{"resource":"secrets"},"responseStatus":{"code":201}}
 {"verb":"update","requestURI":"/x","requestReceivedTimestamp":"2026-01-02T00:00:05.000000Z","impersonatedUser":{"username":"a"},"objectRef":{"resource":"leases","apiGroup":"coordination.k8s.io"},"annotations":{"authorization.k8s.io/decision":"forbid"}}
 {"verb":"get","impersonatedUser":{"username":"b"},"objectRef":{"resource":"nodes"}}
 {"verb":"get","impersonatedUser":{"username":"a"}}
@@ -31,17 +32,17 @@ func TestReadAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Requests{{"watch", "", "pods"}: 1, {"get", "", "pods"}: 1, {"create", "", "pods/binding"}: 1, {"update", "coordination.k8s.io", "leases"}: 1}
+	want := Requests{{"watch", "", "pods"}: 1, {"get", "", "pods"}: 1, {"create", "", "pods/binding"}: 1, {"patch", "", "secrets"}: 1, {"create", "", "secrets"}: 0, {"update", "coordination.k8s.io", "leases"}: 1}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if want := []string{"update leases.coordination.k8s.io /x"}; !slices.Equal(forbidden, want) {
 		t.Errorf("forbidden: %q, want %q", forbidden, want)
 	}
-	if n := got.Writes(); n != 1 {
-		t.Errorf("%d requests write, want 1", n)
+	if n := got.Writes(); n != 2 {
+		t.Errorf("%d requests write, want 2", n)
 	}
-	for p, want := range map[Permission]bool{{"list", "", "pods"}: true, {"get", "", "nodes"}: false, {"list", "coordination.k8s.io", "leases"}: false} {
+	for p, want := range map[Permission]bool{{"list", "", "pods"}: true, {"create", "", "secrets"}: true, {"get", "", "nodes"}: false, {"list", "coordination.k8s.io", "leases"}: false} {
 		if got.uses(p) != want {
 			t.Errorf("%s is used: %t, want %t", p, !want, want)
 		}
