@@ -366,17 +366,17 @@ func cut(message string) string {
 }
 
 // messagePeriod is the least time after which a status is written if only messages have changed. The
-// messages about models that wait follow what other users do.
+// messages about models that wait for room follow what other users do.
 const messagePeriod = 30 * time.Second
 
 // onlyMessages reports whether the statuses differ in nothing but messages of conditions, at least
-// in one.
+// in one. The progress of NodeClaims is more than a message.
 func onlyMessages(a, b *v1alpha1.ModelStatus) bool {
 	x := *b
 	x.Conditions = slices.Clone(b.Conditions)
 	differs := false
 	for i := range x.Conditions {
-		if was := meta.FindStatusCondition(a.Conditions, x.Conditions[i].Type); was != nil && was.Message != x.Conditions[i].Message {
+		if was := meta.FindStatusCondition(a.Conditions, x.Conditions[i].Type); was != nil && was.Message != x.Conditions[i].Message && was.Type != v1alpha1.ConditionNodesClaimed {
 			x.Conditions[i].Message, differs = was.Message, true
 		}
 	}

@@ -151,7 +151,7 @@ func (cp *ControlPlane) apiServerArgs(port, etcd string) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + cp.path("accounts.key"),
 		"--service-account-signing-key-file=" + cp.path("accounts.key"),
-		"--service-cluster-ip-range=10.0.0.0/24",
+		"--service-cluster-ip-range=10.0.0.0/16",
 		"--disable-admission-plugins=ServiceAccount",
 		"--allow-privileged=true",
 	}
