@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/launch"
 	"github.com/berth-project/berth/internal/modelset"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/kube/internal/modelsource"
@@ -86,6 +87,9 @@ func (w *World) admit(o *v1alpha1.Model, replicas *int) (Verdict, error) {
 	p := newPlan(types.NamespacedName{Namespace: own.Namespace, Name: own.Name + "~"}, &own, nil)
 	p.spec, p.answer, p.group = s, *a, a.Group
 	if err := w.fill(p); err != nil {
+		if problem := (*launch.Problem)(nil); errors.As(err, &problem) && len(problem.Path) > 1 && problem.Path[1] == "template" {
+			return Verdict{Problem: problem.Error()}, nil
+		}
 		return Verdict{Warning: "no server can be started for the model yet: " + modelsource.ProblemText(err)}, nil
 	}
 	return Verdict{}, nil

@@ -39,10 +39,11 @@ const settle = time.Second
 
 // applied is an object that was written.
 type applied struct {
-	model   types.NamespacedName
-	uid     types.UID
-	version uint64 // after the write; a later one means that something else has changed it
-	hash    [sha256.Size]byte
+	model    types.NamespacedName
+	uid      types.UID
+	version  uint64 // after the write; a later one means that something else has changed it
+	revision uint64 // its resourceVersion after the write
+	hash     [sha256.Size]byte
 }
 
 // versionOf returns a number that grows when the spec of the object changes. Objects of some kinds
@@ -51,8 +52,13 @@ func versionOf(o metav1.Object) uint64 {
 	if g := o.GetGeneration(); g > 0 {
 		return uint64(g)
 	}
-	version, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
-	return version
+	return revisionOf(o)
+}
+
+// revisionOf returns the resourceVersion as a number; 0 if it is none.
+func revisionOf(o metav1.Object) uint64 {
+	n, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	return n
 }
 
 var (
@@ -132,8 +138,13 @@ func (a *applier) write(ctx context.Context, resource schema.GroupVersionResourc
 		return err
 	}
 	key, hash := keyOf(resource, o), sha256.Sum256(text)
-	if was, done := a.done[key]; done && live != nil && was.uid == live.GetUID() && was.hash == hash && was.version >= versionOf(live) && hasLabels(live, o.GetLabels()) {
-		return nil
+	if was, done := a.done[key]; done && live != nil && was.uid == live.GetUID() {
+		if revisionOf(live) < was.revision {
+			return nil // the watch has not delivered what was written; what should be depends on it
+		}
+		if was.hash == hash && was.version >= versionOf(live) && hasLabels(live, o.GetLabels()) && live.GetAnnotations()[annotationApplied] == o.GetAnnotations()[annotationApplied] {
+			return nil
+		}
 	}
 	if live != nil && !isOwned(live, o) || live == nil && a.isOther(resource, o) {
 		return fmt.Errorf("%s %s/%s exists and does not belong to the model; rename or remove one of them", resource.Resource, o.GetNamespace(), o.GetName())
@@ -148,7 +159,7 @@ func (a *applier) write(ctx context.Context, resource schema.GroupVersionResourc
 	if err != nil {
 		return err
 	}
-	a.done[key] = applied{ownerKey(o), result.GetUID(), versionOf(result), hash}
+	a.done[key] = applied{ownerKey(o), result.GetUID(), versionOf(result), revisionOf(result), hash}
 	return nil
 }
 

@@ -90,6 +90,10 @@ func strip(o any) any {
 			out := o.DeepCopy()
 			out.SetManagedFields(nil)
 			return out
+		} else if pin, has := o.GetAnnotations()[annotationApplied]; has && kind == workload.LWS.GroupKind() {
+			out := feed.Strip(o).(*unstructured.Unstructured)
+			annotate(out, pin)
+			return out
 		}
 	case *appsv1.Deployment:
 		if ownerOf(o) == "" {

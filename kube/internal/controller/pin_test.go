@@ -67,10 +67,10 @@ func deploymentOf(t testing.TB, o *unstructured.Unstructured) *appsv1.Deployment
 	return d
 }
 
-// applied returns the Deployments of the plan as they are applied.
+// applied returns the Deployments and LeaderWorkerSets of the plan as they are applied.
 func (p *plan) applied(t *testing.T) string {
 	t.Helper()
-	text, err := json.MarshalIndent(p.deployments, "", " ")
+	text, err := json.MarshalIndent(append(p.deployments, p.sets...), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -28,6 +29,7 @@ type plan struct {
 	group    *cluster.GroupKey // the node group of a model that takes whole nodes; nil if none is chosen
 
 	inputs      string // see inputs
+	renewed     bool   // a LeaderWorkerSet that runs follows a change of the spec
 	deployments []*unstructured.Unstructured
 	sets        []*unstructured.Unstructured
 	// remove are the names of objects that should not exist.
@@ -109,8 +111,9 @@ func (w *World) fill(p *plan) error {
 	p.inputs = inputs(p.model, &w.options.Workload)
 	counts, kept := map[string]int32{}, map[string]bool{}
 	retired := p.retired()
-	if job := p.outdated(x, forms); job != "" {
-		retired[job] = true
+	outdated := w.outdated(p, x, forms)
+	if outdated != nil {
+		retired[outdated.job] = true
 	}
 	for i := range p.existing {
 		r := &p.existing[i]
@@ -151,6 +154,9 @@ func (w *World) fill(p *plan) error {
 		return err
 	}
 	p.setCosts()
+	if outdated != nil && !outdated.several {
+		p.costs[outdated.pods[0].Name] = strconv.Itoa(math.MinInt32)
+	}
 	return p.removeRest(x, counts, kept)
 }
 
@@ -293,7 +299,7 @@ func (p *plan) retired() map[string]bool {
 // used first.
 func (w *World) addSets(p *plan, x *objects, forms map[string]*workload.Replicas, several []*workload.Replicas, kept map[string]bool) error {
 	add := func(f *workload.Replicas, name string) error {
-		set, err := w.set(p, x.sets[name], f, name, kept[name])
+		set, err := w.set(p, x, f, name)
 		if err != nil {
 			return err
 		}

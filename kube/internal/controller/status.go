@@ -219,13 +219,13 @@ func (p *plan) estimateStatus(out *v1alpha1.ModelStatus) {
 	if f == nil || f.PerDevice == 0 {
 		return
 	}
-	e := &v1alpha1.ModelEstimate{Form: f.Name, PerDevice: *bytes(f.PerDevice)}
+	e := &v1alpha1.ModelEstimate{Form: f.Name, PerDevice: *mebibytes(f.PerDevice)}
 	for _, part := range []struct {
 		name string
 		size cluster.Bytes
 	}{{"weights", f.Parts.Weights}, {"KV cache", f.Parts.KVCache}, {"activations", f.Parts.Activations}, {"graphs", f.Parts.Graph}, {"overhead", f.Parts.Overhead}} {
 		if part.size > 0 {
-			e.Parts = append(e.Parts, v1alpha1.MemoryPart{Name: part.name, Memory: *bytes(part.size)})
+			e.Parts = append(e.Parts, v1alpha1.MemoryPart{Name: part.name, Memory: *mebibytes(part.size)})
 		}
 	}
 	if s := p.spec.Source; s != nil {
@@ -234,8 +234,8 @@ func (p *plan) estimateStatus(out *v1alpha1.ModelStatus) {
 	out.Estimate = e
 }
 
-// bytes returns an amount of memory in MiB, rounded up.
-func bytes(b cluster.Bytes) *resource.Quantity {
+// mebibytes returns an amount of memory in MiB, rounded up.
+func mebibytes(b cluster.Bytes) *resource.Quantity {
 	return resource.NewQuantity(int64((b+1<<20-1)>>20<<20), resource.BinarySI)
 }
 
