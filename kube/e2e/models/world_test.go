@@ -42,8 +42,12 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	o := controlplane.Options{Components: []controlplane.Component{controlplane.ControllerManager, controlplane.LWS}}
-	w := &world{Cluster: testcluster.NewRecorded(t, o, controllerUser, schedulerUser)}
+	return newWorldWith(t, controlplane.ControllerManager, controlplane.LWS)
+}
+
+func newWorldWith(t testing.TB, components ...controlplane.Component) *world {
+	t.Helper()
+	w := &world{Cluster: testcluster.NewRecorded(t, controlplane.Options{Components: components}, controllerUser, schedulerUser)}
 	var err error
 	if w.dynamic, err = dynamic.NewForConfig(w.CP.Config()); err != nil {
 		t.Fatal(err)
