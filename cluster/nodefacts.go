@@ -43,6 +43,7 @@ func stale(revision, known uint64) bool { return revision != 0 && revision <= kn
 // have the same UUID.
 func (n *Node) prepare() error {
 	n.Isolated, n.Tasks, n.group, n.absent = 0, nil, nil, false
+	n.preemptibleMilli, n.unknownDeviceTasks, n.unreported = 0, 0, false // the node may be one of another State
 	n.SupportedIsolation.CPU, n.SupportedIsolation.GPU = nilIfEmpty(n.SupportedIsolation.CPU), nilIfEmpty(n.SupportedIsolation.GPU)
 	for i := range n.Resources {
 		n.Resources[i] = Ledger{Name: n.Resources[i].Name, Capacity: n.Resources[i].Capacity}

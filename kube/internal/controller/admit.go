@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/internal/launch"
+	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/modelset"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/kube/internal/modelsource"
@@ -68,11 +69,10 @@ func (w *World) admit(o *v1alpha1.Model, replicas *int) (Verdict, error) {
 	s.ID += "~" // the replicas that exist do not matter; no model has this name
 	c := w.cluster()
 	c.Once, c.MaxForms = true, maxForms
-	answers, err := c.Decide([]modelset.Want{{Spec: s, Missing: min(1, s.Replicas)}}) // the refusals of all replicas have the same cause
+	a, err := w.tryOne(&c, s)
 	if err != nil {
 		return Verdict{}, err
 	}
-	a := &answers[0]
 	switch {
 	case errors.Is(a.Err, modelset.ErrTooManyForms):
 		return Verdict{Warning: fmt.Sprintf("a replica can be placed in more than %d forms, so that the model was not checked; the condition Admitted will say whether nodes can serve it", maxForms)}, nil
@@ -85,7 +85,7 @@ func (w *World) admit(o *v1alpha1.Model, replicas *int) (Verdict, error) {
 		}
 	}
 	p := newPlan(types.NamespacedName{Namespace: own.Namespace, Name: own.Name + "~"}, &own, nil)
-	p.spec, p.answer, p.group = s, *a, a.Group
+	p.spec, p.answer, p.group = s, a, a.Group
 	if err := w.fill(p); err != nil {
 		if problem := (*launch.Problem)(nil); errors.As(err, &problem) && len(problem.Path) > 1 && problem.Path[1] == "template" {
 			return Verdict{Problem: problem.Error()}, nil
@@ -93,6 +93,30 @@ func (w *World) admit(o *v1alpha1.Model, replicas *int) (Verdict, error) {
 		return Verdict{Warning: "no server can be started for the model yet: " + modelsource.ProblemText(err)}, nil
 	}
 	return Verdict{}, nil
+}
+
+// tryOne returns the answer about one replica of the model; the refusals of all have the same cause.
+// If it is placed, its nodes may be ones that are in use: only whether it can be placed matters.
+func (w *World) tryOne(c *modelset.Cluster, s *model.Spec) (modelset.Answer, error) {
+	wants := []modelset.Want{{Spec: s, Missing: min(1, s.Replicas)}}
+	few, err := w.sample.Of(c)
+	if err != nil {
+		return modelset.Answer{}, err
+	}
+	if few != nil {
+		answers, err := few.Decide(wants)
+		if err != nil {
+			return modelset.Answer{}, err
+		}
+		if a := answers[0]; a.Err == nil && len(a.Replicas) == 1 && a.Replicas[0].Places != nil {
+			return a, nil
+		}
+	}
+	answers, err := c.Decide(wants)
+	if err != nil {
+		return modelset.Answer{}, err
+	}
+	return answers[0], nil
 }
 
 // denial returns the message about a model that can never be placed: the sentence that tools look

@@ -2,11 +2,14 @@ package controller
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/modelset"
 	"github.com/berth-project/berth/kube/internal/modelsource"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -80,5 +83,56 @@ spec: {backend: custom, source: {repository: example/m}, memory: {device: 8Gi}}
 	v, err := w.Admit(m, nil)
 	if err != nil || !strings.HasPrefix(v.Warning, "no server can be started for the model yet: spec.server.image") {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestSample compares the verdicts on a cluster that is large enough for samples with those of all
+// nodes.
+func TestSample(t *testing.T) {
+	w := newClaimWorld(t)
+	for i := range 600 {
+		k := kinds[i%len(kinds)]
+		n := gpuNode(fmt.Sprintf("node-%04d", i), k.product, k.count, k.mib)
+		n.Labels["pool"] = fmt.Sprint(i % 7)
+		if i%11 == 0 {
+			n.Spec.Taints = []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
+		}
+		if i%13 == 0 {
+			n.Spec.Unschedulable = true
+		}
+		w.put(n)
+		if i%3 == 0 {
+			w.put(usesNode(n.Name))
+		}
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	counts := map[bool]int{}
+	for range 300 {
+		m := randomModel(random)
+		if random.IntN(3) == 0 {
+			m.Spec.Placement.NodeSelector = map[string]string{"pool": fmt.Sprint(random.IntN(9))}
+		}
+		have, err := w.Admit(m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := w.spec(m)
+		if err != nil {
+			continue
+		}
+		s.ID += "~"
+		c := w.cluster()
+		c.Once = true
+		answers, err := c.Decide([]modelset.Want{{Spec: s, Missing: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		infeasible := answers[0].Err == nil && answers[0].Replicas[0].Refusal != nil && answers[0].Replicas[0].Refusal.Permanent
+		if counts[infeasible]++; infeasible != (have.Infeasible != "") {
+			t.Errorf("%+v: infeasible %t, and the verdict is %+v", m.Spec, infeasible, have)
+		}
+	}
+	if counts[true] < 30 || counts[false] < 30 {
+		t.Errorf("too few of one sort: %v", counts)
 	}
 }

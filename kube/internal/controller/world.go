@@ -46,6 +46,7 @@ type World struct {
 	feed   *feed.Feed
 	state  *cluster.State
 	fleet  modelset.Fleet
+	sample modelset.Sample // for Admit
 	models map[types.NamespacedName]*v1alpha1.Model
 	owned  map[types.NamespacedName]*objects // by model
 	others map[string]types.UID              // by keyOf: objects of no model that have a name which a model may need
