@@ -72,7 +72,7 @@ e2e-soak: kube-tools ## Kill the scheduler 100 times while it binds gangs, compa
 .PHONY: e2e-bench
 e2e-bench: kube-tools ## Measure bound pods per second of Berth, kube-scheduler and a scheduler without decisions, and how long the admission of a model takes at 5,000 nodes
 	cd kube && $(GO) test -count=1 -timeout 120m ./e2e -run '^$$' -bench . -benchtime 1x
-	cd kube && $(GO) test -count=1 -timeout 120m ./e2e/models -run '^$$' -bench Admission -benchtime 1000x
+	cd kube && $(GO) test -count=1 -timeout 120m ./internal/admission -run '^$$' -bench . -benchtime 1000x
 
 .PHONY: scenarios
 scenarios: build ## Run every scenario file

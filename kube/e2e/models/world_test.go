@@ -4,7 +4,6 @@ package models
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/berth-project/berth/kube/internal/testcluster"
 	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -42,12 +40,8 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return newWorldWith(t, controlplane.ControllerManager, controlplane.LWS)
-}
-
-func newWorldWith(t testing.TB, components ...controlplane.Component) *world {
-	t.Helper()
-	w := &world{Cluster: testcluster.NewRecorded(t, controlplane.Options{Components: components}, controllerUser, schedulerUser)}
+	o := controlplane.Options{Components: []controlplane.Component{controlplane.ControllerManager, controlplane.LWS}}
+	w := &world{Cluster: testcluster.NewRecorded(t, o, controllerUser, schedulerUser)}
 	var err error
 	if w.dynamic, err = dynamic.NewForConfig(w.CP.Config()); err != nil {
 		t.Fatal(err)
@@ -129,9 +123,4 @@ func (w *world) nodesOf(name string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// quantityOf returns a random amount.
-func quantityOf(r *rand.Rand, most int64) resource.Quantity {
-	return *resource.NewQuantity(1+r.Int64N(most), resource.DecimalSI)
 }

@@ -20,10 +20,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// newHandler returns the handler of a cluster with one node of one L4.
-func newHandler(t *testing.T) *Handler {
+// newHandler returns the handler of a cluster with these nodes.
+func newHandler(t testing.TB, nodes ...*corev1.Node) *Handler {
 	t.Helper()
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	if err != nil {
@@ -32,17 +33,25 @@ func newHandler(t *testing.T) *Handler {
 	w := controller.NewWorld(controller.WorldOptions{
 		Engine: e, SchedulerNames: []string{"berth-scheduler"}, Workload: workload.Options{SchedulerName: "berth-scheduler"}, AdmitOnly: true, Clock: func() time.Time { return time.Unix(0, 0) },
 	})
-	errs := w.Take([]watch.Event{{Object: &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "l4", UID: "l4", Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-L4", "nvidia.com/gpu.count": "1", "nvidia.com/gpu.memory": "23034"}},
-		Status: corev1.NodeStatus{
-			Allocatable: corev1.ResourceList{"cpu": resource.MustParse("96"), "memory": resource.MustParse("1Ti"), "pods": resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("1")},
-			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
-		},
-	}}})
-	if len(errs) > 0 {
-		t.Fatal(errs)
+	for _, n := range nodes {
+		if errs := w.Take([]watch.Event{{Object: n}}); len(errs) > 0 {
+			t.Fatal(errs)
+		}
 	}
 	return &Handler{Cluster: w, Mode: Deny, Ready: func() bool { return true }, Log: slog.New(slog.DiscardHandler)}
+}
+
+// node returns a node as GPU Feature Discovery labels it.
+func node(name, product string, gpus, mib int) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{
+			"nvidia.com/gpu.product": product, "nvidia.com/gpu.count": fmt.Sprint(gpus), "nvidia.com/gpu.memory": fmt.Sprint(mib),
+		}},
+		Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{"cpu": resource.MustParse("96"), "memory": resource.MustParse("1Ti"), "pods": resource.MustParse("110"), "nvidia.com/gpu": *resource.NewQuantity(int64(gpus), resource.DecimalSI)},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}
 }
 
 // review returns a request about an object.
@@ -78,7 +87,7 @@ func TestHandler(t *testing.T) {
 		"too much":                         {body: review("CREATE", "Model", "", `"`+strings.Repeat("x", maxBody)+`"`), want: "400"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t)
+			h := newHandler(t, node("l4", "NVIDIA-L4", 1, 23034))
 			if c.mode != "" {
 				h.Mode = c.mode
 			}

@@ -3,14 +3,12 @@ package controller
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/estimate/preset"
-	"github.com/berth-project/berth/kube/internal/watch"
 	"github.com/berth-project/berth/kube/internal/workload"
 	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
@@ -44,40 +42,6 @@ var kinds = []struct {
 	product    string
 	count, mib int
 }{{"NVIDIA-H100-80GB-HBM3", 8, 81559}, {"NVIDIA-A100-SXM4-40GB", 8, 40960}, {"NVIDIA-L4", 4, 23034}, {"NVIDIA-A10", 1, 23028}, {"NVIDIA-H200", 8, 143771}}
-
-// BenchmarkAdmit measures how long the answer about a new model takes, without the transport. The
-// figures are the median and the 99th percentile of all answers.
-func BenchmarkAdmit(b *testing.B) {
-	w := newWorld(b)
-	var events []watch.Event
-	for i := range 5000 {
-		k := kinds[i%len(kinds)]
-		events = append(events, watch.Event{Object: gpuNode(fmt.Sprintf("node-%04d", i), k.product, k.count, k.mib)})
-	}
-	if errs := w.Take(events); len(errs) > 0 {
-		b.Fatal(errs)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	var took []time.Duration
-	denied := 0
-	for b.Loop() {
-		m := randomModel(random)
-		begin := time.Now()
-		v, err := w.Admit(m, nil)
-		took = append(took, time.Since(begin))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if v != (Verdict{}) {
-			denied++
-		}
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-p50")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-p99")
-	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms-max")
-	b.ReportMetric(float64(denied)/float64(len(took)), "denied")
-}
 
 // randomModel returns a model with a random preset and settings.
 func randomModel(r *rand.Rand) *v1alpha1.Model {
