@@ -97,6 +97,7 @@ var rules = []struct {
 	{"kube/hack/cluster", []string{"kube/internal/controlplane"}, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it only starts a control plane"},
 	{"kube/hack/crd", []string{"api/...", "cluster"}, []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "sigs.k8s.io/yaml"}, "it derives a file from the types of manifests"},
 	{"kube/hack/reference", []string{"kube/command", "kube/internal/...", "plugins/standard"}, []string{"github.com/prometheus/client_golang/"}, "generators import the packages that they document"},
+	{"kube/internal/modeltest", []string{"api/...", "internal/estimate/preset"}, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "it makes models for tests"},
 	{"kube/internal/crdtest", []string{"api/...", "kube/config/crd"}, []string{"k8s.io/", "sigs.k8s.io/yaml"}, "it prepares an API server for tests"},
 	{"kube/internal/ctl", []string{"api/...", "cluster", "command", "engine", "internal/...", "kube/internal/..."}, []string{"k8s.io/", "github.com/spf13/"}, "it lists objects and asks the engine, and sends no change"},
 	{"kube/internal/history", []string{"cluster", "engine", "kube/internal/intree"}, nil, "it keeps what sessions decided about, and decides nothing"},
