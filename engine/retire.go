@@ -95,10 +95,12 @@ func (r *retirement) evictRetired(out *Outcome) {
 }
 
 // rank scores the jobs and returns them in the order in which they are retired: the lowest
-// score first, then the newest, then by ID. It sorts the list that it is given.
+// score first, then the newest, then by place, then by ID. A model on Kubernetes and the same
+// model in a manifest have jobs of different IDs, but of the same places. It sorts the list that
+// it is given.
 func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 	slices.SortFunc(jobs, func(a, b *cluster.Job) int {
-		return cmp.Or(cmp.Compare(b.Created, a.Created), strings.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.Created, a.Created), comparePlaces(a, b), strings.Compare(a.ID, b.ID))
 	})
 	out := make([]Ranked, len(jobs))
 	for i, j := range jobs {
@@ -111,6 +113,28 @@ func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 	}
 	slices.SortStableFunc(out, func(a, b Ranked) int { return cmp.Compare(a.Score.Total, b.Score.Total) })
 	return out
+}
+
+// comparePlaces orders jobs by their places. Jobs without a node are first.
+func comparePlaces(a, b *cluster.Job) int {
+	nodeA, deviceA := placeOf(a)
+	nodeB, deviceB := placeOf(b)
+	return cmp.Or(strings.Compare(nodeA, nodeB), cmp.Compare(deviceA, deviceB))
+}
+
+// placeOf returns the node and the first device of the first task of the job that is on a node;
+// "" and -1 if there is none.
+func placeOf(j *cluster.Job) (node string, device int) {
+	for _, t := range j.Tasks() {
+		if t.Node == nil {
+			continue
+		}
+		if len(t.Claims) == 0 {
+			return t.Node.Name, -1
+		}
+		return t.Node.Name, t.Claims[0].Device
+	}
+	return "", -1
 }
 
 // add adds the score of one plugin.

@@ -107,6 +107,25 @@ func TestSetsShrink(t *testing.T) {
 	}
 }
 
+// TestEqualJobsAreRetiredByPlace gives equal jobs other names: the same places are emptied.
+func TestEqualJobsAreRetiredByPlace(t *testing.T) {
+	for _, names := range [][4]string{{"m-0", "m-1", "m-2", "m-3"}, {"m-3", "m-2", "m-1", "m-0"}, {"m-1", "m-3", "m-0", "m-2"}} {
+		var parts []enginetest.Part
+		for i, node := range []string{"a", "a", "b", "b"} {
+			parts = append(parts, enginetest.Job(names[i]).Set("m", 2).Devices(1).On(node))
+		}
+		out := run(t, enginetest.Engine(fit(), keep()), with(twoNodes(), parts...))
+		var gone []string
+		for _, d := range out.Decisions {
+			gone = append(gone, d.Task.Job)
+		}
+		want := []string{"job/" + names[0], "job/" + names[1]} // both are on node a
+		if diff := cmp.Diff(want, gone); diff != "" {
+			t.Errorf("%v:\n%s", names, diff)
+		}
+	}
+}
+
 func TestRetiredJobsLoseReservations(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("x").Preemptible().Devices(2).On("a"), enginetest.Job("y").Devices(2).On("b"),
 		enginetest.Job("m-0").Set("m", 1).Devices(2))
