@@ -192,9 +192,8 @@ func (f *Feed) settle(j *job, changed ...*pod) []cluster.Change {
 	case spec == nil && j.put != nil:
 		out = append(out, cluster.JobGone{Job: j.id})
 		j.put = nil
-	case spec != nil && !reflect.DeepEqual(spec, j.put):
-		out = append(out, cluster.JobPut{Job: *spec})
-		j.put = spec
+	case spec != nil:
+		out = append(out, j.reportSpec(spec)...)
 	}
 	for _, p := range changed {
 		out = append(out, p.report(&t)...)
@@ -204,17 +203,35 @@ func (f *Feed) settle(j *job, changed ...*pod) []cluster.Change {
 
 // reportSingle reports the job of a single pod, together with its task.
 func (f *Feed) reportSingle(j *job, t *terms) []cluster.Change {
-	var out []cluster.Change
 	p := j.anyMember()
 	spec := j.spec(t)
 	spec.Open, spec.UID = false, p.uid
 	task := p.spec(t)
 	spec.Alternatives[0].Tasks = []*cluster.Task{task}
-	if !reflect.DeepEqual(spec, j.put) {
-		out = append(out, cluster.JobPut{Job: *spec})
-		j.put = spec
-	}
+	out := j.reportSpec(spec)
 	return append(out, p.reportPlace(task)...)
+}
+
+// reportSpec reports the spec of the job, if it differs from the one that was reported last. JobPut
+// sets the health of a new job only, and the State may still know an open job that was reported as
+// gone, so that health is also reported by JobSeen.
+func (j *job) reportSpec(spec *cluster.Job) []cluster.Change {
+	was := cluster.Job{}
+	if j.put != nil {
+		was = *j.put
+	}
+	j.put = spec
+	seen := cluster.JobSeen{Job: j.id, Health: spec.Health, Offload: spec.Offload}
+	changed := was.Health != seen.Health || was.Offload != seen.Offload
+	var out []cluster.Change
+	was.Health, was.Offload = spec.Health, spec.Offload
+	if !reflect.DeepEqual(spec, &was) {
+		out = append(out, cluster.JobPut{Job: *spec})
+	}
+	if changed {
+		out = append(out, seen)
+	}
+	return out
 }
 
 // spec returns what the task requests.

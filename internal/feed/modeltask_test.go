@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/convert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,6 +101,7 @@ func TestReplicas(t *testing.T) {
 	if facts, _ := f.PutPod(p); len(facts) > 0 {
 		t.Errorf("a pod without a node is %v", facts)
 	}
+	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))
 	for i, tt := range []struct {
 		status corev1.PodStatus
 		want   cluster.Health
@@ -111,11 +113,11 @@ func TestReplicas(t *testing.T) {
 		own := p.DeepCopy()
 		own.Spec.NodeName, own.Status, own.ResourceVersion = "a", tt.status, string(rune('2'+i))
 		facts, _ := f.PutPod(Strip(own).(*corev1.Pod))
-		if len(facts) == 0 {
-			t.Fatalf("%s: no facts", tt.want)
+		if err := s.ApplyAll(facts); err != nil {
+			t.Fatal(err)
 		}
-		if j := facts[0].(cluster.JobPut).Job; j.Health != tt.want {
-			t.Errorf("%q, want %q", j.Health, tt.want)
+		if j := s.Job("pod/ml/" + p.Name); j == nil || j.Health != tt.want {
+			t.Errorf("%+v, want %q", j, tt.want)
 		}
 	}
 }

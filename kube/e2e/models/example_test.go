@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/feed"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/sim/scenario"
@@ -238,8 +239,15 @@ spec:
 	if diff := cmp.Diff(uids(before), uids(w.podsOf("chat"))); diff != "" {
 		t.Errorf("a node was added, and pods were replaced:\n%s", diff)
 	}
-	// A replica that is not ready is removed first.
-	w.setReady(w.podsOf("chat")[5], false)
+	// A replica that is not ready is removed first. Without it, the other replica of its node is
+	// worth more than those of nodes with two, which a simulation without its health would not know.
+	unready := slices.IndexFunc(before, func(p *corev1.Pod) bool {
+		return p.Spec.NodeName == "l4-0" && p.Annotations[feed.AnnotationVisibleDevices] == "1"
+	})
+	if unready < 0 {
+		t.Fatalf("no replica is on the second device of l4-0: %v", w.nodesOf("chat"))
+	}
+	w.setReady(before[unready], false)
 	for _, replicas := range []int{6, 3, 1} {
 		w.Eventually(func() string { // the status shows what the pods are
 			for _, r := range w.model("chat").Status.Replicas {
