@@ -1,5 +1,5 @@
 // Package command implements the berth command line: simulate, why, whatif, verify, queues,
-// estimate, migrate, anonymize, plugins and version. docs/reference/commands.md describes them.
+// estimate, migrate, anonymize, replay, plugins and version. docs/reference/commands.md describes them.
 //
 // A program with plugins of its own registers them in an engine.Registry and calls Main:
 //
@@ -137,7 +137,7 @@ Berth.`,
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(p.simulate(), p.why(), p.whatif(), p.verify(), p.queues(), p.estimate(), migrateCommand(p), p.anonymize(), p.plugins(), p.version())
+	root.AddCommand(p.simulate(), p.why(), p.whatif(), p.verify(), p.queues(), p.estimate(), migrateCommand(p), p.anonymize(), replayCommand(p), p.plugins(), p.version())
 	return root
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/gguf/sample"
 	"github.com/berth-project/berth/internal/printable"
 	"github.com/berth-project/berth/plugins/standard"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -118,10 +119,19 @@ func TestArgumentsKeepToTheirLine(t *testing.T) {
 	if err := os.WriteFile(good, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	nodes, jobs := filepath.Join(dir, "nodes.csv"), filepath.Join(dir, "jobs.csv")
+	for name, text := range map[string]string{
+		nodes: "name,sn,cpu,cpu_milli,memory_mib,gpu,model,devices\na,a,1,1000,1024,1,T4,1\n", jobs: "name,arrival_s,cpu,cpu_milli,memory_mib,num_gpu,gpu_milli,devices\nj,0,1,1,1,1,500,1\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	// The arguments with which each command runs, after which the hostile ones follow.
 	valid := map[string][]string{
 		"simulate": {good}, "why": {"job/j", good}, "whatif": {good, "--remove", "n"}, "verify": {good}, "queues": {good},
-		"estimate": {"phi-4"}, "migrate": {good}, "anonymize": {good}, "plugins": {}, "version": {},
+		"estimate": {"phi-4"}, "migrate": {good}, "anonymize": {good}, "plugins": {}, "version": {}, "replay": {},
+		"replay openb": {"--nodes=" + nodes, "--tasks=" + jobs, "--seeds=1"}, "replay trace": {"--nodes=" + nodes, "--tasks=" + jobs}, "replay synth": {"--machines=1", "--days=0.1", "--seeds=1"},
 	}
 	breaks := []string{"\n", "\r\n", "\r", "\n\n", "\x1b[2J\n", "é\n", "\u2028"}
 	run := func(args ...string) {
@@ -138,12 +148,18 @@ func TestArgumentsKeepToTheirLine(t *testing.T) {
 		}
 	}
 	flags := 0
+	var commands []*cobra.Command
 	for _, c := range (&program{registry: standard.Registry()}).root().Commands() {
-		args, known := valid[c.Name()]
+		commands = append(append(commands, c), c.Commands()...)
+	}
+	for _, c := range commands {
+		name := strings.TrimPrefix(c.CommandPath(), "berth ")
+		args, known := valid[name]
 		if !known {
-			t.Errorf("%s is not tested", c.Name())
+			t.Errorf("%s is not tested", name)
 			continue
 		}
+		run := func(args ...string) { t.Helper(); run(append(strings.Fields(name), args[1:]...)...) }
 		for _, b := range breaks {
 			forged := "x" + b + "FORGED: y"
 			run(c.Name(), forged)

@@ -14,6 +14,9 @@ type SchedulerConfiguration struct {
 	// ReplaceDefaults drops the default profile: only the plugins that are listed here are
 	// used, in this order. NodeResourcesFit and IsolationFilter must be among them.
 	ReplaceDefaults bool `json:"replaceDefaults,omitempty"`
+	// Packing selects how tasks are packed: best-fit, fgd, packing, per-resource or random. It
+	// replaces the plugins of the default profile that do this. Unless given, it is per-resource.
+	Packing string `json:"packing,omitempty"`
 	// Plugins are the changes to the default profile, at most one entry for each plugin. A
 	// plugin of the default profile keeps its position, and any other plugin is added at the
 	// end, unless before, after or position is given.
@@ -29,6 +32,8 @@ type SchedulerConfiguration struct {
 type ProfileConfig struct {
 	// SchedulerName is the name of the profile. Each profile has another one.
 	SchedulerName string `json:"schedulerName"`
+	// Packing selects how the profile packs tasks. Unless given, it is that of the configuration.
+	Packing string `json:"packing,omitempty"`
 	// Plugins are the changes to the profile that plugins of the configuration describe, at
 	// most one entry for each plugin. A field that an entry sets replaces the one of the entry
 	// for the same plugin there. A plugin that orders queues and jobs or that evicts tasks

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/command"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -131,7 +132,14 @@ func plugins(root string) (string, error) {
 	var b strings.Builder
 	registry := standard.Registry()
 	b.WriteString("The plugins are in the order of the default profile, in which filters are called. The weight multiplies the scores of a plugin. In the name of an argument, `*` stands for any key of a map. `berth plugins NAME` lists the arguments of any plugin, including external ones.\n\n")
-	for _, p := range standard.Profile() {
+	list := standard.Profile()
+	inProfile := len(list)
+	for _, name := range registry.Names() {
+		if !slices.ContainsFunc(list, func(c engine.PluginConfig) bool { return c.Name == name }) {
+			list = append(list, engine.PluginConfig{Name: name})
+		}
+	}
+	for i, p := range list {
 		dir := filepath.Join(root, "plugins", strings.ReplaceAll(strings.ToLower(p.Name), "-", ""))
 		text, err := packageComment(dir)
 		if err != nil {
@@ -140,6 +148,9 @@ func plugins(root string) (string, error) {
 		fmt.Fprintf(&b, "## %s\n\n", p.Name)
 		if p.Weight > 0 {
 			fmt.Fprintf(&b, "Weight %d.\n\n", p.Weight)
+		}
+		if i >= inProfile {
+			b.WriteString("Not in the default profile. The field `packing` of a SchedulerConfiguration selects it.\n\n")
 		}
 		b.WriteString(text + "\n")
 		args, err := arguments(root, registry, p.Name)
@@ -162,7 +173,7 @@ func plugins(root string) (string, error) {
 
 func commands() string {
 	var b strings.Builder
-	for _, args := range [][]string{{}, {"simulate"}, {"why"}, {"whatif"}, {"verify"}, {"queues"}, {"estimate"}, {"migrate"}, {"anonymize"}, {"plugins"}, {"version"}, {"completion"}} {
+	for _, args := range [][]string{{}, {"simulate"}, {"why"}, {"whatif"}, {"verify"}, {"queues"}, {"estimate"}, {"migrate"}, {"anonymize"}, {"replay"}, {"replay", "openb"}, {"replay", "trace"}, {"replay", "synth"}, {"plugins"}, {"version"}, {"completion"}} {
 		var out bytes.Buffer
 		command.Main(standard.Registry(), append(args, "--help"), strings.NewReader(""), &out, &out)
 		fmt.Fprintf(&b, "## berth %s\n\n```\n%s```\n\n", strings.Join(args, " "), out.String())

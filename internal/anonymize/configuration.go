@@ -75,9 +75,9 @@ func replaceKeys(a map[string]any, name string, replace func(string) string) {
 
 func (n *Names) configuration(o *v1alpha1.SchedulerConfiguration) *v1alpha1.SchedulerConfiguration {
 	return &v1alpha1.SchedulerConfiguration{
-		TypeMeta: berthKind(v1alpha1.KindSchedulerConfiguration), ReplaceDefaults: o.ReplaceDefaults, Plugins: each(o.Plugins, n.plugin),
+		TypeMeta: berthKind(v1alpha1.KindSchedulerConfiguration), ReplaceDefaults: o.ReplaceDefaults, Packing: o.Packing, Plugins: each(o.Plugins, n.plugin),
 		Profiles: each(o.Profiles, func(p v1alpha1.ProfileConfig) v1alpha1.ProfileConfig {
-			return v1alpha1.ProfileConfig{SchedulerName: n.schedulers.of(p.SchedulerName), Plugins: each(p.Plugins, n.plugin)}
+			return v1alpha1.ProfileConfig{SchedulerName: n.schedulers.of(p.SchedulerName), Packing: p.Packing, Plugins: each(p.Plugins, n.plugin)}
 		}),
 	}
 }

@@ -58,6 +58,7 @@ func ParseArguments(name string, data []byte) (Arguments, error) {
 // Configuration is a SchedulerConfiguration with arguments that can be decoded.
 type Configuration struct {
 	ReplaceDefaults bool
+	Packing         string         // the word that selects the policy; "": the default
 	Plugins         []PluginEntry  // in the order in which they are written
 	Profiles        []ProfileEntry // in the order in which they are written; none if there is one profile without a name
 	Where           string         // file:line
@@ -69,6 +70,7 @@ type Configuration struct {
 // ProfileEntry is one of several profiles.
 type ProfileEntry struct {
 	Name    string
+	Packing string        // "": that of the configuration
 	Plugins []PluginEntry // the changes to the plugins of the configuration
 }
 
@@ -86,12 +88,12 @@ type PluginEntry struct {
 
 // configuration checks a configuration and finds the arguments of its plugins.
 func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuration {
-	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.fileLine(), src: r.src, written: c}
+	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Packing: c.Packing, Where: r.src.fileLine(), src: r.src, written: c}
 	r.report(convert.Configuration(c))
 	out.Plugins = entries(c.Plugins, path{"plugins"}, r)
 	for i, p := range c.Profiles {
 		at := path{"profiles", i}
-		out.Profiles = append(out.Profiles, ProfileEntry{Name: p.SchedulerName, Plugins: entries(p.Plugins, at.Add("plugins"), r)})
+		out.Profiles = append(out.Profiles, ProfileEntry{Name: p.SchedulerName, Packing: p.Packing, Plugins: entries(p.Plugins, at.Add("plugins"), r)})
 	}
 	return out
 }

@@ -14,10 +14,13 @@
 package standard
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/affinityrequiredfilter"
 	"github.com/berth-project/berth/plugins/affinityscorer"
 	"github.com/berth-project/berth/plugins/backendframeworkfilter"
+	"github.com/berth-project/berth/plugins/bestfit"
 	"github.com/berth-project/berth/plugins/capacityfilter"
 	"github.com/berth-project/berth/plugins/clusterfilter"
 	"github.com/berth-project/berth/plugins/consolidate"
@@ -26,8 +29,10 @@ import (
 	"github.com/berth-project/berth/plugins/disruptionbudget"
 	"github.com/berth-project/berth/plugins/doublebooking"
 	"github.com/berth-project/berth/plugins/fairshare"
+	"github.com/berth-project/berth/plugins/fgd"
 	"github.com/berth-project/berth/plugins/firstcome"
 	"github.com/berth-project/berth/plugins/gpumatchingfilter"
+	"github.com/berth-project/berth/plugins/gpupacking"
 	"github.com/berth-project/berth/plugins/isolationfilter"
 	"github.com/berth-project/berth/plugins/labelfilter"
 	"github.com/berth-project/berth/plugins/labelmatchingfilter"
@@ -42,6 +47,7 @@ import (
 	"github.com/berth-project/berth/plugins/placementscorer"
 	"github.com/berth-project/berth/plugins/preempt"
 	"github.com/berth-project/berth/plugins/priority"
+	"github.com/berth-project/berth/plugins/randomfit"
 	"github.com/berth-project/berth/plugins/reclaim"
 	"github.com/berth-project/berth/plugins/resourceutilizationscorer"
 	"github.com/berth-project/berth/plugins/scarceresourceavoidance"
@@ -140,11 +146,19 @@ var plugins = []entry{
 	{disruptionbudget.Name, disruptionbudget.New, 0},
 }
 
+// others lists the plugins that are not in the default profile.
+var others = []entry{
+	{bestfit.Name, bestfit.New, 1},
+	{fgd.Name, fgd.New, 1},
+	{gpupacking.Name, gpupacking.New, 1},
+	{randomfit.Name, randomfit.New, 1},
+}
+
 // Registry returns a registry of all plugins that are included in Berth. Each call returns
 // a new one, to which a program may add its own plugins.
 func Registry() *engine.Registry {
 	r := engine.NewRegistry()
-	for _, p := range plugins {
+	for _, p := range slices.Concat(plugins, others) {
 		if err := r.RegisterPluginBuilder(p.name, p.build); err != nil {
 			panic(err) // two entries of plugins have the same name
 		}

@@ -22,8 +22,15 @@ func TestProfileBuilds(t *testing.T) {
 	}
 }
 
-func TestEveryPluginIsInTheProfile(t *testing.T) {
+// TestEveryPluginIsInAProfile: a plugin that is not in the default profile belongs to a policy.
+func TestEveryPluginIsInAProfile(t *testing.T) {
 	got := names(Profile())
+	for _, o := range others {
+		if !isPacking(o.name) {
+			t.Errorf("%s belongs to no policy", o.name)
+		}
+		got = append(got, o.name)
+	}
 	slices.Sort(got)
 	if d := cmp.Diff(Registry().Names(), got); d != "" {
 		t.Errorf("registered and in the profile (-registered +profile):\n%s", d)

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func Profiles(b *manifest.Bundle) ([]engine.NamedProfile, error) {
 	out := make([]engine.NamedProfile, len(c.Profiles))
 	for i, p := range c.Profiles {
 		out[i].Name = p.Name
-		if out[i].Plugins, err = merge(c, overlay(overridesOf(c.Plugins), overridesOf(p.Plugins))); err != nil {
+		if out[i].Plugins, err = merge(c, cmp.Or(p.Packing, c.Packing), overlay(overridesOf(c.Plugins), overridesOf(p.Plugins))); err != nil {
 			return nil, err
 		}
 	}
@@ -45,13 +46,23 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 	if c == nil {
 		return standard.Profile(), nil
 	}
-	return merge(c, overridesOf(c.Plugins))
+	return merge(c, c.Packing, overridesOf(c.Plugins))
 }
 
-// merge returns the default profile with the overrides. An error names a place in the
-// configuration.
-func merge(c *manifest.Configuration, overrides []standard.Override) (engine.Profile, error) {
-	profile, err := standard.Merge(standard.Profile(), overrides, c.ReplaceDefaults)
+// merge returns the default profile with the policy and the overrides. An error names a place in
+// the configuration.
+func merge(c *manifest.Configuration, packing string, overrides []standard.Override) (engine.Profile, error) {
+	base := standard.Profile()
+	if packing != "" {
+		if c.ReplaceDefaults {
+			return nil, fmt.Errorf("%s: packing: it changes the default profile, which replaceDefaults drops; list the plugin of the policy instead", c.Where)
+		}
+		var err error
+		if base, err = standard.Pack(base, packing); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Where, err)
+		}
+	}
+	profile, err := standard.Merge(base, overrides, c.ReplaceDefaults)
 	if err != nil && !strings.HasPrefix(err.Error(), c.Where[:strings.LastIndexByte(c.Where, ':')+1]) {
 		return nil, fmt.Errorf("%s: %w", c.Where, err)
 	}

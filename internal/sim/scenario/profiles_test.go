@@ -94,7 +94,7 @@ func TestProfilesThatAreWrong(t *testing.T) {
 	tests := map[string]struct{ file, want string }{
 		"no name":            {"profiles:\n- plugins: []", "f.yaml:4:3: profiles[0]: schedulerName is missing: it is the name of the profile"},
 		"a name twice":       {"profiles:\n- schedulerName: a\n- schedulerName: a", `f.yaml:5:18: profiles[1].schedulerName: profile "a" is already profiles[0]; give it another name, or merge the two`},
-		"an unknown field":   {"profiles:\n- name: a", `f.yaml:4:3: profiles[0]: unknown field "name"; known: plugins, schedulerName`},
+		"an unknown field":   {"profiles:\n- name: a", `f.yaml:4:3: profiles[0]: unknown field "name"; known: packing, plugins, schedulerName`},
 		"a plugin twice":     {"profiles:\n- schedulerName: a\n  plugins:\n  - {name: X}\n  - {name: X}", `f.yaml:7:12: profiles[0].plugins[1].name: plugin "X" is already configured as profiles[0].plugins[0]; merge the two entries`},
 		"a wrong weight":     {"profiles:\n- schedulerName: a\n  plugins:\n  - {name: X, weight: 0}", "f.yaml:6:23: profiles[0].plugins[0].weight: want a weight from 1 to 100000, have 0; to switch a plugin off write disabled: true"},
 		"no such plugin":     {"profiles:\n- schedulerName: a\n  plugins:\n  - {name: DeviceOrders}", `f.yaml:6: plugin DeviceOrders: no such plugin; did you mean "DeviceOrder"?`},
