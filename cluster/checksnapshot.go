@@ -15,7 +15,7 @@ const maxQueueDepth = 1000
 // name, queues that are too deep in the tree, or amounts that are too large. What tasks
 // hold is checked when they are restored.
 func (sn *Snapshot) check() error {
-	if err := cmp.Or(checkTime("now", sn.Now), sn.checkQueues(), sn.checkNodes(), sn.checkJobs()); err != nil {
+	if err := cmp.Or(checkTime("now", sn.Now), sn.checkQueues(), sn.checkNodes(), sn.checkJobs(), sn.Demand.check()); err != nil {
 		return err
 	}
 	budgets, sets, tasks := uniqueNames{}, uniqueNames{}, map[TaskRef]bool{}

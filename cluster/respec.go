@@ -18,6 +18,7 @@ type specs struct {
 	booking    *booking
 	taskStates *taskStates
 	sightings  *sightings
+	demand     *demand
 }
 
 // add adds a new job, and applies what was reported about its tasks before the job was
@@ -25,6 +26,7 @@ type specs struct {
 func (sp *specs) add(spec *Job, revision uint64) {
 	j := buildJob(spec, revision)
 	sp.workload.add(j)
+	sp.demand.arrive(j.Alternatives[0].Tasks)
 	sp.sightings.applyEarly(j)
 }
 
@@ -255,6 +257,7 @@ func (sp *specs) remove(j *Job) {
 	var room [8]*Task
 	for a := range j.Alternatives {
 		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a copy, because clear may remove the task from the list
+			sp.demand.leave(t)
 			sp.taskStates.dropLanding(t)
 			sp.taskStates.clear(t)
 		}
@@ -310,6 +313,7 @@ func (sp *specs) removeTask(t *Task) {
 
 // dropTask takes a task off its node and out of its open job.
 func (sp *specs) dropTask(t *Task) {
+	sp.demand.leave(t)
 	sp.taskStates.dropLanding(t)
 	sp.taskStates.clear(t)
 	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // clear already removed a task that the job does not request any more

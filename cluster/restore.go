@@ -46,6 +46,7 @@ func (sn *Snapshot) State() (*State, error) {
 		}
 		s.roster.earlySightings[seen.Task] = seen
 	}
+	s.demand.restore(sn.Demand.copied())
 	return s, nil
 }
 

@@ -21,6 +21,7 @@ type Snapshot struct {
 	Sets    []SetRecord   `json:"sets,omitempty"`
 	Tasks   []TaskRecord  `json:"tasks,omitempty"`  // tasks that are placed, or were before
 	Unseen  []TaskSeen    `json:"unseen,omitempty"` // reports about tasks that are not known yet
+	Demand  Demand        `json:"demand,omitzero"`  // what tasks that arrived have requested
 }
 
 // QueueRecord is a queue in a snapshot.
@@ -128,6 +129,8 @@ func (s *State) Snapshot() *Snapshot {
 			out.Tasks = append(out.Tasks, r)
 		case TaskSeen:
 			out.Unseen = append(out.Unseen, r)
+		case Demand:
+			out.Demand = r
 		}
 	})
 	return out
@@ -173,6 +176,7 @@ func (s *State) records(visit func(any)) {
 	for _, seen := range unseen {
 		visit(seen)
 	}
+	visit(s.demand.Demand.copied())
 }
 
 func (n *Node) record() NodeRecord {

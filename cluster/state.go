@@ -11,6 +11,7 @@ type State struct {
 	classes classes
 	sets    sets
 	shapes  shapes
+	demand  demand
 
 	// Types that change several tables together.
 	workload   workload
@@ -30,6 +31,7 @@ func NewState() *State {
 	s.classes = classes{byQueue: map[string][]*class{}}
 	s.sets = sets{l, map[string]*replicas{}, map[string]bool{}}
 	s.shapes = shapes{journal: l, known: map[string]*interned{}}
+	s.demand = newDemand(l)
 	s.connect()
 	s.tree.enter(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
@@ -41,7 +43,7 @@ func (s *State) connect() {
 	s.booking = booking{&s.fleet, &s.tree, &s.classes}
 	s.accounts = accounts{&s.journal, &s.roster, &s.tree, &s.workload, &s.booking}
 	s.taskStates = taskStates{&s.journal, &s.fleet, &s.roster, &s.shapes, &s.classes, &s.workload, &s.booking, &s.specs, nil}
-	s.specs = specs{&s.journal, &s.fleet, &s.roster, &s.sets, &s.shapes, &s.classes, &s.workload, &s.booking, &s.taskStates, &s.sightings}
+	s.specs = specs{&s.journal, &s.fleet, &s.roster, &s.sets, &s.shapes, &s.classes, &s.workload, &s.booking, &s.taskStates, &s.sightings, &s.demand}
 	s.sightings = sightings{&s.fleet, &s.roster, &s.taskStates, &s.specs}
 	s.inventory = inventory{&s.journal, &s.fleet, &s.booking, &s.taskStates}
 }

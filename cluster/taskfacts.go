@@ -38,6 +38,7 @@ func (c TaskPut) apply(s *State) error {
 	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, subgroup: c.Task.Subgroup, revision: c.Revision}
 	t.joinSubgroup(&j.Alternatives[0])
 	s.workload.addTask(t)
+	s.demand.arrive([]*Task{t})
 	s.sightings.applyEarlyTo(t)
 	return nil
 }

@@ -6,7 +6,8 @@
 //	⌊100 × sigmoid(F before − F after)⌋, F in devices
 //
 // The workload is the requests that 95 % of the tasks make. The argument gives them; without it,
-// they are learnt from the jobs that have arrived.
+// they are learnt from the tasks that have arrived (View.Demand). Until eight tasks have arrived,
+// all nodes are equal. A request of device memory counts as one of whole devices.
 //
 // Many nodes have equal scores, and the first by name is taken. It does not look at memory, and does
 // not apply to models.
@@ -14,6 +15,7 @@ package fgd
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 
@@ -44,13 +46,16 @@ type Request struct {
 var New = engine.WithArguments(nil, build)
 
 type plugin struct {
+	given    bool // the workload is an argument
 	workload fragmentation.Workload
+	number   uint64             // a hash of the workload, if it is learnt
+	learnt   *cluster.Requested // the first of the requests that it was learnt from
 	before   fragmentation.Node // the node that is scored
 	after    fragmentation.Node // a copy of it with the task
 }
 
 func build(a Arguments) (engine.Plugin, error) {
-	p := &plugin{}
+	p := &plugin{given: len(a.Workload) > 0}
 	counts := make([]fragmentation.Demand, len(a.Workload))
 	for i, r := range a.Workload {
 		if r.Count < 1 || r.CPU < 0 || r.Devices < 0 || r.Milli < 0 || r.Milli > int64(cluster.Whole) {
@@ -70,8 +75,33 @@ func (*plugin) Name() string { return Name }
 
 // OnSessionOpen registers a score for nodes and one for devices.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
+	if !p.given {
+		p.learn(s.View.Demand())
+		s.Hooks.Publish(Name, p.number)
+	}
 	s.Hooks.AddShapeScore(matters, p.score)
 	s.Hooks.AddDeviceScore(p.deviceScore)
+}
+
+// learn makes a workload of the requests that have arrived.
+func (p *plugin) learn(d *cluster.Demand) {
+	var first *cluster.Requested
+	if len(d.Learnt) > 0 {
+		first = &d.Learnt[0]
+	}
+	if first == p.learnt {
+		return // State makes another list when it has learnt more
+	}
+	p.learnt = first
+	counts := make([]fragmentation.Demand, len(d.Learnt))
+	for i := range d.Learnt {
+		r := &d.Learnt[i]
+		counts[i] = fragmentation.Demand{Share: r.Weight, CPU: r.Resources.Of(cluster.CPU), Devices: r.Need.Devices, Milli: r.Need.Milli(), Products: r.Need.Products}
+	}
+	p.workload = fragmentation.Popular(counts)
+	h := fnv.New64a()
+	fmt.Fprint(h, p.workload)
+	p.number = h.Sum64()
 }
 
 // matters excludes models, which PlacementScorer scores.

@@ -1,6 +1,7 @@
 package fgd
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -51,6 +52,38 @@ func TestScore(t *testing.T) {
 	}
 	if got := p.deviceScore(whole, n, &n.Devices[1]); got != 0 {
 		t.Errorf("a whole device has the score %v", got)
+	}
+}
+
+// TestLearns: without arguments, the workload is what has arrived.
+func TestLearns(t *testing.T) {
+	built, err := New(enginetest.Arguments(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := built.(*plugin)
+	s := cluster.NewState()
+	var published []uint64
+	for i := range 40 {
+		need := cluster.Need{Devices: 1, Share: 300}
+		if i >= 10 {
+			need = cluster.Need{Devices: 2}
+		}
+		job := enginetest.Job(fmt.Sprint(i)).Shape(func(s *cluster.Shape) { s.Need = need }).Build()
+		if err := s.Apply(cluster.JobPut{Job: *job}); err != nil {
+			t.Fatal(err)
+		}
+		p.learn(s.View().Demand())
+		if n := len(published); n == 0 || published[n-1] != p.number {
+			published = append(published, p.number)
+		}
+		switch {
+		case i < 7 && len(p.workload) != 0, i == 7 && (len(p.workload) != 1 || p.workload[0].Milli != 300), i == 39 && (len(p.workload) != 2 || p.workload[0].Devices != 2):
+			t.Errorf("after %d: %+v", i+1, p.workload)
+		}
+	}
+	if len(published) != 4 { // none, 8, 16 and 32 arrivals
+		t.Errorf("%d numbers were published", len(published))
 	}
 }
 

@@ -1,0 +1,228 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Demand is what tasks that arrived have requested. State counts it so that plugins can expect what
+// will arrive. Older arrivals count less than newer ones.
+type Demand struct {
+	// Arrived is how many tasks have arrived in all.
+	Arrived int64 `json:"arrived,omitempty"`
+	// Left is how many of them were placed or had ended when they were removed.
+	Left int64 `json:"left,omitempty"`
+	// Requests are the requests, in a fixed order.
+	Requests []Requested `json:"requests,omitempty"`
+	// Learnt is a copy of Requests that changes seldom, for plugins whose scores depend on it. It is
+	// made when 8, 16, 32, … tasks have arrived, and later after every learnEvery arrivals.
+	Learnt []Requested `json:"learnt,omitempty"`
+	// LearntAt is how many tasks had arrived then; 0: Learnt is empty.
+	LearntAt int64 `json:"learntAt,omitempty"`
+}
+
+// The first copy is made at learnFirst arrivals, and later ones are at most learnEvery apart.
+const (
+	learnFirst = 8
+	learnEvery = 8192
+)
+
+// nextCopy returns at how many arrivals the next copy is made.
+func (d *Demand) nextCopy() int64 {
+	return max(learnFirst, min(2*d.LearntAt, d.LearntAt+learnEvery))
+}
+
+// Requested is how often something was requested.
+type Requested struct {
+	Resources Resources `json:"resources,omitempty"` // as in Shape
+	Need      Need      `json:"need,omitzero"`       // as in Shape
+	// Weight counts the arrivals: a new one adds ArrivalWeight, and all weights are halved when
+	// their sum exceeds maxDemand.
+	Weight int64 `json:"weight,omitempty"`
+
+	key string // the encoding of the request, by which requests are sorted
+}
+
+// ArrivalWeight is what a new arrival adds to the weight of its request.
+const ArrivalWeight = 1024
+
+// maxDemand bounds the sum of all weights: about the last 16,000 to 32,000 arrivals count. A request
+// that has become rarer than one in a million is forgotten.
+const maxDemand = 32_768 * ArrivalWeight
+
+// maxRequests bounds how many different requests are counted. If there are more, all weights are
+// halved until some are forgotten.
+const maxRequests = 10_000
+
+// demand counts arrivals.
+type demand struct {
+	journal *journal
+	Demand
+	sum     int64          // of all weights
+	byShape map[*Shape]int // a cache of indexes in Requests, for interned shapes
+	key     []byte         // a buffer
+	version uint64         // grows with every change of Requests
+}
+
+func newDemand(l *journal) demand {
+	return demand{journal: l, byShape: map[*Shape]int{}}
+}
+
+// arrive counts new tasks of interned shapes.
+func (d *demand) arrive(tasks []*Task) {
+	if len(tasks) == 0 {
+		return
+	}
+	if d.journal.recording() {
+		d.recordUndo()
+	}
+	for _, t := range tasks {
+		d.Arrived++
+		d.Requests[d.find(t.Shape)].Weight += ArrivalWeight
+		d.sum += ArrivalWeight
+	}
+	d.version++
+	for d.sum > maxDemand || len(d.Requests) > maxRequests {
+		d.halve()
+	}
+	if d.Arrived >= d.nextCopy() {
+		d.Learnt, d.LearntAt = slices.Clone(d.Requests), d.Arrived
+	}
+}
+
+// leave counts a task that is removed.
+func (d *demand) leave(t *Task) {
+	if !t.isPlacedOrEnded() {
+		return
+	}
+	if d.journal.recording() {
+		left := d.Left
+		d.journal.recordUndo(func() { d.Left = left })
+	}
+	d.Left++
+}
+
+// recordUndo records how to restore all counts.
+func (d *demand) recordUndo() {
+	was := d.Demand.copied()
+	d.journal.recordUndo(func() { d.restore(was) })
+}
+
+// restore sets the counts.
+func (d *demand) restore(to Demand) {
+	version := d.version
+	*d = newDemand(d.journal)
+	d.Demand, d.version = to, version+1
+	sortRequests(d.Requests)
+	sortRequests(d.Learnt)
+	for i := range d.Requests {
+		d.sum += d.Requests[i].Weight
+	}
+}
+
+// sortRequests sorts the requests by their keys.
+func sortRequests(list []Requested) {
+	for i := range list {
+		if r := &list[i]; r.key == "" {
+			r.key = string(r.appendKey(nil))
+		}
+	}
+	slices.SortFunc(list, func(a, b Requested) int { return strings.Compare(a.key, b.key) })
+}
+
+// copied returns a copy that shares nothing that changes.
+func (d *Demand) copied() Demand {
+	c := *d
+	c.Requests, c.Learnt = slices.Clone(d.Requests), slices.Clone(d.Learnt)
+	return c
+}
+
+// find returns the index of the request of the shape in Requests.
+func (d *demand) find(s *Shape) int {
+	if i, known := d.byShape[s]; known {
+		return i
+	}
+	r := Requested{Resources: s.Resources, Need: s.Need}
+	d.key = r.appendKey(d.key[:0])
+	i, known := slices.BinarySearchFunc(d.Requests, d.key, func(r Requested, key []byte) int { return strings.Compare(r.key, string(key)) })
+	if !known {
+		r.key = string(d.key)
+		d.Requests = slices.Insert(d.Requests, i, r)
+		clear(d.byShape) // the indexes have changed
+	}
+	if len(d.byShape) >= maxRequests {
+		clear(d.byShape)
+	}
+	d.byShape[s] = i
+	return i
+}
+
+// halve halves all weights, and forgets requests with the weight 0.
+func (d *demand) halve() {
+	to := d.Demand
+	to.Requests = make([]Requested, 0, len(d.Requests))
+	for _, r := range d.Requests {
+		if r.Weight /= 2; r.Weight > 0 {
+			to.Requests = append(to.Requests, r)
+		}
+	}
+	d.restore(to)
+}
+
+// appendKey appends the encoding of the request.
+func (r *Requested) appendKey(key []byte) []byte {
+	w := keyWriter(key)
+	w.amounts(r.Resources)
+	r.Need.encode(&w)
+	return w
+}
+
+func (d *demand) clone(l *journal) demand {
+	c := newDemand(l)
+	c.restore(d.Demand.copied())
+	c.version = d.version
+	return c
+}
+
+// check returns an error for counts that State cannot have made.
+func (d *Demand) check() error {
+	if d.Arrived < 0 || d.Left < 0 {
+		return fmt.Errorf("demand: arrived and left must not be negative, have %d and %d", d.Arrived, d.Left)
+	}
+	if d.LearntAt < 0 || d.LearntAt > d.Arrived || (d.LearntAt == 0) != (len(d.Learnt) == 0) {
+		return fmt.Errorf("demand: learntAt is %d with %d learnt requests and %d arrivals", d.LearntAt, len(d.Learnt), d.Arrived)
+	}
+	return cmp.Or(checkRequests("requests", d.Requests), checkRequests("learnt", d.Learnt))
+}
+
+func checkRequests(field string, list []Requested) error {
+	if len(list) > maxRequests {
+		return fmt.Errorf("demand: %s has %d entries; want at most %d", field, len(list), maxRequests)
+	}
+	sum, keys := int64(0), map[string]bool{}
+	for i := range list {
+		r := &list[i]
+		shape := Shape{Resources: r.Resources, Need: r.Need}
+		if err := shape.check(); err != nil {
+			return fmt.Errorf("demand: %s[%d]: %w", field, i, err)
+		}
+		key := string(r.appendKey(nil))
+		if keys[key] {
+			return fmt.Errorf("demand: %s[%d] is listed twice", field, i)
+		}
+		keys[key] = true
+		if r.Weight < 1 || r.Weight > maxDemand || sum > maxDemand-r.Weight {
+			return fmt.Errorf("demand: %s[%d]: weights must be at least 1, and at most %d together", field, i, maxDemand)
+		}
+		sum += r.Weight
+	}
+	return nil
+}
+
+// Demand returns what tasks that arrived have requested. It must not be changed.
+func (v View) Demand() *Demand { return &v.state.demand.Demand }
+
+// DemandVersion returns a number that grows with every change of Demand.Requests.
+func (v View) DemandVersion() uint64 { return v.state.demand.version }
