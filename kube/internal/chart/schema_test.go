@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/plugins/standard"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -81,6 +82,7 @@ type schema struct {
 	AdditionalProperties *json.RawMessage
 	Properties           map[string]*schema
 	Items                *schema
+	Enum                 []any
 	Ref                  string             `json:"$ref"`
 	Defs                 map[string]*schema `json:"$defs"`
 }
@@ -162,6 +164,17 @@ func TestSchemaFields(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(c.schema.Properties)); !slices.Equal(got, want) {
 			t.Errorf("%T: the schema has %q, want %q", c.value, got, want)
 		}
+	}
+}
+
+// TestSchemaPacking checks that packing may be every word that a profile accepts.
+func TestSchemaPacking(t *testing.T) {
+	var got []string
+	for _, word := range readSchema(t).Defs["packing"].Enum {
+		got = append(got, word.(string))
+	}
+	if !slices.Equal(got, standard.Policies()) {
+		t.Errorf("the schema has %q, want %q", got, standard.Policies())
 	}
 }
 
