@@ -268,6 +268,13 @@ type SessionOpened struct {
 	Options string `json:"options,omitempty"`
 }
 
+// Learn reports the parameters that a plugin has learnt in a session, such as prices. State keeps
+// them until the plugin reports others. An empty list removes them.
+type Learn struct {
+	Plugin     string  `json:"plugin"`
+	Parameters []int64 `json:"parameters,omitempty"` // what they mean is up to the plugin
+}
+
 // Parked is the back-off of a refused job: when it is tried again if nothing changes
 // before that may help it.
 type Parked struct {
@@ -317,3 +324,4 @@ func (Displace) Kind() string        { return "Displace" }
 func (Tear) Kind() string            { return "Tear" }
 func (Park) Kind() string            { return "Park" }
 func (SessionOpened) Kind() string   { return "SessionOpened" }
+func (Learn) Kind() string           { return "Learn" }

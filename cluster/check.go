@@ -176,6 +176,8 @@ func checkChange(c Change) error {
 		return checkHoldings(c.Devices)
 	case Move:
 		return checkHoldings(c.Devices)
+	case Learn:
+		return c.check()
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ func (s *State) Clone() *State {
 	c := &State{classes: s.classes.clone()}
 	l := &c.journal
 	c.fleet, c.tree, c.shapes, c.demand = s.fleet.clone(l), s.tree.clone(l), s.shapes.clone(l), s.demand.clone(l)
+	c.parameters = s.parameters.clone(l)
 	var tasks map[*Task]*Task
 	c.roster, tasks = s.roster.clone(l, &c.fleet)
 	c.sets = s.sets.clone(l, c.roster.same)

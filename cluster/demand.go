@@ -63,7 +63,6 @@ type demand struct {
 	sum     int64          // of all weights
 	byShape map[*Shape]int // a cache of indexes in Requests, for interned shapes
 	key     []byte         // a buffer
-	version uint64         // grows with every change of Requests
 }
 
 func newDemand(l *journal) demand {
@@ -83,7 +82,6 @@ func (d *demand) arrive(tasks []*Task) {
 		d.Requests[d.find(t.Shape)].Weight += ArrivalWeight
 		d.sum += ArrivalWeight
 	}
-	d.version++
 	for d.sum > maxDemand || len(d.Requests) > maxRequests {
 		d.halve()
 	}
@@ -112,9 +110,8 @@ func (d *demand) recordUndo() {
 
 // restore sets the counts.
 func (d *demand) restore(to Demand) {
-	version := d.version
 	*d = newDemand(d.journal)
-	d.Demand, d.version = to, version+1
+	d.Demand = to
 	sortRequests(d.Requests)
 	sortRequests(d.Learnt)
 	for i := range d.Requests {
@@ -182,7 +179,6 @@ func (r *Requested) appendKey(key []byte) []byte {
 func (d *demand) clone(l *journal) demand {
 	c := newDemand(l)
 	c.restore(d.Demand.copied())
-	c.version = d.version
 	return c
 }
 
@@ -223,6 +219,3 @@ func checkRequests(field string, list []Requested) error {
 
 // Demand returns what tasks that arrived have requested. It must not be changed.
 func (v View) Demand() *Demand { return &v.state.demand.Demand }
-
-// DemandVersion returns a number that grows with every change of Demand.Requests.
-func (v View) DemandVersion() uint64 { return v.state.demand.version }

@@ -395,6 +395,9 @@ func (w *world) move(x *cluster.Transaction, t *cluster.Task) {
 func (w *world) step() cluster.Change {
 	switch w.roll(10) {
 	case 0:
+		if w.chance(20) {
+			return w.apply(cluster.Learn{Plugin: of(w, "a", "b"), Parameters: of(w, nil, []int64{1, 2}, []int64{int64(w.roll(9))})})
+		}
 		w.now += int64(w.roll(30))
 		return w.apply(cluster.SessionOpened{Now: w.now})
 	case 1, 2, 3:

@@ -47,6 +47,14 @@ func (sn *Snapshot) State() (*State, error) {
 		s.roster.earlySightings[seen.Task] = seen
 	}
 	s.demand.restore(sn.Demand.copied())
+	for _, r := range sn.Learnt {
+		if s.parameters.byPlugin[r.Plugin] != nil {
+			return nil, fmt.Errorf("the parameters of plugin %q are listed twice", r.Plugin)
+		}
+		if err := r.apply(s); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 

@@ -22,6 +22,7 @@ type Snapshot struct {
 	Tasks   []TaskRecord  `json:"tasks,omitempty"`  // tasks that are placed, or were before
 	Unseen  []TaskSeen    `json:"unseen,omitempty"` // reports about tasks that are not known yet
 	Demand  Demand        `json:"demand,omitzero"`  // what tasks that arrived have requested
+	Learnt  []Learn       `json:"learnt,omitempty"` // the parameters of plugins
 }
 
 // QueueRecord is a queue in a snapshot.
@@ -131,6 +132,8 @@ func (s *State) Snapshot() *Snapshot {
 			out.Unseen = append(out.Unseen, r)
 		case Demand:
 			out.Demand = r
+		case Learn:
+			out.Learnt = append(out.Learnt, r)
 		}
 	})
 	return out
@@ -177,6 +180,9 @@ func (s *State) records(visit func(any)) {
 		visit(seen)
 	}
 	visit(s.demand.Demand.copied())
+	for _, r := range s.parameters.records() {
+		visit(r)
+	}
 }
 
 func (n *Node) record() NodeRecord {

@@ -13,6 +13,8 @@ type State struct {
 	shapes  shapes
 	demand  demand
 
+	parameters parameters
+
 	// Types that change several tables together.
 	workload   workload
 	booking    booking
@@ -31,7 +33,7 @@ func NewState() *State {
 	s.classes = classes{byQueue: map[string][]*class{}}
 	s.sets = sets{l, map[string]*replicas{}, map[string]bool{}}
 	s.shapes = shapes{journal: l, known: map[string]*interned{}}
-	s.demand = newDemand(l)
+	s.demand, s.parameters = newDemand(l), parameters{l, map[string][]int64{}}
 	s.connect()
 	s.tree.enter(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s

@@ -19,7 +19,7 @@ type denied struct {
 // deniedAsOf is the value of clerk.decided, and the epoch of the index.
 type deniedAsOf struct {
 	decided int
-	epoch   uint64
+	epoch   uint64 // of filters and of scores together
 }
 
 // shareRefusal returns the refusal of an interchangeable job, if there is one, and otherwise
@@ -29,7 +29,7 @@ func shareRefusal(s *Session, job *cluster.Job, try func() *Refusal) *Refusal {
 	if job.Set.Name == "" && s.options.Patient {
 		return try()
 	}
-	now := deniedAsOf{s.clerk.decided, s.engine.index.epoch}
+	now := deniedAsOf{s.clerk.decided, s.engine.index.epochs()}
 	shared := s.denied.refusalFor(job, now)
 	if shared != nil && s.options.Search != Twin {
 		return shared
@@ -41,7 +41,7 @@ func shareRefusal(s *Session, job *cluster.Job, try func() *Refusal) *Refusal {
 	case shared != nil && (refusal == nil || refusal.Reason != shared.Reason):
 		s.fault.fail("engine", "a job that differs from %s only in name and age was refused for %s; the answers of filters must depend on neither", job.ID, shared.Reason)
 	case shared == nil && refusal != nil && !s.heaps.gaveUp:
-		now.epoch = s.engine.index.epoch
+		now.epoch = s.engine.index.epochs()
 		s.denied.add(job, refusal, now)
 	}
 	return refusal

@@ -17,9 +17,9 @@ type backlog struct {
 	now    int64
 	view   cluster.View
 
-	// The versions of jobs, nodes, queues and queue specs, and the epoch of the index, that
+	// The versions of jobs, nodes, queues and queue specs, and the epochs of the index, that
 	// the backlog is up to date with.
-	jobs, nodes, queues, revision, epoch uint64
+	jobs, nodes, queues, revision, epoch, scoreEpoch uint64
 
 	waiters  []*waiter                 // by slot of the job; nil if the job is not pending
 	setNames []string                  // by slot of the job: the name of its set
@@ -85,7 +85,7 @@ func (b *backlog) open(o *order, f *finder, now int64) {
 	}
 	b.wake(moved)
 	b.jobs, b.nodes, b.queues = b.view.Recent().JobsVersion(), b.view.Version(), b.view.Recent().QueuesVersion()
-	b.revision, b.epoch = b.view.Recent().QueueSpecsVersion(), f.index.epoch
+	b.revision, b.epoch, b.scoreEpoch = b.view.Recent().QueueSpecsVersion(), f.index.epoch, f.index.scoreEpoch
 }
 
 // refreshQueues looks up the queue of each lane again: State replaces the object of a queue

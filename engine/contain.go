@@ -148,6 +148,11 @@ func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddAdapter", h.adapters)
 	visitAll(visit, "AddSweep", h.sweeps)
 	visitAll(visit, "AddStanding", h.standings)
+	for i := range h.learners {
+		l := h.learners[i].origin.(learner)
+		visit("AddLearner", h.learners[i].plugin, l.use)
+		visit("AddLearner", h.learners[i].plugin, l.learn)
+	}
 	for i := range h.handlers {
 		e := h.handlers[i].origin.(EventHandler)
 		visit("AddEventHandler", h.handlers[i].plugin, e.AllocateFunc)

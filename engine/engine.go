@@ -100,13 +100,18 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.reservations = reservations{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
+	s.learning = learning{clerk: s.clerk, index: e.index}
 	e.register(s)
 	staticFirst(s.Hooks.shapeFilters)
 	if o.Timings != nil {
 		o.Timings.measure(s.Hooks)
 	}
 	e.index.open(view, s.Hooks, s.fault, o.Search == Twin)
-	e.observers, e.uncalledHooks = s.Hooks.observers, s.Hooks.UncalledHooks()
+	func() {
+		defer s.contain()
+		s.learning.open()
+	}()
+	e.observers, e.uncalledHooks = s.Hooks.observers, uncalledHooks(s.Hooks)
 	return s
 }
 

@@ -187,6 +187,7 @@ type Hooks struct {
 	standings        []hook[StandingRule]
 	handlers         []hook[EventHandler]
 	reservers        reservers
+	learners         []hook[learner]
 	observers        []hook[Observer]
 	hints            hints
 }

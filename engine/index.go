@@ -15,9 +15,11 @@ type index struct {
 	view       cluster.View
 	hooks      *Hooks
 	fault      *fault
-	signatures []signature       // of the hooks that gave the remembered answers
-	epoch      uint64            // grows when hooks or published parameters change; rankings of earlier epochs are invalid
-	params     map[string]uint64 // the numbers that plugins published
+	signatures []signature        // of the hooks that gave the remembered answers
+	epoch      uint64             // grows when hooks or published parameters change; rankings of earlier epochs are invalid
+	params     map[string]uint64  // the numbers that plugins published
+	scoreEpoch uint64             // grows when learnt parameters change; scores of earlier epochs are invalid
+	learnt     map[string][]int64 // the parameters that plugins have learnt
 	rankings   map[*cluster.Shape]*ranking
 	codes      []code // by number; 0 is not used
 	clock      uint64 // counts uses of rankings
@@ -46,7 +48,7 @@ const (
 const maxCodes = 4096
 
 func newIndex() *index {
-	return &index{epoch: 1, params: map[string]uint64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, 1)}
+	return &index{epoch: 1, params: map[string]uint64{}, learnt: map[string][]int64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, 1)}
 }
 
 // ranking ranks all nodes for one shape.
@@ -55,6 +57,7 @@ type ranking struct {
 	shape      *cluster.Shape
 	version    uint64 // the version of State that it is up to date with
 	epoch      uint64
+	scoreEpoch uint64
 	session    uint64      // the number of the session that its hooks are of
 	lastUsed   uint64      // the value of index.clock at its last use
 	staticKeys []int64     // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
@@ -150,10 +153,13 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 		x.compile(r)
 	}
 	if r.epoch != x.epoch || r.keys == nil {
-		r.epoch = x.epoch
+		r.epoch, r.scoreEpoch = x.epoch, x.scoreEpoch
 		x.rebuild(r)
 	} else if r.version != x.view.Version() {
 		x.refresh(r)
+	}
+	if r.scoreEpoch != x.scoreEpoch {
+		x.rescore(r)
 	}
 	if x.fault.err != nil {
 		r.epoch = 0 // answers of a session that failed are not remembered

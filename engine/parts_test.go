@@ -22,7 +22,7 @@ var parts = []struct {
 	{"making room", "room want nodewise nodeHeap nodeHeaps everyPlan trial evictor evictionWays hosts"},
 	{"victims", "victims"},
 	{"placing", "placer gang demand search whole"},
-	{"keeping", "reservations retirement sweeping"},
+	{"keeping", "reservations retirement sweeping learning"},
 	{"explaining", "explainer"},
 	{"finding", "finder index ranking tree"},
 	{"deciding", "Statement clerk"},

@@ -38,6 +38,7 @@ type Session struct {
 	reservations reservations // reservations of earlier sessions
 	retirement   retirement   // retires jobs of sets that have too many
 	sweeping     sweeping     // calls the Sweep hooks after all turns
+	learning     learning     // calls the Learner hooks
 }
 
 // Outcome is what a session decided.
@@ -99,6 +100,7 @@ func (s *Session) run(out *Outcome) {
 	// that have been held for too long.
 	out.Decisions = append(out.Decisions, s.reservations.bindReady()...)
 	s.reservations.withdrawExpired()
+	s.learning.run()
 	// 5. Give the pending jobs their turns: see decide.
 	if s.options.Patient {
 		s.tryWoken(out)
@@ -216,7 +218,10 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		out.Refusals = append(out.Refusals, refusal)
 	}
 	if refusal == nil || refusal.Surplus {
-		out.Decisions = append(out.Decisions, stmt.Commit()...)
+		made := stmt.Commit()
+		if out.Decisions = append(out.Decisions, made...); len(made) > 0 {
+			s.learning.run()
+		}
 	} else {
 		stmt.Discard()
 	}

@@ -9,9 +9,9 @@ type UncalledHook struct {
 	Why    string // which registration of another hook is missing
 }
 
-// UncalledHooks returns the hooks of the session that are never called, because no plugin of the
+// uncalledHooks returns the hooks of the session that are never called, because no plugin of the
 // profile registers the hook that would cause the calls.
-func (h *Hooks) UncalledHooks() []UncalledHook {
+func uncalledHooks(h *Hooks) []UncalledHook {
 	if len(h.adapters) > 0 && (len(h.evictionPurposes) == 0 || len(h.adapters) > 1) {
 		return nil // an adapter of a plugin may cause calls of any of them
 	}

@@ -18,6 +18,7 @@ import (
 //   - The node group of its set changed, or a node that has tasks of its jobs changed its spec.
 //   - A node has room that it did not have, and accepts one of the bucket's shapes.
 //   - A queue that blocked the bucket by its limit or share uses more or less than before.
+//   - It has jobs of several tasks, and a plugin has learnt other parameters of scores.
 //   - If a filter looks at more than the shape and the node: any node changed or, if the
 //     plugin gave a hint, something changed that the hint names.
 //
@@ -28,6 +29,12 @@ import (
 func (b *backlog) wake(moved map[string]bool) {
 	if b.revision != b.view.Recent().QueueSpecsVersion() || b.epoch != b.finder.index.epoch {
 		b.eachBucket(func(k *bucket) { b.queueForTrial(k) })
+	} else if b.scoreEpoch != b.finder.index.scoreEpoch {
+		b.eachBucket(func(k *bucket) {
+			if len(k.jobs) > 0 && len(k.jobs[0].job.Tasks()) > 1 {
+				b.queueForTrial(k) // with other scores, its first tasks may leave room for the others
+			}
+		})
 	}
 	for len(b.timers.Items) > 0 && isDue(b.timers.Items[0].parked, b.now) {
 		k := b.timers.Items[0]

@@ -14,8 +14,8 @@ type SchedulerConfiguration struct {
 	// ReplaceDefaults drops the default profile: only the plugins that are listed here are
 	// used, in this order. NodeResourcesFit and IsolationFilter must be among them.
 	ReplaceDefaults bool `json:"replaceDefaults,omitempty"`
-	// Packing selects how tasks are packed: best-fit, fgd, packing, per-resource or random. It
-	// replaces the plugins of the default profile that do this. Unless given, it is per-resource.
+	// Packing selects how tasks are packed: best-fit, fgd, fill-value, packing, per-resource
+	// or random. It replaces the plugins of the default profile that do this. Unless given, it is per-resource.
 	Packing string `json:"packing,omitempty"`
 	// Plugins are the changes to the default profile, at most one entry for each plugin. A
 	// plugin of the default profile keeps its position, and any other plugin is added at the

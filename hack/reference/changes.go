@@ -34,7 +34,7 @@ func changes(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	roots := []string{"SessionOpened"}
+	roots := []string{"SessionOpened", "Learn"}
 	for _, f := range families {
 		roots = append(roots, f.kinds...)
 	}
@@ -72,7 +72,7 @@ func changes(root string) (string, error) {
 		section(f.kinds)
 	}
 	b.WriteString("## Sessions\n\n")
-	section(roots[:1])
+	section(roots[:2])
 	if err := snapshots(&b, root, file); err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/plugins/bestfit"
 	"github.com/berth-project/berth/plugins/deviceorder"
 	"github.com/berth-project/berth/plugins/fgd"
+	"github.com/berth-project/berth/plugins/fillvalue"
 	"github.com/berth-project/berth/plugins/gpupacking"
 	"github.com/berth-project/berth/plugins/noderesourcesfitplus"
 	"github.com/berth-project/berth/plugins/randomfit"
@@ -24,6 +25,7 @@ type policy struct {
 var policies = []policy{
 	{"best-fit", []string{bestfit.Name}},
 	{"fgd", []string{fgd.Name}},
+	{"fill-value", []string{fillvalue.Name}},
 	{"packing", []string{gpupacking.Name}},
 	{"per-resource", []string{noderesourcesfitplus.Name, deviceorder.Name}},
 	{"random", []string{randomfit.Name}},

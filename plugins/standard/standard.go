@@ -30,6 +30,7 @@ import (
 	"github.com/berth-project/berth/plugins/doublebooking"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/fgd"
+	"github.com/berth-project/berth/plugins/fillvalue"
 	"github.com/berth-project/berth/plugins/firstcome"
 	"github.com/berth-project/berth/plugins/gpumatchingfilter"
 	"github.com/berth-project/berth/plugins/gpupacking"
@@ -150,6 +151,7 @@ var plugins = []entry{
 var others = []entry{
 	{bestfit.Name, bestfit.New, 1},
 	{fgd.Name, fgd.New, 1},
+	{fillvalue.Name, fillvalue.New, 1},
 	{gpupacking.Name, gpupacking.New, 1},
 	{randomfit.Name, randomfit.New, 1},
 }

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Learner computes the parameters of a plugin, such as prices, from State. It returns nil if the
+// present parameters are still good, and otherwise new ones, which the scores of the plugin use
+// from then on. Whether new parameters are due must depend on State alone.
+type Learner func() []int64
+
+// AddLearner registers functions that learn parameters for the shape-form scores and the device
+// scores of the plugin. Static scores and filters must not use them. State keeps the parameters
+// (cluster.Learn), so that a session after a restart uses the same ones. Use is called when all
+// plugins are opened, with the parameters that State has; nil if it has none. Learn is called
+// before the first turn of a session, and after each turn that decided something.
+//
+// Combining: each plugin has parameters of its own.
+func (h *Hooks) AddLearner(use func(parameters []int64), learn Learner) {
+	var key string
+	if h.opening != nil {
+		key = parametersKey(h, h.opening.Name())
+	}
+	add(h, &h.learners, learner{key, use, learn}, use == nil || learn == nil)
+}
+
+// learner is a Learner with the function that takes the parameters of State.
+type learner struct {
+	key   string // the name under which State has the parameters
+	use   func([]int64)
+	learn Learner
+}
+
+// learning calls the Learner hooks.
+type learning struct {
+	clerk *clerk
+	index *index
+}
+
+// open passes the parameters that State has to the plugins and to the index.
+func (l *learning) open() {
+	for i := range l.clerk.hooks.learners {
+		h := &l.clerk.hooks.learners[i]
+		values := l.clerk.view.Parameters(h.fn.key)
+		h.fn.use(values)
+		l.index.learn(h.fn.key, values)
+	}
+}
+
+// run calls every Learner.
+func (l *learning) run() {
+	for i := range l.clerk.hooks.learners {
+		h := &l.clerk.hooks.learners[i]
+		if values := h.fn.learn(); values != nil && l.clerk.fault.err == nil {
+			l.clerk.learn(h.fn.key, values)
+			l.index.learn(h.fn.key, values)
+		}
+	}
+}
+
+// learn changes the parameters of the plugin in State.
+func (c *clerk) learn(plugin string, values []int64) {
+	change := cluster.Learn{Plugin: plugin, Parameters: slices.Clone(values)}
+	if err := c.state.Apply(change); err != nil {
+		c.fault.fail(plugin, "%v", err)
+		return
+	}
+	if c.recording {
+		c.changes = append(c.changes, change)
+	}
+}
+
+// learn begins a new epoch of scores if the parameters of the plugin are not those that it
+// had before.
+func (x *index) learn(plugin string, values []int64) {
+	if was, known := x.learnt[plugin]; known && slices.Equal(was, values) {
+		return
+	}
+	x.learnt[plugin] = slices.Clone(values)
+	x.scoreEpoch++
+}
+
+// rescore computes the scores of all feasible nodes again.
+func (x *index) rescore(r *ranking) {
+	r.scoreEpoch = x.scoreEpoch
+	for slot := range r.keys {
+		if r.keys[slot] == absent || r.codes[slot] != 0 {
+			continue
+		}
+		points, ok := x.points(r, r.scorers, x.view.At(slot))
+		if r.keys[slot] = r.staticKeys[slot] + points; !ok {
+			r.keys[slot] = absent
+		}
+	}
+	r.build(x.view.Recent().Ranks())
+}
+
+// epochs returns a number that grows with every new epoch.
+func (x *index) epochs() uint64 { return x.epoch + x.scoreEpoch }

@@ -1,0 +1,127 @@
+// Package fillvalue places a task where it costs least of what the free room of the cluster is
+// worth to the tasks that will arrive. It expects that these request what arriving tasks have
+// requested so far (View.Demand).
+//
+//   - The fill value of a node is how much of its devices is held after it was filled with tasks:
+//     the mean over sequences of requests, each of which takes what still fits. A request that
+//     leaves parts of devices or cores over lowers the fill value by more than it takes.
+//   - A slot is room for a request of several devices. Slots have prices: the fewer there are, and
+//     the more of them are expected to be requested, the higher. A slot also counts in part where
+//     it would exist if some of the running tasks ended.
+//   - Devices have prices for products that few tasks can do without.
+//
+// A placement costs the fill value that it takes beyond what the task itself holds, and the prices
+// of the slots and products that it takes. Among equal nodes, it takes the one on which least is
+// left. Until eight tasks have arrived, only that counts.
+//
+// Requests of a GPU by memory count by their share of the device. The plugin looks at cores, memory
+// and devices, and not at other resources. It does not apply to models.
+package fillvalue
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "FillValue"
+
+// unit is one thousandth of a device, in the unit of fill values, prices and costs.
+const unit = 1024
+
+type plugin struct {
+	view   cluster.View
+	demand *cluster.Requested // the first of the requests that the workload was made of
+	fleet  fleet
+	work   workload
+	prices prices
+}
+
+// New builds the plugin. It has no arguments.
+var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
+
+func (*plugin) Name() string { return Name }
+
+// OnSessionOpen registers a score for nodes, one for devices, and the function that learns prices.
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	p.open(s.View)
+	s.Hooks.AddLearner(p.use, p.learn)
+	s.Hooks.AddShapeScore(matters, p.score)
+	s.Hooks.AddDeviceScore(p.deviceScore)
+}
+
+// open forgets what was learnt about another State or from other requests.
+func (p *plugin) open(v cluster.View) {
+	if p.view != v {
+		*p = plugin{view: v}
+	}
+	p.takeDemand()
+}
+
+// takeDemand makes the workload of the requests that State has learnt.
+func (p *plugin) takeDemand() {
+	d := p.view.Demand()
+	var first *cluster.Requested
+	if len(d.Learnt) > 0 {
+		first = &d.Learnt[0]
+	}
+	if p.demand == first && p.fleet.rooms != nil && len(p.fleet.rooms) < maxRooms {
+		return // State makes another list when it has learnt more
+	}
+	p.demand = first
+	p.fleet = newFleet()
+	p.work = newWorkload(d.Learnt)
+}
+
+// matters excludes models, which PlacementScorer scores.
+func matters(s *cluster.Shape) bool { return !s.ServesModel() }
+
+// score returns the score of the node with the best choice of devices.
+func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
+	before := p.room(n)
+	least := int64(noPlace)
+	for _, after := range p.fleet.after(before, s, n) {
+		least = min(least, p.cost(before, after))
+	}
+	return points(least)
+}
+
+// deviceScore returns the score of a device for a part of it. Other devices are equal.
+func (p *plugin) deviceScore(s *cluster.Shape, n *cluster.Node, d *cluster.Device) float64 {
+	if !matters(s) || s.Need.Devices != 1 || !s.Takes(d) {
+		return 0
+	}
+	before := p.room(n)
+	return points(p.cost(before, p.fleet.with(before, s, n, d.Index)))
+}
+
+// room returns what is free of the node.
+func (p *plugin) room(n *cluster.Node) *room {
+	r := p.fleet.room(n)
+	p.work.learnKinds(p.fleet.kinds)
+	return r
+}
+
+// noPlace is a cost above that of any placement.
+const noPlace = 1 << 45
+
+// cost returns what it costs that the room of a node becomes another one.
+func (p *plugin) cost(before, after *room) int64 {
+	const tieBreak = 5 // thousandths of a device for the room of a whole machine
+	if len(p.work.requests) == 0 {
+		return after.left()
+	}
+	held := before.milli - after.milli
+	cost := p.work.fill(before) - p.work.fill(after) - held*unit
+	cost += p.prices.of(&p.work, p.fleet.kinds, before, after)
+	return cost + after.left()*tieBreak/1000
+}
+
+// points returns the score of a cost: 50 for none, and less the more it is. Small differences
+// between small costs count more than those between large ones.
+func points(cost int64) float64 {
+	const half = 100 * unit // the cost with the score 25
+	cost = min(max(cost, -noPlace), noPlace)
+	size := max(cost, -cost)
+	return float64(50_000-50_000*cost/(size+half)) / 1000
+}

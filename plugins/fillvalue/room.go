@@ -1,0 +1,321 @@
+package fillvalue
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// room is what is free of a node. Nodes with equal devices and with equal free amounts share a room,
+// so that it is evaluated once.
+type room struct {
+	machine *machine
+	cpu     int64           // free, in thousandths of a core
+	memory  int64           // free, in parts of the machine
+	free    []cluster.Milli // of each device, in the order of the machine, the freest of a kind first
+	milli   int64           // the sum of free
+	nodes   int             // how many nodes have it now
+	next    map[*cluster.Shape][]*room
+
+	worth   int64 // the fill value; valid if filled is set
+	filled  bool
+	slots   []int64 // see slotsOf; valid for the release probability slotsAt
+	slotsAt int64
+}
+
+// machine is what nodes with equal devices and capacities have in common.
+type machine struct {
+	key    string
+	cpu    int64
+	memory cluster.Bytes
+	kinds  []int32 // of each device, sorted: an index in fleet.kinds
+
+	steps   [][]step // see stepsFor
+	uniform bool     // all devices are of one kind
+}
+
+// parts is in how many parts the memory of a machine is counted. More would make more rooms.
+const parts = 64
+
+// cpuStep is the step in which free cores are counted, in thousandths.
+const cpuStep = 250
+
+// maxRooms bounds the memory for rooms. If there are more, all are forgotten.
+const maxRooms = 500_000
+
+// fleet keeps the rooms of the nodes.
+type fleet struct {
+	kinds    []cluster.Device // one idle device of every kind
+	machines map[string]*machine
+	rooms    map[string]*room
+	nodes    []known // by slot
+	version  uint64  // the version of State up to which counts are known
+	count    int     // how many nodes there are
+	free     int64   // of all devices, in thousandths
+	whole    int64   // all devices, in thousandths
+	running  int64   // tasks on nodes
+	key      []byte  // a buffer
+}
+
+// known is what is known of a node.
+type known struct {
+	version uint64 // of the node
+	spec    uint64 // the version of the spec that machine and order are of
+	machine *machine
+	order   []int32 // the index in Node.Devices of each device of the machine
+	room    *room
+	counted *room // the room with which the node is counted; nil if it is not
+	tasks   int64 // how many tasks it is counted with
+}
+
+func newFleet() fleet {
+	return fleet{machines: map[string]*machine{}, rooms: map[string]*room{}}
+}
+
+// room returns what is free of the node.
+func (f *fleet) room(n *cluster.Node) *room {
+	slot := n.Slot()
+	for slot >= len(f.nodes) {
+		f.nodes = append(f.nodes, known{})
+	}
+	k := &f.nodes[slot]
+	if k.room != nil && k.version == n.Version() {
+		return k.room
+	}
+	if k.machine == nil || k.spec != n.SpecVersion() {
+		k.machine, k.order = f.machineOf(n)
+		k.spec = n.SpecVersion()
+	}
+	k.version = n.Version()
+	k.room = f.read(n, k)
+	return k.room
+}
+
+// count takes in which nodes have which room now.
+func (p *plugin) count() {
+	f := &p.fleet
+	if f.version == p.view.Version() && f.version > 0 {
+		return
+	}
+	p.view.Recent().Nodes(f.version, func(slot int) {
+		n := p.view.At(slot)
+		if n == nil {
+			if slot < len(f.nodes) {
+				f.countNode(&f.nodes[slot], nil, 0)
+				f.nodes[slot] = known{}
+			}
+			return
+		}
+		r := p.room(n)
+		f.countNode(&f.nodes[slot], r, int64(len(n.Tasks)))
+	})
+	f.version = p.view.Version()
+}
+
+// countNode counts the node with the room and the number of tasks, and not with those that it was
+// counted with before.
+func (f *fleet) countNode(k *known, now *room, tasks int64) {
+	if was := k.counted; was != nil {
+		was.nodes--
+		f.count--
+		f.free -= was.milli
+		f.whole -= int64(len(was.free)) * int64(cluster.Whole)
+		f.running -= k.tasks
+	}
+	if k.counted, k.tasks = now, tasks; now != nil {
+		now.nodes++
+		f.count++
+		f.free += now.milli
+		f.whole += int64(len(now.free)) * int64(cluster.Whole)
+		f.running += tasks
+	}
+}
+
+// machineOf returns the machine of the node, and the order of its devices.
+func (f *fleet) machineOf(n *cluster.Node) (*machine, []int32) {
+	m := &machine{cpu: capacity(n, cluster.CPU), memory: cluster.Bytes(capacity(n, cluster.Memory))}
+	order := make([]int32, len(n.Devices))
+	kinds := make([]int32, len(n.Devices))
+	for i := range n.Devices {
+		order[i], kinds[i] = int32(i), f.kindOf(&n.Devices[i])
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(kinds[a], kinds[b]) })
+	for _, i := range order {
+		m.kinds = append(m.kinds, kinds[i])
+	}
+	key := binary.AppendVarint(nil, m.cpu)
+	key = binary.AppendVarint(key, int64(m.memory))
+	for _, k := range m.kinds {
+		key = binary.AppendVarint(key, int64(k))
+	}
+	m.key = string(key)
+	if same := f.machines[m.key]; same != nil {
+		return same, order
+	}
+	m.key = string(binary.AppendUvarint(nil, uint64(len(f.machines)))) // short, because it begins the key of each room
+	f.machines[string(key)] = m
+	return m, order
+}
+
+// unlimited is the amount of a resource of a node that does not say how much it has.
+const unlimited = 1 << 50
+
+func capacity(n *cluster.Node, resource string) int64 {
+	if l := n.Ledger(resource); l != nil {
+		return min(l.Capacity, unlimited)
+	}
+	return unlimited
+}
+
+// kindOf returns the kind of the device: an index in kinds.
+func (f *fleet) kindOf(d *cluster.Device) int32 {
+	sample := cluster.Device{Product: d.Product, Profile: d.Profile, Resource: d.Resource, Type: d.Type, Memory: d.Memory, Reserved: d.Reserved, Fraction: d.Fraction}
+	for i := range f.kinds {
+		if f.kinds[i] == sample {
+			return int32(i)
+		}
+	}
+	f.kinds = append(f.kinds, sample)
+	return int32(len(f.kinds) - 1)
+}
+
+// read returns the room of the node.
+func (f *fleet) read(n *cluster.Node, k *known) *room {
+	r := room{machine: k.machine, cpu: free(n, cluster.CPU), memory: free(n, cluster.Memory)}
+	var buffer [16]cluster.Milli
+	r.free = buffer[:0]
+	for _, i := range k.order {
+		r.free = append(r.free, freeOf(&n.Devices[i]))
+	}
+	if m := int64(k.machine.memory); m > 0 {
+		r.memory = r.memory * parts / m
+	}
+	return f.share(&r)
+}
+
+// free returns how much of the resource is free on the node.
+func free(n *cluster.Node, resource string) int64 {
+	if l := n.Ledger(resource); l != nil {
+		return min(max(0, l.Free()), unlimited)
+	}
+	return unlimited
+}
+
+// freeOf returns which part of the device other tasks can have, in thousandths.
+func freeOf(d *cluster.Device) cluster.Milli {
+	if d.Lost || !d.Permits(cluster.Isolation{}) {
+		return 0
+	}
+	milli := max(0, d.FreeMilli())
+	if d.Foreign > 0 && d.Memory > 0 {
+		milli = min(milli, cluster.Milli(max(0, d.Free())*cluster.Bytes(cluster.Whole)/d.Memory))
+	}
+	return milli
+}
+
+// share returns the room that is equal to r. If there is none, it keeps a copy of r.
+func (f *fleet) share(r *room) *room {
+	r.cpu -= r.cpu % cpuStep
+	key := append(f.key[:0], r.machine.key...)
+	key = binary.AppendUvarint(key, uint64(r.cpu/cpuStep))
+	key = binary.AppendUvarint(key, uint64(r.memory))
+	from := 0
+	for i := range r.free { // within each kind, the freest device first
+		if r.machine.kinds[i] != r.machine.kinds[from] {
+			from = i
+		}
+		for j := i; j > from && r.free[j] > r.free[j-1]; j-- {
+			r.free[j], r.free[j-1] = r.free[j-1], r.free[j]
+		}
+	}
+	for _, m := range r.free {
+		key = append(key, byte(m), byte(m>>8))
+	}
+	f.key = key
+	if same := f.rooms[string(key)]; same != nil {
+		return same
+	}
+	kept := &room{machine: r.machine, cpu: r.cpu, memory: r.memory, free: slices.Clone(r.free)}
+	for _, m := range r.free {
+		kept.milli += int64(m)
+	}
+	f.rooms[string(key)] = kept
+	return kept
+}
+
+// left measures what is left, in thousandths of a device: a machine of 128 cores and 8 devices
+// has 2,000, in the unit of costs.
+func (r *room) left() int64 { return (r.cpu/128 + r.milli/8) * unit }
+
+// after returns the rooms that may be left after a task of the shape was placed on the node, which
+// has the room r: one for each choice of devices that makes a difference.
+func (f *fleet) after(r *room, s *cluster.Shape, n *cluster.Node) []*room {
+	plain := len(s.Need.Selected) == 0 && s.Isolation.GPU == ""
+	if plain {
+		if next, ok := r.next[s]; ok {
+			return next
+		}
+	}
+	var out []*room
+	if s.Need.Devices != 1 || s.Need.None() {
+		out = append(out, f.with(r, s, n, -1))
+	} else {
+		var seen [16]cluster.Milli
+		done := seen[:0]
+		kind := int32(-1)
+		for _, i := range f.nodes[n.Slot()].order {
+			d := &n.Devices[i]
+			if k := f.kindOf(d); k != kind {
+				kind, done = k, done[:0]
+			}
+			if milli := freeOf(d); s.Takes(d) && !slices.Contains(done, milli) {
+				done = append(done, milli)
+				out = append(out, f.with(r, s, n, d.Index))
+			}
+		}
+	}
+	if plain {
+		if r.next == nil {
+			r.next = map[*cluster.Shape][]*room{}
+		}
+		r.next[s] = out
+	}
+	return out
+}
+
+// with returns the room that is left after a task of the shape takes the device with the index or,
+// if the index is -1, the first devices that have room.
+func (f *fleet) with(r *room, s *cluster.Shape, n *cluster.Node, device int) *room {
+	a := room{machine: r.machine, cpu: max(0, r.cpu-s.Resources.Of(cluster.CPU)), memory: r.memory}
+	if m := int64(r.machine.memory); m > 0 {
+		a.memory = max(0, r.memory-(s.Resources.Of(cluster.Memory)*parts+m-1)/m)
+	}
+	var buffer [16]cluster.Milli
+	a.free = append(buffer[:0], r.free...)
+	left := s.Wanted(len(n.Devices))
+	if device >= 0 {
+		left = 1
+	}
+	order := f.nodes[n.Slot()].order
+	for _, i := range order {
+		d := &n.Devices[i]
+		if left == 0 {
+			break
+		}
+		if device >= 0 && d.Index != device || !s.Takes(d) {
+			continue
+		}
+		// The room has the devices of a kind in another order: take one that is as free.
+		kind, milli := f.kindOf(d), freeOf(d)
+		for j := range a.free {
+			if r.machine.kinds[j] == kind && a.free[j] == milli {
+				a.free[j] = max(0, milli-s.Price(d))
+				left--
+				break
+			}
+		}
+	}
+	return f.share(&a)
+}
