@@ -113,6 +113,9 @@ type Recent struct{ state *State }
 // AddedVersion returns the version at which the current node of the slot was added.
 func (r Recent) AddedVersion(slot int) uint64 { return r.state.fleet.addedVersions[slot] }
 
+// NodesAdded returns the version at which a node was added last.
+func (r Recent) NodesAdded() uint64 { return r.state.fleet.lastAdded }
+
 // Jobs calls visit once for each slot with a job that changed after the version, most recent
 // first: the job was added or removed, or its spec or the status of a task changed.
 func (r Recent) Jobs(since uint64, visit func(slot int)) { r.state.roster.slots.since(since, visit) }

@@ -57,15 +57,21 @@ type ranking struct {
 	shape      *cluster.Shape
 	version    uint64 // the version of State that it is up to date with
 	epoch      uint64
-	session    uint64      // the number of the session that its hooks are of
-	lastUsed   uint64      // the value of index.clock at its last use
-	staticKeys []int64     // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
-	codes      []uint16    // by slot: why the node is rejected; 0 if it is feasible or absent
-	counts     []int32     // by code: how many nodes are rejected
-	feasible   int         // how many nodes are feasible
-	nodes      int         // how many nodes there are
-	shares     bool        // equal nodes are judged together: all its hooks are declared with EqualNodes
-	answers    hookAnswers // the answers of hooks, in twin sessions
+	session    uint64   // the number of the session that its hooks are of
+	lastUsed   uint64   // the value of index.clock at its last use
+	staticKeys []int64  // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
+	codes      []uint16 // by slot: why the node is rejected; 0 if it is feasible or absent
+	counts     []int32  // by code: how many nodes are rejected
+	feasible   int      // how many nodes are feasible
+	nodes      int      // how many nodes there are
+	// For explanations: the counts with their reasons, and the rejected nodes that are nearest to
+	// being feasible; nil if they are not known. lastNearest is the slot of the last of these.
+	tallies     []Tally
+	nearest     []Miss
+	lastNearest int
+
+	shares  bool        // equal nodes are judged together: all its hooks are declared with EqualNodes
+	answers hookAnswers // the answers of hooks, in twin sessions
 
 	// The hooks that are called for the shape.
 	filters, staticFilters []compiledFilter
@@ -218,15 +224,20 @@ func (x *index) rebuild(r *ranking) {
 	r.keys = slices.Grow(r.keys[:0], n)[:n]
 	r.staticKeys = slices.Grow(r.staticKeys[:0], n)[:n]
 	r.codes = slices.Grow(r.codes[:0], n)[:n]
-	r.counts = r.counts[:0]
+	r.counts, r.tallies, r.nearest = r.counts[:0], nil, nil
 	r.feasible, r.nodes = 0, 0
-	x.patterns.begin(n)
+	once := r.shares
+	if once { // also if equal nodes were rare before
+		x.patterns.begin(n)
+	}
 	for slot := range n {
-		key, c := x.judgeOnce(r, slot, true)
+		key, c := x.judgeAt(r, slot, true, once)
 		r.keys[slot], r.codes[slot] = key, c
 		r.count(key, c, +1)
 	}
-	x.patterns.end()
+	if once {
+		x.patterns.end()
+	}
 	r.build(x.view.Recent().Ranks())
 	r.version = x.view.Version()
 }
@@ -251,25 +262,26 @@ func (x *index) refresh(r *ranking) {
 	}
 	// Slots that have a node with another name are emptied before any node is judged. Their old
 	// keys must not be compared by the ranks of their new nodes.
-	recent.Nodes(r.version, func(slot int) {
-		if recent.AddedVersion(slot) > r.version {
-			r.count(r.keys[slot], r.codes[slot], -1)
-			r.set(slot, absent, ranks)
-			r.codes[slot] = 0
-		}
-	})
-	judge := x.judge
-	if shared := lag >= fewChanges && !x.patterns.sparse; shared {
-		x.patterns.begin(slots)
-		defer x.patterns.end()
-		judge = x.judgeOnce
+	if recent.NodesAdded() > r.version {
+		recent.Nodes(r.version, func(slot int) {
+			if recent.AddedVersion(slot) > r.version {
+				r.outdate(slot, r.keys[slot], absent, ranks)
+				r.count(r.keys[slot], r.codes[slot], -1)
+				r.set(slot, absent, ranks)
+				r.codes[slot] = 0
+			}
+		})
 	}
+	once := lag >= fewChanges && x.beginRound(r)
 	recent.Nodes(r.version, func(slot int) {
-		if key, c, changed := x.judgeChanged(r, slot, judge); changed {
+		if key, c, changed := x.judgeChanged(r, slot, once, ranks); changed {
 			r.set(slot, key, ranks)
 			r.codes[slot] = c
 		}
 	})
+	if once {
+		x.patterns.end()
+	}
 	r.version = x.view.Version()
 }
 
@@ -283,33 +295,43 @@ const (
 
 // refreshMany is refresh for many changes.
 func (x *index) refreshMany(r *ranking) {
-	recent, judge := x.view.Recent(), x.judge
-	if !x.patterns.sparse {
-		x.patterns.begin(len(r.keys))
-		defer x.patterns.end()
-		judge = x.judgeOnce
-	}
+	recent, once := x.view.Recent(), x.beginRound(r)
+	ranks := recent.Ranks()
+	r.nearest = nil
 	for slot := range r.keys {
 		if recent.NodeVersion(slot) <= r.version {
 			continue
 		}
-		if key, c, changed := x.judgeChanged(r, slot, judge); changed {
+		if key, c, changed := x.judgeChanged(r, slot, once, ranks); changed {
 			r.keys[slot], r.codes[slot] = key, c
 		}
 	}
-	r.build(recent.Ranks())
+	if once {
+		x.patterns.end()
+	}
+	r.build(ranks)
 	r.version = x.view.Version()
+}
+
+// beginRound begins a round of patterns, and reports whether equal nodes are judged once in it.
+func (x *index) beginRound(r *ranking) bool {
+	if !r.shares || x.patterns.sparse {
+		return false
+	}
+	x.patterns.begin(len(r.keys))
+	return true
 }
 
 // judgeChanged judges the node in the slot after it changed. If its key or its code is another one
 // than before, judgeChanged counts it and reports true.
-func (x *index) judgeChanged(r *ranking, slot int, judge func(*ranking, int, bool) (int64, uint16)) (int64, uint16, bool) {
+func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (int64, uint16, bool) {
 	n := x.view.At(slot)
 	anew := n == nil || n.SpecVersion() > r.version
 	if !anew && r.staticKeys[slot] < 0 {
 		return 0, 0, false // a static filter rejects the node, whatever tasks hold of it
 	}
-	key, c := judge(r, slot, anew)
+	key, c := x.judgeAt(r, slot, anew, once)
+	r.outdate(slot, r.keys[slot], key, ranks)
 	if key == r.keys[slot] && c == r.codes[slot] {
 		return key, c, false
 	}
@@ -318,10 +340,22 @@ func (x *index) judgeChanged(r *ranking, slot int, judge func(*ranking, int, boo
 	return key, c, true
 }
 
+// outdate drops the nearest misses if the node in the slot, of which the key changes, is or becomes
+// one of them, or may be rejected in another way with the same key.
+func (r *ranking) outdate(slot int, old, key int64, ranks []int64) {
+	if r.nearest == nil {
+		return
+	}
+	if most, last := max(old, key), r.keys[r.lastNearest]; most > last || most == last && ranks[slot] <= ranks[r.lastNearest] {
+		r.nearest = nil
+	}
+}
+
 func (r *ranking) count(key int64, c uint16, by int32) {
 	if key == absent {
 		return
 	}
+	r.tallies = nil
 	r.nodes += int(by)
 	if c == 0 {
 		r.feasible += int(by)
@@ -368,10 +402,11 @@ func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	return r.staticKeys[slot] + points, 0
 }
 
-// judgeOnce is judge, but judges only one of several equal nodes in a round of patterns.
-func (x *index) judgeOnce(r *ranking, slot int, anew bool) (int64, uint16) {
+// judgeAt is judge, but if once is set, it judges only one of several equal nodes in a round of
+// patterns.
+func (x *index) judgeAt(r *ranking, slot int, anew, once bool) (int64, uint16) {
 	n := x.view.At(slot)
-	if n == nil || !r.shares {
+	if n == nil || !once {
 		return x.judge(r, slot, anew)
 	}
 	p := &x.patterns
