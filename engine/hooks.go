@@ -136,7 +136,7 @@ type EventHandler struct {
 // hook is a function that a plugin registered, with what the engine needs to call it.
 type hook[F any] struct {
 	fn     F
-	origin any // the function that the plugin registered, if fn wraps it
+	origin any // the function that the plugin registered, if fn is another one that wraps it
 	plugin string
 	weight int64
 	// shapes and tasks report for which shapes or tasks the hook is called; nil means all.
@@ -166,6 +166,7 @@ type Hooks struct {
 	makeRoom Adapter
 
 	lastPlugin   *weighted // the plugin that registered lastEquality
+	equalLabels  []string  // the labels of all declarations of EqualNodes
 	lastEquality *equality // of the shape-form hook or device score that was registered last
 
 	queueOrders      []hook[SiblingOrder]
@@ -224,7 +225,7 @@ func add[F any](h *Hooks, list *[]hook[F], fn F, missing bool) *hook[F] {
 		misused(h, fmt.Sprintf("%T", fn), "the function is nil; register a function")
 		return &hook[F]{}
 	}
-	*list = append(*list, hook[F]{fn: fn, origin: fn, plugin: h.opening.name, weight: h.opening.weight, order: len(*list)})
+	*list = append(*list, hook[F]{fn: fn, plugin: h.opening.name, weight: h.opening.weight, order: len(*list)})
 	return &(*list)[len(*list)-1]
 }
 

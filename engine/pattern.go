@@ -22,7 +22,9 @@ func (h *Hooks) EqualNodes(labels ...string) {
 		misused(h, "EqualNodes", "the plugin registered no filter or score of nodes or devices before it; call it after AddShapeFilter, AddStaticFilter, AddShapeScore, AddStaticScore, AddBoundedScore or AddDeviceScore")
 		return
 	}
-	h.lastEquality.declared, h.lastEquality.labels = true, labels
+	from := len(h.equalLabels)
+	h.equalLabels = append(h.equalLabels, labels...)
+	h.lastEquality.declared, h.lastEquality.labels = true, h.equalLabels[from:len(h.equalLabels):len(h.equalLabels)]
 }
 
 // equality is what a plugin declared with EqualNodes about a hook.

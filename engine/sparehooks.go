@@ -39,7 +39,7 @@ func (s *spareHooks) take() *Hooks {
 	empty(&h.standings)
 	empty(&h.handlers)
 	h.reservers, h.hints = h.reservers[:0], h.hints[:0]
-	h.lastPlugin, h.lastEquality = nil, nil
+	h.lastPlugin, h.lastEquality, h.equalLabels = nil, nil, h.equalLabels[:0]
 	h.observers = nil // the engine calls those of the last session until the next one is opened
 	return h
 }
