@@ -225,8 +225,33 @@ func add[F any](h *Hooks, list *[]hook[F], fn F, missing bool) *hook[F] {
 		misused(h, fmt.Sprintf("%T", fn), "the function is nil; register a function")
 		return &hook[F]{}
 	}
-	*list = append(*list, hook[F]{fn: fn, plugin: h.opening.name, weight: h.opening.weight, order: len(*list)})
-	return &(*list)[len(*list)-1]
+	order := len(*list)
+	if order < cap(*list) {
+		*list = (*list)[:order+1]
+	} else {
+		*list = append(*list, hook[F]{})
+	}
+	k := &(*list)[order]
+	k.reuse(fn, h.opening)
+	k.order = order
+	return k
+}
+
+// reuse makes the hook that the list had here in the last session, or an empty one, a new hook of
+// the plugin. In most sessions it is the same hook, and writing the fields that differ is cheaper
+// than writing all of them while memory is being collected.
+func (k *hook[F]) reuse(fn F, p *weighted) {
+	if k.plugin != p.name || k.origin != nil || k.freeze != nil || k.changes != nil || k.upperBound != nil ||
+		k.class != nil || k.queues != nil || k.first.Classes != nil || k.last != nil || k.profiles != nil {
+		*k = hook[F]{plugin: p.name}
+	}
+	if k.shapes != nil {
+		k.shapes = nil
+	}
+	if k.tasks != nil {
+		k.tasks = nil
+	}
+	k.fn, k.weight, k.static, k.siblings, k.isBound, k.equal = fn, p.weight, false, false, false, equality{}
 }
 
 // addEqual is add for a hook of which EqualNodes may be declared.

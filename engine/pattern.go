@@ -24,13 +24,13 @@ func (h *Hooks) EqualNodes(labels ...string) {
 	}
 	from := len(h.equalLabels)
 	h.equalLabels = append(h.equalLabels, labels...)
-	h.lastEquality.declared, h.lastEquality.labels = true, h.equalLabels[from:len(h.equalLabels):len(h.equalLabels)]
+	*h.lastEquality = equality{true, int32(from), int32(len(h.equalLabels))}
 }
 
 // equality is what a plugin declared with EqualNodes about a hook.
 type equality struct {
 	declared bool
-	labels   []string
+	from, to int32 // its labels in Hooks.equalLabels
 }
 
 // patterns gives equal nodes the same number, so that the index judges one of them and uses the
@@ -76,7 +76,7 @@ const enoughToTell = 256
 func (p *patterns) open(h *Hooks) bool {
 	changed, known := false, 0
 	see := func(e *equality) {
-		for _, l := range e.labels {
+		for _, l := range h.equalLabels[e.from:e.to] {
 			if !slices.Contains(p.labels, l) {
 				p.labels, changed = append(p.labels, l), true
 			}
