@@ -272,7 +272,7 @@ func (x *index) refresh(r *ranking) {
 			}
 		})
 	}
-	once := lag >= fewChanges && x.beginRound(r)
+	once := lag >= fewChanges && x.beginRound(r, x.patterns.sparse)
 	recent.Nodes(r.version, func(slot int) {
 		if key, c, changed := x.judgeChanged(r, slot, once, ranks); changed {
 			r.set(slot, key, ranks)
@@ -295,7 +295,7 @@ const (
 
 // refreshMany is refresh for many changes.
 func (x *index) refreshMany(r *ranking) {
-	recent, once := x.view.Recent(), x.beginRound(r)
+	recent, once := x.view.Recent(), x.beginRound(r, false)
 	ranks := recent.Ranks()
 	r.nearest = nil
 	for slot := range r.keys {
@@ -314,8 +314,9 @@ func (x *index) refreshMany(r *ranking) {
 }
 
 // beginRound begins a round of patterns, and reports whether equal nodes are judged once in it.
-func (x *index) beginRound(r *ranking) bool {
-	if !r.shares || x.patterns.sparse {
+// That is not worth its time if few nodes are equal.
+func (x *index) beginRound(r *ranking, sparse bool) bool {
+	if !r.shares || sparse {
 		return false
 	}
 	x.patterns.begin(len(r.keys))

@@ -69,7 +69,7 @@ type judgedPattern struct {
 }
 
 // enoughToTell is how many nodes a round must judge to tell whether equal nodes are frequent.
-const enoughToTell = 256
+const enoughToTell = 64
 
 // open prepares for a session. It reports whether nodes may be judged together: a device score
 // without a declaration excludes that, because a score may depend on the devices that are chosen.
