@@ -19,7 +19,12 @@ func (s Sets) Desired(name string) int {
 }
 
 // Excess returns the names of the Sets that have more jobs than they should, sorted.
-func (s Sets) Excess() []string { return slices.Sorted(maps.Keys(s.state.sets.excess)) }
+func (s Sets) Excess() []string {
+	if len(s.state.sets.excess) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.state.sets.excess))
+}
 
 // Home returns the node group that the replicas of the Set belong on: the group that was
 // chosen for them, or else the group that one of them was placed for or is on. It returns
