@@ -16,6 +16,7 @@ type fleet struct {
 	sorted        []*Node          // the same nodes, sorted by name
 	ranks         []int64          // by slot: a number that sorts like the names, with gaps for new nodes
 	addedVersions []uint64         // by slot: the version with which its current node was added
+	lastAdded     uint64           // the highest of these
 	absent        map[string]*Node // nodes that were removed, or are not known yet, and have tasks on them
 	avoiding      map[string]bool  // by name: the nodes that have entries in Avoids
 	groups        map[GroupKey]*Group
@@ -132,7 +133,7 @@ func (f *fleet) takeSlot(n *Node) {
 func (f *fleet) setFirstVersion(n *Node) {
 	f.touch(n)
 	n.spec = n.version
-	f.addedVersions[n.slot] = n.version
+	f.addedVersions[n.slot], f.lastAdded = n.version, n.version
 }
 
 func (f *fleet) delete(n *Node) {
@@ -235,6 +236,7 @@ func (f *fleet) clone(l *journal) fleet {
 	c := newFleet(l)
 	c.byName = make(map[string]*Node, len(f.byName))
 	c.slots, c.sorted, c.ranks, c.addedVersions = f.slots.clone(), make([]*Node, len(f.sorted)), slices.Clone(f.ranks), slices.Clone(f.addedVersions)
+	c.lastAdded = f.lastAdded
 	c.avoiding, c.unified, c.kinds = maps.Clone(f.avoiding), f.unified, maps.Clone(f.kinds)
 	c.samples = f.samples // the list is never changed in place
 	for i, n := range f.sorted {

@@ -50,6 +50,10 @@ type Job struct {
 	// Open is true for a job that gets and loses tasks one at a time, such as pods. It has
 	// one alternative, and is not pending before it has as many tasks as the minimum.
 	Open bool `json:"open,omitempty"`
+	// The next fields are here because there is room for them beside the fields before.
+	absent  bool // it is not reported; only its tasks are known
+	pending bool // it is in roster.pending
+
 	// Remarks are sentences that `berth why` shows. Decisions do not depend on them.
 	Remarks []string `json:"remarks,omitempty"`
 	// BelowMinimumSince is when a session first found the job running below its minimum, in
@@ -73,12 +77,10 @@ type Job struct {
 	slot         int
 	spec         uint64 // the version of jobs when its spec last changed
 	revision     uint64
-	absent       bool // it is not reported; only its tasks are known
-	tasksOnNodes int  // how many of its tasks are on a node, in any status
-	landings     int  // the number of landings: how many of its tasks move, and have room reserved on another node
-	ended        int  // how many of its tasks have ended
-	pending      bool // it is in roster.pending
-	queueIndex   int  // its index in roster.byQueue
+	tasksOnNodes int // how many of its tasks are on a node, in any status
+	landings     int // the number of landings: how many of its tasks move, and have room reserved on another node
+	ended        int // how many of its tasks have ended
+	queueIndex   int // its index in roster.byQueue
 }
 
 // Profile returns the name of the profile that decides about the job as a whole: that of its
@@ -257,7 +259,12 @@ type Task struct {
 	// ReservedAt is when it was nominated, in nanoseconds since 1970.
 	ReservedAt int64 `json:"-"`
 
-	Status Status  `json:"-"` // its state, such as Pending or Bound
+	Status Status `json:"-"` // its state, such as Pending or Bound
+	// The next fields are here because there is room for them beside Status.
+	sent           bool // its binding was sent, and the outcome is not known
+	devicesUnknown bool // which devices it holds is not known, and State has chosen as many as it requests
+	notRequested   bool // its job does not request it any more; it is removed when it is on no node
+
 	Node   *Node   `json:"-"` // the node that it is on, or on which room is reserved for it; nil if it is pending or has ended
 	Claims []Claim `json:"-"` // what it holds of the devices of its node, sorted by device
 
@@ -268,13 +275,10 @@ type Task struct {
 	// of it was refused; 0: none.
 	ProtectedUntil int64 `json:"-"`
 
-	held           *Shape    // the shape that its room is booked with; nil if it is on no node
-	eviction       *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
-	sent           bool      // its binding was sent, and the outcome is not known
-	devicesUnknown bool      // which devices it holds is not known, and State has chosen as many as it requests
-	subgroup       int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
-	notRequested   bool      // its job does not request it any more; it is removed when it is on no node
-	revision       uint64
+	held     *Shape    // the shape that its room is booked with; nil if it is on no node
+	eviction *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
+	subgroup int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
+	revision uint64
 	// releasing is its index in roster.releasing, while it is Releasing.
 	releasing int
 	landing   *Task // the shadow for which room is reserved on another node, while the task moves

@@ -28,15 +28,19 @@ func (tr *tree) advance(now int64) {
 	}
 	var changed []*Queue
 	var before []Queue
+	recording := tr.journal.recording()
 	tr.slots.since(tr.advancedVersion, func(slot int) {
 		if q := tr.slots.at[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.current.used) {
-			changed, before = append(changed, q), append(before, Queue{Past: q.Past, current: q.current})
+			if recording {
+				changed, before = append(changed, q), append(before, Queue{Past: q.Past, current: q.current})
+				q.Past = slices.Clone(q.Past) // closeInterval changes it in place
+			}
 			q.closeInterval(from)
 		}
 	})
 	tr.advancedVersion = tr.slots.version
 	tr.now = now
-	if tr.journal.recording() {
+	if recording {
 		tr.journal.recordUndo(func() {
 			tr.now, tr.advancedVersion = was, min(passed, tr.advancedVersion)
 			for i, q := range changed {
@@ -47,13 +51,14 @@ func (tr *tree) advance(now int64) {
 }
 
 // closeInterval ends the interval in which the use of the queue stayed the same, and
-// begins the next one.
+// begins the next one. It changes Past in place.
 func (q *Queue) closeInterval(at int64) {
 	if len(q.current.used) > 0 && q.current.since < at {
-		q.Past = append(slices.Clip(q.Past), Usage{q.current.since, at, q.current.used})
-		if len(q.Past) > maxPastIntervals {
-			q.Past = slices.Insert(slices.Clone(q.Past[2:]), 0, q.Past[0].mergedWith(&q.Past[1]))
+		if len(q.Past) >= maxPastIntervals {
+			q.Past[1] = q.Past[0].mergedWith(&q.Past[1])
+			q.Past = q.Past[1:]
 		}
+		q.Past = append(q.Past, Usage{q.current.since, at, q.current.used})
 	}
 	q.current = currentUse{at, slices.Clone(q.Used)}
 }

@@ -306,7 +306,7 @@ func (tr *tree) clone(l *journal) tree {
 	c.terms, c.products, c.budgets = maps.Clone(tr.terms), slices.Clone(tr.products), slices.Clone(tr.budgets)
 	for name, q := range tr.byName {
 		copied := *q
-		copied.Used = slices.Clone(q.Used)
+		copied.Used, copied.Past = slices.Clone(q.Used), slices.Clone(q.Past)
 		copied.UsedByFirm = slices.Clone(q.UsedByFirm)
 		copied.children = slices.Clone(q.children)
 		c.byName[name], c.slots.at[q.slot] = &copied, &copied

@@ -19,7 +19,12 @@ func (s Sets) Desired(name string) int {
 }
 
 // Excess returns the names of the Sets that have more jobs than they should, sorted.
-func (s Sets) Excess() []string { return slices.Sorted(maps.Keys(s.state.sets.excess)) }
+func (s Sets) Excess() []string {
+	if len(s.state.sets.excess) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.state.sets.excess))
+}
 
 // Home returns the node group that the replicas of the Set belong on: the group that was
 // chosen for them, or else the group that one of them was placed for or is on. It returns
@@ -113,6 +118,9 @@ type Recent struct{ state *State }
 // AddedVersion returns the version at which the current node of the slot was added.
 func (r Recent) AddedVersion(slot int) uint64 { return r.state.fleet.addedVersions[slot] }
 
+// NodesAdded returns the version at which a node was added last.
+func (r Recent) NodesAdded() uint64 { return r.state.fleet.lastAdded }
+
 // Jobs calls visit once for each slot with a job that changed after the version, most recent
 // first: the job was added or removed, or its spec or the status of a task changed.
 func (r Recent) Jobs(since uint64, visit func(slot int)) { r.state.roster.slots.since(since, visit) }
@@ -123,6 +131,10 @@ func (r Recent) JobsVersion() uint64 { return r.state.roster.slots.version }
 // Nodes calls visit once for each slot with a node that changed after the version, most
 // recent first. The slot of a node that was removed is visited too.
 func (r Recent) Nodes(since uint64, visit func(slot int)) { r.state.fleet.slots.since(since, visit) }
+
+// NodeVersion returns the version of the last change of the slot's node. It reads only a table of
+// versions, which is faster than Node.Version for a reader that visits many slots.
+func (r Recent) NodeVersion(slot int) uint64 { return r.state.fleet.slots.versions[slot] }
 
 // Queue returns the version at which the queue's use or spec changed last.
 func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.versions[q.slot] }

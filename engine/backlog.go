@@ -33,6 +33,7 @@ type backlog struct {
 	byBid    laneOrder
 
 	shapeIDs      map[*cluster.Shape]uint64
+	moved         map[string]bool // the result of takeChangedJobs, which the next call uses again
 	lastShapeID   uint64
 	keyBuffer     []byte
 	refusalNumber uint64 // the number of refusals so far
@@ -62,7 +63,7 @@ type backlog struct {
 func newBacklog(s cluster.View) *backlog {
 	return &backlog{
 		view: s, timers: newTimers(), asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
-		shapeIDs: map[*cluster.Shape]uint64{},
+		shapeIDs: map[*cluster.Shape]uint64{}, moved: map[string]bool{},
 	}
 }
 
@@ -104,7 +105,8 @@ func (b *backlog) refreshQueues() {
 // takeChangedJobs updates the waiters with the jobs that changed. It returns the sets that
 // have such a job.
 func (b *backlog) takeChangedJobs() (moved map[string]bool) {
-	moved = map[string]bool{}
+	moved = b.moved
+	clear(moved)
 	b.view.Recent().Jobs(b.jobs, func(slot int) {
 		for slot >= len(b.waiters) {
 			b.waiters = append(b.waiters, nil)

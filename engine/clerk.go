@@ -27,17 +27,32 @@ type clerk struct {
 	boundOn []int32                // by slot of the node: how many tasks of bound are on it; empty if one of them was evicted
 	evicted bool                   // a task of bound was evicted, which is no plan of the engine
 	decided int                    // the number of committed statements that had decisions
-	// spareLog and spareDecisions are memory of an ended statement, for reuse by the next one.
-	spareLog       []operation
-	spareDecisions []Decision
-	event          Event // the event that handlers are called with
+	spare   *spareMemory
+	event   Event // the event that handlers are called with
+}
+
+// spareMemory is memory that is used again, also by the next session. Nothing in it is part of an
+// outcome.
+type spareMemory struct {
+	log       []operation // of a statement that has ended
+	decisions []Decision  // of the same statement
+	gang      *gang       // nil while it is in use
 }
 
 // begin opens an empty statement.
 func (c *clerk) begin() *Statement {
-	st := &Statement{clerk: c, log: c.spareLog, decisions: c.spareDecisions}
-	c.spareLog, c.spareDecisions, c.open = nil, nil, append(c.open, st)
+	st := &Statement{clerk: c, log: c.spare.log, decisions: c.spare.decisions}
+	c.spare.log, c.spare.decisions, c.open = nil, nil, append(c.open, st)
 	return st
+}
+
+// end ends the transaction, and records its changes if the session records changes.
+func (c *clerk) end(tx *cluster.Transaction) {
+	if !c.recording {
+		tx.End()
+	} else if changes := tx.Commit(); len(changes) > 0 {
+		c.changes = append(c.changes, cluster.Decided{Changes: changes})
+	}
 }
 
 // record adds an event to the session. The list is allocated with the length that the last

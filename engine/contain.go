@@ -154,12 +154,12 @@ func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 		visit("AddLearner", h.learners[i].plugin, l.learn)
 	}
 	for i := range h.handlers {
-		e := h.handlers[i].origin.(EventHandler)
+		e := h.handlers[i].function().(EventHandler)
 		visit("AddEventHandler", h.handlers[i].plugin, e.AllocateFunc)
 		visit("AddEventHandler", h.handlers[i].plugin, e.DeallocateFunc)
 	}
 	for i := range h.reservers {
-		r := h.reservers[i].origin.(Reserver)
+		r := h.reservers[i].function().(Reserver)
 		visit("AddReserve", h.reservers[i].plugin, r.Reserve)
 		visit("AddReserve", h.reservers[i].plugin, r.Unreserve)
 		visit("AddReserve", h.reservers[i].plugin, r.Devices)
@@ -169,8 +169,16 @@ func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 func visitAll[F any](visit func(hook, plugin string, fn any), name string, list []hook[F]) {
 	for i := range list {
 		h := &list[i]
-		visit(h.registered(name), h.plugin, h.origin)
+		visit(h.registered(name), h.plugin, h.function())
 	}
+}
+
+// function returns the function that the plugin registered.
+func (h *hook[F]) function() any {
+	if h.origin != nil {
+		return h.origin
+	}
+	return h.fn
 }
 
 // registered returns the name of the Add method that the hook was registered with. Several

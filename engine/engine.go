@@ -17,6 +17,7 @@ type Engine struct {
 	swept    swept
 	events   int // how many events the last session with any had
 	hooks    spareHooks
+	spare    spareMemory
 	// observers holds the hooks that the last session registered.
 	observers     []hook[Observer]
 	uncalledHooks []UncalledHook
@@ -93,7 +94,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
 	b.accounts = accounts{view: view, idle: &e.idle}
 	b.explainer = explainer{finder: &b.finder, all: o.Explain}
-	b.clerk = clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events}
+	b.clerk = clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events, spare: &e.spare}
 	b.order = order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	b.victims, b.heaps = victims{view: view, hooks: s.Hooks, clerk: &b.clerk}, nodeHeaps{occupancies: &e.occupied}
 	s.finder, s.accounts, s.explainer, s.clerk, s.order, s.victims, s.heaps = &b.finder, &b.accounts, &b.explainer, &b.clerk, &b.order, &b.victims, &b.heaps

@@ -14,8 +14,7 @@ const nearestMisses = 10
 // explainer finds out why jobs are refused.
 type explainer struct {
 	finder *finder
-	all    bool                       // a refusal lists all rejected nodes, and not only the nearest misses
-	misses map[*cluster.Shape]*misses // results, for reuse
+	all    bool // a refusal lists all rejected nodes, and not only the nearest misses
 }
 
 // explain sums up why no node is feasible for the task. If later is the present version of
@@ -57,24 +56,16 @@ func (e *explainer) compareTwin(index, scan *Attempt) {
 	}
 }
 
-// misses says why no node is feasible for a shape, as of a version of the nodes and an epoch
-// of the index. The lists are shared by the refusals of many jobs and never modified.
-type misses struct {
-	version, epoch uint64
-	counts         []Tally
-	nearest        []Miss // nil until they are computed
-}
-
 // explainIndex takes counts and nearest misses from the ranking of the shape. Computing the
 // nearest misses costs more than all the rest, so it is postponed while an adapter may still
 // place the job.
 func (e *explainer) explainIndex(a *Attempt, t *cluster.Task, later uint64) {
-	m := e.missesOf(t.Shape)
-	if a.Counts = m.counts; later > 0 && later == m.version {
+	a.Counts = e.tallies(t.Shape)
+	if later > 0 && later == e.finder.view.Version() {
 		a.nearestDeferred = true
 		return
 	}
-	a.Nearest = e.nearest(m, t.Shape)
+	a.Nearest = e.nearest(t.Shape)
 }
 
 // tellNearest computes the nearest misses that were postponed. State must be as it was when
@@ -86,48 +77,54 @@ func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 			continue
 		}
 		shape := a.Task.Shape
-		a.nearestDeferred, a.Nearest = false, e.nearest(e.missesOf(shape), shape)
+		a.nearestDeferred, a.Nearest = false, e.nearest(shape)
 		if e.finder.search == Twin {
 			e.compareTwin(a, e.summarize(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
 		}
 	}
 }
 
-// missesOf counts the reasons for which nodes reject the shape now.
-func (e *explainer) missesOf(shape *cluster.Shape) *misses {
-	version, x := e.finder.view.Version(), e.finder.index
-	if m := e.misses[shape]; m != nil && m.version == version && m.epoch == x.epoch {
-		return m
+// tallies counts the reasons for which nodes reject the shape now. The list is shared by the refusals
+// of many jobs and never modified.
+func (e *explainer) tallies(shape *cluster.Shape) []Tally {
+	x := e.finder.index
+	r := x.ranking(shape)
+	if r.tallies != nil {
+		return r.tallies
 	}
-	m := &misses{version: version, epoch: x.epoch}
-	for c, n := range x.ranking(shape).counts {
+	var out []Tally
+	for c, n := range r.counts {
 		if n > 0 {
 			k := &x.codes[c]
-			m.counts = append(m.counts, Tally{k.plugin, k.reason, k.cure, int(n), k.precedence})
+			out = append(out, Tally{k.plugin, k.reason, k.cure, int(n), k.precedence})
 		}
 	}
-	e.sortTallies(m.counts, shape)
-	m.counts = slices.Clip(m.counts)
-	if e.misses == nil {
-		e.misses = map[*cluster.Shape]*misses{}
-	}
-	e.misses[shape] = m
-	return m
+	e.sortTallies(out, shape)
+	r.tallies = slices.Clip(out)
+	return r.tallies
 }
 
-// nearest returns the rejected nodes that were nearest to being feasible for the shape.
-func (e *explainer) nearest(m *misses, shape *cluster.Shape) []Miss {
-	if m.nearest == nil {
-		e.finder.index.ranking(shape).walk(e.finder.view.Recent().Ranks(), func(slot int) bool {
-			n := e.finder.view.At(slot)
-			if rejection, _ := e.finder.rejectShape(shape, n); rejection != nil {
-				m.nearest = append(m.nearest, Miss{n.Name, *rejection})
-			}
-			return e.all || len(m.nearest) < nearestMisses
-		})
-		m.nearest = slices.Clip(m.nearest)
+// nearest returns the rejected nodes that are nearest to being feasible for the shape. The list is
+// shared like that of tallies.
+func (e *explainer) nearest(shape *cluster.Shape) []Miss {
+	r := e.finder.index.ranking(shape)
+	if r.nearest != nil && !e.all {
+		return r.nearest
 	}
-	return m.nearest
+	var out []Miss
+	last := 0
+	r.walk(e.finder.view.Recent().Ranks(), func(slot int) bool {
+		n := e.finder.view.At(slot)
+		if rejection, _ := e.finder.rejectShape(shape, n); rejection != nil {
+			out, last = append(out, Miss{n.Name, *rejection}), slot
+		}
+		return e.all || len(out) < nearestMisses
+	})
+	out = slices.Clip(out)
+	if len(out) == nearestMisses && !e.all {
+		r.nearest, r.lastNearest = out, last
+	}
+	return out
 }
 
 // explainScan calls the filters for every node, because rankings do not include task-form

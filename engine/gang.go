@@ -73,7 +73,12 @@ func (p *placementPart) markExhausted(shape *cluster.Shape, scopes int) {
 // gang returns the state of placing the alternative in the scope. It counts the tasks that
 // are placed already.
 func (p *placer) gang(alt *cluster.Alternative, in *scope) *gang {
-	g := &gang{placer: p, stmt: p.stmt, alt: alt, in: in, least: alt.Min, steps: trialSteps}
+	spare := p.stmt.clerk.spare
+	g := spare.gang
+	if spare.gang = nil; g == nil {
+		g = &gang{}
+	}
+	*g = gang{placer: p, stmt: p.stmt, alt: alt, in: in, least: alt.Min, steps: trialSteps}
 	if len(alt.Subgroups) > 0 {
 		g.members, g.subs = make([]int, len(alt.Subgroups)), make([]placementPart, len(alt.Subgroups))
 	}

@@ -136,7 +136,7 @@ type EventHandler struct {
 // hook is a function that a plugin registered, with what the engine needs to call it.
 type hook[F any] struct {
 	fn     F
-	origin any // the function that the plugin registered, if fn wraps it
+	origin any // the function that the plugin registered, if fn is another one that wraps it
 	plugin string
 	weight int64
 	// shapes and tasks report for which shapes or tasks the hook is called; nil means all.
@@ -154,6 +154,7 @@ type hook[F any] struct {
 	last       *LastResort  // of a VictimRule: what replaces it if no plan was found
 	profiles   *members     // the profiles whose jobs it is called for; nil means all
 	order      int          // its index among the hooks of its type, in the order in which they are called
+	equal      equality     // of a shape-form hook or a device score
 }
 
 // Hooks holds the hooks of a session. Plugins register theirs in OnSessionOpen; a later
@@ -163,6 +164,10 @@ type Hooks struct {
 	fault    *fault
 	publish  func(plugin string, parameters uint64)
 	makeRoom Adapter
+
+	lastPlugin   *weighted // the plugin that registered lastEquality
+	equalLabels  []string  // the labels of all declarations of EqualNodes
+	lastEquality *equality // of the shape-form hook or device score that was registered last
 
 	queueOrders      []hook[SiblingOrder]
 	jobPriorities    []hook[JobOrder]
@@ -221,8 +226,40 @@ func add[F any](h *Hooks, list *[]hook[F], fn F, missing bool) *hook[F] {
 		misused(h, fmt.Sprintf("%T", fn), "the function is nil; register a function")
 		return &hook[F]{}
 	}
-	*list = append(*list, hook[F]{fn: fn, origin: fn, plugin: h.opening.name, weight: h.opening.weight, order: len(*list)})
-	return &(*list)[len(*list)-1]
+	order := len(*list)
+	if order < cap(*list) {
+		*list = (*list)[:order+1]
+	} else {
+		*list = append(*list, hook[F]{})
+	}
+	k := &(*list)[order]
+	k.reuse(fn, h.opening)
+	k.order = order
+	return k
+}
+
+// reuse makes the hook that the list had here in the last session, or an empty one, a new hook of
+// the plugin. In most sessions it is the same hook, and writing the fields that differ is cheaper
+// than writing all of them while memory is being collected.
+func (k *hook[F]) reuse(fn F, p *weighted) {
+	if k.plugin != p.name || k.origin != nil || k.freeze != nil || k.changes != nil || k.upperBound != nil ||
+		k.class != nil || k.queues != nil || k.first.Classes != nil || k.last != nil || k.profiles != nil {
+		*k = hook[F]{plugin: p.name}
+	}
+	if k.shapes != nil {
+		k.shapes = nil
+	}
+	if k.tasks != nil {
+		k.tasks = nil
+	}
+	k.fn, k.weight, k.static, k.siblings, k.isBound, k.equal = fn, p.weight, false, false, false, equality{}
+}
+
+// addEqual is add for a hook of which EqualNodes may be declared.
+func addEqual[F any](h *Hooks, list *[]hook[F], fn F, missing bool) *hook[F] {
+	k := add(h, list, fn, missing)
+	h.lastPlugin, h.lastEquality = h.opening, &k.equal
+	return k
 }
 
 // AddQueueOrder registers a comparison of queues. The queue that comes first places the next
@@ -344,7 +381,7 @@ func (h *Hooks) AddPreFilter(fn PreFilter) { add(h, &h.preFilters, fn, fn == nil
 // waiting or evicting may cure it (Cure.Transient), the first rejection of a static filter
 // that neither waiting nor evicting can cure counts instead.
 func (h *Hooks) AddShapeFilter(matters func(*cluster.Shape) bool, fn ShapeFilter) {
-	add(h, &h.shapeFilters, fn, fn == nil).shapes = matters
+	addEqual(h, &h.shapeFilters, fn, fn == nil).shapes = matters
 }
 
 // AddStaticFilter registers a shape-form filter that depends on the spec of the node
@@ -355,7 +392,7 @@ func (h *Hooks) AddShapeFilter(matters func(*cluster.Shape) bool, fn ShapeFilter
 //
 // Combining: as AddShapeFilter, before all filters that are not static.
 func (h *Hooks) AddStaticFilter(matters func(*cluster.Shape) bool, fn ShapeFilter) {
-	k := add(h, &h.shapeFilters, fn, fn == nil)
+	k := addEqual(h, &h.shapeFilters, fn, fn == nil)
 	k.shapes, k.static = matters, true
 }
 
@@ -376,7 +413,7 @@ func (h *Hooks) AddTaskFilter(matters func(*cluster.Task, *cluster.Job) bool, fn
 // Combining: the scores of all forms are multiplied with the weights of their plugins and
 // added. The highest sum wins; of equal sums, the lowest node name.
 func (h *Hooks) AddShapeScore(matters func(*cluster.Shape) bool, fn ShapeScore) {
-	add(h, &h.shapeScores, fn, fn == nil).shapes = matters
+	addEqual(h, &h.shapeScores, fn, fn == nil).shapes = matters
 }
 
 // AddStaticScore registers a shape-form score that depends on the spec of the node and never
@@ -384,7 +421,7 @@ func (h *Hooks) AddShapeScore(matters func(*cluster.Shape) bool, fn ShapeScore) 
 //
 // Combining: as AddShapeScore.
 func (h *Hooks) AddStaticScore(matters func(*cluster.Shape) bool, fn ShapeScore) {
-	k := add(h, &h.shapeScores, fn, fn == nil)
+	k := addEqual(h, &h.shapeScores, fn, fn == nil)
 	k.shapes, k.static = matters, true
 }
 
@@ -405,7 +442,7 @@ func (h *Hooks) AddTaskScore(matters func(*cluster.Task, *cluster.Job) bool, fn 
 //
 // Combining: as AddShapeScore; the bound itself adds nothing.
 func (h *Hooks) AddBoundedScore(matters func(*cluster.Shape) bool, bound ShapeScore, fn TaskScore) {
-	b := add(h, &h.shapeScores, bound, bound == nil)
+	b := addEqual(h, &h.shapeScores, bound, bound == nil)
 	b.shapes, b.isBound = matters, true
 	k := add(h, &h.taskScores, fn, fn == nil)
 	k.upperBound = bound
@@ -420,7 +457,7 @@ func (h *Hooks) AddBoundedScore(matters func(*cluster.Shape) bool, bound ShapeSc
 //
 // Combining: the scores are multiplied with the weights of their plugins and added. The
 // highest sums win; of equal sums, the lowest device index.
-func (h *Hooks) AddDeviceScore(fn DeviceScore) { add(h, &h.deviceScores, fn, fn == nil) }
+func (h *Hooks) AddDeviceScore(fn DeviceScore) { addEqual(h, &h.deviceScores, fn, fn == nil) }
 
 // AddGroupFilter registers a filter of node groups. It is called for jobs that request whole
 // nodes of one group, in each attempt to place them. A group that it rejects is not tried. It

@@ -25,6 +25,8 @@ type index struct {
 	clock      uint64 // counts uses of rankings
 	sessions   uint64 // how many sessions were opened
 	twin       bool   // answers of hooks are kept, to find out which of them differs
+	patterns   patterns
+	sharing    bool // equal nodes may be judged together
 }
 
 // code is a kind of rejection. Rankings keep its number for every node.
@@ -58,14 +60,21 @@ type ranking struct {
 	version    uint64 // the version of State that it is up to date with
 	epoch      uint64
 	scoreEpoch uint64
-	session    uint64      // the number of the session that its hooks are of
-	lastUsed   uint64      // the value of index.clock at its last use
-	staticKeys []int64     // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
-	codes      []uint16    // by slot: why the node is rejected; 0 if it is feasible or absent
-	counts     []int32     // by code: how many nodes are rejected
-	feasible   int         // how many nodes are feasible
-	nodes      int         // how many nodes there are
-	answers    hookAnswers // the answers of hooks, in twin sessions
+	session    uint64   // the number of the session that its hooks are of
+	lastUsed   uint64   // the value of index.clock at its last use
+	staticKeys []int64  // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
+	codes      []uint16 // by slot: why the node is rejected; 0 if it is feasible or absent
+	counts     []int32  // by code: how many nodes are rejected
+	feasible   int      // how many nodes are feasible
+	nodes      int      // how many nodes there are
+	// For explanations: the counts with their reasons, and the rejected nodes that are nearest to
+	// being feasible; nil if they are not known. lastNearest is the slot of the last of these.
+	tallies     []Tally
+	nearest     []Miss
+	lastNearest int
+
+	shares  bool        // equal nodes are judged together: all its hooks are declared with EqualNodes
+	answers hookAnswers // the answers of hooks, in twin sessions
 
 	// The hooks that are called for the shape.
 	filters, staticFilters []compiledFilter
@@ -84,9 +93,11 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	if x.view != view {
 		x.view = view
 		clear(x.rankings)
+		x.patterns.forget()
 	}
 	x.hooks, x.fault, x.twin = h, fault, twin
 	x.sessions++
+	x.sharing = x.patterns.open(h)
 	if !x.sameHooks(h) {
 		x.epoch++
 	}
@@ -184,6 +195,7 @@ func (x *index) dropOldest() {
 func (x *index) compile(r *ranking) {
 	h := x.hooks
 	r.session = x.sessions
+	r.shares = x.sharing && len(r.shape.Need.Selected) == 0 // devices are selected by their IDs, in which equal nodes differ
 	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
 	for i := range h.shapeFilters {
@@ -191,6 +203,7 @@ func (x *index) compile(r *ranking) {
 		if p.shapes != nil && !p.shapes(r.shape) {
 			continue
 		}
+		r.shares = r.shares && p.equal.declared
 		list := &r.filters
 		if p.static {
 			list = &r.staticFilters
@@ -202,6 +215,7 @@ func (x *index) compile(r *ranking) {
 		if o.shapes != nil && !o.shapes(r.shape) {
 			continue
 		}
+		r.shares = r.shares && o.equal.declared
 		list := &r.scorers
 		if o.static {
 			list = &r.staticScorers
@@ -216,12 +230,19 @@ func (x *index) rebuild(r *ranking) {
 	r.keys = slices.Grow(r.keys[:0], n)[:n]
 	r.staticKeys = slices.Grow(r.staticKeys[:0], n)[:n]
 	r.codes = slices.Grow(r.codes[:0], n)[:n]
-	r.counts = r.counts[:0]
+	r.counts, r.tallies, r.nearest = r.counts[:0], nil, nil
 	r.feasible, r.nodes = 0, 0
+	once := r.shares
+	if once { // also if equal nodes were rare before
+		x.patterns.begin(n)
+	}
 	for slot := range n {
-		key, c := x.judge(r, slot, true)
+		key, c := x.judgeAt(r, slot, true, once)
 		r.keys[slot], r.codes[slot] = key, c
 		r.count(key, c, +1)
+	}
+	if once {
+		x.patterns.end()
 	}
 	r.build(x.view.Recent().Ranks())
 	r.version = x.view.Version()
@@ -229,46 +250,119 @@ func (x *index) rebuild(r *ranking) {
 
 // refresh judges the nodes that changed.
 func (x *index) refresh(r *ranking) {
-	if n := x.view.Recent().Slots(); n > len(r.keys) {
-		for len(r.keys) < n {
-			r.keys = append(r.keys, absent)
-			r.staticKeys = append(r.staticKeys, absent)
-			r.codes = append(r.codes, 0)
-		}
-		r.build(x.view.Recent().Ranks())
+	recent := x.view.Recent()
+	slots, lag := recent.Slots(), x.view.Version()-r.version // at most this many nodes changed
+	grown := slots > len(r.keys)
+	for len(r.keys) < slots {
+		r.keys = append(r.keys, absent)
+		r.staticKeys = append(r.staticKeys, absent)
+		r.codes = append(r.codes, 0)
 	}
-	ranks := x.view.Recent().Ranks()
+	if lag > uint64(slots/manyChanges) {
+		x.refreshMany(r)
+		return
+	}
+	ranks := recent.Ranks()
+	if grown {
+		r.build(ranks)
+	}
 	// Slots that have a node with another name are emptied before any node is judged. Their old
 	// keys must not be compared by the ranks of their new nodes.
-	x.view.Recent().Nodes(r.version, func(slot int) {
-		if x.view.Recent().AddedVersion(slot) > r.version {
-			r.count(r.keys[slot], r.codes[slot], -1)
-			r.set(slot, absent, ranks)
-			r.codes[slot] = 0
+	if recent.NodesAdded() > r.version {
+		recent.Nodes(r.version, func(slot int) {
+			if recent.AddedVersion(slot) > r.version {
+				r.outdate(slot, r.keys[slot], absent, ranks)
+				r.count(r.keys[slot], r.codes[slot], -1)
+				r.set(slot, absent, ranks)
+				r.codes[slot] = 0
+			}
+		})
+	}
+	once := lag >= fewChanges && x.beginRound(r, x.patterns.sparse)
+	recent.Nodes(r.version, func(slot int) {
+		if key, c, changed := x.judgeChanged(r, slot, once, ranks); changed {
+			r.set(slot, key, ranks)
+			r.codes[slot] = c
 		}
 	})
-	x.view.Recent().Nodes(r.version, func(slot int) {
-		n := x.view.At(slot)
-		anew := n == nil || n.SpecVersion() > r.version
-		if !anew && r.staticKeys[slot] < 0 {
-			return // a static filter rejects the node, whatever tasks hold of it
-		}
-		key, c := x.judge(r, slot, anew)
-		if key == r.keys[slot] && c == r.codes[slot] {
-			return
-		}
-		r.count(r.keys[slot], r.codes[slot], -1)
-		r.count(key, c, +1)
-		r.codes[slot] = c
-		r.set(slot, key, ranks)
-	})
+	if once {
+		x.patterns.end()
+	}
 	r.version = x.view.Version()
+}
+
+// With fewer changes than fewChanges, equal nodes are not looked for. If more than one slot in
+// manyChanges may have changed, all slots are visited in order, and the tree is built again, which
+// is faster than following the list of changes and updating the tree for each of them.
+const (
+	fewChanges  = 8
+	manyChanges = 8
+)
+
+// refreshMany is refresh for many changes.
+func (x *index) refreshMany(r *ranking) {
+	recent, once := x.view.Recent(), x.beginRound(r, false)
+	ranks := recent.Ranks()
+	r.nearest = nil
+	for slot := range r.keys {
+		if recent.NodeVersion(slot) <= r.version {
+			continue
+		}
+		if key, c, changed := x.judgeChanged(r, slot, once, ranks); changed {
+			r.keys[slot], r.codes[slot] = key, c
+		}
+	}
+	if once {
+		x.patterns.end()
+	}
+	r.build(ranks)
+	r.version = x.view.Version()
+}
+
+// beginRound begins a round of patterns, and reports whether equal nodes are judged once in it.
+// That is not worth its time if few nodes are equal.
+func (x *index) beginRound(r *ranking, sparse bool) bool {
+	if !r.shares || sparse {
+		return false
+	}
+	x.patterns.begin(len(r.keys))
+	return true
+}
+
+// judgeChanged judges the node in the slot after it changed. If its key or its code is another one
+// than before, judgeChanged counts it and reports true.
+func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (int64, uint16, bool) {
+	n := x.view.At(slot)
+	anew := n == nil || n.SpecVersion() > r.version
+	if !anew && r.staticKeys[slot] < 0 {
+		return 0, 0, false // a static filter rejects the node, whatever tasks hold of it
+	}
+	key, c := x.judgeAt(r, slot, anew, once)
+	r.outdate(slot, r.keys[slot], key, ranks)
+	if key == r.keys[slot] && c == r.codes[slot] {
+		return key, c, false
+	}
+	r.count(r.keys[slot], r.codes[slot], -1)
+	r.count(key, c, +1)
+	return key, c, true
+}
+
+// outdate drops the nearest misses if the node in the slot, of which the key changes, is or becomes
+// one of them, or may be rejected in another way with the same key.
+func (r *ranking) outdate(slot int, old, key int64, ranks []int64) {
+	if r.nearest == nil {
+		return
+	}
+	if most, last := max(old, key), r.keys[r.lastNearest]; most > last || most == last && ranks[slot] <= ranks[r.lastNearest] {
+		r.nearest = nil
+	}
 }
 
 func (r *ranking) count(key int64, c uint16, by int32) {
 	if key == absent {
 		return
 	}
+	r.tallies = nil
 	r.nodes += int(by)
 	if c == 0 {
 		r.feasible += int(by)
@@ -313,6 +407,29 @@ func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 		return absent, 0
 	}
 	return r.staticKeys[slot] + points, 0
+}
+
+// judgeAt is judge, but if once is set, it judges only one of several equal nodes in a round of
+// patterns.
+func (x *index) judgeAt(r *ranking, slot int, anew, once bool) (int64, uint16) {
+	n := x.view.At(slot)
+	if n == nil || !once {
+		return x.judge(r, slot, anew)
+	}
+	p := &x.patterns
+	known := p.of(n, slot, x.view.Recent().NodeVersion(slot))
+	p.asked++
+	if known.round == p.round {
+		if x.twin {
+			x.compareEqual(r, known, n, anew)
+		}
+		r.staticKeys[slot] = known.static
+		return known.key, known.code
+	}
+	p.differ++
+	key, c := x.judge(r, slot, anew)
+	*known = judgedPattern{round: p.round, code: c, slot: int32(slot), key: key, static: r.staticKeys[slot]}
+	return key, c
 }
 
 // filter calls the filters in order and returns the key and the code of the rejection that

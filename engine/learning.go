@@ -85,16 +85,39 @@ func (x *index) learn(plugin string, values []int64) {
 // rescore computes the scores of all feasible nodes again.
 func (x *index) rescore(r *ranking) {
 	r.scoreEpoch = x.scoreEpoch
+	once := x.beginRound(r, x.patterns.sparse)
 	for slot := range r.keys {
 		if r.keys[slot] == absent || r.codes[slot] != 0 {
 			continue
 		}
-		points, ok := x.points(r, r.scorers, x.view.At(slot))
+		points, ok := x.pointsAt(r, slot, once)
 		if r.keys[slot] = r.staticKeys[slot] + points; !ok {
 			r.keys[slot] = absent
 		}
 	}
+	if once {
+		x.patterns.end()
+	}
 	r.build(x.view.Recent().Ranks())
+}
+
+// pointsAt is points for the scores of the node in the slot that are not static. If once is set, it
+// calls them only for one of several equal nodes in a round of patterns.
+func (x *index) pointsAt(r *ranking, slot int, once bool) (int64, bool) {
+	n := x.view.At(slot)
+	if !once {
+		return x.points(r, r.scorers, n)
+	}
+	p := &x.patterns
+	known := p.of(n, slot, x.view.Recent().NodeVersion(slot))
+	p.asked++
+	if known.round == p.round {
+		return known.key, true
+	}
+	p.differ++
+	points, ok := x.points(r, r.scorers, n)
+	*known = judgedPattern{round: p.round, slot: int32(slot), key: points}
+	return points, ok
 }
 
 // epochs returns a number that grows with every new epoch.

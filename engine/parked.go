@@ -38,9 +38,7 @@ func (b *backlog) saveBackOff(c *clerk, job *cluster.Job) {
 	if p == nil && job.Parked == nil || p != nil && job.Parked != nil && *p == *job.Parked {
 		return
 	}
-	stmt := c.begin()
-	stmt.position()
-	stmt.tx.Park(job, p)
-	stmt.release()
-	stmt.end()
+	tx := c.state.Begin()
+	tx.Park(job, p)
+	c.end(&tx)
 }

@@ -120,6 +120,16 @@ func canStart(alt *cluster.Alternative) bool {
 // or, if the minimum is placed, why the surplus could not.
 func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *Attempt) {
 	g := p.gang(alt, nil)
+	missing, surplus = p.placeGang(alt, g)
+	if spare := p.stmt.clerk.spare; p.fault.err == nil { // after a failure, it is not sure what still refers to it
+		*g = gang{}
+		spare.gang = g
+	}
+	return missing, surplus
+}
+
+// placeGang is placeAlternative with the gang that was made for the alternative.
+func (p *placer) placeGang(alt *cluster.Alternative, g *gang) (missing, surplus *Attempt) {
 	if a := g.depleted(); a != nil {
 		return a, nil
 	}

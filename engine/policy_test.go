@@ -51,6 +51,7 @@ func fit() *policy {
 			}
 			return nil
 		})
+		s.Hooks.EqualNodes()
 	}}
 }
 

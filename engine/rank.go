@@ -18,6 +18,7 @@ const absent = math.MinInt64
 type tree struct {
 	keys   []int64
 	levels [][]int32
+	spare  []heapEntry // memory of the last walk, for the next one
 }
 
 // build makes all levels anew from the keys.
@@ -102,7 +103,8 @@ func (t *tree) walk(ranks []int64, visit func(slot int) bool) {
 		return
 	}
 	var q blockHeap
-	q.tree, q.ranks = t, ranks
+	q.tree, q.ranks, q.entries, t.spare = t, ranks, t.spare[:0], nil
+	defer func() { t.spare = q.entries }()
 	last := len(t.levels) - 1
 	q.push(heapEntry{slot: t.levels[last][0], level: int8(last), at: 0})
 	for len(q.entries) > 0 {

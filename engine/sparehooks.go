@@ -40,6 +40,7 @@ func (s *spareHooks) take() *Hooks {
 	empty(&h.handlers)
 	empty(&h.learners)
 	h.reservers, h.hints = h.reservers[:0], h.hints[:0]
+	h.lastPlugin, h.lastEquality, h.equalLabels = nil, nil, h.equalLabels[:0]
 	h.observers = nil // the engine calls those of the last session until the next one is opened
 	return h
 }

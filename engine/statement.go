@@ -76,7 +76,7 @@ func (st *Statement) release() {
 	st.stamp++
 	st.clerk.open = slices.DeleteFunc(st.clerk.open, func(o *Statement) bool { return o == st })
 	st.truncate(0)
-	st.clerk.spareLog, st.clerk.spareDecisions = st.log, st.decisions
+	st.clerk.spare.log, st.clerk.spare.decisions = st.log, st.decisions
 	st.log, st.decisions = nil, nil
 }
 
@@ -103,14 +103,8 @@ func (st *Statement) position() int {
 
 // end commits the transaction, and records its changes if the session records changes.
 func (st *Statement) end() {
-	switch {
-	case !st.begun:
-	case !st.clerk.recording:
-		st.tx.End()
-	default:
-		if changes := st.tx.Commit(); len(changes) > 0 {
-			st.clerk.changes = append(st.clerk.changes, cluster.Decided{Changes: changes})
-		}
+	if st.begun {
+		st.clerk.end(&st.tx)
 	}
 	st.begun = false
 }

@@ -127,6 +127,7 @@ func (m *Timings) measure(h *Hooks) {
 func timeAll[F any](m *Timings, name string, list []hook[F], measured func(*timer, F) F) {
 	for i := range list {
 		h := &list[i]
+		h.origin = h.function()
 		h.fn = measured(m.timer(h.plugin, h.registered(name)), h.fn)
 	}
 }

@@ -89,6 +89,33 @@ func (f *finder) findUnstableScore(r *ranking, n *cluster.Node) bool {
 	return false
 }
 
+// compareEqual judges a node that is equal to one that was judged, and fails the session if the
+// results differ: a hook was declared with EqualNodes and depends on what differs.
+func (x *index) compareEqual(r *ranking, known *judgedPattern, n *cluster.Node, anew bool) {
+	key, c := x.judge(r, n.Slot(), anew)
+	if key == known.key && c == known.code || x.fault.err != nil {
+		return
+	}
+	other := x.view.At(int(known.slot))
+	differs := func(order int, filter bool) bool {
+		a, kept := r.answers[answerKey{n.Slot(), order, filter}]
+		b, also := r.answers[answerKey{other.Slot(), order, filter}]
+		return kept && also && a != b
+	}
+	plugin := "engine"
+	for i := range x.hooks.shapeScores {
+		if h := &x.hooks.shapeScores[i]; differs(h.order, false) {
+			plugin = h.plugin
+		}
+	}
+	for i := range x.hooks.shapeFilters {
+		if h := &x.hooks.shapeFilters[i]; differs(h.order, true) {
+			plugin = h.plugin
+		}
+	}
+	x.fault.fail(plugin, "a hook that is declared with EqualNodes has different answers for the nodes %s and %s: they differ only in names, files, and labels that the declaration does not name", other.Name, n.Name)
+}
+
 func hookName(kind string, static bool) string {
 	if static {
 		return "AddStatic" + kind

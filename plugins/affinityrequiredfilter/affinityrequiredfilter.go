@@ -49,8 +49,9 @@ var reasons = []engine.ReasonDoc{
 }
 
 type plugin struct {
-	counter neighbours.Counter
-	cached  jobTerms // of the job that the plugin was last called for
+	counter  neighbours.Counter
+	cached   jobTerms            // of the job that the plugin was last called for
+	register func(*engine.Hooks) // registers the hooks; nil before the first session
 }
 
 // jobTerms holds the terms that apply to one job.
@@ -70,10 +71,22 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.cached = jobTerms{}
 	p.counter.Open(s)
-	s.Hooks.AddStaticFilter(matters, admit)
-	s.Hooks.AddPreFilter(p.preFilter)
-	s.Hooks.AddTaskFilter(p.matters, p.admit)
-	s.Hooks.AddExclusion(p.exclusions)
+	if p.register == nil {
+		p.register = p.registration()
+	}
+	p.register(s.Hooks)
+}
+
+// registration returns the function that registers the hooks. The functions of the hooks are made
+// once, because each method value that is made allocates memory.
+func (p *plugin) registration() func(*engine.Hooks) {
+	preFilter, applies, admitTask, exclusions := p.preFilter, p.matters, p.admit, p.exclusions
+	return func(h *engine.Hooks) {
+		h.AddStaticFilter(matters, admit)
+		h.AddPreFilter(preFilter)
+		h.AddTaskFilter(applies, admitTask)
+		h.AddExclusion(exclusions)
+	}
 }
 
 func matters(s *cluster.Shape) bool { return len(s.Required) > 0 }

@@ -28,6 +28,7 @@ type plugin struct {
 	counter     neighbours.Counter
 	job         *cluster.Job // for which the preferences were computed
 	preferences []preference
+	score       engine.TaskScore // scoreJobs
 }
 
 // preference is one preference about other jobs. The weight of an anti-term is negative.
@@ -45,7 +46,10 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.job = nil
 	p.counter.Open(s)
 	s.Hooks.AddStaticScore(prefersNodes, scoreNode)
-	s.Hooks.AddTaskScore(prefersJobs, p.scoreJobs)
+	if p.score == nil {
+		p.score = p.scoreJobs // a method value is allocated each time that it is made
+	}
+	s.Hooks.AddTaskScore(prefersJobs, p.score)
 }
 
 func prefersNodes(s *cluster.Shape) bool {

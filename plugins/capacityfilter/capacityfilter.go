@@ -36,18 +36,26 @@ var reasons = []engine.ReasonDoc{
 	{Reason: DeviceMemoryInUse, Cure: engine.Wait | engine.Evict, Phrase: "its devices have less than {want} free", Meaning: "The devices of the node are large enough for the node's part of a replica, but too little of their memory is free: it is measured as used, or tasks hold it as unified memory. The subject is the group."},
 }
 
-type plugin struct{}
+type plugin struct {
+	filter    filter
+	admitNode engine.TaskFilter  // of the filter
+	admit     engine.GroupFilter // of the filter
+}
 
 // New builds the plugin. It has no arguments.
-var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
+var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 
-func (plugin) Name() string                { return Name }
-func (plugin) Reasons() []engine.ReasonDoc { return reasons }
+func (*plugin) Name() string                { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-func (plugin) OnSessionOpen(s *engine.Session) {
-	f := filter{}
-	s.Hooks.AddTaskFilter(matters, f.admitNode)
-	s.Hooks.AddGroupFilter(f.admit)
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	if p.filter == nil {
+		p.filter = filter{}
+		p.admitNode, p.admit = p.filter.admitNode, p.filter.admit // a method value is allocated each time that it is made
+	}
+	clear(p.filter)
+	s.Hooks.AddTaskFilter(matters, p.admitNode)
+	s.Hooks.AddGroupFilter(p.admit)
 }
 
 func matters(t *cluster.Task, j *cluster.Job) bool {

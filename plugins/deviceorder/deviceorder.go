@@ -54,8 +54,13 @@ func build(a Arguments) (engine.Plugin, error) {
 	return &plugin{spread: a.Strategy == Spread}, nil
 }
 
-func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddDeviceScore(p.score) }
+func (p *plugin) Name() string { return Name }
+
+// OnSessionOpen registers a score for devices.
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddDeviceScore(p.score)
+	s.Hooks.EqualNodes()
+}
 
 // score rises by 0.099 for each thousandth of the device, from 0.1 to 99.1. A device
 // that a task is still releasing loses half a step. So it is the last of devices that are

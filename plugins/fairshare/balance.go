@@ -28,11 +28,11 @@ import (
 //     deepest of these. For these ratios, each queue counts as holding all idle room that it
 //     requests.
 
-// lastResort registers the two rules.
-func (p *plugin) lastResort(s *engine.Session) {
-	s.Hooks.AddLastResort(engine.Reclaim, engine.LastResort{
+// lastResort returns the two rules.
+func (p *plugin) lastResort() engine.LastResort {
+	return engine.LastResort{
 		Victims: p.reclaimableLast, Classes: p.classesLast, First: engine.FirstVictims{Classes: p.firstClassesLast}, Balance: p.balance,
-	})
+	}
 }
 
 // reclaimableLast decides which victims may be evicted by one of the rules.

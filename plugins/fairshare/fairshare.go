@@ -42,7 +42,8 @@ type plugin struct {
 	tree     *fairshare.Tree // nil until a session needs it
 	cache    []queueCache    // by slot of the queue
 	highest  highestRatios
-	shared   *reclaimer // the last one of the session that reclaimer returned
+	register func(*engine.Hooks) // registers the hooks; nil before the first session
+	shared   *reclaimer          // the last one of the session that reclaimer returned
 
 	changed     []*cluster.Queue // queues whose bids have changed since the last call of bidChanges
 	changedTree *fairshare.Tree  // the tree as of that call
@@ -66,18 +67,33 @@ func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.view, p.tree, p.shared, p.settings.Decay.Now = s, s.View, nil, nil, s.Now
-	p.keeper.Changed, p.keeper.JobChanged = p.dropKeys, p.dropRequests
-	s.Hooks.AddSiblingOrder(p.compare)
-	s.Hooks.AddFrozenOrder(p.freeze)
-	s.Hooks.AddBidChanges(p.bidChanges)
-	s.Hooks.AddSurplus(p.withinQuota)
-	s.Hooks.AddReclaimable(p.reclaimable)
-	s.Hooks.NarrowVictims(engine.Reclaim, p.classes)
-	s.Hooks.NarrowQueues(engine.Reclaim, p.queues)
-	s.Hooks.NarrowFirst(engine.Reclaim, engine.FirstVictims{Classes: p.firstClasses, Queues: p.firstQueues})
-	p.lastResort(s)
-	s.Hooks.AddStanding(p.standings)
-	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
+	if p.register == nil {
+		p.register = p.registration()
+		p.keeper.Changed, p.keeper.JobChanged = p.dropKeys, p.dropRequests
+	}
+	p.register(s.Hooks)
+}
+
+// registration returns the function that registers the hooks. The functions of the hooks are made
+// once, because each method value that is made allocates memory.
+func (p *plugin) registration() func(*engine.Hooks) {
+	compare, freeze, bidChanges, withinQuota, standings := p.compare, p.freeze, p.bidChanges, p.withinQuota, p.standings
+	reclaimable, classes, queues, last := p.reclaimable, p.classes, p.queues, p.lastResort()
+	first := engine.FirstVictims{Classes: p.firstClasses, Queues: p.firstQueues}
+	moved := engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved}
+	return func(h *engine.Hooks) {
+		h.AddSiblingOrder(compare)
+		h.AddFrozenOrder(freeze)
+		h.AddBidChanges(bidChanges)
+		h.AddSurplus(withinQuota)
+		h.AddReclaimable(reclaimable)
+		h.NarrowVictims(engine.Reclaim, classes)
+		h.NarrowQueues(engine.Reclaim, queues)
+		h.NarrowFirst(engine.Reclaim, first)
+		h.AddLastResort(engine.Reclaim, last)
+		h.AddStanding(standings)
+		h.AddEventHandler(moved)
+	}
 }
 
 // moved drops what is cached of the task's queue, because its use has changed.

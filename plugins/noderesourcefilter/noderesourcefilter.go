@@ -43,9 +43,14 @@ type plugin struct{}
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
-func (plugin) Name() string                    { return Name }
-func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
-func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
+func (plugin) Name() string                { return Name }
+func (plugin) Reasons() []engine.ReasonDoc { return reasons }
+
+// OnSessionOpen registers a static filter.
+func (plugin) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddStaticFilter(matters, admit)
+	s.Hooks.EqualNodes()
+}
 
 func matters(s *cluster.Shape) bool { return !s.Need.None() }
 

@@ -46,11 +46,19 @@ var reasons = []engine.ReasonDoc{
 	{Reason: NodeInUse, Cure: cureWaitOrEvict, Phrase: "fewer than {want} idle devices, and the task takes the whole node", One: "no idle device, and the task takes the whole node", Meaning: "The task takes a whole node, and some devices of the node are held. Have is the number of idle devices."},
 }
 
-// plugin caches the last rejection of fit for a shortage of devices, and that shortage. Most
-// full nodes have equal shortages, and these share one rejection.
+// plugin caches rejections of fit. Most full nodes have equal shortages, and these share one
+// rejection.
 type plugin struct {
-	short cluster.Shortage
-	last  *engine.Rejection
+	short cluster.Shortage  // of devices: the last one
+	last  *engine.Rejection // the rejection for it
+	lacks [256]lack         // of other resources: the last one of each hash
+}
+
+// lack is a shortage of a resource, and the rejection for it.
+type lack struct {
+	name       string
+	want, have int64
+	rejection  *engine.Rejection
 }
 
 // New builds the plugin. It has no arguments.
@@ -63,7 +71,9 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 // empty: that does not depend on what is free, and waiting does not cure it.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, possible)
+	s.Hooks.EqualNodes()
 	s.Hooks.AddShapeFilter(nil, p.fit)
+	s.Hooks.EqualNodes()
 }
 
 // possible checks the node as if it were empty. What fits beside other tasks also fits on the
@@ -117,7 +127,7 @@ func isRoomy(s *cluster.Shape, n *cluster.Node) bool {
 // missing is in use, by other tasks or by foreign processes.
 func (p *plugin) fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if !hasFree(s, n) {
-		return why(s, n, &asIs)
+		return p.lacking(s, n)
 	}
 	if n.Feasible(s) {
 		return nil
@@ -126,6 +136,22 @@ func (p *plugin) fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		p.short, p.last = short, asIs.devices(short)
 	}
 	return p.last
+}
+
+// lacking returns the rejection of a node that has too little of a resource.
+func (p *plugin) lacking(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	name, want, have := lackOf(s, n)
+	l := &p.lacks[hash(want, have)]
+	if l.rejection == nil || l.name != name || l.want != want || l.have != have {
+		*l = lack{name, want, have, asIs.resources(name, want, have)}
+	}
+	return l.rejection
+}
+
+// hash mixes two amounts.
+func hash(a, b int64) uint8 {
+	const odd = 0x9e3779b97f4a7c15 // 2⁶⁴ divided by the golden ratio
+	return uint8((uint64(a)*odd ^ uint64(b)) * odd >> 56)
 }
 
 // hasFree reports whether enough is free of all resources other than devices.

@@ -32,16 +32,25 @@ var units = [...]engine.Unit{
 
 // why returns what the node is short of: resources first, then devices.
 func why(s *cluster.Shape, n *cluster.Node, as *checkReasons) *engine.Rejection {
-	for _, want := range s.Resources {
-		free := int64(0)
-		if l := n.Ledger(want.Name); l != nil {
-			free = l.Free()
-		}
-		if free < want.Value {
-			return as.resources(want.Name, want.Value, free)
-		}
+	if name, want, have := lackOf(s, n); name != "" {
+		return as.resources(name, want, have)
 	}
 	return as.devices(s.Short(n))
+}
+
+// lackOf returns the first resource other than devices of which the node has too little, with what
+// the shape requests and what is free. The name is empty if the node has enough.
+func lackOf(s *cluster.Shape, n *cluster.Node) (name string, want, have int64) {
+	for i := range s.Resources {
+		a, free := &s.Resources[i], int64(0)
+		if l := n.Ledger(a.Name); l != nil {
+			free = l.Free()
+		}
+		if free < a.Value {
+			return a.Name, a.Value, free
+		}
+	}
+	return "", 0, 0
 }
 
 func (as *checkReasons) resources(name string, want, have int64) *engine.Rejection {

@@ -113,8 +113,13 @@ func build(a Arguments) (engine.Plugin, error) {
 	return p, nil
 }
 
-func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddShapeScore(matters, p.score) }
+func (p *plugin) Name() string { return Name }
+
+// OnSessionOpen registers a score.
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddShapeScore(matters, p.score)
+	s.Hooks.EqualNodes()
+}
 
 // matters excludes models, which PlacementScorer scores.
 func matters(s *cluster.Shape) bool { return !s.ServesModel() }

@@ -31,7 +31,10 @@ var reasons = []engine.ReasonDoc{
 	{Reason: VictimWithinItsGuarantee, Phrase: "its Guaranteed queue would hold less than its quota", Protects: "in Guaranteed queues that would hold less than their quota", Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without the job."},
 }
 
-type plugin struct{ session *engine.Session }
+type plugin struct {
+	session  *engine.Session
+	register func(*engine.Hooks) // registers the hooks; nil before the first session
+}
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
@@ -44,10 +47,22 @@ func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.Hooks.AddPreemptable(p.preemptable)
-	s.Hooks.NarrowVictims(engine.Preempt, p.classes)
-	s.Hooks.NarrowQueues(engine.Preempt, p.queues)
-	s.Hooks.AddEvictionPurpose(engine.Preempt, Preempted)
+	if p.register == nil {
+		p.register = p.registration()
+	}
+	p.register(s.Hooks)
+}
+
+// registration returns the function that registers the hooks. The functions of the hooks are made
+// once, because each method value that is made allocates memory.
+func (p *plugin) registration() func(*engine.Hooks) {
+	preemptable, classes, queues := p.preemptable, p.classes, p.queues
+	return func(h *engine.Hooks) {
+		h.AddPreemptable(preemptable)
+		h.NarrowVictims(engine.Preempt, classes)
+		h.NarrowQueues(engine.Preempt, queues)
+		h.AddEvictionPurpose(engine.Preempt, Preempted)
+	}
 }
 
 // preemptable compares priorities within a queue, and otherwise the tiers of the two

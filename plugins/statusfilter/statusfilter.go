@@ -31,9 +31,14 @@ type plugin struct{}
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
-func (plugin) Name() string                    { return Name }
-func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
-func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(nil, admit) }
+func (plugin) Name() string                { return Name }
+func (plugin) Reasons() []engine.ReasonDoc { return reasons }
+
+// OnSessionOpen registers a static filter.
+func (plugin) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddStaticFilter(nil, admit)
+	s.Hooks.EqualNodes()
+}
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Ready() {

@@ -39,7 +39,9 @@ func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, admit)
+	s.Hooks.EqualNodes()
 	s.Hooks.AddStaticScore(nil, score)
+	s.Hooks.EqualNodes()
 }
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {

@@ -45,8 +45,9 @@ var reasons = []engine.ReasonDoc{
 }
 
 type plugin struct {
-	view cluster.View
-	job  cachedMinimum
+	view     cluster.View
+	job      cachedMinimum
+	register func(*engine.Hooks) // registers the hooks; nil before the first session
 }
 
 // cachedMinimum caches the rejection for the minimum of the alternative that was last checked.
@@ -63,8 +64,20 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.view, p.job = s.View, cachedMinimum{}
-	s.Hooks.AddPreFilter(p.preFilter)
-	s.Hooks.AddTaskFilter(p.matters, p.admit)
+	if p.register == nil {
+		p.register = p.registration()
+	}
+	p.register(s.Hooks)
+}
+
+// registration returns the function that registers the hooks. The functions of the hooks are made
+// once, because each method value that is made allocates memory.
+func (p *plugin) registration() func(*engine.Hooks) {
+	preFilter, matters, admit := p.preFilter, p.matters, p.admit
+	return func(h *engine.Hooks) {
+		h.AddPreFilter(preFilter)
+		h.AddTaskFilter(matters, admit)
+	}
 }
 
 // preFilter checks the least that the task, and the minimum of its job, cost on any node.

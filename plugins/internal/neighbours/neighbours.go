@@ -31,6 +31,8 @@ type Counter struct {
 	terms     map[string]*Term // terms that Term was called with, by key
 	antiTerms map[string]*Term // required anti-terms of placed jobs, by key
 	changes   uint64
+	handler   engine.EventHandler // of the view handled, kept from session to session
+	handled   cluster.View
 }
 
 // Open updates the counts and registers handlers that follow the session.
@@ -50,16 +52,21 @@ func (c *Counter) Open(s *engine.Session) {
 		c.view.Recent().Nodes(c.known, c.recount)
 	}
 	c.known = c.view.Version()
-	countOn := func(by int) func(*engine.Event) {
-		return func(e *engine.Event) {
-			// The condition is false if a session was opened on another State, or if the node
-			// was removed, so that its tasks do not count.
-			if c.view == s.View && c.view.Node(e.Node.Name) == e.Node {
-				c.add(e.Task, e.Node, by)
-			}
+	if c.handler.AllocateFunc == nil || c.handled != s.View {
+		c.handled, c.handler = s.View, engine.EventHandler{AllocateFunc: c.countOn(s.View, +1), DeallocateFunc: c.countOn(s.View, -1)}
+	}
+	s.Hooks.AddEventHandler(c.handler)
+}
+
+// countOn returns a function that adds to the counts of a session on the view.
+func (c *Counter) countOn(view cluster.View, by int) func(*engine.Event) {
+	return func(e *engine.Event) {
+		// The condition is false if a session was opened on another State, or if the node
+		// was removed, so that its tasks do not count.
+		if c.view == view && c.view.Node(e.Node.Name) == e.Node {
+			c.add(e.Task, e.Node, by)
 		}
 	}
-	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: countOn(+1), DeallocateFunc: countOn(-1)})
 }
 
 // Changes returns a number that grows whenever the result of AntiTermsMatching may change.

@@ -14,6 +14,9 @@ type Filter struct {
 	Plugin    string                    // the name of the plugin in a profile
 	Doc       engine.ReasonDoc          // the reason that the filter gives
 	AppliesTo func(*cluster.Shape) bool // reports whether the filter applies to a shape with a selector
+
+	matters func(*cluster.Shape) bool
+	admit   engine.ShapeFilter
 }
 
 // Name returns the name of the plugin.
@@ -22,8 +25,14 @@ func (f *Filter) Name() string { return f.Plugin }
 // Reasons documents the one reason that the filter gives.
 func (f *Filter) Reasons() []engine.ReasonDoc { return []engine.ReasonDoc{f.Doc} }
 
-// OnSessionOpen registers the filter.
-func (f *Filter) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(f.Matters, f.Admit) }
+// OnSessionOpen registers the filter. Its functions are made once, because each method value that
+// is made allocates memory.
+func (f *Filter) OnSessionOpen(s *engine.Session) {
+	if f.matters == nil {
+		f.matters, f.admit = f.Matters, f.Admit
+	}
+	s.Hooks.AddStaticFilter(f.matters, f.admit)
+}
 
 // Matters reports whether the filter is called for the shape: it has a selector, and
 // AppliesTo returns true.

@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// EqualNodes declares that the hook which the plugin registered last gives equal answers for equal
+// nodes. The hook is a shape-form or static filter, a score of one of these forms, a bounded score
+// or a device score. Two nodes are equal if they differ at most in their names, in the UUIDs and
+// IDs of their devices, in their files, in which tasks are on them, and in labels other than those
+// that the call names. What the tasks hold, and how many they are, must be equal. It is optional:
+// the engine then calls the hook for one of many equal nodes that it has to judge.
+//
+// Combining: nodes are judged together for a shape only if every shape-form hook that is called for
+// the shape, and every device score, has this declaration. A Twin session judges each node on its
+// own and fails if a declaration is wrong.
+func (h *Hooks) EqualNodes(labels ...string) {
+	if h.opening == nil || h.lastPlugin != h.opening || h.lastEquality == nil {
+		misused(h, "EqualNodes", "the plugin registered no filter or score of nodes or devices before it; call it after AddShapeFilter, AddStaticFilter, AddShapeScore, AddStaticScore, AddBoundedScore or AddDeviceScore")
+		return
+	}
+	from := len(h.equalLabels)
+	h.equalLabels = append(h.equalLabels, labels...)
+	*h.lastEquality = equality{true, int32(from), int32(len(h.equalLabels))}
+}
+
+// equality is what a plugin declared with EqualNodes about a hook.
+type equality struct {
+	declared bool
+	from, to int32 // its labels in Hooks.equalLabels
+}
+
+// patterns gives equal nodes the same number, so that the index judges one of them and uses the
+// result for the others. Numbers are computed when they are needed, and kept while the node has
+// the same version.
+type patterns struct {
+	labels   []string // the labels that hooks read, sorted
+	numbers  map[string]uint32
+	specs    map[string]uint32
+	ofSpec   []numbered // by slot
+	ofNode   []numbered // by slot
+	spelling []byte
+	// judged has, by pattern, the answer for the first node of the pattern in this round. A round is
+	// one update of one ranking.
+	judged []judgedPattern
+	round  uint32
+	asked  int  // how many nodes were judged in this round
+	differ int  // how many patterns they had
+	sparse bool // few nodes were equal in the last round with many nodes, so that comparing them is not worth its time
+}
+
+// numbered is the number of a pattern, and the version of the node that it was computed for, plus
+// one; 0: it was not computed.
+type numbered struct {
+	version uint64
+	number  uint32
+}
+
+// judgedPattern is the answer for a node of a pattern.
+type judgedPattern struct {
+	round  uint32
+	code   uint16
+	slot   int32
+	key    int64
+	static int64 // as in ranking.staticKeys
+}
+
+// enoughToTell is how many nodes a round must judge to tell whether equal nodes are frequent.
+const enoughToTell = 64
+
+// open prepares for a session. It reports whether nodes may be judged together: a device score
+// without a declaration excludes that, because a score may depend on the devices that are chosen.
+func (p *patterns) open(h *Hooks) bool {
+	changed, known := false, 0
+	see := func(e *equality) {
+		for _, l := range h.equalLabels[e.from:e.to] {
+			if !slices.Contains(p.labels, l) {
+				p.labels, changed = append(p.labels, l), true
+			}
+		}
+	}
+	for i := range h.shapeFilters {
+		see(&h.shapeFilters[i].equal)
+	}
+	for i := range h.shapeScores {
+		see(&h.shapeScores[i].equal)
+	}
+	for i := range h.deviceScores {
+		see(&h.deviceScores[i].equal)
+		if h.deviceScores[i].equal.declared {
+			known++
+		}
+	}
+	if changed {
+		p.forget()
+	}
+	return known == len(h.deviceScores)
+}
+
+// forget drops all numbers.
+func (p *patterns) forget() {
+	clear(p.numbers)
+	clear(p.specs)
+	clear(p.ofSpec)
+	clear(p.ofNode)
+	clear(p.judged)
+	p.round, p.sparse = 0, false
+}
+
+// begin begins a round.
+func (p *patterns) begin(slots int) {
+	if p.numbers == nil {
+		p.numbers, p.specs = map[string]uint32{}, map[string]uint32{}
+	}
+	if len(p.numbers) > 4096+2*slots || p.round == 1<<32-1 { // most of these patterns are of states that nodes had before
+		p.forget()
+	}
+	for len(p.ofNode) < slots {
+		p.ofNode, p.ofSpec = append(p.ofNode, numbered{}), append(p.ofSpec, numbered{})
+	}
+	p.round++
+	p.asked, p.differ = 0, 0
+}
+
+// end ends the round.
+func (p *patterns) end() {
+	if p.asked >= enoughToTell {
+		p.sparse = p.differ*4 > p.asked*3
+	}
+}
+
+// of returns the entry of judged for the pattern of the node in the slot. The version is that of
+// the node.
+func (p *patterns) of(n *cluster.Node, slot int, version uint64) *judgedPattern {
+	at := &p.ofNode[slot]
+	if version++; at.version != version {
+		at.version, at.number = version, p.number(n, slot)
+	}
+	for int(at.number) >= len(p.judged) {
+		p.judged = append(p.judged, judgedPattern{})
+	}
+	return &p.judged[at.number]
+}
+
+func (p *patterns) number(n *cluster.Node, slot int) uint32 {
+	spec := &p.ofSpec[slot]
+	if v := n.SpecVersion() + 1; spec.version != v {
+		p.spelling = spellSpec(p.spelling[:0], n, p.labels)
+		spec.version, spec.number = v, intern(p.specs, p.spelling)
+	}
+	p.spelling = spellUse(binary.AppendUvarint(p.spelling[:0], uint64(spec.number)), n)
+	return intern(p.numbers, p.spelling)
+}
+
+func intern(numbers map[string]uint32, spelling []byte) uint32 {
+	number, known := numbers[string(spelling)]
+	if !known {
+		number = uint32(len(numbers))
+		numbers[string(spelling)] = number
+	}
+	return number
+}
+
+// spellSpec appends what hooks may read of a node that placing and evicting tasks does not change.
+func spellSpec(b []byte, n *cluster.Node, labels []string) []byte {
+	for _, l := range labels {
+		value, ok := n.Labels[l]
+		b = appendText(appendBool(b, ok), value)
+	}
+	b = appendText(b, n.Cell)
+	b = binary.AppendUvarint(b, uint64(len(n.Taints)))
+	for _, t := range n.Taints {
+		b = appendText(appendText(appendText(b, t.Key), t.Value), string(t.Effect))
+	}
+	b = appendText(appendBool(appendBool(b, n.Unschedulable), n.Unified), string(n.Phase))
+	b = binary.AppendUvarint(b, uint64(len(n.Resources)))
+	for i := range n.Resources {
+		b = binary.AppendVarint(appendText(b, n.Resources[i].Name), n.Resources[i].Capacity)
+	}
+	b = binary.AppendVarint(appendText(appendText(b, n.DeviceResource), n.Sharing.Strategy), int64(n.Sharing.Replicas))
+	isolation := &n.SupportedIsolation
+	b = binary.AppendUvarint(b, uint64(len(isolation.CPU)))
+	for _, c := range isolation.CPU {
+		b = appendText(b, string(c))
+	}
+	b = binary.AppendUvarint(b, uint64(len(isolation.GPU)))
+	for _, c := range isolation.GPU {
+		b = appendText(b, string(c))
+	}
+	b = binary.AppendVarint(appendText(b, string(isolation.Share)), isolation.IsolableCores)
+	if b = appendBool(b, n.Defect != nil); n.Defect != nil {
+		b = appendText(appendText(b, n.Defect.Label), n.Defect.Problem)
+	}
+	if b = appendBool(b, len(n.Avoids) > 0); len(n.Avoids) > 0 {
+		b = appendText(b, n.Name) // such nodes are few: each is equal only to itself
+	}
+	return spellDevices(b, n.Devices)
+}
+
+// spellDevices appends what hooks may read of devices, apart from their use. A device that is equal
+// to the one before it, as most are, is spelt as one byte.
+func spellDevices(b []byte, devices []cluster.Device) []byte {
+	b = binary.AppendUvarint(b, uint64(len(devices)))
+	for i := range devices {
+		d := &devices[i]
+		same := i > 0 && isSpeltAlike(d, &devices[i-1])
+		if b = appendBool(b, same); same {
+			continue
+		}
+		for _, s := range [...]string{d.Product, d.Profile, d.Resource, d.Type, d.Link, d.Shares, d.Parent} {
+			b = appendText(b, s)
+		}
+		for _, v := range [...]int64{int64(d.Memory), int64(d.Reserved), int64(d.NUMA)} {
+			b = binary.AppendVarint(b, v)
+		}
+		for _, v := range [...]bool{d.Lost, d.ByCount, d.Replica, d.Gone} {
+			b = appendBool(b, v)
+		}
+	}
+	return b
+}
+
+func isSpeltAlike(d, o *cluster.Device) bool {
+	return d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Type == o.Type && d.Link == o.Link && d.Shares == o.Shares && d.Parent == o.Parent &&
+		d.Memory == o.Memory && d.Reserved == o.Reserved && d.NUMA == o.NUMA && d.Lost == o.Lost && d.ByCount == o.ByCount && d.Replica == o.Replica && d.Gone == o.Gone
+}
+
+// spellUse appends what tasks and foreign processes hold of the node.
+func spellUse(b []byte, n *cluster.Node) []byte {
+	b = binary.AppendUvarint(b, uint64(len(n.Tasks)))
+	b = binary.AppendVarint(b, n.Isolated)
+	for i := range n.Resources {
+		l := &n.Resources[i]
+		for _, v := range [...]int64{l.Used, l.LeftOut, l.Releasing, l.Foreign} {
+			b = binary.AppendVarint(b, v)
+		}
+	}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		u := d.Use
+		if u == (cluster.DeviceUse{}) && d.Foreign == 0 {
+			b = append(b, idleDevice)
+			continue
+		}
+		milli, memory, leases := int64(u.Milli), int64(u.Memory), int64(u.Leases)
+		u.Milli, u.Memory, u.Leases = 0, 0, 0
+		simple := u == (cluster.DeviceUse{}) && d.Foreign == 0
+		if simple {
+			b = append(b, simplyUsed)
+		} else {
+			b = append(b, otherwiseUsed)
+		}
+		for _, v := range [...]int64{milli, memory, leases} {
+			b = binary.AppendVarint(b, v)
+		}
+		if simple {
+			continue
+		}
+		for _, v := range [...]int64{
+			int64(u.Exclusive), int64(u.Sessions), int64(u.Nodes), int64(u.Beside), int64(u.ReleasingMilli), int64(u.ReleasingMemory), int64(u.ReleasingLeases), int64(d.Foreign),
+		} {
+			b = binary.AppendVarint(b, v)
+		}
+		b = appendText(b, u.Session)
+	}
+	return b
+}
+
+// How the use of a device is spelt.
+const (
+	idleDevice byte = iota
+	simplyUsed
+	otherwiseUsed
+)
