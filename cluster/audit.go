@@ -49,6 +49,9 @@ func auditNode(n, o *Node) error {
 	if n.uniform && !allAlike(n.Devices) || n.sample != nil && (!n.uniform || n.Devices[0].Lost || n.sample.kind() != n.Devices[0].kind()) {
 		return fmt.Errorf("its devices are not all of one kind, or differ from its sample %v", n.sample)
 	}
+	if w := findWiring(n.Devices); (w == nil) != (n.wiring == nil) {
+		return fmt.Errorf("its wiring is %v; recomputed, it is %v", n.wiring, w)
+	}
 	if n.preemptibleMilli != sumPreemptibleMilli(n) {
 		return fmt.Errorf("running preemptible tasks hold %d thousandths of devices, and %d are counted", sumPreemptibleMilli(n), n.preemptibleMilli)
 	}

@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"slices"
+	"strconv"
+)
+
+// The devices of a node can be connected at several levels. Devices that are connected at
+// a level form an island of that level, such as all GPUs of one NVLink domain. A device is
+// in at most one island of each level. This file finds the islands of a node. connected.go
+// chooses devices by them.
+
+// Level is how devices of one node are connected. A higher level is a faster connection.
+type Level uint8
+
+// The levels, from the slowest to the fastest.
+const (
+	ByNUMA Level = iota // they are at one NUMA node (Device.NUMA)
+	ByPCIe              // they are at one PCIe root (Device.PCIe)
+	ByLink              // they are in one NVLink domain, or a domain of a similar network (Device.Link)
+	levels
+)
+
+// String returns what connects the devices of an island of the level.
+func (l Level) String() string { return [...]string{"NUMA node", "PCIe root", "NVLink domain"}[l] }
+
+// islands are the numbers of a device's islands, by level. They count from 1 on each node,
+// and 0 means that no island is known.
+type islands [levels]int16
+
+// ties returns at which levels two devices are connected, as a bit for each level. The
+// result is greater the faster the connection is.
+func (a islands) ties(b islands) uint8 {
+	out := uint8(0)
+	for l := range a {
+		if a[l] != 0 && a[l] == b[l] {
+			out |= 1 << l
+		}
+	}
+	return out
+}
+
+// wiring is how the devices of a node are connected. It is never changed.
+type wiring struct {
+	of      []islands // by device
+	fastest Level     // the fastest level with an island of several devices
+}
+
+// at returns the islands of a device.
+func (w *wiring) at(device int) islands {
+	if w == nil || device >= len(w.of) {
+		return islands{} // a device that was added after the spec of the node
+	}
+	return w.of[device]
+}
+
+// findWiring returns how the devices are connected. It returns nil if all devices are
+// connected in the same way, or none are: it then makes no difference which a task takes.
+func findWiring(devices []Device) *wiring {
+	if alikeConnected(devices) {
+		return nil
+	}
+	w := wiring{of: make([]islands, len(devices))}
+	several := false
+	for l := range levels {
+		sizes, numbers := make([]int, 1), map[string]int16{} // a device without an island has number 0
+		for i := range devices {
+			name := devices[i].island(l)
+			if name == "" {
+				continue
+			}
+			number, known := numbers[name]
+			if !known {
+				number = int16(len(sizes))
+				sizes, numbers[name] = append(sizes, 0), number
+			}
+			sizes[number]++
+			w.of[i][l] = number
+		}
+		if slices.Max(sizes) > 1 {
+			several, w.fastest = true, l
+		}
+	}
+	if !several {
+		return nil
+	}
+	return &w
+}
+
+// alikeConnected is a quick check whether all devices are in the same islands.
+func alikeConnected(devices []Device) bool {
+	var first *Device
+	for i := range devices {
+		d := &devices[i]
+		switch {
+		case d.Gone: // it is in no island, and takes no task
+		case first == nil:
+			first = d
+		case d.Link != first.Link || d.PCIe != first.PCIe || d.NUMA != first.NUMA || d.connects() != first.connects():
+			return false
+		}
+	}
+	return true
+}
+
+// connects reports whether the device can be connected to others for one task, and Berth
+// chooses it: it is neither a slice nor a replica, nor chosen by its node.
+func (d *Device) connects() bool {
+	return d.Profile == "" && d.Parent == "" && !d.Replica && !d.ByCount
+}
+
+// island returns the name of the device's island at the level, and "" if it is not known.
+func (d *Device) island(l Level) string {
+	switch {
+	case d.Gone || !d.connects():
+		return ""
+	case l == ByLink:
+		return d.Link
+	case l == ByPCIe:
+		return d.PCIe
+	case d.NUMA >= 0:
+		return strconv.Itoa(d.NUMA)
+	}
+	return ""
+}
