@@ -123,3 +123,59 @@ func (d *Device) island(l Level) string {
 	}
 	return ""
 }
+
+// together reports whether both devices are in one island of the level.
+func (l Level) together(d, o *Device) bool {
+	switch {
+	case d.Gone || o.Gone || !d.connects() || !o.connects():
+		return false
+	case l == ByLink:
+		return d.Link != "" && d.Link == o.Link
+	case l == ByPCIe:
+		return d.PCIe != "" && d.PCIe == o.PCIe
+	}
+	return d.NUMA >= 0 && d.NUMA == o.NUMA
+}
+
+// Wired reports whether some devices of the node are connected better than others, so that
+// it makes a difference which devices a task takes.
+func (n *Node) Wired() bool { return n.wiring != nil }
+
+// Connection returns the fastest level at which all the devices are in one island. It
+// returns false if there is none, or if there is only one device.
+func (n *Node) Connection(claims []Claim) (Level, bool) {
+	for l := levels; l > 0 && len(claims) > 1; l-- {
+		first := &n.Devices[claims[0].Device]
+		if !slices.ContainsFunc(claims[1:], func(c Claim) bool { return !(l - 1).together(first, &n.Devices[c.Device]) }) {
+			return l - 1, true
+		}
+	}
+	return 0, false
+}
+
+// Breaks reports whether a task that holds the claims would break an island of which all
+// devices are idle: it would take some of them, and leave others. Only islands of the
+// fastest level count that the node has. A node that is not Wired counts as one island. The
+// claims must not be booked.
+func (n *Node) Breaks(claims []Claim) bool {
+	return slices.ContainsFunc(claims, func(c Claim) bool {
+		if n.wiring != nil && n.wiring.at(c.Device)[n.wiring.fastest] == 0 {
+			return false // the device is in no island
+		}
+		idle, left := n.aroundIsland(c.Device, claims)
+		return idle && left
+	})
+}
+
+// aroundIsland reports whether all devices of the device's island are idle, and whether the
+// claims leave some of them.
+func (n *Node) aroundIsland(device int, claims []Claim) (idle, left bool) {
+	idle = true
+	for i := range n.Devices {
+		if d := &n.Devices[i]; n.wiring == nil || n.wiring.at(i)[n.wiring.fastest] == n.wiring.at(device)[n.wiring.fastest] {
+			idle = idle && !d.Lost && d.canBeTakenWhole()
+			left = left || !slices.ContainsFunc(claims, func(c Claim) bool { return c.Device == i })
+		}
+	}
+	return idle, left
+}

@@ -58,6 +58,7 @@ import (
 	"github.com/berth-project/berth/plugins/tainttoleration"
 	"github.com/berth-project/berth/plugins/taskorder"
 	"github.com/berth-project/berth/plugins/tenantadmission"
+	"github.com/berth-project/berth/plugins/wiringscorer"
 )
 
 type entry struct {
@@ -82,6 +83,7 @@ type entry struct {
 //	 1  PlacementScorer            the same for models; the preferences of operators and users still outweigh it
 //	 1  ModelFileLocalityScorer    its maximum is 5, so existing files decide between layouts that are nearly equal
 //	 1  DeviceFitScorer            its maximum is 10: a device no larger than needed is worth more than existing files, and less than the layout
+//	 1  WiringScorer               among nodes that are packed as well, those that keep connected devices together
 //	 1  DeviceOrder                among the devices of a node, where no other plugin scores
 //	 1  ResourceUtilizationScorer  among node groups, where no other plugin scores
 //
@@ -128,6 +130,7 @@ var plugins = []entry{
 	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1},
 	{devicefitscorer.Name, devicefitscorer.New, 1},
 	{affinityscorer.Name, affinityscorer.New, 2},
+	{wiringscorer.Name, wiringscorer.New, 1},
 	{deviceorder.Name, deviceorder.New, 1},
 
 	// Which replicas are kept when a model has too many; PlacementScorer decides between equals.
