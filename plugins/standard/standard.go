@@ -83,7 +83,7 @@ type entry struct {
 //	 1  PlacementScorer            the same for models; the preferences of operators and users still outweigh it
 //	 1  ModelFileLocalityScorer    its maximum is 5, so existing files decide between layouts that are nearly equal
 //	 1  DeviceFitScorer            its maximum is 10: a device no larger than needed is worth more than existing files, and less than the layout
-//	 1  WiringScorer               among nodes that are packed as well, those that keep connected devices together
+//	 1  WiringScorer               its maximum is 6: among nodes that are packed nearly as well, one where devices are connected better
 //	 1  DeviceOrder                among the devices of a node, where no other plugin scores
 //	 1  ResourceUtilizationScorer  among node groups, where no other plugin scores
 //

@@ -2,10 +2,14 @@
 // which it does not break an island: devices that are connected with each other, and are all idle.
 // So it keeps whole islands for tasks of several devices.
 //
-// The score of a node is the mean of two parts. The first is how the devices are connected that the
-// task would get there: 100 for one NVLink domain, 70 for one PCIe root, 40 for one NUMA node, and 0
-// if they are not connected or nothing is known. The second is 100, or 0 if the task would break an
+// The score of a node is the sum of two parts. The first is how the devices are connected that the
+// task would get there: 4 for one NVLink domain, 3 for one PCIe root, 2 for one NUMA node, and 0 if
+// they are not connected or nothing is known. The second is 2, or 0 if the task would break an
 // island. A task of one device has only the second part.
+//
+// So the score is at most 6. With weight 1, it decides among nodes that are packed nearly as well,
+// and costs no packing. With weight 5, nearly all tasks get devices of one island, and tasks that
+// take whole nodes are refused more often. docs/performance.md has figures.
 //
 // Which devices of a node the task gets is decided without this plugin, in the same way on every
 // node. A node of which nothing is known, or on which all devices are connected in the same way,
@@ -22,8 +26,10 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "WiringScorer"
 
-// points are the scores of connections, by level.
-var points = [...]float64{cluster.ByNUMA: 40, cluster.ByPCIe: 70, cluster.ByLink: 100}
+// connected is the first part of the score, by the level of the connection, and unbroken the second.
+var connected = [...]float64{cluster.ByNUMA: 2, cluster.ByPCIe: 3, cluster.ByLink: 4}
+
+const unbroken = 2
 
 // New builds the plugin. It has no arguments.
 var New = engine.Policy(Name, func(s *engine.Session) {
@@ -45,15 +51,12 @@ func score(s *engine.Session, shape *cluster.Shape, n *cluster.Node) float64 {
 	if !ok {
 		return 0
 	}
-	keeps := 100.0
-	if n.Breaks(claims) {
-		keeps = 0
-	}
-	if len(claims) < 2 {
-		return keeps
-	}
+	points := 0.0
 	if level, ok := n.Connection(claims); ok {
-		return (points[level] + keeps) / 2
+		points = connected[level]
 	}
-	return keeps / 2
+	if !n.Breaks(claims) {
+		points += unbroken
+	}
+	return points
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/berth-project/berth/plugins/wiringscorer"
 )
 
-// islandCourse is a random course of jobs on nodes with two NVLink domains of four devices. A
-// job arrives in each step and is placed, and jobs end until at most the given percentage of
-// the devices is held.
+// islandCourse is a random course of jobs of one, two and four devices on nodes with two NVLink
+// domains of four devices. A job arrives in each step, jobs end until at most the given percentage
+// of the devices is held, and the job is placed.
 type islandCourse struct {
-	known   bool // the scheduler knows the domains
-	scored  bool // WiringScorer compares nodes
+	name    string
+	known   bool  // the scheduler knows the domains
+	weight  int64 // the weight of WiringScorer; 0 leaves it out
 	percent int
 }
 
@@ -30,24 +31,38 @@ type islandShares struct {
 
 const (
 	islandNodes = 40
-	islandSteps = 20_000
+	islandSteps = 10_000
 )
 
 // TestIslands prints how many tasks of two and of four devices are in one NVLink domain, with and
 // without knowledge of the domains. docs/performance.md has the table.
 func TestIslands(t *testing.T) {
 	var table strings.Builder
-	fmt.Fprintf(&table, "| held | domains | 2 devices in one | 4 devices in one | refused |\n|---|---|---|---|---|\n")
-	for _, percent := range []int{60, 75, 90} {
-		var shares [3]islandShares
-		for i, c := range []islandCourse{{percent: percent}, {percent: percent, known: true}, {percent: percent, known: true, scored: true}} {
+	for _, percent := range []int{75, 90} {
+		var shares []islandShares
+		for _, c := range []islandCourse{
+			{name: "domains are not known: the lowest index first"},
+			{name: "without WiringScorer", known: true},
+			{name: "as shipped", known: true, weight: 1},
+			{name: "WiringScorer with weight 5", known: true, weight: 5},
+		} {
+			c.percent = percent
 			r := c.run(t)
-			shares[i] = r
-			how := [...]string{"not known: the lowest index first", "known", "known, with WiringScorer"}[i]
-			fmt.Fprintf(&table, "| %d %% | %s | %.1f %% | %.1f %% | %d of %d |\n", percent, how, r.share(2), r.share(4), r.refused, islandSteps)
+			shares = append(shares, r)
+			fmt.Fprintf(&table, "| %d %% | %s | %.1f %% | %.1f %% | %d |\n", percent, c.name, r.share(2), r.share(4), r.refused)
+		}
+		for _, devices := range []int{2, 4} {
+			for i := 1; i < len(shares); i++ {
+				if apart, before := 100-shares[i].share(devices), 100-shares[i-1].share(devices); apart > 0.8*before {
+					t.Errorf("%d %% held: %.1f %% of the tasks of %d devices are not in one domain, and %.1f %% in the row before", percent, apart, devices, before)
+				}
+			}
+		}
+		if more := shares[2].refused - shares[0].refused; more > islandSteps/1000 {
+			t.Errorf("%d %% held: %d more jobs are refused than without knowledge of the domains", percent, more)
 		}
 	}
-	t.Logf("%d nodes, %d arrivals:\n%s", islandNodes, islandSteps, table.String())
+	t.Logf("%d nodes, %d arrivals:\n| held | how | 2 devices in one domain | 4 devices in one domain | refused |\n|---|---|---|---|---|\n%s", islandNodes, islandSteps, table.String())
 }
 
 func (r *islandShares) share(devices int) float64 {
@@ -71,8 +86,9 @@ func (c islandCourse) run(t *testing.T) islandShares {
 		}
 	}
 	profile := standard.Profile()
-	if !c.scored {
-		profile = slices.DeleteFunc(profile, func(p engine.PluginConfig) bool { return p.Name == wiringscorer.Name })
+	at := slices.IndexFunc(profile, func(p engine.PluginConfig) bool { return p.Name == wiringscorer.Name })
+	if profile[at].Weight = c.weight; c.weight == 0 {
+		profile = slices.Delete(profile, at, at+1)
 	}
 	e, err := engine.New(standard.Registry(), profile)
 	if err != nil {
@@ -83,8 +99,7 @@ func (c islandCourse) run(t *testing.T) islandShares {
 	held := 0
 	for step := range islandSteps {
 		devices := []int{1, 1, 1, 1, 1, 2, 2, 2, 4, 4}[dice.IntN(10)]
-		end := dice.Perm(max(1, len(running)))
-		for _, i := range end {
+		for _, i := range dice.Perm(len(running)) {
 			if held+devices <= islandNodes*8*c.percent/100 {
 				break
 			}
@@ -95,7 +110,7 @@ func (c islandCourse) run(t *testing.T) islandShares {
 			}
 			running[i] = ""
 		}
-		running = compact(running)
+		running = slices.DeleteFunc(running, func(id string) bool { return id == "" })
 		job := Job(step, cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: 1000}, {Name: cluster.Memory, Value: 1 << 30}}, Need: cluster.Need{Devices: devices}})
 		if err := state.Apply(cluster.JobPut{Job: job}); err != nil {
 			t.Fatal(err)
@@ -119,16 +134,6 @@ func (c islandCourse) run(t *testing.T) islandShares {
 		claims := placed.Tasks()[0].Claims
 		if claims[0].Device/4 == claims[devices-1].Device/4 {
 			out.together[devices]++
-		}
-	}
-	return out
-}
-
-func compact(ids []string) []string {
-	out := ids[:0]
-	for _, id := range ids {
-		if id != "" {
-			out = append(out, id)
 		}
 	}
 	return out
