@@ -153,6 +153,26 @@ func (n *Node) Connection(claims []Claim) (Level, bool) {
 	return 0, false
 }
 
+// Island returns the fastest level at which the devices are in one island, and the name of
+// that island. If they are in several islands, it returns the fastest level that the node
+// has, and no name. It returns false if the node is not Wired, or if there is one device, of
+// which nothing is known.
+func (n *Node) Island(claims []Claim) (level Level, name string, known bool) {
+	if n.wiring == nil || len(claims) == 0 {
+		return 0, "", false
+	}
+	first := &n.Devices[claims[0].Device]
+	if level, one := n.Connection(claims); one {
+		return level, first.island(level), true
+	}
+	for l := levels; l > 0 && len(claims) == 1; l-- {
+		if name := first.island(l - 1); name != "" {
+			return l - 1, name, true
+		}
+	}
+	return n.wiring.fastest, "", len(claims) > 1
+}
+
 // Breaks reports whether a task that holds the claims would break an island of which all
 // devices are idle: it would take some of them, and leave others. Only islands of the
 // fastest level count that the node has. A node that is not Wired counts as one island. The
