@@ -10,10 +10,10 @@ import (
 // of devices, the better one is the one that
 //
 //  1. has fewer devices that another task must release first,
-//  2. is in one island of a faster level,
-//  3. has more connected pairs of devices, those of the fastest level counted first,
+//  2. is in one island of a faster connection,
+//  3. has more connected pairs of devices, those with the fastest connection counted first,
 //  4. has a higher sum of the scores of its devices,
-//  5. leaves more sets of 16, 8, 4 and 2 idle devices in one island, the fastest level and
+//  5. leaves more sets of 16, 8, 4 and 2 idle devices in one island, the fastest connection and
 //     the largest sets counted first,
 //  6. leaves more connected pairs of idle devices,
 //  7. has lower indexes.
@@ -37,7 +37,7 @@ func (c choice) wired() bool {
 
 // putConnected moves the best set of as many devices as the shape needs to the front of the
 // order. The order has the devices of takers, and is otherwise kept. On nodes with more than
-// maxExact devices, the set is found level by level, and may not be the best.
+// maxExact devices, the set is found island by island, and may not be the best.
 func (c choice) putConnected(takers []candidate, order []int) {
 	count := c.s.Need.Devices
 	if len(order) <= count {
@@ -116,7 +116,7 @@ func (n *Node) idleDevices() deviceMask {
 // merit is what decides whether a set of devices is better than another.
 type merit struct {
 	waits int   // how many of the devices another task must release first
-	ties  uint8 // the levels at which all of them are in one island
+	ties  uint8 // the connections of which all of them are in one island
 	pairs int64 // the connected pairs, each with its pairWeight
 	score int64 // the sum of the scores
 	left  leftover
@@ -124,7 +124,7 @@ type merit struct {
 }
 
 // allTies are the ties of a single device.
-const allTies = 1<<levels - 1
+const allTies = 1<<connections - 1
 
 // compare returns a positive number if m is better than o, and a negative one if it is worse.
 func (m merit) compare(o merit) int {
@@ -141,11 +141,11 @@ func (m merit) compareSelf(o merit) int {
 	return cmp.Or(cmp.Compare(o.waits, m.waits), cmp.Compare(m.ties, o.ties), cmp.Compare(m.pairs, o.pairs), cmp.Compare(m.score, o.score))
 }
 
-// pairWeight returns the weight of a pair of devices with these ties. One pair of a faster
-// level weighs more than all pairs of the slower levels together.
+// pairWeight returns the weight of a pair of devices with these ties. One pair with a
+// faster connection weighs more than all pairs with slower ones together.
 func pairWeight(ties uint8) int64 {
 	weight := int64(0)
-	for l := range levels {
+	for l := range connections {
 		weight += int64(ties>>l&1) << (20 * l)
 	}
 	return weight
@@ -153,21 +153,21 @@ func pairWeight(ties uint8) int64 {
 
 // leftover is what a set of devices leaves for other tasks.
 type leftover struct {
-	sets  [levels * 4]int8 // how many sets of 16, 8, 4 and 2 devices in one island, the fastest level first
-	pairs int64            // the connected pairs, each with its pairWeight
+	sets  [connections * 4]int8 // how many sets of 16, 8, 4 and 2 devices in one island, the fastest connection first
+	pairs int64                 // the connected pairs, each with its pairWeight
 }
 
 // leftover returns what the idle devices offer to tasks of several devices.
 func (w *wiring) leftover(idle deviceMask) leftover {
 	out := leftover{}
-	for l := range levels {
+	for l := range connections {
 		var size [maxExact + 1]int8 // by island
 		for rest := idle; rest != 0; rest &= rest - 1 {
 			if number := w.at(bits.TrailingZeros16(uint16(rest)))[l]; number > 0 {
 				size[number]++
 			}
 		}
-		sets := out.sets[(levels-1-l)*4:]
+		sets := out.sets[(connections-1-l)*4:]
 		for _, k := range size {
 			for i := range int8(4) {
 				sets[i] += k >> (4 - i)

@@ -107,31 +107,31 @@ func (s *setSearch) offer(m merit) {
 }
 
 // gather returns count of the devices for a node with many devices. It takes them from the
-// smallest island of the fastest level that has as many of them, if there is one.
+// smallest island of the fastest connection that has as many of them, if there is one.
 func (w *wiring) gather(devices []int, count int) []int {
-	for l := int(levels) - 1; l >= 0; l-- {
-		if island := smallest(w.split(devices, Level(l)), count); island != nil {
+	for l := int(connections) - 1; l >= 0; l-- {
+		if island := smallest(w.split(devices, Connection(l)), count); island != nil {
 			devices = island
 			break
 		}
 	}
-	return w.fill(devices, count, int(levels)-1, nil)
+	return w.fill(devices, count, int(connections)-1, nil)
 }
 
-// fill adds count of the devices to out. Islands of the level are taken whole, the largest
+// fill adds count of the devices to out. Islands of the connection are taken whole, the largest
 // first, until the rest fits into one.
-func (w *wiring) fill(devices []int, count, level int, out []int) []int {
-	if level < 0 {
+func (w *wiring) fill(devices []int, count, connection int, out []int) []int {
+	if connection < 0 {
 		return append(out, devices[:count]...)
 	}
-	islands := w.split(devices, Level(level))
+	islands := w.split(devices, Connection(connection))
 	for {
 		if island := smallest(islands, count); island != nil {
-			return w.fill(island, count, level-1, out)
+			return w.fill(island, count, connection-1, out)
 		}
 		if len(islands) == 0 {
 			rest := slices.DeleteFunc(slices.Clone(devices), func(i int) bool { return slices.Contains(out, i) })
-			return w.fill(rest, count, level-1, out)
+			return w.fill(rest, count, connection-1, out)
 		}
 		k := 0
 		for i := range islands {
@@ -144,9 +144,9 @@ func (w *wiring) fill(devices []int, count, level int, out []int) []int {
 	}
 }
 
-// split returns the devices of each island of the level, in the order of the devices.
+// split returns the devices of each island of the connection, in the order of the devices.
 // Islands with one of the devices are left out.
-func (w *wiring) split(devices []int, l Level) [][]int {
+func (w *wiring) split(devices []int, l Connection) [][]int {
 	var out [][]int
 	at := map[int16]int{}
 	for _, i := range devices {

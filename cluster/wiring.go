@@ -5,30 +5,30 @@ import (
 	"strconv"
 )
 
-// The devices of a node can be connected at several levels. Devices that are connected at
-// a level form an island of that level, such as all GPUs of one NVLink domain. A device is
-// in at most one island of each level. This file finds the islands of a node. connected.go
-// chooses devices by them.
+// Devices of a node that are connected with each other form an island, such as the GPUs of
+// one NVLink domain. There are several kinds of connections, and a device is in at most one
+// island of each. This file finds the islands of a node. connected.go chooses devices by
+// them.
 
-// Level is how devices of one node are connected. A higher level is a faster connection.
-type Level uint8
+// Connection is a kind of connection between devices of one node.
+type Connection uint8
 
-// The levels, from the slowest to the fastest.
+// The kinds of connections, from the slowest to the fastest.
 const (
-	ByNUMA Level = iota // they are at one NUMA node (Device.NUMA)
-	ByPCIe              // they are at one PCIe root (Device.PCIe)
-	ByLink              // they are in one NVLink domain, or a domain of a similar network (Device.Link)
-	levels
+	ByNUMA Connection = iota // they are at one NUMA node (Device.NUMA)
+	ByPCIe                   // they are at one PCIe root (Device.PCIe)
+	ByLink                   // they are in one NVLink domain, or a domain of a similar network (Device.Link)
+	connections
 )
 
-// String returns what connects the devices of an island of the level.
-func (l Level) String() string { return [...]string{"NUMA node", "PCIe root", "NVLink domain"}[l] }
+// String returns what connects the devices: "NVLink domain".
+func (l Connection) String() string { return [...]string{"NUMA node", "PCIe root", "NVLink domain"}[l] }
 
-// islands are the numbers of a device's islands, by level. They count from 1 on each node,
-// and 0 means that no island is known.
-type islands [levels]int16
+// islands are the numbers of a device's islands, by kind of connection. They count from 1
+// on each node, and 0 means that no island is known.
+type islands [connections]int16
 
-// ties returns at which levels two devices are connected, as a bit for each level. The
+// ties returns how two devices are connected, as a bit for each kind of connection. The
 // result is greater the faster the connection is.
 func (a islands) ties(b islands) uint8 {
 	out := uint8(0)
@@ -42,8 +42,8 @@ func (a islands) ties(b islands) uint8 {
 
 // wiring is how the devices of a node are connected. It is never changed.
 type wiring struct {
-	of      []islands // by device
-	fastest Level     // the fastest level with an island of several devices
+	of      []islands  // by device
+	fastest Connection // the fastest connection that several devices have
 }
 
 // at returns the islands of a device.
@@ -62,7 +62,7 @@ func findWiring(devices []Device) *wiring {
 	}
 	w := wiring{of: make([]islands, len(devices))}
 	several := false
-	for l := range levels {
+	for l := range connections {
 		sizes, numbers := make([]int, 1), map[string]int16{} // a device without an island has number 0
 		for i := range devices {
 			name := devices[i].island(l)
@@ -109,8 +109,8 @@ func (d *Device) connects() bool {
 	return d.Profile == "" && d.Parent == "" && !d.Replica && !d.ByCount
 }
 
-// island returns the name of the device's island at the level, and "" if it is not known.
-func (d *Device) island(l Level) string {
+// island returns the name of the device's island of the connection, and "" if it is not known.
+func (d *Device) island(l Connection) string {
 	switch {
 	case d.Gone || !d.connects():
 		return ""
@@ -124,8 +124,8 @@ func (d *Device) island(l Level) string {
 	return ""
 }
 
-// together reports whether both devices are in one island of the level.
-func (l Level) together(d, o *Device) bool {
+// together reports whether both devices are in one island of the connection.
+func (l Connection) together(d, o *Device) bool {
 	switch {
 	case d.Gone || o.Gone || !d.connects() || !o.connects():
 		return false
@@ -141,10 +141,10 @@ func (l Level) together(d, o *Device) bool {
 // it makes a difference which devices a task takes.
 func (n *Node) Wired() bool { return n.wiring != nil }
 
-// Connection returns the fastest level at which all the devices are in one island. It
+// Connected returns the fastest connection of which all the devices are in one island. It
 // returns false if there is none, or if there is only one device.
-func (n *Node) Connection(claims []Claim) (Level, bool) {
-	for l := levels; l > 0 && len(claims) > 1; l-- {
+func (n *Node) Connected(claims []Claim) (Connection, bool) {
+	for l := connections; l > 0 && len(claims) > 1; l-- {
 		first := &n.Devices[claims[0].Device]
 		if !slices.ContainsFunc(claims[1:], func(c Claim) bool { return !(l - 1).together(first, &n.Devices[c.Device]) }) {
 			return l - 1, true
@@ -153,19 +153,19 @@ func (n *Node) Connection(claims []Claim) (Level, bool) {
 	return 0, false
 }
 
-// Island returns the fastest level at which the devices are in one island, and the name of
-// that island. If they are in several islands, it returns the fastest level that the node
-// has, and no name. It returns false if the node is not Wired, or if there is one device, of
-// which nothing is known.
-func (n *Node) Island(claims []Claim) (level Level, name string, known bool) {
+// Island returns the fastest connection of which the devices are in one island, and the
+// name of that island. If they are in several islands, it returns the fastest connection
+// that the node has, and no name. It returns false if the node is not Wired, or if there is
+// only one device and nothing is known of it.
+func (n *Node) Island(claims []Claim) (connection Connection, name string, known bool) {
 	if n.wiring == nil || len(claims) == 0 {
 		return 0, "", false
 	}
 	first := &n.Devices[claims[0].Device]
-	if level, one := n.Connection(claims); one {
-		return level, first.island(level), true
+	if connection, one := n.Connected(claims); one {
+		return connection, first.island(connection), true
 	}
-	for l := levels; l > 0 && len(claims) == 1; l-- {
+	for l := connections; l > 0 && len(claims) == 1; l-- {
 		if name := first.island(l - 1); name != "" {
 			return l - 1, name, true
 		}
@@ -175,8 +175,8 @@ func (n *Node) Island(claims []Claim) (level Level, name string, known bool) {
 
 // Breaks reports whether a task that holds the claims would break an island of which all
 // devices are idle: it would take some of them, and leave others. Only islands of the
-// fastest level count that the node has. A node that is not Wired counts as one island. The
-// claims must not be booked.
+// node's fastest connection count. A node that is not Wired counts as one island. The claims
+// must not be booked.
 func (n *Node) Breaks(claims []Claim) bool {
 	return slices.ContainsFunc(claims, func(c Claim) bool {
 		if n.wiring != nil && n.wiring.at(c.Device)[n.wiring.fastest] == 0 {

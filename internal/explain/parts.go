@@ -59,8 +59,8 @@ func productOf(d *cluster.Device) string {
 func islandStarts(n *cluster.Node) []bool {
 	out, seen, last := make([]bool, len(n.Devices)), map[string]bool{}, ""
 	for i := range n.Devices {
-		level, name, _ := n.Island([]cluster.Claim{{Device: i}})
-		island := level.String() + " " + name
+		by, name, _ := n.Island([]cluster.Claim{{Device: i}})
+		island := by.String() + " " + name
 		if i > 0 && island != last {
 			if out[i] = true; seen[island] {
 				return make([]bool, len(n.Devices))

@@ -302,9 +302,9 @@ func islandText(i *wire.Island) string {
 	case i == nil:
 		return ""
 	case i.Name == "":
-		return " of several " + i.Level + "s"
+		return " of several " + i.Kind + "s"
 	}
-	return " of " + i.Level + " " + i.Name
+	return " of " + i.Kind + " " + i.Name
 }
 
 // LayersText returns how many layers are on devices, "54 of 81 layers"; "" if all layers are.

@@ -86,17 +86,17 @@ type Device struct {
 // Island says how the devices of a task are connected: by what, and the name of that. The name is
 // left out if the devices are in several islands.
 type Island struct {
-	Level string `json:"level"` // NVLink domain, PCIe root or NUMA node
-	Name  string `json:"name,omitempty"`
+	Kind string `json:"kind"` // NVLink domain, PCIe root or NUMA node
+	Name string `json:"name,omitempty"`
 }
 
 // NewIsland returns the island of the claimed devices; nil on a node without several islands.
 func NewIsland(n *cluster.Node, claims []cluster.Claim) *Island {
-	level, name, known := n.Island(claims)
+	by, name, known := n.Island(claims)
 	if !known {
 		return nil
 	}
-	return &Island{level.String(), name}
+	return &Island{by.String(), name}
 }
 
 // Layers says how many layers of a task are on devices. The others are in the memory of the

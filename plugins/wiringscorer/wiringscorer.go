@@ -26,7 +26,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "WiringScorer"
 
-// connected is the first part of the score, by the level of the connection, and unbroken the second.
+// connected is the first part of the score, by the connection, and unbroken the second.
 var connected = [...]float64{cluster.ByNUMA: 2, cluster.ByPCIe: 3, cluster.ByLink: 4}
 
 const unbroken = 2
@@ -52,8 +52,8 @@ func score(s *engine.Session, shape *cluster.Shape, n *cluster.Node) float64 {
 		return 0
 	}
 	points := 0.0
-	if level, ok := n.Connection(claims); ok {
-		points = connected[level]
+	if by, ok := n.Connected(claims); ok {
+		points = connected[by]
 	}
 	if !n.Breaks(claims) {
 		points += unbroken
