@@ -49,7 +49,7 @@ func (c choice) putConnected(takers []candidate, order []int) {
 		copy(order[copy(order, set):], rest)
 		return
 	}
-	s := setSearch{idle: c.n.idleDevices(), wiring: c.n.wiring}
+	s := setSearch{idle: idleDevices(c.n), wiring: c.n.wiring}
 	for _, t := range takers {
 		s.add(t, c.mustWait(t.device))
 	}
@@ -93,7 +93,7 @@ func (c choice) merit(claims []Claim) merit {
 		}
 	}
 	if len(c.n.Devices) <= maxExact {
-		m.left = c.n.wiring.leftover(c.n.idleDevices() &^ m.set)
+		m.left = c.n.wiring.leftover(idleDevices(c.n) &^ m.set)
 	}
 	return m
 }
@@ -103,7 +103,7 @@ type deviceMask uint16
 
 // idleDevices returns the devices that a task could take whole. The node must have at most
 // maxExact devices.
-func (n *Node) idleDevices() deviceMask {
+func idleDevices(n *Node) deviceMask {
 	out := deviceMask(0)
 	for i := range n.Devices {
 		if d := &n.Devices[i]; !d.Lost && d.canBeTakenWhole() {

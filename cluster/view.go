@@ -190,9 +190,6 @@ func (v View) Task(r TaskRef) *Task { return v.state.roster.Task(r) }
 // (Job.BelowMinimumSince), sorted by ID.
 func (v View) BelowMinimum() []*Job { return byID(v.state.roster.belowMinimum) }
 
-// Wired returns how many nodes have devices that are connected differently (Node.Wired).
-func (v View) Wired() int { return v.state.fleet.wired }
-
 // Unified returns how many nodes have unified memory.
 func (v View) Unified() int { return v.state.fleet.unified }
 

@@ -141,9 +141,12 @@ func (l Connection) together(d, o *Device) bool {
 // it makes a difference which devices a task takes.
 func (n *Node) Wired() bool { return n.wiring != nil }
 
-// Connected returns the fastest connection of which all the devices are in one island. It
+// WiredNodes returns how many nodes are Wired.
+func WiredNodes(v View) int { return v.state.fleet.wired }
+
+// ConnectionOf returns the fastest connection of which all the devices are in one island. It
 // returns false if there is none, or if there is only one device.
-func (n *Node) Connected(claims []Claim) (Connection, bool) {
+func ConnectionOf(n *Node, claims []Claim) (Connection, bool) {
 	for l := connections; l > 0 && len(claims) > 1; l-- {
 		first := &n.Devices[claims[0].Device]
 		if !slices.ContainsFunc(claims[1:], func(c Claim) bool { return !(l - 1).together(first, &n.Devices[c.Device]) }) {
@@ -153,16 +156,16 @@ func (n *Node) Connected(claims []Claim) (Connection, bool) {
 	return 0, false
 }
 
-// Island returns the fastest connection of which the devices are in one island, and the
+// IslandOf returns the fastest connection of which the devices are in one island, and the
 // name of that island. If they are in several islands, it returns the fastest connection
 // that the node has, and no name. It returns false if the node is not Wired, or if there is
 // only one device and nothing is known of it.
-func (n *Node) Island(claims []Claim) (connection Connection, name string, known bool) {
+func IslandOf(n *Node, claims []Claim) (connection Connection, name string, known bool) {
 	if n.wiring == nil || len(claims) == 0 {
 		return 0, "", false
 	}
 	first := &n.Devices[claims[0].Device]
-	if connection, one := n.Connected(claims); one {
+	if connection, one := ConnectionOf(n, claims); one {
 		return connection, first.island(connection), true
 	}
 	for l := connections; l > 0 && len(claims) == 1; l-- {
@@ -173,23 +176,23 @@ func (n *Node) Island(claims []Claim) (connection Connection, name string, known
 	return n.wiring.fastest, "", len(claims) > 1
 }
 
-// Breaks reports whether a task that holds the claims would break an island of which all
+// BreaksIsland reports whether a task that holds the claims would break an island of which all
 // devices are idle: it would take some of them, and leave others. Only islands of the
 // node's fastest connection count. A node that is not Wired counts as one island. The claims
 // must not be booked.
-func (n *Node) Breaks(claims []Claim) bool {
+func BreaksIsland(n *Node, claims []Claim) bool {
 	return slices.ContainsFunc(claims, func(c Claim) bool {
 		if n.wiring != nil && n.wiring.at(c.Device)[n.wiring.fastest] == 0 {
 			return false // the device is in no island
 		}
-		idle, left := n.aroundIsland(c.Device, claims)
+		idle, left := aroundIsland(n, c.Device, claims)
 		return idle && left
 	})
 }
 
 // aroundIsland reports whether all devices of the device's island are idle, and whether the
 // claims leave some of them.
-func (n *Node) aroundIsland(device int, claims []Claim) (idle, left bool) {
+func aroundIsland(n *Node, device int, claims []Claim) (idle, left bool) {
 	idle = true
 	for i := range n.Devices {
 		if d := &n.Devices[i]; n.wiring == nil || n.wiring.at(i)[n.wiring.fastest] == n.wiring.at(device)[n.wiring.fastest] {

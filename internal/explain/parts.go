@@ -59,7 +59,7 @@ func productOf(d *cluster.Device) string {
 func islandStarts(n *cluster.Node) []bool {
 	out, seen, last := make([]bool, len(n.Devices)), map[string]bool{}, ""
 	for i := range n.Devices {
-		by, name, _ := n.Island([]cluster.Claim{{Device: i}})
+		by, name, _ := cluster.IslandOf(n, []cluster.Claim{{Device: i}})
 		island := by.String() + " " + name
 		if i > 0 && island != last {
 			if out[i] = true; seen[island] {

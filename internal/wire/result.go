@@ -92,7 +92,7 @@ type Island struct {
 
 // NewIsland returns the island of the claimed devices; nil on a node without several islands.
 func NewIsland(n *cluster.Node, claims []cluster.Claim) *Island {
-	by, name, known := n.Island(claims)
+	by, name, known := cluster.IslandOf(n, claims)
 	if !known {
 		return nil
 	}

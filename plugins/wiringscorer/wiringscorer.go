@@ -7,9 +7,8 @@
 // they are not connected or nothing is known. The second is 2, or 0 if the task would break an
 // island. A task of one device has only the second part.
 //
-// So the score is at most 6. With weight 1, it decides among nodes that are packed nearly as well,
-// and costs no packing. With weight 5, nearly all tasks get devices of one island, and tasks that
-// take whole nodes are refused more often. docs/performance.md has figures.
+// So the score is at most 6. With weight 1, it decides among nodes that are packed nearly as well.
+// With weight 5, nearly all tasks get devices of one island. docs/wiring.md has figures.
 //
 // Which devices of a node the task gets is decided without this plugin, in the same way on every
 // node. A node of which nothing is known, or on which all devices are connected in the same way,
@@ -33,7 +32,7 @@ const unbroken = 2
 
 // New builds the plugin. It has no arguments.
 var New = engine.Policy(Name, func(s *engine.Session) {
-	if s.View.Wired() == 0 {
+	if cluster.WiredNodes(s.View) == 0 {
 		return
 	}
 	s.Hooks.AddShapeScore(matters, func(shape *cluster.Shape, n *cluster.Node) float64 {
@@ -52,10 +51,10 @@ func score(s *engine.Session, shape *cluster.Shape, n *cluster.Node) float64 {
 		return 0
 	}
 	points := 0.0
-	if by, ok := n.Connected(claims); ok {
+	if by, ok := cluster.ConnectionOf(n, claims); ok {
 		points = connected[by]
 	}
-	if !n.Breaks(claims) {
+	if !cluster.BreaksIsland(n, claims) {
 		points += unbroken
 	}
 	return points
