@@ -49,6 +49,9 @@ func auditNode(n, o *Node) error {
 	if n.uniform && !allAlike(n.Devices) || n.sample != nil && (!n.uniform || n.Devices[0].Lost || n.sample.kind() != n.Devices[0].kind()) {
 		return fmt.Errorf("its devices are not all of one kind, or differ from its sample %v", n.sample)
 	}
+	if w := findWiring(n.Devices); (w == nil) != (n.wiring == nil) {
+		return fmt.Errorf("its wiring is %v; recomputed, it is %v", n.wiring, w)
+	}
 	if n.preemptibleMilli != sumPreemptibleMilli(n) {
 		return fmt.Errorf("running preemptible tasks hold %d thousandths of devices, and %d are counted", sumPreemptibleMilli(n), n.preemptibleMilli)
 	}
@@ -73,7 +76,7 @@ func auditLists(s, o *State) error {
 		"pending": {len(s.roster.pending), len(o.roster.pending)}, "nominated": {len(s.roster.nominated), len(o.roster.nominated)}, "moving": {len(s.roster.moving), len(o.roster.moving)},
 		"releasing": {len(s.roster.releasing), len(o.roster.releasing)}, "retired": {len(s.roster.retired), len(o.roster.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
 		"preemptible": {s.classes.preemptible, o.classes.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
-		"jobs below their minimum": {len(s.roster.belowMinimum), len(o.roster.belowMinimum)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classes.audit(s.fleet.slots.at), o.classes.audit(o.fleet.slots.at)},
+		"jobs below their minimum": {len(s.roster.belowMinimum), len(o.roster.belowMinimum)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "wired": {s.fleet.wired, o.fleet.wired}, "classes": {s.classes.audit(s.fleet.slots.at), o.classes.audit(o.fleet.slots.at)},
 		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {

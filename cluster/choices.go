@@ -7,26 +7,32 @@ import (
 
 // Choices yields the different ways to place the shape on the node's devices, best
 // first. The first is the one that Choose returns. Devices of the same product and
-// memory of which the same is held are interchangeable, and ways that differ only in
-// them are yielded once. A device in named, which other tasks select by its ID, is not
-// interchangeable with any other.
-func (n *Node) Choices(s *Shape, score func(*Device) int64, named []DeviceID) iter.Seq[[]Claim] {
+// memory of which the same is held are interchangeable, unless others tell them apart, and
+// ways that differ only in them are yielded once.
+func (n *Node) Choices(s *Shape, score func(*Device) int64, others Distinctions) iter.Seq[[]Claim] {
 	return func(yield func([]Claim) bool) {
 		first, ok := n.Choose(s, score)
 		if !ok || !yield(first) || s.Need.None() || s.set().hasSingleChoice() {
 			return
 		}
-		c := choice{supplyOf(s, n), score}
-		combine(c.interchangeableGroups(named), make([]int, 0, s.Need.Devices), s.Need.Devices, func(devices []int) bool {
+		c := choice{supply: supplyOf(s, n), score: score}
+		combine(c.interchangeableGroups(others), make([]int, 0, s.Need.Devices), s.Need.Devices, func(devices []int) bool {
 			claims := c.claims(devices)
-			return claims == nil || c.equivalent(claims, first, named) || yield(claims)
+			return claims == nil || c.equivalent(claims, first, others) || yield(claims)
 		})
 	}
 }
 
+// Distinctions are why other tasks may not take one device instead of another of which the
+// same is held.
+type Distinctions struct {
+	Named []DeviceID // devices that tasks select by ID
+	Links bool       // tasks require one NVLink domain
+}
+
 // interchangeableGroups returns the indexes of the devices that can take their part of
 // the shape, grouped by interchangeable devices, the group with the best score first.
-func (c choice) interchangeableGroups(named []DeviceID) [][]int {
+func (c choice) interchangeableGroups(others Distinctions) [][]int {
 	var groups [][]int
 	devices := c.n.Devices
 	for i := range devices {
@@ -34,7 +40,7 @@ func (c choice) interchangeableGroups(named []DeviceID) [][]int {
 		if !c.s.Takes(d) {
 			continue
 		}
-		k := slices.IndexFunc(groups, func(g []int) bool { return c.interchangeable(&devices[g[0]], d, named) })
+		k := slices.IndexFunc(groups, func(g []int) bool { return c.interchangeable(&devices[g[0]], d, others) })
 		if k < 0 {
 			k = len(groups)
 			groups = append(groups, nil)
@@ -51,8 +57,8 @@ func (c choice) interchangeableGroups(named []DeviceID) [][]int {
 
 // interchangeable reports whether it makes no difference which of the two devices is
 // taken.
-func (c choice) interchangeable(d, o *Device, named []DeviceID) bool {
-	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) || c.s.mustMatch() && c.s.group(d) != c.s.group(o) {
+func (c choice) interchangeable(d, o *Device, others Distinctions) bool {
+	if d != o && (others.Links && d.Link != o.Link || slices.Contains(others.Named, d.ID) || slices.Contains(others.Named, o.ID)) || c.s.mustMatch() && c.s.group(d) != c.s.group(o) {
 		return false
 	}
 	return d.Type == o.Type && d.Shares == o.Shares && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
@@ -96,13 +102,13 @@ func (c choice) claims(devices []int) []Claim {
 
 // equivalent reports whether two ways differ only in which of several interchangeable
 // devices they take.
-func (c choice) equivalent(a, b []Claim, named []DeviceID) bool {
+func (c choice) equivalent(a, b []Claim, others Distinctions) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	devices, rest := c.n.Devices, slices.Clone(b)
 	for _, x := range a {
-		i := slices.IndexFunc(rest, func(o Claim) bool { return c.interchangeable(&devices[x.Device], &devices[o.Device], named) })
+		i := slices.IndexFunc(rest, func(o Claim) bool { return c.interchangeable(&devices[x.Device], &devices[o.Device], others) })
 		if i < 0 {
 			return false
 		}

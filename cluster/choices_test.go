@@ -47,7 +47,7 @@ func TestChoices(t *testing.T) {
 			}
 			s := enginetest.State(parts...)
 			var got [][]int
-			for claims := range s.Node("n").Choices(s.Job("job/j").Tasks()[0].Shape, nil, nil) {
+			for claims := range s.Node("n").Choices(s.Job("job/j").Tasks()[0].Shape, nil, cluster.Distinctions{}) {
 				var devices []int
 				for _, c := range claims {
 					devices = append(devices, c.Device)
@@ -97,7 +97,7 @@ func TestChoicesOfNamedDevices(t *testing.T) {
 	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "A", "80Gi"), enginetest.Job("j").Devices(1))
 	n := s.Node("n")
 	var got []int
-	for claims := range n.Choices(task(s, "j", 0).Shape, nil, []cluster.DeviceID{n.Devices[0].ID, n.Devices[2].ID}) {
+	for claims := range n.Choices(task(s, "j", 0).Shape, nil, cluster.Distinctions{Named: []cluster.DeviceID{n.Devices[0].ID, n.Devices[2].ID}}) {
 		got = append(got, claims[0].Device)
 	}
 	if diff := cmp.Diff([]int{0, 1, 2}, got); diff != "" { // devices 1 and 3 are interchangeable

@@ -7,8 +7,9 @@ import (
 )
 
 // Choose picks devices of the node for a task of the shape, and returns what the task
-// would hold of them. Devices with a higher score are preferred, then those with a
-// lower index; score may be nil. It returns false if the node's devices cannot take the
+// would hold of them. Several devices that are connected better are preferred, then
+// devices with a higher score, then those that leave better connected devices for other
+// tasks (see connected.go), then those with a lower index; score may be nil. It returns false if the node's devices cannot take the
 // shape now. A shape that requests no devices gets no claims and true. Choose books
 // nothing.
 //
@@ -83,16 +84,17 @@ func (n *Node) Usable(s *Shape) int {
 	return count
 }
 
-// choice chooses devices for a shape by score.
+// choice chooses devices for a shape by how they are connected and by score.
 type choice struct {
 	supply
-	score func(*Device) int64
+	score   func(*Device) int64
+	byScore bool // how devices are connected is not considered
 }
 
 func (v supply) choose(score func(*Device) int64) ([]Claim, bool) {
-	claims, ok := choice{v, score}.pick()
-	if !ok && v.unified && score != nil {
-		return choice{v, nil}.pick() // the devices with the best scores may need more unified memory than is free; try without scores
+	claims, ok := choice{supply: v, score: score}.pick()
+	if !ok && v.unified && (score != nil || v.n.wiring != nil) {
+		return choice{supply: v, byScore: true}.pick() // the preferred devices may need more unified memory than is free; try those with the lowest indexes
 	}
 	return claims, ok
 }
@@ -107,8 +109,8 @@ func (c choice) pick() ([]Claim, bool) {
 
 // ofOneGroup chooses devices that are all of one group, as the groupRule of the
 // shape requires. It tries each group and prefers the one that holds more layers, if layers
-// may spill, then the one that needs fewer devices, then the one with the best device,
-// then the first by name.
+// may spill, then the one that needs fewer devices, then the one with better connected devices,
+// then the one with the best device, then the first by name.
 func (c choice) ofOneGroup() ([]Claim, bool) {
 	if c.isOneGroup() {
 		return c.preferred(nil)
@@ -135,6 +137,9 @@ func (c choice) better(a, b []Claim) bool {
 	if on, than := layersOn(a), layersOn(b); on != than {
 		return on > than
 	}
+	if len(a) == len(b) && c.wired() {
+		return c.compareConnected(a, b) > 0
+	}
 	if len(a) != len(b) || c.score == nil {
 		return len(a) < len(b)
 	}
@@ -153,10 +158,6 @@ func (c choice) highest(claims []Claim) int64 {
 // preferred claims the best of the devices that can take their part of the shape. If
 // group is not nil, only devices of that group are considered.
 func (c choice) preferred(group *string) ([]Claim, bool) {
-	type candidate struct {
-		device int
-		score  int64
-	}
 	var buffer [16]candidate
 	takers := buffer[:0]
 	if c.n.uniform && !c.s.Need.Kind(&c.n.Devices[0]) {
@@ -182,6 +183,9 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 	order := few[:0]
 	for _, t := range takers {
 		order = append(order, t.device)
+	}
+	if c.wired() {
+		c.putConnected(takers, order)
 	}
 	if set, plain := c.s.set().(countSet); plain {
 		return set.claimInOrder(c, order) // a direct call, so that the order stays on the stack

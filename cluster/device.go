@@ -31,6 +31,7 @@ type Device struct {
 	Type  string   `json:"type,omitempty"` // the runtime that it supports: cuda, rocm, cann, …
 	ID    DeviceID `json:"id,omitzero"`    // the name by which a Need can select it; State sets it if it is missing or not consistent
 	NUMA  int      `json:"numa,omitempty"` // the NUMA node; -1 if unknown
+	PCIe  string   `json:"pcie,omitempty"` // the PCIe root; "" if unknown
 	Link  string   `json:"link,omitempty"` // the NVLink domain; "" if unknown
 	// Replica is true for a device that is one of several replicas of a GPU, made by
 	// time-slicing or MPS.

@@ -21,6 +21,7 @@ type fleet struct {
 	avoiding      map[string]bool  // by name: the nodes that have entries in Avoids
 	groups        map[GroupKey]*Group
 	unified       int              // how many nodes have unified memory
+	wired         int              // how many nodes are Wired
 	kinds         map[kind]int     // how many devices of each kind there are, without lost ones
 	samples       []Device         // one device of each kind, sorted
 	sharedSamples map[kind]*Device // the devices that Node.Sample returns, which nodes share
@@ -155,6 +156,9 @@ func (f *fleet) joinGroup(n *Node) *Group {
 	if n.Unified {
 		f.unified++
 	}
+	if n.Wired() {
+		f.wired++
+	}
 	n.group = nil
 	if k, ok := n.groupKey(); ok {
 		if n.group = f.groups[k]; n.group == nil {
@@ -170,6 +174,9 @@ func (f *fleet) leaveGroup(n *Node) {
 	f.countKinds(n, -1)
 	if n.Unified {
 		f.unified--
+	}
+	if n.Wired() {
+		f.wired--
 	}
 	if g := n.group; g != nil {
 		g.Nodes = remove(g.Nodes, n, byName)
@@ -237,7 +244,7 @@ func (f *fleet) clone(l *journal) fleet {
 	c.byName = make(map[string]*Node, len(f.byName))
 	c.slots, c.sorted, c.ranks, c.addedVersions = f.slots.clone(), make([]*Node, len(f.sorted)), slices.Clone(f.ranks), slices.Clone(f.addedVersions)
 	c.lastAdded = f.lastAdded
-	c.avoiding, c.unified, c.kinds = maps.Clone(f.avoiding), f.unified, maps.Clone(f.kinds)
+	c.avoiding, c.unified, c.wired, c.kinds = maps.Clone(f.avoiding), f.unified, f.wired, maps.Clone(f.kinds)
 	c.samples = f.samples // the list is never changed in place
 	for i, n := range f.sorted {
 		m := n.clone()

@@ -16,6 +16,7 @@ type Need struct {
 	SumAtLeast  Bytes      `json:"sumAtLeast,omitempty"`  // the least memory of all claims together
 	Sums        []Sum      `json:"sums,omitempty"`        // SumAtLeast of products for which it is more, sorted by product
 	SameProduct bool       `json:"sameProduct,omitempty"` // all devices must be of the same product
+	SameLink    bool       `json:"sameLink,omitempty"`    // all devices must be in one NVLink domain
 	Products    []string   `json:"products,omitempty"`    // the products that are allowed, sorted; empty: any
 	Types       []string   `json:"types,omitempty"`       // the runtimes that are allowed (cuda, rocm, …), sorted; empty: any
 	Selected    []DeviceID `json:"selected,omitempty"`    // the only devices that are allowed, sorted; empty: any
@@ -37,6 +38,7 @@ func (n *Need) encode(w *keyWriter) {
 		w.num(int64(s.AtLeast))
 	}
 	w.flag(n.SameProduct)
+	w.flag(n.SameLink)
 	w.strs(n.Products)
 	w.strs(n.Types)
 	w.num(int64(len(n.Selected)))

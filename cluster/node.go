@@ -27,6 +27,7 @@ type Node struct {
 	filled  int     // number of devices that are held whole
 	sliced  bool    // some devices share their memory with other replicas
 	uniform bool    // all devices are of one kind and size
+	wiring  *wiring // how the devices are connected; nil if it makes no difference
 
 	// Resources are the node's ledgers, sorted by name. Devices are accounted for in
 	// Device.Use, not here.

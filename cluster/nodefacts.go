@@ -97,7 +97,7 @@ func sameDevices(known, spec []Device, resource string) bool {
 	}
 	return slices.EqualFunc(known[:listed], spec, func(d, o Device) bool {
 		return d.UUID == o.UUID && !d.Gone && d.Product == o.Product && d.Profile == o.Profile && d.Memory == o.Memory &&
-			d.Reserved == o.Reserved && d.Type == o.Type && d.NUMA == o.NUMA && d.Link == o.Link && d.Replica == o.Replica && d.ByCount == o.ByCount &&
+			d.Reserved == o.Reserved && d.Type == o.Type && d.NUMA == o.NUMA && d.PCIe == o.PCIe && d.Link == o.Link && d.Replica == o.Replica && d.ByCount == o.ByCount &&
 			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == o.resourceOr(resource)
 	})
 }

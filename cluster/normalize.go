@@ -37,6 +37,7 @@ func (n *Node) normalize() {
 		}
 	}
 	n.uniform, n.sample = allAlike(n.Devices), nil // fleet.joinGroup sets the sample
+	n.wiring = findWiring(n.Devices)
 	updateNodeForeign(n)
 }
 

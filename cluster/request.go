@@ -25,7 +25,7 @@ var (
 func init() {
 	deviceParts = []devicePart{exclusivePart{}, layersKind{}, fullSharePart{}, sharePart{}, memoryPart{}, wholePart{}}
 	deviceSets = []deviceSet{wholeNodeSet{}, layersKind{}, sumSet{}, countSet{}}
-	groupRules = []groupRule{sameProduct{}}
+	groupRules = []groupRule{sameProduct{}, sameLink{}}
 }
 
 // devicePart is what a task takes of each of its devices.
@@ -268,6 +268,19 @@ type sameProduct struct{}
 func (sameProduct) applies(n *Need) bool            { return n.SameProduct }
 func (sameProduct) group(_ *Need, d *Device) string { return d.Product }
 func (sameProduct) uniform() bool                   { return true }
+
+// sameLink is the groupRule that all devices of a task are in one NVLink domain. A device
+// without one, and a part of a device, is in no group with others.
+type sameLink struct{}
+
+func (sameLink) applies(n *Need) bool { return n.SameLink && n.Devices > 1 }
+func (sameLink) uniform() bool        { return false }
+func (sameLink) group(_ *Need, d *Device) string {
+	if d.Link == "" || d.Profile != "" || d.Parent != "" || d.Replica {
+		return "\x00" + d.UUID
+	}
+	return d.Link
+}
 
 // holdsWhole reports whether a task of the shape holds its devices whole.
 func (s *Shape) holdsWhole() bool { return s.part().holdsWhole() }

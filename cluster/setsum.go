@@ -99,7 +99,7 @@ func (sumSet) offered(v survey) int64 { return v.most(max(1, v.s.Need.Devices), 
 // shortageEmptied works without a copy of the node. Models request sums of very many
 // sizes, and a copy of every node for each size would dominate the cost of a session.
 func (sumSet) shortageEmptied(v supply) (Shortage, bool) {
-	if v.unified || v.n.sliced {
+	if v.unified || v.n.sliced || v.s.Need.SameLink {
 		return Shortage{}, false
 	}
 	s, want, one := v.s, max(1, v.s.Need.Devices), v.isOneGroup()

@@ -25,6 +25,7 @@ const (
 	LackNothing   Lack = iota
 	LackKind           // devices of the requested kind, in use or not; in devices
 	LackDevices        // devices with enough free; in devices
+	LackLinked         // devices with enough free in one NVLink domain; in devices
 	LackWholeNode      // free devices, if all devices of the node are requested; in devices
 	LackShare          // a share of one device; in thousandths
 	LackBytes          // device memory; in bytes
@@ -48,6 +49,11 @@ func (v supply) lackMemory(beside int64) Shortage {
 // Short returns what the node lacks for the shape. It must only be called if Node.Choose
 // finds no devices for the shape.
 func (s *Shape) Short(n *Node) Shortage {
+	if (sameLink{}).applies(&s.Need) {
+		if short, found := s.shortLinked(n); found {
+			return short
+		}
+	}
 	v := supplyOf(s, n)
 	if v.unified {
 		v.unified = false
@@ -57,6 +63,25 @@ func (s *Shape) Short(n *Node) Shortage {
 		}
 	}
 	return s.set().shortage(v)
+}
+
+// shortLinked returns what the node lacks for a shape that requires one NVLink domain: what
+// it lacks without this requirement or, if that is nothing, free devices in one domain. It
+// returns false if a domain has as many free devices as are needed.
+func (s *Shape) shortLinked(n *Node) (Shortage, bool) {
+	loose := *s
+	if loose.Need.SameLink = false; !n.Feasible(&loose) {
+		return loose.Short(n), true
+	}
+	takers, most := map[string]int{}, 0
+	for i := range n.Devices {
+		if d := &n.Devices[i]; s.Takes(d) {
+			group := sameLink{}.group(&s.Need, d)
+			takers[group]++
+			most = max(most, takers[group])
+		}
+	}
+	return countShortage(LackLinked, s.Need.Devices, most), most < s.Need.Devices
 }
 
 // FitsEmptied is a cheap test whether the node has devices for the shape if no task is on

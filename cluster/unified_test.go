@@ -181,7 +181,7 @@ func TestBestDevicesExceedUnifiedMemory(t *testing.T) {
 	if claims, ok := n.Choose(&s, best); !ok || claims[0].Device != 0 || claims[1].Device != 1 || !n.Feasible(&s) {
 		t.Errorf("%v", claims)
 	}
-	for claims := range n.Choices(&s, best, nil) {
+	for claims := range n.Choices(&s, best, cluster.Distinctions{}) {
 		var sum cluster.Bytes
 		for _, c := range claims {
 			sum += c.Memory

@@ -30,9 +30,9 @@ type search struct {
 	in       *scope
 	tasks    []searchTask
 	shapes   []shapeCount
-	steps    int                // the steps that are left
-	selected []cluster.DeviceID // the devices that tasks of the gang select
-	began    []int              // by subgroup: how many tasks were placed before the search
+	steps    int                  // the steps that are left
+	distinct cluster.Distinctions // the devices that tasks of the gang tell apart
+	began    []int                // by subgroup: how many tasks were placed before the search
 }
 
 // searchTask is a task of the search.
@@ -138,7 +138,8 @@ func (x *search) prepare() bool {
 				return false
 			}
 			byShape[t.Shape] = nodes
-			x.selected = append(x.selected, t.Shape.Need.Selected...)
+			x.distinct.Named = append(x.distinct.Named, t.Shape.Need.Selected...)
+			x.distinct.Links = x.distinct.Links || t.Shape.Need.SameLink
 			for _, n := range nodes {
 				involved[n] = true
 			}
@@ -273,7 +274,7 @@ func (x *search) placeOn(i int, n *cluster.Node) bool {
 		x.gang.unsure = x.gang.unsure || r.Cure.unheld() // something other than the end of a task may cure this
 		return false
 	}
-	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.selected) {
+	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.distinct) {
 		if x.steps -= allocationCost; x.steps <= 0 {
 			return false
 		}

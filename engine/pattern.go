@@ -210,7 +210,7 @@ func spellDevices(b []byte, devices []cluster.Device) []byte {
 		if b = appendBool(b, same); same {
 			continue
 		}
-		for _, s := range [...]string{d.Product, d.Profile, d.Resource, d.Type, d.Link, d.Shares, d.Parent} {
+		for _, s := range [...]string{d.Product, d.Profile, d.Resource, d.Type, d.Link, d.PCIe, d.Shares, d.Parent} {
 			b = appendText(b, s)
 		}
 		for _, v := range [...]int64{int64(d.Memory), int64(d.Reserved), int64(d.NUMA)} {
@@ -224,7 +224,7 @@ func spellDevices(b []byte, devices []cluster.Device) []byte {
 }
 
 func isSpeltAlike(d, o *cluster.Device) bool {
-	return d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Type == o.Type && d.Link == o.Link && d.Shares == o.Shares && d.Parent == o.Parent &&
+	return d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Type == o.Type && d.Link == o.Link && d.PCIe == o.PCIe && d.Shares == o.Shares && d.Parent == o.Parent &&
 		d.Memory == o.Memory && d.Reserved == o.Reserved && d.NUMA == o.NUMA && d.Lost == o.Lost && d.ByCount == o.ByCount && d.Replica == o.Replica && d.Gone == o.Gone
 }
 

@@ -105,6 +105,32 @@ func (b *NodeBuilder) GPUs(count int, product, memory string) *NodeBuilder {
 	return b
 }
 
+// Links sets the NVLink domains of the node's devices, from the first device on. "" means that
+// the domain of a device is not known.
+func (b *NodeBuilder) Links(domains ...string) *NodeBuilder {
+	for i, d := range domains {
+		b.n.Devices[i].Link = d
+	}
+	return b
+}
+
+// NUMA sets the NUMA nodes of the node's devices, from the first device on. -1 means that the
+// NUMA node of a device is not known.
+func (b *NodeBuilder) NUMA(nodes ...int) *NodeBuilder {
+	for i, n := range nodes {
+		b.n.Devices[i].NUMA = n
+	}
+	return b
+}
+
+// PCIe sets the PCIe roots of the node's devices, from the first device on.
+func (b *NodeBuilder) PCIe(roots ...string) *NodeBuilder {
+	for i, r := range roots {
+		b.n.Devices[i].PCIe = r
+	}
+	return b
+}
+
 // Slices adds count MIG slices of the profile, such as 1g.10gb, all of one device. Memory
 // is that of each slice.
 func (b *NodeBuilder) Slices(count int, product, profile, memory string) *NodeBuilder {

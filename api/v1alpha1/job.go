@@ -176,6 +176,10 @@ type DeviceNeed struct {
 	TotalMemory *resource.Quantity `json:"totalMemory,omitempty"`
 	// SameProduct requires that all devices are of one product.
 	SameProduct bool `json:"sameProduct,omitempty"`
+	// SameLink requires that all devices are in one NVLink domain of their node, as the nodes'
+	// links and their label nvidia.com/gpu.clique name it. Unless it is set, devices that are
+	// connected well are only preferred. It is not for unit Node or partitions.
+	SameLink bool `json:"sameLink,omitempty"`
 	// Products lists the products that are allowed; any product unless given.
 	Products []string `json:"products,omitempty"`
 	// Partition is the MIG profile that is requested, such as 1g.10gb. The count is then the

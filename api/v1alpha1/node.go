@@ -97,7 +97,11 @@ type DeviceSet struct {
 	UUIDs []string `json:"uuids,omitempty"`
 	// NUMA has the NUMA node of each device, or -1 if it is not known.
 	NUMA []int `json:"numa,omitempty"`
-	// Links has the NVLink domain of each device.
+	// PCIe has the PCIe root of each device, as resource.kubernetes.io/pcieRoot names it;
+	// empty where it is not known.
+	PCIe []string `json:"pcie,omitempty"`
+	// Links has the NVLink domain of each device; empty where it is not known. Devices of one
+	// domain are connected by NVLink, xGMI or the like.
 	Links []string `json:"links,omitempty"`
 	// Link is the NVLink domain of all devices of the entry, instead of links.
 	Link string `json:"link,omitempty"`

@@ -61,7 +61,7 @@ func stateWord(state string) string {
 func (n berthObjects) devices(d v1alpha1.DeviceSet) v1alpha1.DeviceSet {
 	return v1alpha1.DeviceSet{
 		Product: d.Product, Count: d.Count, Memory: d.Memory, Reserved: d.Reserved, Type: d.Type,
-		UUIDs: each(d.UUIDs, n.uuids.of), NUMA: d.NUMA, Links: each(d.Links, n.links.of), Link: n.links.of(d.Link),
+		UUIDs: each(d.UUIDs, n.uuids.of), NUMA: d.NUMA, PCIe: each(d.PCIe, n.links.of), Links: each(d.Links, n.links.of), Link: n.links.of(d.Link),
 		Partitions: d.Partitions, Sharing: d.Sharing, Lost: d.Lost,
 	}
 }

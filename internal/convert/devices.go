@@ -110,7 +110,7 @@ func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 	for _, x := range []struct {
 		field string
 		have  int
-	}{{"uuids", len(set.UUIDs)}, {"numa", len(set.NUMA)}, {"links", len(set.Links)}} {
+	}{{"uuids", len(set.UUIDs)}, {"numa", len(set.NUMA)}, {"pcie", len(set.PCIe)}, {"links", len(set.Links)}} {
 		if x.have != 0 && x.have != set.Count {
 			fail(x.field, "want one for each of the %d devices, have %d", set.Count, x.have)
 		}
@@ -174,6 +174,9 @@ func physicalDevice(node string, set *v1alpha1.DeviceSet, k, physical int) clust
 	}
 	if len(set.NUMA) > 0 {
 		d.NUMA = set.NUMA[k]
+	}
+	if len(set.PCIe) > 0 {
+		d.PCIe = set.PCIe[k]
 	}
 	if len(set.Links) > 0 {
 		d.Link = set.Links[k]

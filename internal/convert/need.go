@@ -27,7 +27,7 @@ func makeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) cluster.Need {
 	if d == nil {
 		return cluster.Need{}
 	}
-	n := cluster.Need{Devices: 1, SameProduct: d.SameProduct, Partition: d.Partition}
+	n := cluster.Need{Devices: 1, SameProduct: d.SameProduct, SameLink: d.SameLink, Partition: d.Partition}
 	if d.Count != nil {
 		if n.Devices = *d.Count; n.Devices < 1 || n.Devices > maxDevices {
 			r.errorf(at.Add("count"), "want from 1 to %d devices, have %d; a task that needs none has no devices field", maxDevices, n.Devices)
@@ -48,6 +48,9 @@ func makeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) cluster.Need {
 	}
 	if d.TotalMemory != nil {
 		n.SumAtLeast = totalMemory(*d.TotalMemory, at.Add("totalMemory"), r)
+	}
+	if d.SameLink && d.Partition != "" {
+		r.errorf(at.Add("sameLink"), "MIG slices are not connected with each other: request whole devices, or leave sameLink out")
 	}
 	switch {
 	case d.Memory != nil && d.Share != nil:
@@ -89,6 +92,9 @@ func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cl
 		if x.given {
 			r.errorf(at.Add(x.field), "unit Node takes whole nodes: say totalMemory, of all devices of a replica, or count, of each node")
 		}
+	}
+	if d.SameLink {
+		r.errorf(at.Add("sameLink"), "unit Node takes all devices of a node, however they are connected: leave sameLink out, or select nodes by a label")
 	}
 	whole := makeNeed(&v1alpha1.DeviceNeed{Count: d.Count, TotalMemory: d.TotalMemory, SameProduct: d.SameProduct, Products: d.Products}, at, r)
 	n.SameProduct, n.Products = whole.SameProduct, whole.Products

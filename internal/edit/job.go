@@ -177,6 +177,9 @@ func (e *jobEdit) need(at string, was, is *cluster.Need) {
 	if was.SameProduct && !is.SameProduct {
 		e.remove(at + ".sameProduct")
 	}
+	if was.SameLink && !is.SameLink {
+		e.remove(at + ".sameLink")
+	}
 	if len(was.Products) > 0 && len(is.Products) == 0 {
 		e.remove(at + ".products")
 	}

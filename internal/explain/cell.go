@@ -32,6 +32,7 @@ type cell struct {
 	kind   string   // the MIG profile of a slice
 	size   int      // of a slice or replica: its part of the physical device; 0 for a whole device
 	begins bool     // the cell is the first one of a physical device, or of a kind of devices
+	island bool     // the cell is the first one of an island of connected devices
 }
 
 // look is how a node is drawn. Nodes with equal looks share a row.
@@ -46,7 +47,7 @@ func (l *look) key() string {
 	var b strings.Builder
 	for i := range l.cells {
 		c := &l.cells[i]
-		fmt.Fprintf(&b, "%d%c%s|%s%d%v\x00", c.mark, c.fill, strings.Join(c.owners, "\x01"), c.kind, c.size, c.begins)
+		fmt.Fprintf(&b, "%d%c%s|%s%d%v%v\x00", c.mark, c.fill, strings.Join(c.owners, "\x01"), c.kind, c.size, c.begins, c.island)
 	}
 	return b.String() + l.note
 }
@@ -58,11 +59,12 @@ func (p *painter) lookOf(n *cluster.Node) look {
 		return look{note: coresText(n) + closedNote(n)}
 	}
 	l := look{cells: make([]cell, len(n.Devices))}
-	held := holders(n)
+	held, islands := holders(n), islandStarts(n)
 	for i := range n.Devices {
 		c := p.cellOf(&n.Devices[i], held[i])
 		c.kind, c.size = profileOf(&n.Devices[i]), partSize(n, i)
 		c.begins = i > 0 && begins(n, i)
+		c.island = islands[i] && !c.begins
 		if c.mark == markFree {
 			l.free++
 		}

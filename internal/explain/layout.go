@@ -5,7 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-const cellColumns = 4 // the fewest columns of a whole device
+const (
+	cellColumns = 4 // the fewest columns of a whole device
+	islandGap   = 2 // columns between islands of devices
+)
 
 // layout is how the cells of a section are divided into lines.
 type layout struct {
@@ -91,6 +94,9 @@ func (l *layout) columns(b block, first bool) int {
 		if b[0].begins && !first {
 			return l.cell + 2
 		}
+		if b[0].island && !first {
+			return l.cell + islandGap
+		}
 		return l.cell
 	}
 	columns := 1
@@ -130,6 +136,8 @@ func (l *layout) text(p *painter, b block, first bool) string {
 		out = "│"
 	case b[0].begins && !first:
 		out = "│ "
+	case b[0].island && !first:
+		out, p.islands = strings.Repeat(" ", islandGap), true
 	}
 	for i := range b {
 		c := &b[i]

@@ -126,6 +126,9 @@ func (p *painter) marks() []entry {
 	if p.replicas {
 		out = append(out, entry{text: "│A B ·│ replicas of one GPU"})
 	}
+	if p.islands {
+		out = append(out, entry{text: "·   ·     · the gap is between islands: devices that are connected better"})
+	}
 	return out
 }
 

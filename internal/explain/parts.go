@@ -54,6 +54,23 @@ func productOf(d *cluster.Device) string {
 	return product
 }
 
+// islandStarts returns at which devices another island of connected devices begins. If the devices of
+// an island are not next to each other, islands are not drawn apart, and nothing begins.
+func islandStarts(n *cluster.Node) []bool {
+	out, seen, last := make([]bool, len(n.Devices)), map[string]bool{}, ""
+	for i := range n.Devices {
+		by, name, _ := cluster.IslandOf(n, []cluster.Claim{{Device: i}})
+		island := by.String() + " " + name
+		if i > 0 && island != last {
+			if out[i] = true; seen[island] {
+				return make([]bool, len(n.Devices))
+			}
+		}
+		seen[island], last = true, island
+	}
+	return out
+}
+
 // begins reports whether a device is drawn apart from the device before it: it is of another
 // kind, or a part of another physical device.
 func begins(n *cluster.Node, i int) bool {

@@ -75,6 +75,7 @@ type painter struct {
 	used      [8]bool                   // the marks that occur, for the legend
 	slices    bool                      // MIG slices occur, for the legend
 	replicas  bool                      // replicas of devices occur, for the legend
+	islands   bool                      // islands of devices are drawn apart, for the legend
 }
 
 // section is a node group, or the nodes without devices.

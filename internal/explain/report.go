@@ -263,7 +263,7 @@ const PodTask = "0"
 func placementText(w io.Writer, p *wire.Placement) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
-		where += ", " + english.Noun(len(p.Devices), "device") + " " + DeviceRanges(p.Devices, p.Names)
+		where += ", " + english.Noun(len(p.Devices), "device") + " " + DeviceRanges(p.Devices, p.Names) + islandText(p.Island)
 	}
 	if text := LayersText(p.Layers); text != "" {
 		where += ", " + text + " on devices"
@@ -294,6 +294,17 @@ func placementText(w io.Writer, p *wire.Placement) {
 	default:
 		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", english.Count(p.Others, "other node"), p.RunnerUp.Node, quantity.Decimal(p.RunnerUp.Score, 1), scoreDifferences(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}
+}
+
+// islandText returns " of NVLink domain a", or " of several NVLink domains".
+func islandText(i *wire.Island) string {
+	switch {
+	case i == nil:
+		return ""
+	case i.Name == "":
+		return " of several " + i.Kind + "s"
+	}
+	return " of " + i.Kind + " " + i.Name
 }
 
 // LayersText returns how many layers are on devices, "54 of 81 layers"; "" if all layers are.

@@ -201,6 +201,9 @@ func conditionsText(s *cluster.Shape) string {
 	if len(s.Need.Products) > 1 {
 		text += ", of " + strings.Join(s.Need.Products, " or ")
 	}
+	if s.Need.SameLink && s.Need.Devices > 1 {
+		text += ", in one NVLink domain"
+	}
 	if s.Cell != "" {
 		text += ", in cell " + s.Cell
 	}

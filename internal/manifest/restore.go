@@ -313,21 +313,19 @@ func (w *runningTask) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	if w.task.Shape.Need.None() && len(wanted) > 0 {
 		return nil, "it asks for no devices"
 	}
-	// Choose computes how much of each device the shape needs. The score makes it prefer the
-	// listed devices.
+	// Choose computes how much of each of the listed devices the shape needs.
 	shape := *w.task.Shape
+	shape.Need.Selected = nil
+	for i := range wanted {
+		shape.Need.Selected = append(shape.Need.Selected, n.Devices[i].ID)
+	}
+	slices.SortFunc(shape.Need.Selected, cluster.DeviceID.Compare)
 	if len(products) == 1 {
 		for p := range products {
 			shape.Need.Products = []string{p}
 		}
 	}
-	claims, ok := n.Choose(&shape, func(d *cluster.Device) int64 {
-		if wanted[d.Index] {
-			return 1
-		}
-		return 0
-	})
-	if ok && len(claims) == len(wanted) && !slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !wanted[c.Device] }) {
+	if claims, ok := n.Choose(&shape, nil); ok && len(claims) == len(wanted) {
 		return claims, ""
 	}
 	return nil, fmt.Sprintf("devices %v are not what the task asks for", w.devices)

@@ -189,13 +189,13 @@ func (x *combiner) allChanges() ([]*change, *nodeType) {
 }
 
 // dropConditions removes the conditions of a shape on the labels, taints and cell of a node
-// and on the isolation, products and partitions of devices. It keeps the amounts that a task
+// and on the isolation, products, NVLink domain and partitions of devices. It keeps the amounts that a task
 // requests, and the device types and selected devices of a model.
 func dropConditions(s *cluster.Shape) {
 	s.Selector, s.Required, s.Cell = nil, nil, ""
 	s.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
 	s.Isolation = cluster.Isolation{}
-	s.Need.Products, s.Need.SameProduct, s.Need.Partition, s.Need.Resource = nil, false, "", ""
+	s.Need.Products, s.Need.SameProduct, s.Need.SameLink, s.Need.Partition, s.Need.Resource = nil, false, false, "", ""
 }
 
 // reduceTo returns an edit that reduces a request to what the node has when it is empty.

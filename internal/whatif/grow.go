@@ -94,7 +94,7 @@ func propertiesKey(n *cluster.Node) string {
 	for i, d := range n.Devices {
 		d = cluster.Device{
 			Product: d.Product, Profile: d.Profile, Resource: d.Resource, Memory: d.Memory, Reserved: d.Reserved,
-			Type: d.Type, NUMA: d.NUMA, Link: d.Link, Replica: d.Replica,
+			Type: d.Type, NUMA: d.NUMA, PCIe: d.PCIe, Link: d.Link, Replica: d.Replica,
 		}
 		if d != was {
 			fmt.Fprintf(&b, "|%d:%v", i, d)

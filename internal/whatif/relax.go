@@ -127,6 +127,9 @@ func (r *relaxer) devices(own *cluster.Need, isModel bool) []*change {
 	if own.SameProduct && !isModel {
 		out = append(out, r.liftChange(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
 	}
+	if own.SameLink && !isModel {
+		out = append(out, r.liftChange(10, "on devices of several NVLink domains", func(s *cluster.Shape) { s.Need.SameLink = false }))
+	}
 	if own.Partition != "" {
 		out = append(out, r.liftChange(30, "on a whole device instead of a slice of profile "+own.Partition, func(s *cluster.Shape) {
 			if s.Need.Partition != own.Partition {

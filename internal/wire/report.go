@@ -88,6 +88,8 @@ type Placement struct {
 	Devices []int  `json:"devices"` // indexes among all devices of the node
 	// The devices by type and number, such as rocm:0; only on nodes with devices of several types.
 	Names []string `json:"deviceNames,omitempty"`
+	// The island of the devices; only on nodes with several.
+	Island *Island `json:"island,omitempty"`
 	// True if the task was on the node before the simulation.
 	RanBefore bool               `json:"running,omitempty"`
 	Releasing bool               `json:"leaving,omitempty"`  // it was evicted or deleted, and still holds its room
@@ -221,6 +223,7 @@ func NewPlacement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
 		p.Devices = append(p.Devices, c.Device)
 	}
 	p.Names = DeviceNames(t.Node, t.Claims)
+	p.Island = NewIsland(t.Node, t.Claims)
 	p.Layers = NewLayers(t, t.Claims)
 	if d == nil || d.Node != p.Node {
 		return p

@@ -49,6 +49,7 @@ type Decision struct {
 	Action      string   `json:"action"` // Bind, Nominate or Evict
 	Node        string   `json:"node"`
 	Devices     []Device `json:"devices"`
+	Island      *Island  `json:"island,omitempty"` // the island of the devices; only on nodes with several
 	Group       *Group   `json:"group,omitempty"`
 	Alternative string   `json:"alternative,omitempty"`
 	// The weighted mean of all scores of the node, 0 to 100. The field scores has the sum of
@@ -80,6 +81,22 @@ type Device struct {
 	Fraction float64 `json:"fraction"`
 	// How many layers are on the device, for a model that is divided by layers.
 	Layers int `json:"layers,omitempty"`
+}
+
+// Island says how the devices of a task are connected: by what, and the name of that. The name is
+// left out if the devices are in several islands.
+type Island struct {
+	Kind string `json:"kind"` // NVLink domain, PCIe root or NUMA node
+	Name string `json:"name,omitempty"`
+}
+
+// NewIsland returns the island of the claimed devices; nil on a node without several islands.
+func NewIsland(n *cluster.Node, claims []cluster.Claim) *Island {
+	by, name, known := cluster.IslandOf(n, claims)
+	if !known {
+		return nil
+	}
+	return &Island{by.String(), name}
 }
 
 // Layers says how many layers of a task are on devices. The others are in the memory of the
@@ -156,6 +173,7 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	}
 	if n := state.Node(d.Node); n != nil {
 		names := DeviceNames(n, d.Claims)
+		out.Island = NewIsland(n, d.Claims)
 		for i, c := range d.Claims {
 			own := Device{
 				UUID: n.Devices[c.Device].UUID, Index: c.Device,

@@ -3,8 +3,9 @@
 // with the most room left.
 //
 // It considers only how much of a device is claimed. It does not compare nodes and does
-// not know how devices are connected. For a request of whole devices all devices are
-// equal, and the one with the lowest index is taken first. It does not apply to models:
+// not know how devices are connected: Node.Choose prefers sets of devices that are connected
+// better to sets with higher scores. For a request of whole devices all devices are equal,
+// apart from those that a task is still releasing. It does not apply to models:
 // PlacementScorer chooses their devices.
 //
 // A configuration selects the strategy:

@@ -15,7 +15,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "NodeResourcesFit"
 
-// The reasons. Those that end in TooSmall, and TooFewDevices, mean that the task would not fit
+// The reasons. Those that end in TooSmall or begin with TooFew mean that the task would not fit
 // on the empty node either. The others mean that it would, but that too much is in use, by
 // other tasks or by foreign processes.
 const (
@@ -23,6 +23,8 @@ const (
 	InsufficientResource    engine.Reason = "InsufficientResource"    // the capacity is large enough, but too little is free
 	TooFewDevices           engine.Reason = "TooFewDevices"           // the node has fewer devices of the kind than needed
 	InsufficientDevices     engine.Reason = "InsufficientDevices"     // it has enough devices, but too few are free
+	TooFewLinkedDevices     engine.Reason = "TooFewLinkedDevices"     // no NVLink domain of the node has as many devices as needed
+	LinkedDevicesInUse      engine.Reason = "LinkedDevicesInUse"      // an NVLink domain has enough devices, but too few are free
 	GPUMemoryTooSmall       engine.Reason = "GPUMemoryTooSmall"       // the devices are too small, even idle
 	GPUMemoryInUse          engine.Reason = "GPUMemoryInUse"          // they are large enough, but too little is free
 	InsufficientDeviceShare engine.Reason = "InsufficientDeviceShare" // too large a fraction of the devices is held
@@ -40,6 +42,8 @@ var reasons = []engine.ReasonDoc{
 	{Reason: InsufficientResource, Cure: cureWaitOrEvict, Phrase: "less free {subject} than {want}", Meaning: "The node has enough of the resource, but too little of it is free. The subject is the resource; have is what is free."},
 	{Reason: TooFewDevices, Cure: cureOtherNode, Phrase: "fewer than {want} devices", One: "no such device", Meaning: "Even idle, the node has fewer devices of the kind than the task needs."},
 	{Reason: InsufficientDevices, Cure: cureWaitOrEvict, Phrase: "fewer than {want} free devices", One: "no free device", Meaning: "The node has enough devices of the kind, but other tasks hold them. Have is the number of devices that can take the task now."},
+	{Reason: TooFewLinkedDevices, Cure: cureOtherNode, Phrase: "fewer than {want} devices in one NVLink domain", Meaning: "The task requires that its devices are in one NVLink domain (`sameLink`). Even idle, no domain of the node has as many devices that can take the task. Have is the number of devices of the domain that has most. Devices of which no domain is known, MIG slices and shared devices are in no domain together."},
+	{Reason: LinkedDevicesInUse, Cure: cureWaitOrEvict, Phrase: "fewer than {want} free devices in one NVLink domain", Meaning: "The task requires that its devices are in one NVLink domain (`sameLink`). A domain of the node has enough devices, and the node has enough free devices, but they are not in one domain. Have is the number of free devices of the domain that has most."},
 	{Reason: GPUMemoryTooSmall, Cure: cureOtherNode, Phrase: "devices smaller than {want}", About: "{subject} {have}, {want} needed", Meaning: "Even idle, the devices are too small. Have is the memory of the smallest device that the task would have to take. If the subject is a number of devices together, have is the sum of their memory."},
 	{Reason: GPUMemoryInUse, Cure: cureWaitOrEvict, Phrase: "too few devices with {want} free", About: "{subject} {have} free, {want} needed", Meaning: "The devices are large enough, but too little of their memory is free. Have is the free memory of the fullest device that the task would have to take. If the subject is a number of devices together, have is the sum of their free memory."},
 	{Reason: InsufficientDeviceShare, Cure: cureWaitOrEvict, Phrase: "too few devices with a free share of {want}", About: "{subject} {have} free, {want} needed", Meaning: "Too large a fraction of the devices is held. Have is the free fraction of the fullest device that the task would have to take. If the task also needs a number of bytes, as a model does, the message has both amounts in bytes."},

@@ -36,6 +36,8 @@ func drawNode(t *rapid.T) *enginetest.NodeBuilder {
 			d := &n.Devices[i]
 			alike = alike && d.Memory > 0 && d.Memory == n.Devices[0].Memory
 			d.Lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
+			d.Link = rapid.SampledFrom([]string{"", "a", "a", "b"}).Draw(t, "link")
+			d.NUMA = rapid.IntRange(-1, 1).Draw(t, "numa")
 			if d.Memory == 0 {
 				continue
 			}
@@ -69,6 +71,7 @@ func drawNeed(t *rapid.T) cluster.Need {
 	n := cluster.Need{
 		Devices:     rapid.IntRange(1, 4).Draw(t, "devices"),
 		SameProduct: rapid.Bool().Draw(t, "same"),
+		SameLink:    rapid.Bool().Draw(t, "same link"),
 	}
 	if rapid.IntRange(0, 4).Draw(t, "partition") == 0 {
 		n.Partition = "1g.10gb"
@@ -174,6 +177,12 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 			claims, ok := n.Choose(s, score)
 			if !ok {
 				t.Fatalf("%+v on %+v: accepted, but no devices can be chosen", s, n)
+			}
+			for _, c := range claims[:max(0, len(claims)-1)] {
+				d, o := &n.Devices[c.Device], &n.Devices[claims[len(claims)-1].Device]
+				if s.Need.SameLink && s.Need.Devices > 1 && !s.Need.WholeNode && (d.Link == "" || d.Link != o.Link || d.Parent != "") {
+					t.Fatalf("%+v on %+v: devices %v are not in one NVLink domain", s, n, claims)
+				}
 			}
 			j := enginetest.Job(fmt.Sprint(i)).Shape(func(into *cluster.Shape) { *into = *s }).Build()
 			if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {

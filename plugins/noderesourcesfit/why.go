@@ -19,14 +19,14 @@ type checkReasons struct {
 // task, so that the reasons of ifEmpty for LackWholeNode and LackShare are not expected to occur.
 var (
 	ifEmpty = checkReasons{cureOtherNode, ResourceTooSmall, [...]engine.Reason{
-		cluster.LackDevices: TooFewDevices, cluster.LackWholeNode: NodeInUse, cluster.LackShare: GPUMemoryTooSmall, cluster.LackBytes: GPUMemoryTooSmall}}
+		cluster.LackDevices: TooFewDevices, cluster.LackLinked: TooFewLinkedDevices, cluster.LackWholeNode: NodeInUse, cluster.LackShare: GPUMemoryTooSmall, cluster.LackBytes: GPUMemoryTooSmall}}
 	asIs = checkReasons{cureWaitOrEvict, InsufficientResource, [...]engine.Reason{
-		cluster.LackDevices: InsufficientDevices, cluster.LackWholeNode: NodeInUse, cluster.LackShare: InsufficientDeviceShare, cluster.LackBytes: GPUMemoryInUse}}
+		cluster.LackDevices: InsufficientDevices, cluster.LackLinked: LinkedDevicesInUse, cluster.LackWholeNode: NodeInUse, cluster.LackShare: InsufficientDeviceShare, cluster.LackBytes: GPUMemoryInUse}}
 )
 
 // units are the units of shortages.
 var units = [...]engine.Unit{
-	cluster.LackKind: engine.Count, cluster.LackDevices: engine.Count, cluster.LackWholeNode: engine.Count,
+	cluster.LackKind: engine.Count, cluster.LackDevices: engine.Count, cluster.LackLinked: engine.Count, cluster.LackWholeNode: engine.Count,
 	cluster.LackShare: engine.Devices, cluster.LackBytes: engine.Bytes,
 }
 

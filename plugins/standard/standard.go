@@ -59,6 +59,7 @@ import (
 	"github.com/berth-project/berth/plugins/tainttoleration"
 	"github.com/berth-project/berth/plugins/taskorder"
 	"github.com/berth-project/berth/plugins/tenantadmission"
+	"github.com/berth-project/berth/plugins/wiringscorer"
 )
 
 type entry struct {
@@ -83,6 +84,7 @@ type entry struct {
 //	 1  PlacementScorer            the same for models; the preferences of operators and users still outweigh it
 //	 1  ModelFileLocalityScorer    its maximum is 5, so existing files decide between layouts that are nearly equal
 //	 1  DeviceFitScorer            its maximum is 10: a device no larger than needed is worth more than existing files, and less than the layout
+//	 1  WiringScorer               its maximum is 6: among nodes that are packed nearly as well, one where devices are connected better
 //	 1  DeviceOrder                among the devices of a node, where no other plugin scores
 //	 1  ResourceUtilizationScorer  among node groups, where no other plugin scores
 //
@@ -129,6 +131,7 @@ var plugins = []entry{
 	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1},
 	{devicefitscorer.Name, devicefitscorer.New, 1},
 	{affinityscorer.Name, affinityscorer.New, 2},
+	{wiringscorer.Name, wiringscorer.New, 1},
 	{deviceorder.Name, deviceorder.New, 1},
 
 	// Which replicas are kept when a model has too many; PlacementScorer decides between equals.
