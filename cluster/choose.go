@@ -185,7 +185,9 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 		order = append(order, t.device)
 	}
 	if c.wired() {
-		c.putConnected(takers, order)
+		all := slices.Clone(order) // a copy, so that the order stays on the stack on other nodes
+		c.putConnected(slices.Clone(takers), all)
+		copy(order, all)
 	}
 	if set, plain := c.s.set().(countSet); plain {
 		return set.claimInOrder(c, order) // a direct call, so that the order stays on the stack

@@ -41,7 +41,7 @@ spec:
   nodeName: n0
   pool: {name: n0, generation: 2, resourceSliceCount: 1}
   devices:
-  - {name: gpu-0, attributes: {type: {string: gpu}, productName: {string: NVIDIA L4}, resource.kubernetes.io/numaNode: {int: 1}}, capacity: {memory: {value: 24Gi}}}
+  - {name: gpu-0, attributes: {type: {string: gpu}, productName: {string: NVIDIA L4}, resource.kubernetes.io/numaNode: {int: 1}, resource.kubernetes.io/pcieRoot: {string: "pci0000:40"}}, capacity: {memory: {value: 24Gi}}}
   - {name: gpu-1, attributes: {type: {string: gpu}, productName: {string: NVIDIA H100}}, capacity: {memory: {value: 80Gi}}, taints: [{key: broken, effect: NoSchedule}]}
   - {name: gpu-10, attributes: {type: {string: gpu}, productName: {string: NVIDIA H100}}, capacity: {memory: {value: 80Gi}}}
   - {name: mig-0, attributes: {type: {string: mig}, productName: {string: NVIDIA H100}, profile: {string: 1g.10gb}, parentUUID: {string: GPU-3}}, capacity: {memory: {value: 10Gi}}}
@@ -67,13 +67,13 @@ func TestDevicesOfSlices(t *testing.T) {
 	x.putAll(dynamicObjects)
 	var got []string
 	for _, d := range x.state.Node("n0").Devices {
-		got = append(got, fmt.Sprintf("%s %s %s %s %dGi numa %d lost %v", strings.TrimPrefix(d.UUID, "gpu.nvidia.com/n0/"), d.Product, d.Resource, d.Profile, d.Memory>>30, d.NUMA, d.Lost))
+		got = append(got, fmt.Sprintf("%s %s %s %s %dGi numa %d pcie %q lost %v", strings.TrimPrefix(d.UUID, "gpu.nvidia.com/n0/"), d.Product, d.Resource, d.Profile, d.Memory>>30, d.NUMA, d.PCIe, d.Lost))
 	}
-	want := `gpu-0 NVIDIA-L4 nvidia.com/gpu  24Gi numa 1 lost false
-gpu-1 NVIDIA-H100 nvidia.com/gpu  80Gi numa -1 lost true
-gpu-4 NVIDIA-A100 nvidia.com/gpu  40Gi numa -1 lost false
-gpu-10 NVIDIA-H100 nvidia.com/gpu  80Gi numa -1 lost false
-mig-0 NVIDIA-H100 nvidia.com/mig-1g.10gb 1g.10gb 10Gi numa -1 lost false`
+	want := `gpu-0 NVIDIA-L4 nvidia.com/gpu  24Gi numa 1 pcie "pci0000:40" lost false
+gpu-1 NVIDIA-H100 nvidia.com/gpu  80Gi numa -1 pcie "" lost true
+gpu-4 NVIDIA-A100 nvidia.com/gpu  40Gi numa -1 pcie "" lost false
+gpu-10 NVIDIA-H100 nvidia.com/gpu  80Gi numa -1 pcie "" lost false
+mig-0 NVIDIA-H100 nvidia.com/mig-1g.10gb 1g.10gb 10Gi numa -1 pcie "" lost false`
 	if text := strings.Join(got, "\n"); text != want {
 		t.Errorf("have\n%s\nwant\n%s", text, want)
 	}
