@@ -66,7 +66,7 @@ func (v *defragView) result() *wire.Defrag {
 func (v *defragView) whyNoMoves(r *defrag.Refused) string {
 	switch {
 	case r.Moves > 0:
-		return fmt.Sprintf("%s would make room, and %s left of --max-moves %d", english.Count(r.Moves, "move"), strconv.Itoa(max(0, v.options.MostMoves-len(v.plan.Moves)))+" are", v.options.MostMoves)
+		return fmt.Sprintf("%s would make room, and --max-moves %d leaves %d", english.Count(r.Moves, "move"), v.options.MostMoves, v.options.MostMoves-len(v.plan.Moves))
 	case r.Unordered:
 		return "moves would make room, but not one after the other: each would need the room of another"
 	}

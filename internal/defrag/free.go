@@ -1,34 +1,38 @@
 package defrag
 
 import (
+	"math"
 	"slices"
 )
 
 // maxPreparing is how many moves may prepare one that serves the goal.
 const maxPreparing = 32
 
+// maxFailures is how many candidates in a row may gain nothing after a preparation: this number, or a
+// quarter of the nodes if that is more.
+const maxFailures = 256
+
 // free makes moves that serve the goals Devices, Nodes and Room. If no move serves the goal any more,
 // some moves that only make room usable may prepare one that does: a task with many cores keeps
 // devices idle that a task of another node could use. Moves that prepared nothing are undone.
 func (p *planner) free() error {
 	goal := p.options.Goal
-	prepare := p.newSearch(Room)
-	for {
-		before := len(p.plan.Moves)
-		if err := p.newSearch(goal).run(p.left()); err != nil {
-			return err
-		}
-		if p.left() == 0 || p.steps >= maxSteps || goal == Room && len(p.plan.Moves) == before {
-			return nil
-		}
-		if goal == Room {
-			continue
-		}
-		gained, err := p.freePrepared(goal, prepare)
-		if !gained || err != nil {
+	for before := -1; before < len(p.plan.Moves); { // after some moves, others gain that did not before
+		before = len(p.plan.Moves)
+		if err := p.newSearch(goal).run(p.left(), math.MaxInt); err != nil {
 			return err
 		}
 	}
+	if goal == Room {
+		return nil
+	}
+	prepare := p.newSearch(Room)
+	for p.left() > 0 && p.steps < maxSteps {
+		if gained, err := p.freePrepared(goal, prepare); !gained || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // left returns how many more tasks may be moved.
@@ -43,10 +47,10 @@ func (p *planner) freePrepared(goal Goal, prepare *search) (bool, error) {
 	mark := p.state.Mark()
 	defer p.state.Release(mark)
 	from, before := len(p.plan.Moves), p.reached(goal)
-	err := prepare.run(min(maxPreparing, p.left()))
+	err := prepare.run(min(maxPreparing, p.left()), math.MaxInt)
 	prepared := len(p.plan.Moves) - from
 	if err == nil && prepared > 0 {
-		err = p.newSearch(goal).run(p.left())
+		err = p.newSearch(goal).run(p.left(), max(maxFailures, len(p.gauges)/4))
 	}
 	if err != nil {
 		return false, err

@@ -79,12 +79,14 @@ func (p *planner) newSearch(g Goal) *search {
 
 // run moves tasks as long as that gains something, and at most the number of tasks. The candidate that
 // may gain most per move is tried first. If it gains less than the next one may, it is put back with
-// what it gained.
-func (s *search) run(most int) error {
+// what it gained. The search ends after the number of failures in a row: candidates of which nothing
+// was gained.
+func (s *search) run(most, failures int) error {
 	for _, n := range s.view.Nodes() {
 		s.add(n)
 	}
-	for from := len(s.plan.Moves); len(s.candidates.Items) > 0 && s.steps < maxSteps; {
+	failed := 0
+	for from := len(s.plan.Moves); len(s.candidates.Items) > 0 && s.steps < maxSteps && failed < failures; {
 		left := most - (len(s.plan.Moves) - from)
 		if left <= 0 {
 			return nil
@@ -96,19 +98,24 @@ func (s *search) run(most int) error {
 		if s.options.Progress != nil && s.steps%64 == 0 {
 			s.options.Progress(len(s.plan.Moves), s.steps)
 		}
-		if err := s.try(c); err != nil {
+		gains, err := s.try(c)
+		if err != nil {
 			return err
+		}
+		if failed++; gains {
+			failed = 0
 		}
 	}
 	return nil
 }
 
-// try carries the candidate out. It keeps the moves if no other candidate may gain more.
-func (s *search) try(c *candidate) error {
+// try carries the candidate out. It keeps the moves if no other candidate may gain more. It reports
+// whether the candidate gains something.
+func (s *search) try(c *candidate) (gains bool, err error) {
 	mark := s.state.Mark()
 	moves, err := s.carryOut(c.tasks, c.node)
 	if err != nil {
-		return err
+		return false, err
 	}
 	keep := false
 	if moves != nil {
@@ -118,8 +125,9 @@ func (s *search) try(c *candidate) error {
 			change.add(s.gauges[n.Slot()], -1)
 		}
 		c.bound = s.goal.worth(change, len(moves))
-		keep = c.bound.isGain() && (len(s.candidates.Items) == 0 || c.bound.compare(s.candidates.Items[0].bound) >= 0)
-		if c.bound.isGain() && !keep {
+		gains = c.bound.isGain()
+		keep = gains && (len(s.candidates.Items) == 0 || c.bound.compare(s.candidates.Items[0].bound) >= 0)
+		if gains && !keep {
 			s.candidates.Push(c)
 		}
 	}
@@ -129,18 +137,18 @@ func (s *search) try(c *candidate) error {
 	s.state.Release(mark)
 	switch {
 	case !keep:
-		return nil
+		return gains, nil
 	case len(moves) == 1:
 		s.accept(&moves[0])
 	default: // again, so that each move is measured
 		if ok, err := s.repeat(moves); !ok || err != nil {
-			return errors.Join(err, fmt.Errorf("defrag: the moves from node %s were made once and cannot be made again", c.node.Name))
+			return false, errors.Join(err, fmt.Errorf("defrag: the moves from node %s were made once and cannot be made again", c.node.Name))
 		}
 	}
 	for _, n := range touched(s.state, moves...) {
 		s.add(n)
 	}
-	return nil
+	return true, nil
 }
 
 // carryOut moves the tasks away from the node, one after the other. It returns nil if one of them

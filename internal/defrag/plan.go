@@ -98,7 +98,7 @@ type Stay struct {
 const NoOtherPlace engine.Reason = "NoOtherPlace"
 
 // maxSteps bounds how many moves are tried.
-const maxSteps = 200_000
+const maxSteps = 500_000
 
 // Make returns a plan for the State. It carries the plan out in the State; the caller passes a copy or
 // undoes the changes.
