@@ -93,14 +93,12 @@ vuln: ## Look for known vulnerabilities (needs the online database)
 	$(GO) tool -modfile=hack/tools/go.mod govulncheck ./...
 
 .PHONY: bench
-bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md explains the table
-	$(GO) test ./internal/verify/bench -run '^$$' -bench Decide -benchtime 100000x -timeout 30m
-	$(GO) test ./internal/verify/bench -run '^$$' -bench IndexAgainstScan -benchtime 500x -timeout 30m
-	$(GO) test ./internal/verify/bench -run '^$$' -bench Rank -benchtime 100x -timeout 30m
-	$(GO) test ./internal/verify/bench -run '^$$' -bench Answer -benchtime 1000x -timeout 30m
-	$(GO) test ./internal/verify/bench -run '^$$' -bench 'Allocate|Gang|Reclaim|Impossible|Models' -benchtime 5x -timeout 30m
-	$(GO) test ./internal/manifest -run '^$$' -bench Parse -benchtime 5x -timeout 30m
-	$(GO) test ./internal/live -run '^$$' -bench Why -benchtime 3x -timeout 30m
+bench: ## Measure the engine and compare with the recorded run, or with BASE=<commit>; docs/performance.md explains it
+	$(GO) run ./hack/bench $(if $(BASE),-base '$(BASE)') $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: bench-record
+bench-record: ## Record a run of the benchmarks, with which make bench compares
+	$(GO) run ./hack/bench -record
 
 .PHONY: oracle
 oracle: ## Compare the engine with brute force on small clusters; docs/oracle.md explains the table

@@ -37,6 +37,7 @@ var rules = []struct {
 	{"plugins/fairshare", []string{"cluster", "engine", "internal/fairshare", "plugins/internal/..."}, nil, "it decides by the shares that internal/fairshare computes"},
 	{"internal/fragmentation", []string{"cluster"}, nil, "it computes one figure from the State; what is decided by it is for the plugin"},
 	{"plugins/fgd", []string{"cluster", "engine", "internal/fragmentation"}, nil, "it decides by the fragmentation that internal/fragmentation computes"},
+	{"internal/defrag", []string{"cluster", "engine", "internal/fragmentation", "internal/heap", "internal/sim"}, nil, "it chooses tasks and measures; the engine finds the room, and the command says with which plugins"},
 	{"internal/replay", []string{"cluster", "engine", "internal/fragmentation", "internal/heap", "internal/sim", "plugins/fgd"}, nil, "it reads traces and runs the engine on them; the command says with which plugins"},
 	{"plugins/...", []string{"cluster", "engine", "internal/nearest", "plugins/internal/..."}, nil, "a plugin imports neither another plugin nor a package that uses the engine"},
 	{"api/...", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "manifests are data, and their types are shared by cluster objects and YAML"},

@@ -1,5 +1,5 @@
-// Package command implements the berth command line: simulate, why, whatif, verify, queues,
-// estimate, migrate, anonymize, replay, plugins and version. docs/reference/commands.md describes them.
+// Package command implements the berth command line: simulate, why, whatif, defrag, verify,
+// queues, estimate, migrate, anonymize, replay, plugins and version. docs/reference/commands.md describes them.
 //
 // A program with plugins of its own registers them in an engine.Registry and calls Main:
 //
@@ -121,8 +121,9 @@ It reads manifests (Node, Queue, Job, Model) and dumps of live clusters
 (kubectl get nodes,pods,pdb -A -o yaml). It needs no server.
 
 The exit code is 0 if the command succeeds, 1 if the answer is no (a task is
-pending and --fail-on-pending is set, a scenario failed, or other decisions are
-made about an anonymized cluster), 2 for bad input or usage, and 3 for a bug in
+pending and --fail-on-pending is set, a scenario failed, no moves make room for
+the workload of berth defrag --for, or other decisions are made about an
+anonymized cluster), 2 for bad input or usage, and 3 for a bug in
 Berth.`,
 		Example: `  berth simulate cluster/
   berth why job/train-70b cluster/
@@ -137,7 +138,7 @@ Berth.`,
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(p.simulate(), p.why(), p.whatif(), p.verify(), p.queues(), p.estimate(), migrateCommand(p), p.anonymize(), replayCommand(p), p.plugins(), p.version())
+	root.AddCommand(p.simulate(), p.why(), p.whatif(), defragCommand(p), p.verify(), p.queues(), p.estimate(), migrateCommand(p), p.anonymize(), replayCommand(p), p.plugins(), p.version())
 	return root
 }
 

@@ -166,3 +166,16 @@ func starting(word string, names []string) []string {
 	slices.SortFunc(out, explain.CompareNatural)
 	return slices.Compact(out)
 }
+
+// completePending completes the value of --for: a pending job.
+func completePending(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	state := readState(args)
+	if state == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, j := range state.Pending() {
+		names = append(names, j.ID)
+	}
+	return starting(word, names), cobra.ShellCompDirectiveNoFileComp
+}

@@ -129,7 +129,7 @@ func TestArgumentsKeepToTheirLine(t *testing.T) {
 	}
 	// The arguments with which each command runs, after which the hostile ones follow.
 	valid := map[string][]string{
-		"simulate": {good}, "why": {"job/j", good}, "whatif": {good, "--remove", "n"}, "verify": {good}, "queues": {good},
+		"simulate": {good}, "why": {"job/j", good}, "whatif": {good, "--remove", "n"}, "defrag": {good}, "verify": {good}, "queues": {good},
 		"estimate": {"phi-4"}, "migrate": {good}, "anonymize": {good}, "plugins": {}, "version": {}, "replay": {},
 		"replay openb": {"--nodes=" + nodes, "--tasks=" + jobs, "--seeds=1"}, "replay trace": {"--nodes=" + nodes, "--tasks=" + jobs}, "replay synth": {"--machines=1", "--days=0.1", "--seeds=1"},
 	}

@@ -30,6 +30,7 @@ type replayer struct {
 	check        int
 	copies       int
 	nodes, tasks string
+	replayPauses
 }
 
 func replayCommand(p *program) *cobra.Command {
@@ -89,6 +90,7 @@ publication.`,
 	o.addFiles(c)
 	o.addSeeds(c, "42..51")
 	c.Flags().BoolVar(&shuffle, "shuffle-names", false, "exchange the names of nodes at random, so that the result does not depend on their order")
+	o.replayPauses.addFlags(c)
 	c.Flags().IntVar(&o.copies, "copies", 1, "replay this number of copies of the cluster and of the tasks as one cluster")
 	return c
 }
@@ -209,6 +211,11 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 	if o.check < 0 || o.copies < 0 {
 		return errors.New("--check-every and --copies must not be negative")
 	}
+	if o.replayPauses.given() {
+		if err := o.replayPauses.check(max(1, len(o.policies)) * len(seeds)); err != nil {
+			return err
+		}
+	}
 	base, err := o.profile()
 	if err != nil {
 		return err
@@ -317,6 +324,11 @@ func (o *replayer) replay(c *cobra.Command, t *replay.Trace, base engine.Profile
 			}
 		}
 	}
+	movers := profile
+	if options.Preemptible = o.replayPauses.given(); options.Preemptible {
+		profile = withoutEvictions(profile)
+	}
+	var defrags []defragDone
 	shown := o.program.screen.start()
 	defer shown.end()
 	var runs []*replay.Run
@@ -329,6 +341,9 @@ func (o *replayer) replay(c *cobra.Command, t *replay.Trace, base engine.Profile
 		drawn := draw(t, seed)
 		if o.copies > 1 {
 			drawn = drawn.Times(o.copies)
+		}
+		if options.Pauses, err = o.pauses(o.program, []string{o.nodes, o.tasks}, movers, &defrags); err != nil {
+			return nil, err
 		}
 		begin := time.Now()
 		options.Engine = e
@@ -343,6 +358,9 @@ func (o *replayer) replay(c *cobra.Command, t *replay.Trace, base engine.Profile
 		}
 		run.State = nil // the memory is needed by the next run
 		runs, traces = append(runs, run), append(traces, drawn)
+	}
+	for i, d := range defrags {
+		o.program.note("%s, seed %d: %d of %d tasks were moved when %d %% of the devices had arrived", name, seeds[i], d.moves, d.tasks, o.defragAt)
 	}
 	return replay.Summarize(traces[0], name, seeds, runs, traces, !options.Drop), nil
 }

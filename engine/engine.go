@@ -62,6 +62,8 @@ type Options struct {
 	// Until, if not empty, is the ID of a job. A session that is not patient ends when it has
 	// refused this job: the jobs that come after it have no turn.
 	Until string
+	// MovesOnly makes MakeRoom consider only plans that move tasks.
+	MovesOnly bool
 	// Record adds the changes that the session makes to State to its outcome.
 	Record bool
 	// Timings, if not nil, measures how long hooks take.

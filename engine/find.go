@@ -14,6 +14,8 @@ type finder struct {
 	fault  *fault
 	levels map[string][]*scope // the domains of the cluster, by label
 	barred barred
+	// only, if not nil, reports which nodes may be chosen. See Mover.Move.
+	only func(*cluster.Node) bool
 	// scorers has the deviceScorers that no call of devices is using at the moment. A DeviceScore
 	// hook may call Session.Devices, which then needs another one.
 	scorers []*deviceScorer
@@ -125,6 +127,14 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []*hook[TaskFilter], scorer
 	}
 	if f.barred.any() {
 		filters = append(filters, f.bars(t)...)
+	}
+	if only := f.only; only != nil {
+		filters = append(filters, &hook[TaskFilter]{plugin: "engine", fn: func(_ *cluster.Task, _ *cluster.Job, n *cluster.Node) *Rejection {
+			if only(n) {
+				return nil
+			}
+			return &Rejection{Reason: NoNodes}
+		}})
 	}
 	for i := range f.hooks.taskScores {
 		h := &f.hooks.taskScores[i]

@@ -22,6 +22,9 @@ const (
 	TasksFailed     Reason = "TasksFailed"     // so many tasks failed that the rest do not make up the minimum
 	StillReleasing  Reason = "StillLeaving"    // tasks of the gang were evicted and still hold their room
 	ScaledDown      Reason = "ScaledDown"      // the set has more replicas than desired, and this one is worth least
+
+	VictimNotPreemptible Reason = "VictimNotPreemptible" // the job of the task is not preemptible
+	VictimCannotMove     Reason = "VictimCannotMove"     // the task does not run undisturbed, or its job takes whole nodes
 )
 
 // ReasonDoc documents a reason: its meaning for the reference, and the phrases for messages
@@ -73,6 +76,8 @@ var Reasons = []ReasonDoc{
 	{Reason: GroupMissing, Cure: Wait | Grow, Phrase: "its group is gone", Meaning: "The node group that the replicas of its set were placed on, or that this alternative of the job names, does not exist, or the job has no alternative for it. The job is placed once the group exists again. The subject is the group."},
 	{Reason: ScaledDown, Phrase: "its set has enough replicas without it", Meaning: "Why a task is evicted: its set has more replicas than desired, and the other replicas are worth more. The task is not placed again."},
 	{Reason: NoPluginAllows, Phrase: "no plugin allows its eviction", Protects: "that no plugin allows to be evicted", Meaning: "Why a victim is not evicted: no plugin of the profile allows its eviction."},
+	{Reason: VictimNotPreemptible, Phrase: "its job is not preemptible", Protects: "that are not preemptible", Meaning: "Why a task is not moved: its job is not preemptible."},
+	{Reason: VictimCannotMove, Phrase: "its job takes whole nodes, or does not run undisturbed", Protects: "that take whole nodes or do not run undisturbed", Meaning: "Why a task is not moved: its job takes whole nodes of one node group, runs below its minimum or in an alternative that its spec does not have any more, or has reservations; or the eviction of the task was refused a short time ago."},
 	{Reason: NoDomainFits, Cure: Wait | Evict | Grow, Phrase: "no domain that it must be in has room for its minimum", Meaning: "The job, or a subgroup of it, must be in one domain of a topology level (such as one rack), and no domain has room for its minimum. Waiting helps if some domain would have room if it were empty; otherwise more nodes are needed."},
 	{Reason: TasksFailed, Phrase: "too many of its tasks failed", Meaning: "So many tasks of the job failed that the rest do not make up its minimum. The job waits until failed tasks are created again."},
 	{Reason: StillReleasing, Cure: Wait, Phrase: "its evicted tasks still hold their room", Meaning: "Tasks of the gang were evicted and still hold their room. The gang is placed again when they have released it."},

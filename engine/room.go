@@ -109,7 +109,11 @@ type room struct {
 // newRoom prepares a search. It calls the VictimRules of each purpose.
 func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	evictor := &evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
-	evictor.prepare(s.Hooks.evictionPurposes, refusal)
+	purposes := s.Hooks.evictionPurposes
+	if s.options.MovesOnly {
+		purposes = slices.DeleteFunc(slices.Clone(purposes), func(e EvictionPurpose) bool { return e.Purpose != Move })
+	}
+	evictor.prepare(purposes, refusal)
 	return &room{planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
 		trial: &trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault},
 		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}}

@@ -18,7 +18,7 @@ import (
 func TestDocsShowWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("COLUMNS", "80")
-	pages := map[string]string{"README.md": "$ bin/berth ", filepath.Join("docs", "timeline.md"): "$ berth ", filepath.Join("docs", "models.md"): "$ berth ", filepath.Join("docs", "migration.md"): "$ berth "}
+	pages := map[string]string{"README.md": "$ bin/berth ", filepath.Join("docs", "timeline.md"): "$ berth ", filepath.Join("docs", "models.md"): "$ berth ", filepath.Join("docs", "migration.md"): "$ berth ", filepath.Join("docs", "defrag.md"): "$ berth "}
 	for page, prompt := range pages {
 		t.Run(page, func(t *testing.T) { checkPage(t, page, prompt) })
 	}

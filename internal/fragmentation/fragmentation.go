@@ -26,6 +26,17 @@ type Demand struct {
 	Products []string      // the products that are allowed; empty: any
 }
 
+// Counts returns a demand for each of the requests, with its weight as the Share. A request of device
+// memory counts as one of whole devices.
+func Counts(list []cluster.Requested) []Demand {
+	out := make([]Demand, len(list))
+	for i := range list {
+		r := &list[i]
+		out[i] = Demand{Share: r.Weight, CPU: r.Resources.Of(cluster.CPU), Devices: r.Need.Devices, Milli: r.Need.Milli(), Products: r.Need.Products}
+	}
+	return out
+}
+
 // popular is how many of all tasks the requests of a workload make, in percent.
 const popular = 95
 

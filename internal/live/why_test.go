@@ -70,7 +70,7 @@ func afterChange(b *testing.B, e *engine.Engine, s *cluster.State, running strin
 // it takes until a change is found that helps, and how long each further try takes. For
 // comparison it times a session that decides nothing, and one after a job has ended.
 func BenchmarkWhy(b *testing.B) {
-	const first, more = 2, 6 // tries: the second one helps
+	const first, more = 2, 4 // tries: the second one helps
 	for _, size := range [][2]int{{1_000, 200}, {10_000, 2_000}, {100_000, 20_000}} {
 		b.Run(fmt.Sprintf("nodes=%d/pending=%d", size[0], size[1]), func(b *testing.B) {
 			b.StopTimer()

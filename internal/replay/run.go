@@ -24,12 +24,23 @@ type Options struct {
 	Until int64
 	// CheckEvery compares each decision of this number with a scan of all nodes; 0: none.
 	CheckEvery int
+	// Pauses are made between two arrivals, in this order.
+	Pauses []Pause
+	// Preemptible makes all jobs preemptible.
+	Preemptible bool
 	// Points is how many points of the course are kept for a plot.
 	Points int
 	// Clock returns a time of which only differences count. It measures decisions.
 	Clock func() time.Duration
 	// Progress, if it is not nil, is called now and then with the number of jobs that have arrived.
 	Progress func(arrived int)
+}
+
+// Pause calls a function with the State when jobs have arrived that request At percent of the devices
+// of the cluster. The function may move tasks.
+type Pause struct {
+	At int
+	Do func(s *cluster.State, now int64) error
 }
 
 // Run is what was measured in one replay.
@@ -172,6 +183,7 @@ func (r *runner) arrive(number int) error {
 		r.Checked++
 	}
 	change := j.put(number)
+	change.Job.Preemptible = r.options.Preemptible
 	r.waiting[number] = true
 	begin := r.options.Clock()
 	if err := r.state.Apply(change); err != nil {
@@ -200,6 +212,18 @@ func (r *runner) arrive(number int) error {
 		}
 	}
 	r.keepPoint(false)
+	return r.pause()
+}
+
+// pause makes the pauses for which it is time.
+func (r *runner) pause() error {
+	for o := &r.options; len(o.Pauses) > 0 && r.arrived*100 >= int64(o.Pauses[0].At)*r.total; {
+		do := o.Pauses[0].Do
+		o.Pauses = o.Pauses[1:]
+		if err := do(r.state, r.now); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -164,6 +164,23 @@ func DeviceNames(n *cluster.Node, claims []cluster.Claim) []string {
 	return out
 }
 
+// NewDevices converts claims of devices of the node.
+func NewDevices(n *cluster.Node, claims []cluster.Claim) []Device {
+	out := []Device{}
+	names := DeviceNames(n, claims)
+	for i, c := range claims {
+		own := Device{
+			UUID: n.Devices[c.Device].UUID, Index: c.Device,
+			Memory: quantity.Exact(c.Memory), Fraction: float64(c.Milli) / float64(cluster.Whole), Layers: c.Layers,
+		}
+		if names != nil {
+			own.Name = names[i]
+		}
+		out = append(out, own)
+	}
+	return out
+}
+
 // NewDecision converts a decision. State is the State after the decision. If all is true, the
 // result has every candidate and how the plan of an eviction was found.
 func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
@@ -172,18 +189,8 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 		Devices: []Device{}, Alternative: d.Alternative, For: d.For, Reason: string(d.Reason), Landing: d.Landing,
 	}
 	if n := state.Node(d.Node); n != nil {
-		names := DeviceNames(n, d.Claims)
+		out.Devices = NewDevices(n, d.Claims)
 		out.Island = NewIsland(n, d.Claims)
-		for i, c := range d.Claims {
-			own := Device{
-				UUID: n.Devices[c.Device].UUID, Index: c.Device,
-				Memory: quantity.Exact(c.Memory), Fraction: float64(c.Milli) / float64(cluster.Whole), Layers: c.Layers,
-			}
-			if names != nil {
-				own.Name = names[i]
-			}
-			out.Devices = append(out.Devices, own)
-		}
 	}
 	out.Layers = NewLayers(state.Task(d.Task), d.Claims)
 	if d.Group != (cluster.GroupKey{}) {

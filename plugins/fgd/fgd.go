@@ -95,12 +95,7 @@ func (p *plugin) learn(d *cluster.Demand) {
 		return // State makes another list when it has learnt more
 	}
 	p.learnt = first
-	counts := make([]fragmentation.Demand, len(d.Learnt))
-	for i := range d.Learnt {
-		r := &d.Learnt[i]
-		counts[i] = fragmentation.Demand{Share: r.Weight, CPU: r.Resources.Of(cluster.CPU), Devices: r.Need.Devices, Milli: r.Need.Milli(), Products: r.Need.Products}
-	}
-	p.workload = fragmentation.Popular(counts)
+	p.workload = fragmentation.Popular(fragmentation.Counts(d.Learnt))
 	h := fnv.New64a()
 	fmt.Fprint(h, p.workload)
 	p.number = h.Sum64()
