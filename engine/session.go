@@ -26,6 +26,7 @@ type Session struct {
 	// searchedFurther is like searched, for searches that only explain refusals.
 	searchedFurther int
 	denied          denied
+	refused         []Starving // the refusals of minima in this session; in a patient session only of jobs that were not refused before
 	fault           *fault
 
 	order        *order       // decides which job has the next turn
@@ -89,8 +90,9 @@ func (s *Session) run(out *Outcome) {
 	}
 	// 1. Set the clock of the State to the time of the session.
 	s.advanceClock()
-	// 2. Withdraw reservations that their nodes cannot keep.
+	// 2. Withdraw reservations that their nodes cannot keep, and earmarks without a purpose.
 	s.reservations.withdrawLost()
+	s.withdrawEarmarks()
 	// 3. Retire jobs of sets that have more jobs than desired.
 	if s.retirement.run(out); s.fault.err != nil {
 		return
@@ -208,8 +210,13 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		return false
 	}
 	news := refusal != nil
+	first := true
 	if s.options.Patient {
+		first = s.engine.backlog.waiters[job.Slot()].refusal == nil
 		news = s.engine.backlog.fileAfterTurn(job, refusal)
+	}
+	if first && refusal != nil && !refusal.Surplus && !refusal.Permanent {
+		s.refused = append(s.refused, Starving{job, refusal})
 	}
 	if news {
 		s.clerk.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})
@@ -235,6 +242,15 @@ func try(s *Session, stmt *Statement, job *cluster.Job) *Refusal {
 		place.aim.deferMissesAt = s.View.Version()
 	}
 	refusal := place.place(job)
+	if refusal != nil && !refusal.Permanent {
+		if lifted := s.liftEarmarks(stmt, job); len(lifted) > 0 {
+			defer stmt.unlift(lifted)
+			if place.aim.deferMissesAt > 0 {
+				place.aim.deferMissesAt = s.View.Version()
+			}
+			refusal = place.place(job)
+		}
+	}
 	if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && mayMakeRoomForSurplus(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
 		refusal = s.adapt(stmt, job, refusal)
 	}

@@ -130,6 +130,9 @@ func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 		if n.Freed() <= since {
 			return
 		}
+		if of := b.view.EarmarkOn(n); of != nil {
+			b.wakeForEarmark(of, n)
+		}
 		for _, a := range b.asked {
 			if b.accepts(a, n) {
 				b.addFresh(a, slot)
