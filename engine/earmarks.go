@@ -19,7 +19,7 @@ func (o *order) mayUse(job, owner *cluster.Job, now int64) bool {
 	switch e := owner.Earmarked; {
 	case job == owner:
 		return true
-	case job.Queue == owner.Queue && o.compareTurns(turnOf(job), turnOf(owner)) < 0:
+	case job.Queue == owner.Queue && o.compareTurns(turnOf(job), turn{owner, -1}) < 0: // also if the owner was placed in this session
 		return true
 	case e != nil && e.Start > 0 && job.RunFor > 0 && job.Chosen < 0 && roundedRunTime(job.RunFor) <= e.Start-now:
 		return true

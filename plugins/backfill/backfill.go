@@ -157,7 +157,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 func (p *plugin) reviewEarmark(stmt *engine.Statement, j *cluster.Job) {
 	e := *j.Earmarked
 	e.Reviewed = p.session.Now
-	if better := p.plan(j); better != nil && p.expected(j, better).muchSooner(p.expected(j, &e)) && earmarkedDevices(better) <= earmarkedDevices(&e) {
+	if better := p.plan(j); better != nil && p.expected(j, better).muchSooner(p.expected(j, &e), p.session.Now) && earmarkedDevices(better) <= earmarkedDevices(&e) {
 		better.Since = e.Since
 		e = *better
 	}

@@ -190,9 +190,14 @@ func (p *plugin) expected(j *cluster.Job, e *cluster.Earmarked) delay {
 	return total
 }
 
-// muchSooner reports whether a job should leave nodes with the delay o for nodes with the delay d.
-func (d delay) muchSooner(o delay) bool {
-	return 2*d.unknown <= o.unknown && d != o && d.compare(o) < 0
+// muchSooner reports whether a job should leave nodes with the delay o for nodes with the delay d,
+// which both begin now: at most half as many tasks of unknown run time must end or, if there are
+// none, it takes at most half of the time.
+func (d delay) muchSooner(o delay, now int64) bool {
+	if o.unknown == 0 {
+		return d.unknown == 0 && o.until > now && 2*(d.until-now) <= o.until-now
+	}
+	return 2*d.unknown <= o.unknown
 }
 
 // holder is a task that holds room of a node, and when it ends; 0: that is not known.
