@@ -198,19 +198,25 @@ func (w *workload) touchNode(name string, freed bool) {
 	}
 }
 
-// Earmarked returns the jobs that have an earmark, sorted by ID.
-func (v View) Earmarked() []*Job {
-	if len(v.state.roster.earmarked) == 0 {
+// Earmarks is a read-only view of the earmarks of a State.
+type Earmarks struct{ state *State }
+
+// EarmarksOf returns the earmarks of the State that the View shows.
+func EarmarksOf(v View) Earmarks { return Earmarks(v) }
+
+// Jobs returns the jobs that have an earmark, sorted by ID.
+func (e Earmarks) Jobs() []*Job {
+	if len(e.state.roster.earmarked) == 0 {
 		return nil
 	}
-	return byID(v.state.roster.earmarked)
+	return byID(e.state.roster.earmarked)
 }
 
-// EarmarkOn returns what is earmarked of the node, or nil if nothing is. At most one job has an
-// earmark on a node.
-func (v View) EarmarkOn(n *Node) *EarmarkOf {
-	if len(v.state.fleet.earmarks) == 0 {
+// On returns what is earmarked of the node, or nil if nothing is. At most one job has an earmark
+// on a node.
+func (e Earmarks) On(n *Node) *EarmarkOf {
+	if len(e.state.fleet.earmarks) == 0 {
 		return nil
 	}
-	return v.state.fleet.earmarks[n.Name]
+	return e.state.fleet.earmarks[n.Name]
 }

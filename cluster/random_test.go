@@ -340,7 +340,7 @@ func (w *world) decideEarmark(x *cluster.Transaction, j *cluster.Job) {
 	for _, n := range w.state.Nodes() {
 		if w.chance(30) {
 			e.Rooms = append(e.Rooms, cluster.EarmarkedRoom{Node: n.Name, Devices: w.roll(3), Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(w.roll(9))}}})
-			of := w.state.View().EarmarkOn(n)
+			of := cluster.EarmarksOf(w.state.View()).On(n)
 			taken = taken || of != nil && of.Job != j.ID
 		}
 	}

@@ -65,12 +65,6 @@ func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
 	return s.shortage(nil).lacks(job)
 }
 
-// WhenEmpty returns a function that counts how many tasks of the shape of the given one a node
-// would hold if no task of another job were on it.
-func (s *Session) WhenEmpty(t *cluster.Task) func(*cluster.Node) int {
-	return s.explainer.capacityWhenEmpty(t, nil)
-}
-
 // CompareTasks compares two tasks of one job by the TaskOrder hooks: a negative result
 // means that a is placed first. It returns 0 if no hook prefers one of them; such tasks are
 // placed in the order in which the job lists them.

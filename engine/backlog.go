@@ -41,9 +41,9 @@ type backlog struct {
 	alarm    int64  // the earliest time for which a plugin or the preemption delay of a job requested a session; 0 if there is none
 	alarmDue bool   // that time has come
 
-	starvesAt    int64 // see Session.Starving: when the next refused job has waited for long; 0 if there is none
-	starvesAgain int64 // see Session.Starving: when jobs that were returned are returned again; 0 if none were
-	earmarks     int   // how many earmarks there were when Session.Starving last examined all jobs
+	starvesAt    int64 // see Earmarks.Starving: when the next refused job has waited for long; 0 if there is none
+	starvesAgain int64 // see Earmarks.Starving: when jobs that were returned are returned again; 0 if none were
+	earmarks     int   // how many earmarks there were when Earmarks.Starving last examined all jobs
 
 	// The fields below are used while a session runs.
 	turns           *turns

@@ -36,15 +36,19 @@ func roundedRunTime(d int64) int64 {
 	return (d + step - 1) &^ (step - 1)
 }
 
+// Earmarks gives plugins what they need to decide which jobs get earmarks.
+type Earmarks struct{ session *Session }
+
 // lifted is an earmark that is lifted while a job has its turn.
 type lifted struct {
 	owner *cluster.Job
 	was   *cluster.Earmarked
 }
 
-// liftEarmarks lifts the earmarks of which the job may use the room, until unlift is called.
-func (s *Session) liftEarmarks(stmt *Statement, job *cluster.Job) (out []lifted) {
-	for _, owner := range s.View.Earmarked() {
+// lift lifts the earmarks of which the job may use the room, until unlift is called.
+func (e Earmarks) lift(stmt *Statement, job *cluster.Job) (out []lifted) {
+	s := e.session
+	for _, owner := range cluster.EarmarksOf(s.View).Jobs() {
 		if s.order.mayUse(job, owner, s.Now) {
 			stmt.position()
 			out = append(out, lifted{owner, stmt.tx.Lift(owner)})
@@ -65,9 +69,10 @@ func (st *Statement) unlift(list []lifted) {
 
 // usable returns the IDs of the owners of the earmarks that the job may use, which
 // distinguishes jobs that are alike in all else.
-func (s *Session) usable(job *cluster.Job) string {
+func (e Earmarks) usable(job *cluster.Job) string {
+	s := e.session
 	var out []string
-	for _, owner := range s.View.Earmarked() {
+	for _, owner := range cluster.EarmarksOf(s.View).Jobs() {
 		if s.order.mayUse(job, owner, s.Now) {
 			out = append(out, owner.ID)
 		}
@@ -75,11 +80,12 @@ func (s *Session) usable(job *cluster.Job) string {
 	return strings.Join(out, " ")
 }
 
-// withdrawEarmarks withdraws the earmarks of jobs that are not pending any more or have their
+// withdrawEnded withdraws the earmarks of jobs that are not pending any more or have their
 // minimum, and those on nodes that are gone.
-func (s *Session) withdrawEarmarks() {
+func (e Earmarks) withdrawEnded() {
+	s := e.session
 	stmt := (*Statement)(nil)
-	for _, j := range s.View.Earmarked() {
+	for _, j := range cluster.EarmarksOf(s.View).Jobs() {
 		gone := func(r cluster.EarmarkedRoom) bool { return s.View.Node(r.Node) == nil }
 		if s.View.IsPending(j) && !j.HasMinimum() && !slices.ContainsFunc(j.Earmarked.Rooms, gone) {
 			continue
@@ -95,8 +101,8 @@ func (s *Session) withdrawEarmarks() {
 }
 
 // Earmark earmarks room for a job that waits, instead of what was earmarked for it before; nil
-// withdraws the earmark. Other jobs do not take the room, unless they may (see View.EarmarkOn and
-// the plugin Backfill). It returns an error and changes nothing if a node is not known, or if a
+// withdraws the earmark. Other jobs do not take the room, unless they may (see
+// docs/designs/0009-earmarks.md). It returns an error and changes nothing if a node is not known, or if a
 // part of it is earmarked for another job.
 func (st *Statement) Earmark(j *cluster.Job, e *cluster.Earmarked) error {
 	if st.clerk.closed {
@@ -127,9 +133,10 @@ type Starving struct {
 // was withdrawn, or a minute after the last call that returned jobs; otherwise it returns none.
 // It requests a session for the time at which the next job becomes that old. Any other session
 // examines the jobs that it refused.
-func (s *Session) Starving(after int64) (out []Starving) {
+func (e Earmarks) Starving(after int64) (out []Starving) {
+	s := e.session
 	if b := s.engine.backlog; s.options.Patient && b != nil {
-		out = b.starving(s.refused, after)
+		out = starvingParked(b, s.refused, after)
 		s.WakeAt(b.starvesAt)
 	} else {
 		out, _ = starving(s.View, s.refused, s.Now, after)
@@ -138,6 +145,12 @@ func (s *Session) Starving(after int64) (out []Starving) {
 		return cmp.Or(strings.Compare(x.Job.Queue, y.Job.Queue), s.order.compareTurns(turnOf(x.Job), turnOf(y.Job)))
 	})
 	return out
+}
+
+// WhenEmpty returns a function that counts how many tasks of the shape of the given one a node
+// would hold if no task of another job were on it.
+func (e Earmarks) WhenEmpty(t *cluster.Task) func(*cluster.Node) int {
+	return e.session.explainer.capacityWhenEmpty(t, nil)
 }
 
 // starving returns those of the jobs that have waited for the time, and when the first of the
@@ -155,10 +168,10 @@ func starving(v cluster.View, jobs []Starving, now, after int64) (out []Starving
 	return out, next
 }
 
-// starving is starving for the parked jobs. refused has the jobs that were refused for the first
+// starvingParked is starving for the parked jobs. refused has the jobs that were refused for the first
 // time in this session.
-func (b *backlog) starving(refused []Starving, after int64) []Starving {
-	earmarks := len(b.view.Earmarked())
+func starvingParked(b *backlog, refused []Starving, after int64) []Starving {
+	earmarks := len(cluster.EarmarksOf(b.view).Jobs())
 	due := earmarks < b.earmarks || b.starvesAt > 0 && b.now >= b.starvesAt || b.starvesAgain > 0 && b.now >= b.starvesAgain
 	if old, next := starving(b.view, refused, b.now, after); !due && len(old) == 0 {
 		if b.starvesAt == 0 || next > 0 && next < b.starvesAt {
@@ -182,7 +195,7 @@ func (b *backlog) starving(refused []Starving, after int64) []Starving {
 
 // wakeForEarmark puts the buckets in line of which the jobs may use the earmarked room of the
 // node, which has got new room.
-func (b *backlog) wakeForEarmark(of *cluster.EarmarkOf, n *cluster.Node) {
+func wakeForEarmark(b *backlog, of *cluster.EarmarkOf, n *cluster.Node) {
 	owner := b.view.Job(of.Job)
 	if owner == nil {
 		return

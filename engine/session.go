@@ -14,9 +14,11 @@ import (
 // the explainer, and all of them change the State only through statements. The session makes
 // one other change itself: advanceClock sets the clock of the State.
 type Session struct {
-	View  cluster.View // the cluster, including changes of statements that are still open
-	Now   int64        // the time of the session, in nanoseconds since 1970
-	Hooks *Hooks       // plugins register their hooks here, in OnSessionOpen
+	View cluster.View // the cluster, including changes of statements that are still open
+	Now  int64        // the time of the session, in nanoseconds since 1970
+	// Earmarks is for plugins that earmark room for jobs.
+	Earmarks Earmarks
+	Hooks    *Hooks // plugins register their hooks here, in OnSessionOpen
 
 	engine   *Engine
 	options  Options
@@ -92,7 +94,7 @@ func (s *Session) run(out *Outcome) {
 	s.advanceClock()
 	// 2. Withdraw reservations that their nodes cannot keep, and earmarks without a purpose.
 	s.reservations.withdrawLost()
-	s.withdrawEarmarks()
+	s.Earmarks.withdrawEnded()
 	// 3. Retire jobs of sets that have more jobs than desired.
 	if s.retirement.run(out); s.fault.err != nil {
 		return
@@ -243,7 +245,7 @@ func try(s *Session, stmt *Statement, job *cluster.Job) *Refusal {
 	}
 	refusal := place.place(job)
 	if refusal != nil && !refusal.Permanent {
-		if lifted := s.liftEarmarks(stmt, job); len(lifted) > 0 {
+		if lifted := s.Earmarks.lift(stmt, job); len(lifted) > 0 {
 			defer stmt.unlift(lifted)
 			if place.aim.deferMissesAt > 0 {
 				place.aim.deferMissesAt = s.View.Version()

@@ -130,8 +130,8 @@ func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 		if n.Freed() <= since {
 			return
 		}
-		if of := b.view.EarmarkOn(n); of != nil {
-			b.wakeForEarmark(of, n)
+		if of := cluster.EarmarksOf(b.view).On(n); of != nil {
+			wakeForEarmark(b, of, n)
 		}
 		for _, a := range b.asked {
 			if b.accepts(a, n) {

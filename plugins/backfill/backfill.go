@@ -20,7 +20,7 @@
 //
 //	plugins:
 //	- name: Backfill
-//	  arguments: {after: 1h, perQueue: 2, share: 0.2}
+//	  arguments: {after: 1h, perQueue: 8, share: 0.2}
 package backfill
 
 import (
@@ -47,7 +47,7 @@ type Arguments struct {
 	// After is how long a job has waited since its creation when it gets an earmark: a duration
 	// of more than 0, such as 2h; 30m unless given.
 	After string `json:"after"`
-	// PerQueue is how many jobs of a queue have an earmark at a time, at least 1; 1 unless given.
+	// PerQueue is how many jobs of a queue have an earmark at a time, at least 1; 4 unless given.
 	PerQueue int `json:"perQueue"`
 	// Share is which part of all devices of the cluster may be earmarked, from 0 to 1; 0.1 unless
 	// given. The devices of one node may be earmarked in any case.
@@ -67,7 +67,7 @@ type plugin struct {
 }
 
 // New builds the plugin from its Arguments.
-var New = engine.WithArguments(func() Arguments { return Arguments{After: "30m", PerQueue: 1, Share: 0.1, Review: "10m"} }, build)
+var New = engine.WithArguments(func() Arguments { return Arguments{After: "30m", PerQueue: 4, Share: 0.1, Review: "10m"} }, build)
 
 func build(a Arguments) (engine.Plugin, error) {
 	after, err := time.ParseDuration(a.After)
@@ -104,7 +104,7 @@ var rejection = engine.Rejection{Reason: RoomEarmarked, Cure: engine.Wait}
 // keepRoom rejects a node if a task of the shape would take room that is earmarked. A session
 // lifts the earmark in the turns of jobs that may take the room.
 func (p *plugin) keepRoom(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	if e := p.session.View.EarmarkOn(n); e != nil && !e.Allows(s, n) {
+	if e := cluster.EarmarksOf(p.session.View).On(n); e != nil && !e.Allows(s, n) {
 		r := rejection
 		r.Subject = e.Job
 		return &r
@@ -117,7 +117,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 	view := p.session.View
 	perQueue, devices := map[string]int{}, 0
 	clear(p.left)
-	for _, j := range view.Earmarked() {
+	for _, j := range cluster.EarmarksOf(view).Jobs() {
 		if !view.IsPending(j) || j.HasMinimum() {
 			for _, r := range j.Earmarked.Rooms {
 				p.left[r.Node] = true
@@ -132,7 +132,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		devices += earmarkedDevices(j.Earmarked)
 	}
 	limit := -1
-	for _, w := range p.session.Starving(p.after) {
+	for _, w := range p.session.Earmarks.Starving(p.after) {
 		if perQueue[w.Job.Queue] >= p.perQueue || !lacksRoom(w.Refusal) {
 			continue
 		}

@@ -41,7 +41,7 @@ func earmarks(t *testing.T, arguments string, parts ...enginetest.Part) (map[str
 		t.Fatal(err)
 	}
 	out := map[string][]string{}
-	for _, j := range state.View().Earmarked() {
+	for _, j := range cluster.EarmarksOf(state.View()).Jobs() {
 		for _, r := range j.Earmarked.Rooms {
 			out[j.ID] = append(out[j.ID], r.Node)
 		}
@@ -98,7 +98,7 @@ func TestChoiceOfNodes(t *testing.T) {
 		"one node is always allowed": {`{"share": 0}`, []enginetest.Part{
 			node("a", 4), runs("a1", "a", 1, hours(2)), large(),
 		}, map[string][]string{"job/large": {"a"}}},
-		"one per queue": {`{"share": 1}`, []enginetest.Part{
+		"one per queue": {`{"share": 1, "perQueue": 1}`, []enginetest.Part{
 			enginetest.Queue("q"), node("a", 4), node("b", 4), node("c", 4), runs("a1", "a", 1, hours(2)), runs("b1", "b", 1, hours(2)), runs("c1", "c", 1, hours(2)),
 			large(), enginetest.Job("second").Devices(4).Created(hours(1) + 1), enginetest.Job("third").Queue("q").Devices(4).Created(hours(1)),
 		}, map[string][]string{"job/large": {"a"}, "job/third": {"b"}}},

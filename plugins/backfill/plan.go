@@ -84,7 +84,7 @@ func (p *plugin) best(j *cluster.Job, alt *cluster.Alternative, lacks []*cluster
 				name = n.Group().Key.Product
 			}
 		}
-		if of := p.session.View.EarmarkOn(n); !ok || of != nil && of.Job != j.ID {
+		if of := cluster.EarmarksOf(p.session.View).On(n); !ok || of != nil && of.Job != j.ID {
 			continue
 		}
 		if domains[name] == nil {
@@ -147,7 +147,7 @@ func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster
 		slices.SortFunc(choices, func(a, b choice) int {
 			return cmp.Or(a.delay.compare(b.delay), strings.Compare(a.Node, b.Node))
 		})
-		fits, left := p.session.WhenEmpty(same[0]), len(same)
+		fits, left := p.session.Earmarks.WhenEmpty(same[0]), len(same)
 		for _, c := range choices {
 			if left <= 0 {
 				break

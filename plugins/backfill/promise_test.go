@@ -98,7 +98,7 @@ func TestPromise(t *testing.T) {
 					}
 				}
 			}
-			for _, j := range w.state.View().Earmarked() {
+			for _, j := range cluster.EarmarksOf(w.state.View()).Jobs() {
 				first := true
 				for _, o := range w.state.Pending() {
 					first = first && (o == j || o.Created > j.Created)
@@ -154,7 +154,7 @@ func TestParkedJobComesOfAge(t *testing.T) {
 		t.Error("the snapshot does not have the earmark")
 	}
 	w.apply(cluster.JobGone{Job: "job/large"})
-	if n := w.state.Node("a"); w.state.View().EarmarkOn(n) != nil || n.Freed() != n.Version() {
+	if n := w.state.Node("a"); cluster.EarmarksOf(w.state.View()).On(n) != nil || n.Freed() != n.Version() {
 		t.Error("the earmark outlives its job, or other jobs are not woken")
 	}
 }

@@ -18,7 +18,7 @@ func (c *sessionCheck) checkEarmarks() error {
 	}
 	for i := range c.out.Decisions {
 		d := &c.out.Decisions[i]
-		t, of := c.state.Task(d.Task), c.state.View().EarmarkOn(c.state.Node(d.Node))
+		t, of := c.state.Task(d.Task), cluster.EarmarksOf(c.state.View()).On(c.state.Node(d.Node))
 		if d.Action == engine.EvictTask || of == nil || of.Job == d.Task.Job || c.before.earmarks[d.Node] != of.Job || c.before.nodes[t] != nil {
 			continue
 		}

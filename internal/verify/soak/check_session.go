@@ -40,7 +40,7 @@ func describeState(state *cluster.State) *stateBefore {
 			}
 		}
 	}
-	for _, j := range state.View().Earmarked() {
+	for _, j := range cluster.EarmarksOf(state.View()).Jobs() {
 		for _, r := range j.Earmarked.Rooms {
 			b.earmarks[r.Node] = j.ID
 		}
