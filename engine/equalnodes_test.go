@@ -20,7 +20,7 @@ func zoned(judged *int, labels ...string) *policy {
 			}
 			return 50
 		})
-		s.Hooks.EqualNodes(labels...)
+		engine.EqualNodes(s.Hooks, labels...)
 	}}
 }
 
@@ -71,7 +71,7 @@ func TestWrongEqualNodes(t *testing.T) {
 }
 
 func TestEqualNodesWithoutHook(t *testing.T) {
-	alone := &policy{name: "Alone", open: func(s *engine.Session) { s.Hooks.EqualNodes() }}
+	alone := &policy{name: "Alone", open: func(s *engine.Session) { engine.EqualNodes(s.Hooks) }}
 	_, err := enginetest.Engine(enginetest.Fit(), alone).Open(zonedNodes(1), engine.Options{}).Run()
 	if want := "plugin Alone: EqualNodes: the plugin registered no filter or score"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("the error is %v, want %s", err, want)

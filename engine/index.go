@@ -237,7 +237,14 @@ func (x *index) rebuild(r *ranking) {
 		x.patterns.begin(n)
 	}
 	for slot := range n {
-		key, c := x.judgeAt(r, slot, true, once)
+		var key int64
+		var c uint16
+		n := x.view.At(slot)
+		if once && n != nil {
+			key, c = x.judgeOnce(r, slot, n, true)
+		} else {
+			key, c = x.judge(r, slot, n, true)
+		}
 		r.keys[slot], r.codes[slot] = key, c
 		r.count(key, c, +1)
 	}
@@ -258,7 +265,7 @@ func (x *index) refresh(r *ranking) {
 		r.staticKeys = append(r.staticKeys, absent)
 		r.codes = append(r.codes, 0)
 	}
-	if lag > uint64(slots/manyChanges) {
+	if lag > uint64(max(leastMany, slots/manyChanges)) {
 		x.refreshMany(r)
 		return
 	}
@@ -291,12 +298,14 @@ func (x *index) refresh(r *ranking) {
 	r.version = x.view.Version()
 }
 
-// With fewer changes than fewChanges, equal nodes are not looked for. If more than one slot in
-// manyChanges may have changed, all slots are visited in order, and the tree is built again, which
-// is faster than following the list of changes and updating the tree for each of them.
+// With fewer changes than fewChanges, equal nodes are not looked for. If more than leastMany slots,
+// and more than one in manyChanges, may have changed, all slots are visited in order, and the tree
+// is built again, which is faster than following the list of changes and updating the tree for each
+// of them. Equal nodes are then looked for even if there were few of them the last time.
 const (
 	fewChanges  = 8
 	manyChanges = 8
+	leastMany   = 1000
 )
 
 // refreshMany is refresh for many changes.
@@ -337,7 +346,13 @@ func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (in
 	if !anew && r.staticKeys[slot] < 0 {
 		return 0, 0, false // a static filter rejects the node, whatever tasks hold of it
 	}
-	key, c := x.judgeAt(r, slot, anew, once)
+	var key int64
+	var c uint16
+	if once && n != nil {
+		key, c = x.judgeOnce(r, slot, n, anew)
+	} else {
+		key, c = x.judge(r, slot, n, anew)
+	}
 	r.outdate(slot, r.keys[slot], key, ranks)
 	if key == r.keys[slot] && c == r.codes[slot] {
 		return key, c, false
@@ -378,10 +393,9 @@ func (r *ranking) count(key int64, c uint16, by int32) {
 // feasible since its spec was last judged.
 const unscored = math.MaxInt64
 
-// judge returns the key and the code of the slot's node for the shape. Static filters are
+// judge returns the key and the code of the slot's node, which may be nil, for the shape. Static filters are
 // called only if anew is set, and static scores only when the node first passes all filters.
-func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
-	n := x.view.At(slot)
+func (x *index) judge(r *ranking, slot int, n *cluster.Node, anew bool) (int64, uint16) {
 	if n == nil {
 		return absent, 0
 	}
@@ -409,14 +423,13 @@ func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	return r.staticKeys[slot] + points, 0
 }
 
-// judgeAt is judge, but if once is set, it judges only one of several equal nodes in a round of
-// patterns.
-func (x *index) judgeAt(r *ranking, slot int, anew, once bool) (int64, uint16) {
-	n := x.view.At(slot)
-	if n == nil || !once {
-		return x.judge(r, slot, anew)
-	}
+// judgeOnce is judge, but it judges only one of several equal nodes in a round of patterns. The slot
+// must have a node.
+func (x *index) judgeOnce(r *ranking, slot int, n *cluster.Node, anew bool) (int64, uint16) {
 	p := &x.patterns
+	if cluster.EarmarksOf(x.view).On(n) != nil {
+		return x.judge(r, slot, n, anew)
+	}
 	known := p.of(n, slot, x.view.Recent().NodeVersion(slot))
 	p.asked++
 	if known.round == p.round {
@@ -427,7 +440,7 @@ func (x *index) judgeAt(r *ranking, slot int, anew, once bool) (int64, uint16) {
 		return known.key, known.code
 	}
 	p.differ++
-	key, c := x.judge(r, slot, anew)
+	key, c := x.judge(r, slot, n, anew)
 	*known = judgedPattern{round: p.round, code: c, slot: int32(slot), key: key, static: r.staticKeys[slot]}
 	return key, c
 }

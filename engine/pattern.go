@@ -11,13 +11,13 @@ import (
 // nodes. The hook is a shape-form or static filter, a score of one of these forms, a bounded score
 // or a device score. Two nodes are equal if they differ at most in their names, in the UUIDs and
 // IDs of their devices, in their files, in which tasks are on them, and in labels other than those
-// that the call names. What the tasks hold, and how many they are, must be equal. It is optional:
+// that the call names. What the tasks hold, and how many they are, must be equal, and neither has an earmark. It is optional:
 // the engine then calls the hook for one of many equal nodes that it has to judge.
 //
 // Combining: nodes are judged together for a shape only if every shape-form hook that is called for
 // the shape, and every device score, has this declaration. A Twin session judges each node on its
 // own and fails if a declaration is wrong.
-func (h *Hooks) EqualNodes(labels ...string) {
+func EqualNodes(h *Hooks, labels ...string) {
 	if h.opening == nil || h.lastPlugin != h.opening || h.lastEquality == nil {
 		misused(h, "EqualNodes", "the plugin registered no filter or score of nodes or devices before it; call it after AddShapeFilter, AddStaticFilter, AddShapeScore, AddStaticScore, AddBoundedScore or AddDeviceScore")
 		return
@@ -37,7 +37,7 @@ type equality struct {
 // result for the others. Numbers are computed when they are needed, and kept while the node has
 // the same version.
 type patterns struct {
-	labels   []string // the labels that hooks read, sorted
+	labels   []string // the labels that hooks read, in the order in which they were declared first
 	numbers  map[string]uint32
 	specs    map[string]uint32
 	ofSpec   []numbered // by slot

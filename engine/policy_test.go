@@ -51,7 +51,7 @@ func fit() *policy {
 			}
 			return nil
 		})
-		s.Hooks.EqualNodes()
+		engine.EqualNodes(s.Hooks)
 	}}
 }
 

@@ -92,7 +92,7 @@ func (f *finder) findUnstableScore(r *ranking, n *cluster.Node) bool {
 // compareEqual judges a node that is equal to one that was judged, and fails the session if the
 // results differ: a hook was declared with EqualNodes and depends on what differs.
 func (x *index) compareEqual(r *ranking, known *judgedPattern, n *cluster.Node, anew bool) {
-	key, c := x.judge(r, n.Slot(), anew)
+	key, c := x.judge(r, n.Slot(), n, anew)
 	if key == known.key && c == known.code || x.fault.err != nil {
 		return
 	}

@@ -26,5 +26,5 @@ func (fit) OnSessionOpen(s *engine.Session) {
 		}
 		return nil
 	})
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }

@@ -87,7 +87,7 @@ func (t *Trace) Openb(seed int64, shuffleNames bool) *Trace {
 // Times returns a trace with this number of copies of the cluster and of the jobs. The jobs of the
 // copies alternate.
 func (t *Trace) Times(n int) *Trace {
-	out := &Trace{Name: fmt.Sprintf("%s × %d", t.Name, n)}
+	out := &Trace{Name: fmt.Sprintf("%s × %d", t.Name, n), Nodes: make([]Node, 0, n*len(t.Nodes)), Jobs: make([]Job, 0, n*len(t.Jobs))}
 	for c := range n {
 		for i := range t.Nodes {
 			node := t.Nodes[i]

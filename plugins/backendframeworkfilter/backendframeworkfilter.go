@@ -37,7 +37,7 @@ func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 // OnSessionOpen registers a static filter.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(matters, admit)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 func matters(s *cluster.Shape) bool { return len(s.Need.Types) > 0 && !s.Need.None() }

@@ -96,6 +96,7 @@ func (*plugin) SharedByProfiles() {}
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
 	s.Hooks.AddShapeFilter(nil, p.keepRoom)
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddSweep(p.sweep)
 }
 

@@ -34,9 +34,9 @@ func (plugin) Name() string { return Name }
 // OnSessionOpen registers a score for nodes and one for devices.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeScore(matters, score)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddDeviceScore(deviceScore)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 // matters excludes models, which PlacementScorer scores.

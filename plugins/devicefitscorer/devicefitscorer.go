@@ -30,14 +30,14 @@ func (plugin) Name() string { return Name }
 // are chosen on a node are those that its score was computed for.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeScore(matters, score)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddDeviceScore(func(s *cluster.Shape, n *cluster.Node, d *cluster.Device) float64 {
 		if !matters(s) {
 			return 0
 		}
 		return fit(s, n, d)
 	})
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 func matters(s *cluster.Shape) bool {

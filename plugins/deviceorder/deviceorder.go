@@ -60,7 +60,7 @@ func (p *plugin) Name() string { return Name }
 // OnSessionOpen registers a score for devices.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddDeviceScore(p.score)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 // score rises by 0.099 for each thousandth of the device, from 0.1 to 99.1. A device

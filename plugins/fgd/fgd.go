@@ -80,9 +80,9 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		s.Hooks.Publish(Name, p.number)
 	}
 	s.Hooks.AddShapeScore(matters, p.score)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddDeviceScore(p.deviceScore)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 // learn makes a workload of the requests that have arrived.

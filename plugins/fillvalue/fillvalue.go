@@ -47,9 +47,9 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.open(s.View)
 	s.Hooks.AddLearner(p.use, p.learn)
 	s.Hooks.AddShapeScore(matters, p.score)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddDeviceScore(p.deviceScore)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 // open forgets what was learnt about another State or from other requests.

@@ -60,9 +60,9 @@ func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 // waiting does not cure, and a shape filter, for what other tasks hold.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(matters, support)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddShapeFilter(matters, contention)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 func matters(s *cluster.Shape) bool { return asksCPU(s) || asksGPU(s) }

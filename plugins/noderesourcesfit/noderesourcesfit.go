@@ -75,9 +75,9 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 // empty: that does not depend on what is free, and waiting does not cure it.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, possible)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddShapeFilter(nil, p.fit)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 // possible checks the node as if it were empty. What fits beside other tasks also fits on the

@@ -118,7 +118,7 @@ func (p *plugin) Name() string { return Name }
 // OnSessionOpen registers a score.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeScore(matters, p.score)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 // matters excludes models, which PlacementScorer scores.

@@ -63,7 +63,7 @@ func (plugin) Name() string { return Name }
 // a replica of the model it is exact, unless tasks of the job that serve no model are there.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeScore(packs, func(shape *cluster.Shape, n *cluster.Node) float64 { return pack(s.Devices, shape, n) })
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddBoundedScore(spreads, func(shape *cluster.Shape, n *cluster.Node) float64 {
 		return spread(s.Devices, shape, n, 0, replicasOn(n))
 	},
@@ -72,7 +72,7 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 			return spread(s.Devices, t.Shape, n, same, others)
 		})
 	s.Hooks.AddDeviceScore(deviceScore)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddInstanceScore(keep)
 }
 

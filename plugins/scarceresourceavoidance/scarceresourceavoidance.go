@@ -133,10 +133,10 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticScore(matters, p.score)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	if len(p.reserve) > 0 {
 		s.Hooks.AddShapeFilter(needsNoDevice, p.admit)
-		s.Hooks.EqualNodes()
+		engine.EqualNodes(s.Hooks)
 	}
 }
 

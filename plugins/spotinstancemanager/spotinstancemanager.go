@@ -76,9 +76,9 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(notPreemptible, p.admit)
-	s.Hooks.EqualNodes(p.SpotLabelKey)
+	engine.EqualNodes(s.Hooks, p.SpotLabelKey)
 	s.Hooks.AddStaticScore(nil, p.score)
-	s.Hooks.EqualNodes(p.SpotLabelKey)
+	engine.EqualNodes(s.Hooks, p.SpotLabelKey)
 }
 
 // notPreemptible reports whether the filter applies: only to tasks that are not preemptible.

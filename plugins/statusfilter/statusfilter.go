@@ -37,7 +37,7 @@ func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 // OnSessionOpen registers a static filter.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, admit)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {

@@ -39,9 +39,9 @@ func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, admit)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddStaticScore(nil, score)
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 }
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {

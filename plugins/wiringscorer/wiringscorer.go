@@ -38,7 +38,7 @@ var New = engine.Policy(Name, func(s *engine.Session) {
 	s.Hooks.AddShapeScore(matters, func(shape *cluster.Shape, n *cluster.Node) float64 {
 		return score(s, shape, n)
 	})
-	s.Hooks.EqualNodes()
+	engine.EqualNodes(s.Hooks)
 })
 
 func matters(s *cluster.Shape) bool {
