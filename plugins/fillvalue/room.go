@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -30,7 +31,7 @@ type machine struct {
 	key    string
 	cpu    int64
 	memory cluster.Bytes
-	kinds  []int32 // of each device, sorted: an index in fleet.kinds
+	kinds  []int32 // of each device: an index in fleet.kinds; devices of one kind are together
 
 	steps   [][]step // see stepsFor
 	uniform bool     // all devices are of one kind
@@ -56,7 +57,10 @@ type fleet struct {
 	free     int64   // of all devices, in thousandths
 	whole    int64   // all devices, in thousandths
 	running  int64   // tasks on nodes
-	key      []byte  // a buffer
+	// Buffers.
+	key    []byte
+	taken  []cluster.Milli
+	prices []cluster.Milli
 }
 
 // known is what is known of a node.
@@ -141,7 +145,9 @@ func (f *fleet) machineOf(n *cluster.Node) (*machine, []int32) {
 	for i := range n.Devices {
 		order[i], kinds[i] = int32(i), f.kindOf(&n.Devices[i])
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(kinds[a], kinds[b]) })
+	slices.SortStableFunc(order, func(a, b int32) int { // not by number: kinds are numbered in the order in which they are seen
+		return compareKinds(&f.kinds[kinds[a]], &f.kinds[kinds[b]])
+	})
 	for _, i := range order {
 		m.kinds = append(m.kinds, kinds[i])
 	}
@@ -157,6 +163,13 @@ func (f *fleet) machineOf(n *cluster.Node) (*machine, []int32) {
 	m.key = string(binary.AppendUvarint(nil, uint64(len(f.machines)))) // short, because it begins the key of each room
 	f.machines[string(key)] = m
 	return m, order
+}
+
+func compareKinds(a, b *cluster.Device) int {
+	return cmp.Or(
+		strings.Compare(a.Product, b.Product), strings.Compare(a.Profile, b.Profile), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Type, b.Type),
+		cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.Reserved, b.Reserved), cmp.Compare(a.Fraction, b.Fraction),
+	)
 }
 
 // unlimited is the amount of a resource of a node that does not say how much it has.
@@ -248,74 +261,3 @@ func (f *fleet) share(r *room) *room {
 // left measures what is left, in thousandths of a device: a machine of 128 cores and 8 devices
 // has 2,000, in the unit of costs.
 func (r *room) left() int64 { return (r.cpu/128 + r.milli/8) * unit }
-
-// after returns the rooms that may be left after a task of the shape was placed on the node, which
-// has the room r: one for each choice of devices that makes a difference.
-func (f *fleet) after(r *room, s *cluster.Shape, n *cluster.Node) []*room {
-	plain := len(s.Need.Selected) == 0 && s.Isolation.GPU == ""
-	if plain {
-		if next, ok := r.next[s]; ok {
-			return next
-		}
-	}
-	var out []*room
-	if s.Need.Devices != 1 || s.Need.None() {
-		out = append(out, f.with(r, s, n, -1))
-	} else {
-		var seen [16]cluster.Milli
-		done := seen[:0]
-		kind := int32(-1)
-		for _, i := range f.nodes[n.Slot()].order {
-			d := &n.Devices[i]
-			if k := f.kindOf(d); k != kind {
-				kind, done = k, done[:0]
-			}
-			if milli := freeOf(d); s.Takes(d) && !slices.Contains(done, milli) {
-				done = append(done, milli)
-				out = append(out, f.with(r, s, n, d.Index))
-			}
-		}
-	}
-	if plain {
-		if r.next == nil {
-			r.next = map[*cluster.Shape][]*room{}
-		}
-		r.next[s] = out
-	}
-	return out
-}
-
-// with returns the room that is left after a task of the shape takes the device with the index or,
-// if the index is -1, the first devices that have room.
-func (f *fleet) with(r *room, s *cluster.Shape, n *cluster.Node, device int) *room {
-	a := room{machine: r.machine, cpu: max(0, r.cpu-s.Resources.Of(cluster.CPU)), memory: r.memory}
-	if m := int64(r.machine.memory); m > 0 {
-		a.memory = max(0, r.memory-(s.Resources.Of(cluster.Memory)*parts+m-1)/m)
-	}
-	var buffer [16]cluster.Milli
-	a.free = append(buffer[:0], r.free...)
-	left := s.Wanted(len(n.Devices))
-	if device >= 0 {
-		left = 1
-	}
-	order := f.nodes[n.Slot()].order
-	for _, i := range order {
-		d := &n.Devices[i]
-		if left == 0 {
-			break
-		}
-		if device >= 0 && d.Index != device || !s.Takes(d) {
-			continue
-		}
-		// The room has the devices of a kind in another order: take one that is as free.
-		kind, milli := f.kindOf(d), freeOf(d)
-		for j := range a.free {
-			if r.machine.kinds[j] == kind && a.free[j] == milli {
-				a.free[j] = max(0, milli-s.Price(d))
-				left--
-				break
-			}
-		}
-	}
-	return f.share(&a)
-}
