@@ -184,9 +184,13 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 	for _, t := range takers {
 		order = append(order, t.device)
 	}
-	if c.wired() {
+	switch {
+	case !c.wired() || len(order) <= c.s.Need.Devices:
+	case len(c.n.Devices) <= maxExact:
+		toFront(order, c.bestConnected(takers))
+	default:
 		all := slices.Clone(order) // a copy, so that the order stays on the stack on other nodes
-		c.putConnected(slices.Clone(takers), all)
+		c.gatherFirst(all)
 		copy(order, all)
 	}
 	if set, plain := c.s.set().(countSet); plain {

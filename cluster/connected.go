@@ -35,25 +35,19 @@ func (c choice) wired() bool {
 	return c.n.wiring != nil && !c.byScore && c.s.Need.Devices > 0 && c.s.Need.Layers == nil && c.s.Need.Partition == ""
 }
 
-// putConnected moves the best set of as many devices as the shape needs to the front of the
-// order. The order has the devices of takers, and is otherwise kept. On nodes with more than
-// maxExact devices, the set is found island by island, and may not be the best.
-func (c choice) putConnected(takers []candidate, order []int) {
-	count := c.s.Need.Devices
-	if len(order) <= count {
-		return
-	}
-	if len(c.n.Devices) > maxExact {
-		set := c.n.wiring.gather(order, count)
-		rest := slices.DeleteFunc(slices.Clone(order), func(i int) bool { return slices.Contains(set, i) })
-		copy(order[copy(order, set):], rest)
-		return
-	}
+// bestConnected returns the best set of as many devices as the shape needs. The node must have at
+// most maxExact devices, and there must be more takers than the shape needs.
+func (c choice) bestConnected(takers []candidate) deviceMask {
 	s := setSearch{idle: idleDevices(c.n), wiring: c.n.wiring}
 	for _, t := range takers {
 		s.add(t, c.mustWait(t.device))
 	}
-	set, at := s.best(count), 0
+	return s.best(c.s.Need.Devices)
+}
+
+// toFront moves the devices of the set to the front of the order, which is otherwise kept.
+func toFront(order []int, set deviceMask) {
+	at := 0
 	for i, d := range order {
 		if set&(1<<d) != 0 {
 			copy(order[at+1:i+1], order[at:i])
@@ -61,6 +55,14 @@ func (c choice) putConnected(takers []candidate, order []int) {
 			at++
 		}
 	}
+}
+
+// gatherFirst moves as many devices as the shape needs to the front of the order. They are found
+// island by island, and may not be the best set.
+func (c choice) gatherFirst(order []int) {
+	set := c.n.wiring.gather(order, c.s.Need.Devices)
+	rest := slices.DeleteFunc(slices.Clone(order), func(i int) bool { return slices.Contains(set, i) })
+	copy(order[copy(order, set):], rest)
 }
 
 // mustWait reports whether the task would have to wait until another task releases the device.

@@ -60,7 +60,9 @@ type Arguments struct {
 
 type plugin struct {
 	session       *engine.Session
-	left          map[string]bool // the nodes of earmarks that this sweep has withdrawn
+	left          map[string]bool    // the nodes of earmarks that this sweep has withdrawn
+	filter        engine.ShapeFilter // keepRoom
+	sweeper       engine.Sweep       // sweep
 	after, review int64
 	perQueue      int
 	share         float64
@@ -84,7 +86,9 @@ func build(a Arguments) (engine.Plugin, error) {
 	if !(a.Share >= 0 && a.Share <= 1) {
 		return nil, fmt.Errorf("share is %v; want a number from 0 to 1 such as 0.1", a.Share)
 	}
-	return &plugin{left: map[string]bool{}, after: int64(after), review: int64(review), perQueue: a.PerQueue, share: a.Share}, nil
+	p := &plugin{left: map[string]bool{}, after: int64(after), review: int64(review), perQueue: a.PerQueue, share: a.Share}
+	p.filter, p.sweeper = p.keepRoom, p.sweep // once, because a session would allocate them
+	return p, nil
 }
 
 func (p *plugin) Name() string              { return Name }
@@ -95,9 +99,9 @@ func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.Hooks.AddShapeFilter(nil, p.keepRoom)
+	s.Hooks.AddShapeFilter(nil, p.filter)
 	engine.EqualNodes(s.Hooks)
-	s.Hooks.AddSweep(p.sweep)
+	s.Hooks.AddSweep(p.sweeper)
 }
 
 var rejection = engine.Rejection{Reason: RoomEarmarked, Cure: engine.Wait}

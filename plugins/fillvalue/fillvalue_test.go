@@ -128,7 +128,11 @@ func TestColdStart(t *testing.T) {
 
 // TestRestart: an engine that begins with a snapshot decides as the one that was there before.
 func TestRestart(t *testing.T) {
-	w := newWorld(t, 12, 4)
+	w := newWorld(t, 9, 4)
+	for i := range 3 { // added last, and seen first when the nodes are read again by name
+		b := enginetest.Node(fmt.Sprintf("mixed-%d", i)).CPU(64, "256Gi").GPUs(2, "L4", "24Gi").GPUs(2, "A100", "40Gi")
+		w.apply(cluster.NodePut{Node: *b.Build()})
+	}
 	needs := []cluster.Need{share(300), share(700), whole(1), whole(2), whole(4), share(450)}
 	learnt := 0
 	for i := range 60 {

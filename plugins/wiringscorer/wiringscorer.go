@@ -31,23 +31,34 @@ var connected = [...]float64{cluster.ByNUMA: 2, cluster.ByPCIe: 3, cluster.ByLin
 const unbroken = 2
 
 // New builds the plugin. It has no arguments.
-var New = engine.Policy(Name, func(s *engine.Session) {
-	if cluster.WiredNodes(s.View) == 0 {
-		return
-	}
-	s.Hooks.AddShapeScore(matters, func(shape *cluster.Shape, n *cluster.Node) float64 {
-		return score(s, shape, n)
-	})
-	engine.EqualNodes(s.Hooks)
+var New = engine.WithoutArguments(func() engine.Plugin {
+	p := &plugin{}
+	p.scoreNode = p.score // once, because a session would allocate it
+	return p
 })
+
+type plugin struct {
+	session   *engine.Session
+	scoreNode engine.ShapeScore
+}
+
+func (*plugin) Name() string { return Name }
+
+// OnSessionOpen registers a score, if the devices of any node are connected in different ways.
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	if p.session = s; cluster.WiredNodes(s.View) > 0 {
+		s.Hooks.AddShapeScore(matters, p.scoreNode)
+		engine.EqualNodes(s.Hooks)
+	}
+}
 
 func matters(s *cluster.Shape) bool {
 	n := &s.Need
 	return n.Devices > 0 && n.Partition == "" && n.Layers == nil && !n.WholeNode
 }
 
-func score(s *engine.Session, shape *cluster.Shape, n *cluster.Node) float64 {
-	claims, ok := s.Devices(shape, n)
+func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
+	claims, ok := p.session.Devices(s, n)
 	if !ok {
 		return 0
 	}
