@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/berth-project/berth/cluster"
 )
 
@@ -65,18 +63,6 @@ func (c *clerk) record(r Record) {
 	}
 	c.events = append(c.events, r)
 	*c.lastEvents = len(c.events)
-}
-
-// recordEarmark records which room is earmarked for the job now.
-func (c *clerk) recordEarmark(j *cluster.Job) {
-	r := Record{Kind: Earmarked, Job: j.ID}
-	if j.Earmarked != nil {
-		for _, room := range j.Earmarked.Rooms {
-			room.Resources = slices.Clone(room.Resources)
-			r.Rooms = append(r.Rooms, room)
-		}
-	}
-	c.record(r)
 }
 
 // announce updates the accounts and calls the event handlers, after the task was allocated or

@@ -16,7 +16,6 @@ type stateBefore struct {
 	placed    map[*cluster.Job]bool           // the minimum was placed
 	running   map[*cluster.Job]bool           // the minimum was running; reservations do not count
 	tasks     map[*cluster.Job]int            // number of tasks
-	earmarks  map[string]string               // by node: the job that it is earmarked for
 }
 
 // queueUse is what a queue uses, and the part of it that is not preemptible.
@@ -26,7 +25,7 @@ type queueUse struct{ used, firm cluster.Resources }
 func describeState(state *cluster.State) *stateBefore {
 	b := &stateBefore{
 		queues: map[string]queueUse{}, nodes: map[*cluster.Task]*cluster.Node{}, startTime: map[*cluster.Task]int64{},
-		placed: map[*cluster.Job]bool{}, running: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}, earmarks: map[string]string{},
+		placed: map[*cluster.Job]bool{}, running: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{},
 	}
 	for _, q := range state.Queues() {
 		b.queues[q.Name] = queueUse{slices.Clone(q.Used), slices.Clone(q.UsedByFirm)}
@@ -38,11 +37,6 @@ func describeState(state *cluster.State) *stateBefore {
 			if t.Runs() {
 				b.startTime[t] = t.Started
 			}
-		}
-	}
-	for _, j := range cluster.EarmarksOf(state.View()).Jobs() {
-		for _, r := range j.Earmarked.Rooms {
-			b.earmarks[r.Node] = j.ID
 		}
 	}
 	return b
@@ -78,7 +72,6 @@ func (c *sessionCheck) run() error {
 		c.checkRefusals,
 		c.checkEvictions,
 		c.checkPatience,
-		c.checkEarmarks,
 		func() error { return checkSets(c.state, true) },
 		c.checkGroups,
 		c.checkRankings,
@@ -182,11 +175,9 @@ func (c *sessionCheck) checkPatience() error {
 }
 
 // decidesNothing reports whether a session made no decision and withdrew no
-// reservation and no earmark.
+// reservation.
 func decidesNothing(out *engine.Outcome) bool {
-	return len(out.Decisions) == 0 && !slices.ContainsFunc(out.Events, func(e engine.Record) bool {
-		return e.Kind == engine.Withdrawn || e.Kind == engine.Earmarked && len(e.Rooms) == 0
-	})
+	return len(out.Decisions) == 0 && !slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
 }
 
 // describeTasks lists the tasks of a job with their status.
