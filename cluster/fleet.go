@@ -21,7 +21,7 @@ type fleet struct {
 	avoiding      map[string]bool  // by name: the nodes that have entries in Avoids
 	groups        map[GroupKey]*Group
 	unified       int              // how many nodes have unified memory
-	wired         int              // how many nodes are Wired
+	linked        int              // see LinkedNodes
 	kinds         map[kind]int     // how many devices of each kind there are, without lost ones
 	samples       []Device         // one device of each kind, sorted
 	sharedSamples map[kind]*Device // the devices that Node.Sample returns, which nodes share
@@ -156,8 +156,8 @@ func (f *fleet) joinGroup(n *Node) *Group {
 	if n.Unified {
 		f.unified++
 	}
-	if n.Wired() {
-		f.wired++
+	if n.wiring.linked() {
+		f.linked++
 	}
 	n.group = nil
 	if k, ok := n.groupKey(); ok {
@@ -175,8 +175,8 @@ func (f *fleet) leaveGroup(n *Node) {
 	if n.Unified {
 		f.unified--
 	}
-	if n.Wired() {
-		f.wired--
+	if n.wiring.linked() {
+		f.linked--
 	}
 	if g := n.group; g != nil {
 		g.Nodes = remove(g.Nodes, n, byName)
@@ -244,7 +244,7 @@ func (f *fleet) clone(l *journal) fleet {
 	c.byName = make(map[string]*Node, len(f.byName))
 	c.slots, c.sorted, c.ranks, c.addedVersions = f.slots.clone(), make([]*Node, len(f.sorted)), slices.Clone(f.ranks), slices.Clone(f.addedVersions)
 	c.lastAdded = f.lastAdded
-	c.avoiding, c.unified, c.wired, c.kinds = maps.Clone(f.avoiding), f.unified, f.wired, maps.Clone(f.kinds)
+	c.avoiding, c.unified, c.linked, c.kinds = maps.Clone(f.avoiding), f.unified, f.linked, maps.Clone(f.kinds)
 	c.samples = f.samples // the list is never changed in place
 	for i, n := range f.sorted {
 		m := n.clone()

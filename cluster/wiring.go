@@ -141,8 +141,10 @@ func (l Connection) together(d, o *Device) bool {
 // it makes a difference which devices a task takes.
 func (n *Node) Wired() bool { return n.wiring != nil }
 
-// WiredNodes returns how many nodes are Wired.
-func WiredNodes(v View) int { return v.state.fleet.wired }
+// LinkedNodes returns how many nodes are Wired by NVLink or PCIe, and not only by NUMA nodes.
+func LinkedNodes(v View) int { return v.state.fleet.linked }
+
+func (w *wiring) linked() bool { return w != nil && w.fastest > ByNUMA }
 
 // ConnectionOf returns the fastest connection of which all the devices are in one island. It
 // returns false if there is none, or if there is only one device.

@@ -12,8 +12,8 @@
 //
 // Which devices of a node the task gets is decided without this plugin, in the same way on every
 // node. A node of which nothing is known, or on which all devices are connected in the same way,
-// counts as one island. If all nodes are like that, the plugin gives no score. It does not apply to
-// tasks whose devices are MIG slices, divided by layers, or all devices of a node. It does not look
+// counts as one island. If no node has several islands of NVLink or PCIe, the plugin gives no score:
+// NUMA nodes alone are worth less than the time that the scores take. It does not apply to tasks whose devices are MIG slices, divided by layers, or all devices of a node. It does not look
 // at how nodes are connected with each other.
 package wiringscorer
 
@@ -44,9 +44,9 @@ type plugin struct {
 
 func (*plugin) Name() string { return Name }
 
-// OnSessionOpen registers a score, if the devices of any node are connected in different ways.
+// OnSessionOpen registers a score, if NVLink or PCIe connects some devices of a node and not others.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if p.session = s; cluster.WiredNodes(s.View) > 0 {
+	if p.session = s; cluster.LinkedNodes(s.View) > 0 {
 		s.Hooks.AddShapeScore(matters, p.scoreNode)
 		engine.EqualNodes(s.Hooks)
 	}

@@ -68,7 +68,6 @@ func TestScore(t *testing.T) {
 		"two islands, one of them whole":  {[]enginetest.Part{four(), held(1), j(7)}, 2},
 		"two idle islands, one is broken": {[]enginetest.Part{four(), j(5)}, 0},
 		"one PCIe root":                   {[]enginetest.Part{node("n", 4).PCIe("x", "x", "y", "y"), j(2)}, 5},
-		"one NUMA node":                   {[]enginetest.Part{node("n", 4).NUMA(0, 0, 1, 1), j(2)}, 4},
 		"some are not connected":          {[]enginetest.Part{node("n", 4).Links("a", "a"), j(1)}, 2},
 		"all, connected or not":           {[]enginetest.Part{node("n", 4).Links("a", "a"), j(4)}, 2},
 	}
@@ -93,7 +92,11 @@ func TestOtherNodes(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"wired": 6, "plain": 0, "linked": 4}, run(t, wired, plain, linked, single, enginetest.Job("j").Devices(2))); diff != "" {
 		t.Errorf("two devices (-want +got):\n%s", diff)
 	}
-	if got := run(t, plain, linked, single, job); len(got) != 0 {
+	numa := node("numa", 4).NUMA(0, 0, 1, 1)
+	if diff := cmp.Diff(map[string]float64{"wired": 6, "numa": 4}, run(t, wired, numa, enginetest.Job("j").Devices(2))); diff != "" {
+		t.Errorf("NUMA nodes (-want +got):\n%s", diff)
+	}
+	if got := run(t, plain, linked, single, numa, job); len(got) != 0 {
 		t.Errorf("scores of nodes without islands: %v", got)
 	}
 }

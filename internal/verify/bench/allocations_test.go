@@ -28,8 +28,7 @@ func TestAllocations(t *testing.T) {
 	must(state.Apply(cluster.JobPut{Job: job}))
 	s := e.Open(state, engine.Options{})
 	// The statement, the devices, the parts of the score, and the list of decisions with its devices.
-	// The nodes are wired: WiringScorer chooses devices when the node is scored, and for the parts.
-	check(t, "a decision", 8, func() {
+	check(t, "a decision", 6, func() {
 		stmt := s.Begin()
 		if s.Place(stmt, state.Job(job.ID)) != nil {
 			t.Fatal("the job was not placed")
