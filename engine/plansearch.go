@@ -134,21 +134,20 @@ func reportedCost(s cluster.View, plan []*Victim, c cost) Cost {
 
 // planSearch sums up how the plan was found. It is called before any victim is evicted.
 func (r *room) planSearch(plan []*Victim) *PlanSearch {
-	w := &PlanSearch{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: reportedCost(r.view, plan, r.cost), Options: r.weighed}
-	leaves, could := map[string]bool{}, map[string]bool{}
+	w := r.newPlanSearch(plan)
+	r.describe(w, plan)
+	return w
+}
+
+// newPlanSearch returns what must be known before any victim of the plan is evicted: what the job
+// lacks and the standings of the queues.
+func (r *room) newPlanSearch(plan []*Victim) *PlanSearch {
+	w := &PlanSearch{}
 	queues := []string{r.want.job.Queue}
 	for _, v := range plan {
-		could[v.Job.ID] = true
 		if !slices.Contains(queues, v.Job.Queue) {
 			queues = append(queues, v.Job.Queue)
 		}
-		for _, t := range v.Tasks {
-			leaves[t.ID] = true
-		}
-	}
-	for i := range w.Options { // the plan may have been found by another search than the options
-		o := &w.Options[i]
-		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Victims, func(id string) bool { return !leaves[id] })
 	}
 	for _, q := range queues {
 		for _, s := range r.placer.explainer.standings(q) {
@@ -160,6 +159,24 @@ func (r *room) planSearch(plan []*Victim) *PlanSearch {
 			}
 		}
 	}
+	return w
+}
+
+// describe adds the rest, which is known once the plan has been tried. If the session explains, no
+// victim of the plan may be evicted yet.
+func (r *room) describe(w *PlanSearch, plan []*Victim) {
+	w.Purpose, w.Looks, w.Tries, w.Cost, w.Options = purposeOf(plan), r.looks, r.trial.tries, reportedCost(r.view, plan, r.cost), r.weighed
+	leaves, could := map[string]bool{}, map[string]bool{}
+	for _, v := range plan {
+		could[v.Job.ID] = true
+		for _, t := range v.Tasks {
+			leaves[t.ID] = true
+		}
+	}
+	for i := range w.Options { // the plan may have been found by another search than the options
+		o := &w.Options[i]
+		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Victims, func(id string) bool { return !leaves[id] })
+	}
 	if r.placer.explainer.all {
 		w.Rivals = r.possibleVictims(w.Purpose)
 	}
@@ -167,7 +184,6 @@ func (r *room) planSearch(plan []*Victim) *PlanSearch {
 		could[w.Rivals[i].Job] = true
 	}
 	w.Protected = r.evictor.protectedExcept(w.Purpose, could)
-	return w
 }
 
 // purposeOf returns the purpose of the first victim that is evicted; Move if all victims move.

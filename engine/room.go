@@ -64,16 +64,19 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 					w := form
 					w.lacks, w.exactly = lacks, k > 0
 					s.rooms++
-					best = s.newRoom(&place, &w, refusal).cheaper(best, refusal)
+					if best != nil {
+						best.withdraw() // the next search begins with the State as it was
+					}
+					r := s.newRoom(&place, &w, refusal)
+					if best = r.cheaper(best, refusal); best != r {
+						r.withdraw()
+					}
 					if s.fault.err != nil {
 						return refusal
 					}
 				}
 			}
 			if best != nil {
-				if s.options.Patient {
-					s.engine.backlog.markPassed()
-				}
 				return best.carryOut()
 			}
 		}
@@ -104,6 +107,9 @@ type room struct {
 	found   way // the way of the search that found plan
 	looks   int // nodes for which a plan was searched for and not found
 	weighed []Option
+	done    *carriedOut // the plan is carried out in the statement already; nil: it is not
+	// markPassed is called before a plan is carried out to stay: see backlog.markPassed.
+	markPassed func()
 }
 
 // newRoom prepares a search. It calls the VictimRules of each purpose.
@@ -114,7 +120,11 @@ func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 		purposes = slices.DeleteFunc(slices.Clone(purposes), func(e EvictionPurpose) bool { return e.Purpose != Move })
 	}
 	evictor.prepare(purposes, refusal)
-	return &room{planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
+	markPassed := func() {}
+	if s.options.Patient {
+		markPassed = s.engine.backlog.markPassed
+	}
+	return &room{markPassed: markPassed, planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
 		trial: &trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault},
 		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}}
 }
@@ -189,7 +199,15 @@ func (r *room) search(w way) {
 		return // there are too many possible victims to compare all plans
 	}
 	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed}
-	plan, spent := r.trial.tried(nodes.greedy())
+	plan, spent := nodes.greedy(), cost{}
+	if all == nil && r.isFinal(plan) {
+		if r.looks, r.weighed = nodes.looks, nodes.weighed; r.carryOutOnce(plan, w) {
+			return
+		}
+		plan = nil
+	} else {
+		plan, spent = r.trial.tried(plan)
+	}
 	if all != nil {
 		plan, spent = every.cheapest(all, plan, spent, r)
 	} else if plan == nil && r.mayHaveMissed() {
@@ -208,6 +226,10 @@ func (r *room) search(w way) {
 // carryOut evicts and moves the victims of the plan, places the job, and returns what Place
 // returned.
 func (r *room) carryOut() *Refusal {
+	if r.done != nil {
+		return r.done.left
+	}
+	r.markPassed()
 	r.stmt.planSearch = r.planSearch(r.plan)
 	left, _ := r.trial.carryOut(r.plan)
 	r.stmt.planSearch = nil
@@ -216,7 +238,7 @@ func (r *room) carryOut() *Refusal {
 
 // thinOut drops the victims that the plan does not need, and returns the rest with its cost.
 func (r *room) thinOut(plan []*Victim, spent cost) ([]*Victim, cost) {
-	if len(plan) < 2 || len(plan)*len(r.want.lacks) > maxThinning {
+	if !r.mayThinOut(plan) {
 		return plan, spent
 	}
 	if len(plan) <= maxUnsure && hasMoves(plan) {
@@ -227,6 +249,12 @@ func (r *room) thinOut(plan []*Victim, spent cost) ([]*Victim, cost) {
 		return plan, spent
 	}
 	return r.trial.tried(rest)
+}
+
+// mayThinOut reports whether thinOut may drop victims of the plan. If the plan and the job are large,
+// that would take too long.
+func (r *room) mayThinOut(plan []*Victim) bool {
+	return len(plan) > 1 && len(plan)*len(r.want.lacks) <= maxThinning
 }
 
 // cheapestSubset returns the cheapest subset of the plan that works, even if it frees more

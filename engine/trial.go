@@ -38,18 +38,26 @@ func (x *trial) works(plan []*Victim) bool {
 // works. As a last resort, the plan must also make the shares of queues more even.
 func (x *trial) try(plan []*Victim) (cost, bool) {
 	mark := x.stmt.Checkpoint()
-	_, ok := x.carryOut(plan)
-	ok = ok && !slices.ContainsFunc(plan, landsBack)
-	spent := x.evictor.victims.costOf(plan)
-	if ok {
-		spent.beyond = x.stmt.beyond(mark)
-	}
+	_, spent, ok := x.perform(plan)
 	if x.want.last && ok {
 		ok = x.fair(plan, mark)
 	} else {
 		x.stmt.Rollback(mark)
 	}
 	return spent, ok
+}
+
+// perform carries the plan out and computes its cost. It returns what Place returned, and reports
+// whether the plan works. The changes stay in the statement in both cases.
+func (x *trial) perform(plan []*Victim) (*Refusal, cost, bool) {
+	mark := x.stmt.Checkpoint()
+	left, ok := x.carryOut(plan)
+	ok = ok && !slices.ContainsFunc(plan, landsBack)
+	spent := x.evictor.victims.costOf(plan)
+	if ok {
+		spent.beyond = x.stmt.beyond(mark)
+	}
+	return left, spent, ok
 }
 
 // carryOut carries the plan out: it evicts the victims, places the job, and reserves room for
