@@ -349,8 +349,8 @@ func (o *replayer) replay(c *cobra.Command, t *replay.Trace, base engine.Profile
 		options.Engine = e
 		options.Clock = func() time.Duration { return time.Since(begin) }
 		options.Progress = func(arrived int) {
-			done := float64(arrived) / float64(max(1, len(drawn.Jobs)))
-			shown.set("%s, seed %d (%d of %d) %s %3.0f %%, %d of %d jobs", name, seed, i+1, len(seeds), bar(done, 20), 100*done, arrived, len(drawn.Jobs))
+			done := float64(arrived) / float64(max(1, drawn.Len()))
+			shown.set("%s, seed %d (%d of %d) %s %3.0f %%, %d of %d jobs", name, seed, i+1, len(seeds), bar(done, 20), 100*done, arrived, drawn.Len())
 		}
 		run, err := replay.Replay(c.Context(), drawn, options)
 		if err != nil {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -37,9 +36,9 @@ type code struct {
 	precedence int8
 }
 
-// maxEntries bounds memory: a ranking has an entry of about 20 bytes for each node. If there
-// are more entries, the ranking that was used least recently is dropped, as long as there
-// are more than minRankings.
+// maxEntries bounds memory: a ranking has an entry of about 12 bytes for each node, or of about 20
+// if static scores give many different points. If there are more entries, the ranking that was
+// used least recently is dropped, as long as there are more than minRankings.
 const (
 	maxEntries  = 25_000_000
 	minRankings = 16
@@ -62,7 +61,7 @@ type ranking struct {
 	scoreEpoch uint64
 	session    uint64   // the number of the session that its hooks are of
 	lastUsed   uint64   // the value of index.clock at its last use
-	staticKeys []int64  // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
+	statics    statics  // what static hooks answered
 	codes      []uint16 // by slot: why the node is rejected; 0 if it is feasible or absent
 	counts     []int32  // by code: how many nodes are rejected
 	feasible   int      // how many nodes are feasible
@@ -228,7 +227,7 @@ func (x *index) compile(r *ranking) {
 func (x *index) rebuild(r *ranking) {
 	n := x.view.Recent().Slots()
 	r.keys = slices.Grow(r.keys[:0], n)[:n]
-	r.staticKeys = slices.Grow(r.staticKeys[:0], n)[:n]
+	r.statics.reset(n)
 	r.codes = slices.Grow(r.codes[:0], n)[:n]
 	r.counts, r.tallies, r.nearest = r.counts[:0], nil, nil
 	r.feasible, r.nodes = 0, 0
@@ -262,9 +261,9 @@ func (x *index) refresh(r *ranking) {
 	grown := slots > len(r.keys)
 	for len(r.keys) < slots {
 		r.keys = append(r.keys, absent)
-		r.staticKeys = append(r.staticKeys, absent)
 		r.codes = append(r.codes, 0)
 	}
+	r.statics.grow(slots)
 	if lag > uint64(max(leastMany, slots/manyChanges)) {
 		x.refreshMany(r)
 		return
@@ -343,7 +342,7 @@ func (x *index) beginRound(r *ranking, sparse bool) bool {
 func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (int64, uint16, bool) {
 	n := x.view.At(slot)
 	anew := n == nil || n.SpecVersion() > r.version
-	if !anew && r.staticKeys[slot] < 0 {
+	if !anew && r.statics.answers[slot] == staticallyRejected {
 		return 0, 0, false // a static filter rejects the node, whatever tasks hold of it
 	}
 	var key int64
@@ -389,10 +388,6 @@ func (r *ranking) count(key int64, c uint16, by int32) {
 	r.counts[c] += by
 }
 
-// unscored marks a node without computed static scores, because the node has not been
-// feasible since its spec was last judged.
-const unscored = math.MaxInt64
-
 // judge returns the key and the code of the slot's node, which may be nil, for the shape. Static filters are
 // called only if anew is set, and static scores only when the node first passes all filters.
 func (x *index) judge(r *ranking, slot int, n *cluster.Node, anew bool) (int64, uint16) {
@@ -401,26 +396,26 @@ func (x *index) judge(r *ranking, slot int, n *cluster.Node, anew bool) (int64, 
 	}
 	if anew {
 		if key, c := x.filter(r, r.staticFilters, n); c != 0 {
-			r.staticKeys[slot] = key
+			r.statics.answers[slot] = staticallyRejected
 			return key, c
 		}
-		r.staticKeys[slot] = unscored
+		r.statics.answers[slot] = unscored
 	}
 	if key, c := x.filter(r, r.filters, n); c != 0 {
 		return key, c
 	}
-	if r.staticKeys[slot] == unscored {
+	if r.statics.answers[slot] == unscored {
 		points, ok := x.points(r, r.staticScorers, n)
 		if !ok {
 			return absent, 0
 		}
-		r.staticKeys[slot] = points
+		r.statics.score(slot, points)
 	}
 	points, ok := x.points(r, r.scorers, n)
 	if !ok {
 		return absent, 0
 	}
-	return r.staticKeys[slot] + points, 0
+	return r.statics.at(slot).points + points, 0
 }
 
 // judgeOnce is judge, but it judges only one of several equal nodes in a round of patterns. The slot
@@ -433,12 +428,12 @@ func (x *index) judgeOnce(r *ranking, slot int, n *cluster.Node, anew bool) (int
 		if x.twin {
 			x.compareEqual(r, known, n, anew)
 		}
-		r.staticKeys[slot] = known.static
+		r.statics.set(slot, known.static)
 		return known.key, known.code
 	}
 	p.differ++
 	key, c := x.judge(r, slot, n, anew)
-	*known = judgedPattern{round: p.round, code: c, slot: int32(slot), key: key, static: r.staticKeys[slot]}
+	*known = judgedPattern{round: p.round, code: c, slot: int32(slot), key: key, static: r.statics.at(slot)}
 	return key, c
 }
 

@@ -91,7 +91,7 @@ func (x *index) rescore(r *ranking) {
 			continue
 		}
 		points, ok := x.pointsAt(r, slot, once)
-		if r.keys[slot] = r.staticKeys[slot] + points; !ok {
+		if r.keys[slot] = r.statics.at(slot).points + points; !ok {
 			r.keys[slot] = absent
 		}
 	}

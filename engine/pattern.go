@@ -65,7 +65,7 @@ type judgedPattern struct {
 	code   uint16
 	slot   int32
 	key    int64
-	static int64 // as in ranking.staticKeys
+	static static
 }
 
 // enoughToTell is how many nodes a round must judge to tell whether equal nodes are frequent.

@@ -56,7 +56,11 @@ func (t *Trace) Openb(seed int64, shuffleNames bool) *Trace {
 	out := &Trace{Name: t.Name, Nodes: slices.Clone(t.Nodes)}
 	random := rand.New(rand.NewSource(seed))
 	random.Int()
-	jobs := slices.Clone(t.Jobs)
+	jobs := make([]Job, t.Len())
+	for i := range jobs {
+		jobs[i] = *t.Job(i)
+		jobs[i].Name = t.jobName(i)
+	}
 	slices.SortStableFunc(jobs, func(a, b Job) int { return strings.Compare(a.Name, b.Name) })
 	random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 	limit := t.Milli() * openbLoad / 100
@@ -87,19 +91,12 @@ func (t *Trace) Openb(seed int64, shuffleNames bool) *Trace {
 // Times returns a trace with this number of copies of the cluster and of the jobs. The jobs of the
 // copies alternate.
 func (t *Trace) Times(n int) *Trace {
-	out := &Trace{Name: fmt.Sprintf("%s × %d", t.Name, n), Nodes: make([]Node, 0, n*len(t.Nodes)), Jobs: make([]Job, 0, n*len(t.Jobs))}
+	out := &Trace{Name: fmt.Sprintf("%s × %d", t.Name, n), Nodes: make([]Node, 0, n*len(t.Nodes)), Jobs: t.Jobs, Copies: n * max(1, t.Copies)}
 	for c := range n {
 		for i := range t.Nodes {
 			node := t.Nodes[i]
-			node.Name = fmt.Sprintf("%s-%03d", node.Name, c)
+			node.Name = copyName(node.Name, c)
 			out.Nodes = append(out.Nodes, node)
-		}
-	}
-	for i := range t.Jobs {
-		for c := range n {
-			j := t.Jobs[i]
-			j.Name = fmt.Sprintf("%s-%03d", j.Name, c)
-			out.Jobs = append(out.Jobs, j)
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,8 +190,24 @@ func TestOpenb(t *testing.T) {
 	if cmp.Equal(one.Jobs, tr.Openb(43, false).Jobs) || !cmp.Equal(one, tr.Openb(42, false)) {
 		t.Error("the seed does not select the trace")
 	}
-	if n := tr.Times(3); len(n.Nodes) != 6 || len(n.Jobs) != 9 || n.Milli() != 30_000 {
+	n := tr.Times(3)
+	if len(n.Nodes) != 6 || n.Len() != 9 || n.Milli() != 30_000 || &n.Jobs[0] != &tr.Jobs[0] {
 		t.Errorf("%+v", n)
+	}
+	var names []string
+	for i := range n.Len() {
+		names = append(names, n.jobName(i))
+		if n.Job(i) != &tr.Jobs[i/3] {
+			t.Errorf("job %d is not a copy of job %d", i, i/3)
+		}
+	}
+	if want := tr.Jobs[2].Name + "-002"; names[8] != want || len(slices.Compact(names)) != 9 {
+		t.Errorf("the jobs are named %v, and the last one should be %s", names, want)
+	}
+	for i, r := range n.requests() {
+		if r.Count != 3*tr.requests()[i].Count {
+			t.Errorf("%+v is requested by the copies of %d tasks", r, tr.requests()[i].Count)
+		}
 	}
 }
 

@@ -95,7 +95,7 @@ func Summarize(t *Trace, policy string, seeds []int64, runs []*Run, traces []*Tr
 		for _, w := range r.Waits {
 			seconds := float64(w.Time) / 1e9
 			all = append(all, seconds)
-			if traces[i].Jobs[w.Job].Devices == most {
+			if traces[i].Job(w.Job).Devices == most {
 				large = append(large, seconds)
 			}
 		}

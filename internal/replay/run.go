@@ -107,17 +107,17 @@ func Replay(ctx context.Context, t *Trace, o Options) (*Run, error) {
 		return nil, err
 	}
 	r := &runner{
-		Run:   &Run{State: state, FailedBy: map[int]int{}, Took: make([]int64, 0, len(t.Jobs))},
+		Run:   &Run{State: state, FailedBy: map[int]int{}, Took: make([]int64, 0, t.Len())},
 		trace: t, options: o, state: state, waiting: map[int]bool{}, total: max(1, t.Milli()),
 	}
 	r.ends.Before = end.before
 	if o.Points > 0 {
 		r.observe = fragmentationOf(t)
 	}
-	for i := range t.Jobs {
-		at := t.Jobs[i].Arrival
+	for i := range t.Len() {
+		at := t.Job(i).Arrival
 		if at < r.now {
-			return nil, fmt.Errorf("job %s arrives before the job that precedes it; sort the jobs by their arrival", t.Jobs[i].Name)
+			return nil, fmt.Errorf("job %s arrives before the job that precedes it; sort the jobs by their arrival", t.jobName(i))
 		}
 		if o.Until > 0 && at > o.Until {
 			break
@@ -135,7 +135,7 @@ func Replay(ctx context.Context, t *Trace, o Options) (*Run, error) {
 		}
 		r.advance(at)
 		if err := r.arrive(i); err != nil {
-			return nil, fmt.Errorf("job %s: %w", t.Jobs[i].Name, err)
+			return nil, fmt.Errorf("job %s: %w", t.jobName(i), err)
 		}
 	}
 	if o.Until > 0 {
@@ -161,7 +161,7 @@ func (r *runner) endJobs(until int64) error {
 	for len(r.ends.Items) > 0 && r.ends.Items[0].at <= until {
 		e := r.ends.Pop()
 		r.advance(e.at)
-		r.used -= r.trace.Jobs[e.job].Milli()
+		r.used -= r.trace.Job(e.job).Milli()
 		if err := r.state.Apply(cluster.JobGone{Job: jobID(e.job)}); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (r *runner) endJobs(until int64) error {
 
 // arrive adds a job and runs a session.
 func (r *runner) arrive(number int) error {
-	j := &r.trace.Jobs[number]
+	j := r.trace.Job(number)
 	search := engine.Indexed
 	if n := r.options.CheckEvery; n > 0 && number%n == n-1 {
 		search = engine.Twin
@@ -267,7 +267,7 @@ func (r *runner) carryOut(out *engine.Outcome) error {
 // start notes that a job starts now.
 func (r *runner) start(number int) {
 	delete(r.waiting, number)
-	j := &r.trace.Jobs[number]
+	j := r.trace.Job(number)
 	r.used += j.Milli()
 	if j.RunTime > 0 {
 		r.ends.Push(end{r.now + j.RunTime, number})
@@ -284,11 +284,11 @@ func (r *runner) finish() {
 	if span := r.now - r.options.WarmUp; span > 0 {
 		r.Mean = r.area / float64(span) / float64(r.total)
 	}
-	for number := range r.trace.Jobs { // in their order, not in that of the map
+	for number := range r.trace.Len() { // in their order, not in that of the map
 		if !r.waiting[number] {
 			continue
 		}
-		j := &r.trace.Jobs[number]
+		j := r.trace.Job(number)
 		r.Failed++
 		r.FailedBy[j.Devices]++
 		if j.Arrival >= r.options.WarmUp {
@@ -302,7 +302,7 @@ func (r *runner) keepPoint(last bool) {
 	if r.options.Points == 0 || r.Arrived < r.next && !last {
 		return
 	}
-	r.next = r.Arrived + max(1, len(r.trace.Jobs)/r.options.Points)
+	r.next = r.Arrived + max(1, r.trace.Len()/r.options.Points)
 	p := Point{
 		Time: r.now, Arrived: float64(r.arrived) / float64(r.total), Allocated: float64(r.used) / float64(r.total), Waiting: len(r.waiting),
 	}

@@ -14,7 +14,27 @@ type Trace struct {
 	Name  string // such as "openb_pod_list_default"
 	Nodes []Node
 	Jobs  []Job // in the order in which they arrive
+	// Copies is how many times each of the Jobs arrives, one copy after the other; 0 means once. Len
+	// and Job count the copies.
+	Copies int
 }
+
+// Len returns how many jobs arrive.
+func (t *Trace) Len() int { return len(t.Jobs) * max(1, t.Copies) }
+
+// Job returns the job with the number. Copies share one record.
+func (t *Trace) Job(number int) *Job { return &t.Jobs[number/max(1, t.Copies)] }
+
+// jobName returns the name of the job with the number.
+func (t *Trace) jobName(number int) string {
+	if t.Copies == 0 {
+		return t.Jobs[number].Name
+	}
+	return copyName(t.Job(number).Name, number%t.Copies)
+}
+
+// copyName returns the name of a copy of a node or a job.
+func copyName(name string, number int) string { return fmt.Sprintf("%s-%03d", name, number) }
 
 // Node is a machine of a trace.
 type Node struct {

@@ -41,7 +41,7 @@ func (t *Trace) requests() []fgd.Request {
 		if j.Devices > 0 {
 			k.milli = int64(j.share())
 		}
-		counts[k] += int64(j.tasks())
+		counts[k] += int64(j.tasks() * max(1, t.Copies))
 	}
 	out := make([]fgd.Request, 0, len(counts))
 	for k, n := range counts {
