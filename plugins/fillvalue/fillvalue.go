@@ -72,7 +72,7 @@ func (p *plugin) takeDemand() {
 	}
 	p.demand = first
 	p.fleet = newFleet()
-	p.work = newWorkload(d.Learnt)
+	p.work = newWorkload(d.Learnt, p.work.number+1)
 }
 
 // matters excludes models, which PlacementScorer scores.

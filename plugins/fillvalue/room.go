@@ -20,10 +20,10 @@ type room struct {
 	nodes   int             // how many nodes have it now
 	next    map[*cluster.Shape][]*room
 
-	worth   int64 // the fill value; valid if filled is set
-	filled  bool
-	slots   []int64 // see slotsOf; valid for the release probability slotsAt
-	slotsAt int64
+	worth    int64   // the fill value
+	filledAt uint64  // the number of the workload that worth is for
+	slots    []int64 // see slotsOf; valid for the release probability slotsAt
+	slotsAt  int64
 }
 
 // machine is what nodes with equal devices and capacities have in common.
@@ -32,9 +32,6 @@ type machine struct {
 	cpu    int64
 	memory cluster.Bytes
 	kinds  []int32 // of each device: an index in fleet.kinds; devices of one kind are together
-
-	steps   [][]step // see stepsFor
-	uniform bool     // all devices are of one kind
 }
 
 // parts is in how many parts the memory of a machine is counted. More would make more rooms.
