@@ -18,12 +18,16 @@ type room struct {
 	free    []cluster.Milli // of each device, in the order of the machine, the freest of a kind first
 	milli   int64           // the sum of free
 	nodes   int             // how many nodes have it now
+	index   int             // in fleet.used, if nodes is not 0
 	next    map[*cluster.Shape][]*room
 
 	worth    int64   // the fill value
 	filledAt uint64  // the number of the workload that worth is for
-	slots    []int64 // see slotsOf; valid for the release probability slotsAt
-	slotsAt  int64
+	slots    []int64 // see workload.slotsOf
+	slotsFor uint64  // the number of the workload that slots are for
+	slotsAt  int64   // the release probability that slots are for
+	value    int64   // see plugin.value
+	valuedAt uint64  // the plugin.epoch that value is for
 }
 
 // machine is what nodes with equal devices and capacities have in common.
@@ -40,14 +44,21 @@ const parts = 64
 // cpuStep is the step in which free cores are counted, in thousandths.
 const cpuStep = 250
 
-// maxRooms bounds the memory for rooms. If there are more, all are forgotten.
-const maxRooms = 500_000
+// maxRooms bounds the memory for rooms. If there are more, all are forgotten. Before that, rooms
+// that are not used any more are forgotten when there are twice as many as there were, and at least
+// enoughRooms.
+const (
+	maxRooms    = 500_000
+	enoughRooms = 10_000
+)
 
 // fleet keeps the rooms of the nodes.
 type fleet struct {
 	kinds    []cluster.Device // one idle device of every kind
 	machines map[string]*machine
 	rooms    map[string]*room
+	used     []*room // the rooms that nodes have, in no order
+	kept     int     // how many rooms there were when unused ones were last forgotten
 	nodes    []known // by slot
 	version  uint64  // the version of State up to which counts are known
 	count    int     // how many nodes there are
@@ -119,19 +130,41 @@ func (p *plugin) count() {
 // counted with before.
 func (f *fleet) countNode(k *known, now *room, tasks int64) {
 	if was := k.counted; was != nil {
-		was.nodes--
+		if was.nodes--; was.nodes == 0 {
+			last := f.used[len(f.used)-1]
+			f.used[was.index], last.index = last, was.index
+			f.used = f.used[:len(f.used)-1]
+		}
 		f.count--
 		f.free -= was.milli
 		f.whole -= int64(len(was.free)) * int64(cluster.Whole)
 		f.running -= k.tasks
 	}
 	if k.counted, k.tasks = now, tasks; now != nil {
-		now.nodes++
+		if now.nodes++; now.nodes == 1 {
+			now.index = len(f.used)
+			f.used = append(f.used, now)
+		}
 		f.count++
 		f.free += now.milli
 		f.whole += int64(len(now.free)) * int64(cluster.Whole)
 		f.running += tasks
 	}
+}
+
+// forgetUnused forgets rooms that no node has and that were not valued for the workload with the
+// number.
+func (f *fleet) forgetUnused(workload uint64) {
+	if len(f.rooms) < max(enoughRooms, 2*f.kept) {
+		return
+	}
+	for key, r := range f.rooms {
+		if r.nodes == 0 && r.filledAt != workload {
+			delete(f.rooms, key)
+		}
+		r.next = nil // it may have rooms that are forgotten
+	}
+	f.kept = len(f.rooms)
 }
 
 // machineOf returns the machine of the node, and the order of its devices.
