@@ -55,12 +55,12 @@ func (m *masks) at(amount int64) int {
 	return i
 }
 
-// of returns the mask of the sequence for the limit.
-func (m *masks) of(at, sequence int) uint64 {
-	if at < 0 {
-		return 0
+// of returns the mask of the sequence for the amount.
+func (m *masks) of(amount int64, sequence int) uint64 {
+	if at := m.at(amount); at >= 0 {
+		return m.rows[sequence][at]
 	}
-	return m.rows[sequence][at]
+	return 0
 }
 
 // stepsOfKind are the steps of the sequences on a machine of which all devices are of one kind.
@@ -70,6 +70,9 @@ type stepsOfKind struct {
 	many   masks         // of the steps with several devices, by their number
 	least  cluster.Milli // the lowest price of a device of those with several
 }
+
+// maxRequest is more than any node has of a resource.
+const maxRequest = 2 * unlimited
 
 // step is what a request takes of a machine.
 type step struct {
@@ -89,7 +92,7 @@ func (w *workload) stepsOf(kind int32) *stepsOfKind {
 	k := &stepsOfKind{least: math.MaxInt32}
 	for i := range w.requests {
 		q := &w.requests[i]
-		k.steps = append(k.steps, step{cpu: q.cpu, memory: int64(q.memory), devices: int32(q.devices), price: q.price[kind]})
+		k.steps = append(k.steps, step{cpu: min(q.cpu, maxRequest), memory: min(int64(q.memory), maxRequest), devices: int32(q.devices), price: q.price[kind]})
 		if q.devices > 1 && q.price[kind] > 0 {
 			k.least = min(k.least, q.price[kind])
 		}
@@ -110,6 +113,29 @@ func (w *workload) stepsOf(kind int32) *stepsOfKind {
 	return k
 }
 
+// pool is what is free of the devices of a node that are all of one kind. Rooms with the same pool
+// differ in cores and memory.
+type pool struct {
+	kind  int32
+	free  []cluster.Milli // of each device that is not full, the freest first
+	milli int64           // the sum of free
+
+	number   uint64           // of the workload that outcomes are for
+	outcomes [sequences]int32 // by sequence: one plus the index in workload.outcomes of an outcome; 0: none is known
+}
+
+// outcome is what becomes of a pool when each request of a sequence takes what fits. It holds for
+// all amounts of cores and memory with which the same requests fit.
+type outcome struct {
+	cpuFrom, cpuTo       int64 // at least, and less than
+	memoryFrom, memoryTo int64
+	held                 int64 // of the devices
+	next                 int32 // as in pool.outcomes: another outcome of the pool and the sequence
+}
+
+// maxOutcomes bounds the memory for outcomes. More are not kept.
+const maxOutcomes = 1 << 20
+
 // fill returns the fill value of the room.
 func (w *workload) fill(r *room) int64 {
 	if r.filledAt == w.number {
@@ -119,61 +145,91 @@ func (w *workload) fill(r *room) int64 {
 	if r.milli == 0 || len(w.sequences) == 0 {
 		return 0
 	}
-	held := w.runMixed
-	if kinds := r.machine.kinds; kinds[0] == kinds[len(kinds)-1] {
-		held = w.run
+	var held int64
+	if r.pool == nil {
+		held = w.runMixed(r)
+	} else {
+		held = w.runAll(r.pool, r.cpu, r.memory*int64(r.machine.memory)/parts)
 	}
-	r.worth = held(r) * unit / sequences
+	r.worth = held * unit / sequences
 	return r.worth
 }
 
-// run returns how much of the devices is held after each request of a sequence took what fits,
-// summed up over the sequences. All devices are of one kind. The masks leave out steps that do not
-// fit. They are looked up again when a step is met that fits no longer.
-func (w *workload) run(r *room) int64 {
-	k := w.stepsOf(r.machine.kinds[0])
-	allMemory := r.memory * int64(r.machine.memory) / parts
-	cpuAt, memoryAt, singleAt, manyAt := w.cpu.at(r.cpu), w.memory.at(allMemory), k.single.at(int64(slices.Max(r.free))), k.many.at(countFree(r.free, k.least))
+// runAll returns how much of the devices is held after each sequence, summed up.
+func (w *workload) runAll(p *pool, cpu, memory int64) int64 {
+	if p.number != w.number {
+		p.number = w.number
+		clear(p.outcomes[:])
+	}
+	k := w.stepsOf(p.kind)
 	var sum int64
-	for s, sequence := range w.sequences {
-		cpuOnly := w.cpuOnly[s]
-		fit := w.cpu.of(cpuAt, s) & w.memory.of(memoryAt, s) & (k.single.of(singleAt, s) | k.many.of(manyAt, s) | cpuOnly)
-		if fit&^cpuOnly == 0 {
+	for s := range w.sequences {
+		if o := w.known(p, s, cpu, memory); o != nil {
+			sum += o.held
 			continue
 		}
-		free := append(w.scratch[:0], r.free...)
-		w.scratch = free
-		cpu, memory, left := r.cpu, allMemory, r.milli
-		for fit&^cpuOnly != 0 {
-			x := &k.steps[sequence[bits.TrailingZeros64(fit)]]
-			fit &= fit - 1
-			switch {
-			case x.cpu > cpu:
-				fit &= w.cpu.of(w.cpu.at(cpu), s)
-				continue
-			case x.memory > memory:
-				fit &= w.memory.of(w.memory.at(memory), s)
-				continue
-			case x.devices == 1:
-				if !takeTightest(free, x.price) {
-					fit &= k.single.of(k.single.at(int64(slices.Max(free))), s) | k.many.of(manyAt, s) | cpuOnly
-					continue
-				}
-			case x.devices > 1:
-				if !x.takeFirst(free) {
-					fit &= k.single.of(singleAt, s) | k.many.of(k.many.at(countFree(free, k.least)), s) | cpuOnly
-					continue
-				}
-			}
-			cpu -= x.cpu
-			memory -= x.memory
-			if left -= int64(x.devices) * int64(x.price); left == 0 {
-				break
-			}
+		o := w.run(p, k, s, cpu, memory)
+		sum += o.held
+		if o.next = p.outcomes[s]; len(w.outcomes) < maxOutcomes {
+			w.outcomes = append(w.outcomes, o)
+			p.outcomes[s] = int32(len(w.outcomes))
 		}
-		sum += r.milli - left
 	}
 	return sum
+}
+
+// known returns the outcome of the sequence if it is known.
+func (w *workload) known(p *pool, s int, cpu, memory int64) *outcome {
+	for i := p.outcomes[s]; i > 0; {
+		o := &w.outcomes[i-1]
+		if cpu >= o.cpuFrom && cpu < o.cpuTo && memory >= o.memoryFrom && memory < o.memoryTo {
+			return o
+		}
+		i = o.next
+	}
+	return nil
+}
+
+// run computes the outcome of the sequence. The masks leave out steps for which the devices have no
+// room. They are looked up again when a step is met for which there is no room any more.
+func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcome {
+	sequence, cpuOnly := w.sequences[s], w.cpuOnly[s]
+	free := append(w.scratch[:0], p.free...)
+	w.scratch = free
+	single, many := k.single.of(int64(free[0]), s), k.many.of(countFree(free, k.least), s)
+	o := outcome{cpuTo: math.MaxInt64, memoryTo: math.MaxInt64}
+	for fit := single | many | cpuOnly; fit&^cpuOnly != 0; {
+		x := &k.steps[sequence[bits.TrailingZeros64(fit)]]
+		fit &= fit - 1
+		if need := o.cpuFrom + x.cpu; need > cpu {
+			o.cpuTo = min(o.cpuTo, need)
+			continue
+		}
+		if need := o.memoryFrom + x.memory; need > memory {
+			o.memoryTo = min(o.memoryTo, need)
+			continue
+		}
+		switch {
+		case x.devices == 1:
+			if !takeTightest(free, x.price) {
+				single = k.single.of(int64(slices.Max(free)), s)
+				fit &= single | many | cpuOnly
+				continue
+			}
+		case x.devices > 1:
+			if !x.takeFirst(free) {
+				many = k.many.of(countFree(free, k.least), s)
+				fit &= single | many | cpuOnly
+				continue
+			}
+		}
+		o.cpuFrom += x.cpu
+		o.memoryFrom += x.memory
+		if o.held += int64(x.devices) * int64(x.price); o.held == p.milli {
+			break
+		}
+	}
+	return o
 }
 
 // takeTightest takes the price from the device that is the least free of those that are free

@@ -36,7 +36,8 @@ func TestFillStepByStep(t *testing.T) {
 		if random.IntN(4) == 0 {
 			m.kinds[0] = 0
 		}
-		for range 10 {
+		f := newFleet()
+		for range 20 {
 			r := &room{machine: m, cpu: int64(random.IntN(257)) * cpuStep, memory: int64(random.IntN(parts + 1))}
 			for range m.kinds {
 				free := cluster.Milli(random.IntN(4) * 333)
@@ -46,6 +47,8 @@ func TestFillStepByStep(t *testing.T) {
 				r.free = append(r.free, free)
 				r.milli += int64(free)
 			}
+			slices.SortFunc(r.free, func(a, b cluster.Milli) int { return int(b - a) })
+			r.pool = f.poolOf(r)
 			want := stepByStep(&w, r)
 			if got := w.fill(r); got != want {
 				t.Fatalf("cpu %d, memory %d, free %v of kinds %v: fill value %d, step by step %d", r.cpu, r.memory, r.free, m.kinds, got, want)

@@ -77,7 +77,9 @@ func (p *plugin) takeDemand() {
 		p.fleet = newFleet()
 	}
 	p.fleet.forgetUnused(p.work.number)
+	outcomes := p.work.outcomes[:0]
 	p.work = newWorkload(d.Learnt, p.work.number+1)
+	p.work.outcomes = outcomes
 	p.work.learnKinds(p.fleet.kinds)
 	p.prices, p.given = prices{}, nil
 	p.epoch++

@@ -3,6 +3,7 @@ package fillvalue
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 // so that it is evaluated once.
 type room struct {
 	machine *machine
+	pool    *pool           // nil if the devices are of several kinds or none of them is free
 	cpu     int64           // free, in thousandths of a core
 	memory  int64           // free, in parts of the machine
 	free    []cluster.Milli // of each device, in the order of the machine, the freest of a kind first
@@ -57,6 +59,7 @@ type fleet struct {
 	kinds    []cluster.Device // one idle device of every kind
 	machines map[string]*machine
 	rooms    map[string]*room
+	pools    map[string]*pool
 	used     []*room // the rooms that nodes have, in no order
 	kept     int     // how many rooms there were when unused ones were last forgotten
 	nodes    []known // by slot
@@ -83,7 +86,7 @@ type known struct {
 }
 
 func newFleet() fleet {
-	return fleet{machines: map[string]*machine{}, rooms: map[string]*room{}}
+	return fleet{machines: map[string]*machine{}, rooms: map[string]*room{}, pools: map[string]*pool{}}
 }
 
 // room returns what is free of the node.
@@ -164,6 +167,7 @@ func (f *fleet) forgetUnused(workload uint64) {
 		}
 		r.next = nil // it may have rooms that are forgotten
 	}
+	maps.DeleteFunc(f.pools, func(_ string, p *pool) bool { return p.number != workload })
 	f.kept = len(f.rooms)
 }
 
@@ -285,7 +289,31 @@ func (f *fleet) share(r *room) *room {
 		kept.milli += int64(m)
 	}
 	f.rooms[string(key)] = kept
+	kept.pool = f.poolOf(kept)
 	return kept
+}
+
+// poolOf returns the pool of the room, which other rooms may share.
+func (f *fleet) poolOf(r *room) *pool {
+	kinds := r.machine.kinds
+	if r.milli == 0 || kinds[0] != kinds[len(kinds)-1] {
+		return nil
+	}
+	n := len(r.free)
+	for r.free[n-1] == 0 {
+		n--
+	}
+	key := binary.AppendVarint(f.key[:0], int64(kinds[0]))
+	for _, m := range r.free[:n] {
+		key = append(key, byte(m), byte(m>>8))
+	}
+	f.key = key
+	p := f.pools[string(key)]
+	if p == nil {
+		p = &pool{kind: kinds[0], free: r.free[:n], milli: r.milli}
+		f.pools[string(key)] = p
+	}
+	return p
 }
 
 // left measures what is left, in thousandths of a device: a machine of 128 cores and 8 devices
