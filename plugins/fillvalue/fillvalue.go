@@ -35,6 +35,8 @@ type plugin struct {
 	fleet  fleet
 	work   workload
 	prices prices
+	given  []int64 // the parameters that the prices were taken from
+	epoch  uint64  // grows when the workload or the prices change; values of rooms of earlier epochs are not valid
 }
 
 // New builds the plugin. It has no arguments.
@@ -71,8 +73,16 @@ func (p *plugin) takeDemand() {
 		return // State makes another list when it has learnt more
 	}
 	p.demand = first
-	p.fleet = newFleet()
-	p.work = newWorkload(d.Learnt)
+	if p.fleet.rooms == nil || len(p.fleet.rooms) >= maxRooms {
+		p.fleet = newFleet()
+	}
+	p.fleet.forgetUnused(p.work.number)
+	outcomes := p.work.outcomes[:0]
+	p.work = newWorkload(d.Learnt, p.work.number+1)
+	p.work.outcomes = outcomes
+	p.work.learnKinds(p.fleet.kinds)
+	p.prices, p.given = prices{}, nil
+	p.epoch++
 }
 
 // matters excludes models, which PlacementScorer scores.
@@ -113,10 +123,17 @@ func (p *plugin) cost(before, after *room) int64 {
 	if len(p.work.requests) == 0 {
 		return after.left()
 	}
-	held := before.milli - after.milli
-	cost := p.work.fill(before) - p.work.fill(after) - held*unit
-	cost += p.prices.of(&p.work, p.fleet.kinds, before, after)
-	return cost + after.left()*tieBreak/1000
+	return (p.value(before)-p.value(after))/unit + after.left()*tieBreak/1000
+}
+
+// value returns what the room is worth, multiplied by unit: its fill value and the prices of its
+// slots and products, without what is free of its devices.
+func (p *plugin) value(r *room) int64 {
+	if r.valuedAt != p.epoch {
+		r.valuedAt = p.epoch
+		r.value = (p.work.fill(r)-r.milli*unit)*unit + p.prices.of(&p.work, p.fleet.kinds, r)
+	}
+	return r.value
 }
 
 // points returns the score of a cost: 50 for none, and less the more it is. Small differences

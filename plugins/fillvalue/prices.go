@@ -35,20 +35,27 @@ func (p *prices) values() []int64 {
 
 // use takes parameters. Those that are not for the present workload are not used.
 func (p *plugin) use(values []int64) {
-	w := &p.work
-	p.prices = prices{}
-	if len(values) != 5+len(w.slots)+len(w.sets) || values[0] != p.view.Demand().LearntAt || values[4] != int64(len(w.slots)) {
+	if slices.Equal(p.given, values) {
 		return
+	}
+	p.given = values
+	p.prices = p.pricesFrom(values)
+	p.epoch++
+}
+
+// pricesFrom returns the prices that have these values; none if they are not for the present
+// workload.
+func (p *plugin) pricesFrom(values []int64) prices {
+	slots, sets := len(p.work.slots), len(p.work.sets)
+	if len(values) != 5+slots+sets || values[0] != p.view.Demand().LearntAt || values[4] != int64(slots) || values[3] > certain {
+		return prices{}
 	}
 	for i, v := range values {
 		if v < 0 || i > 4 && v > maxPrice {
-			return
+			return prices{}
 		}
 	}
-	if values[3] > certain {
-		return
-	}
-	p.prices = prices{learntAt: values[0], arrived: values[1], free: values[2], release: values[3], slots: values[5 : 5+len(w.slots)], sets: values[5+len(w.slots):]}
+	return prices{learntAt: values[0], arrived: values[1], free: values[2], release: values[3], slots: values[5 : 5+slots], sets: values[5+slots:]}
 }
 
 // learn computes the prices again if enough tasks have arrived, or enough devices were taken or
@@ -66,7 +73,9 @@ func (p *plugin) learn() []int64 {
 		return nil
 	}
 	p.prices = p.compute(d)
-	return p.prices.values()
+	p.given = p.prices.values()
+	p.epoch++
+	return p.given
 }
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
@@ -85,11 +94,8 @@ func (p *plugin) compute(d *cluster.Demand) prices {
 		out.release = int64(certain * leaving / (leaving + float64(f.running)))
 	}
 	there := make([]int64, len(w.slots))
-	for _, r := range f.rooms {
-		if r.nodes == 0 {
-			continue
-		}
-		for i, n := range w.slotsOf(r, out.release) { // sums of integers, so that the order of the map makes no difference
+	for _, r := range f.used {
+		for i, n := range w.slotsOf(r, out.release) { // sums of integers, so that the order makes no difference
 			there[i] += n * int64(r.nodes)
 		}
 	}
@@ -116,31 +122,30 @@ func (p *plugin) compute(d *cluster.Demand) prices {
 	return out
 }
 
-// of returns the prices of the slots and products that are taken if a room becomes another one.
-func (p *prices) of(w *workload, kinds []cluster.Device, before, after *room) int64 {
+// of returns the prices of the slots and products of a room, multiplied by unit.
+func (p *prices) of(w *workload, kinds []cluster.Device, r *room) int64 {
 	if p.slots == nil {
 		return 0
 	}
-	var cost int64
-	a := w.slotsOf(after, p.release)
-	b := w.slotsOf(before, p.release)
+	var sum int64
+	slots := w.slotsOf(r, p.release)
 	for i, price := range p.slots {
-		cost += price * (b[i] - a[i]) / unit
+		sum += price * slots[i]
 	}
 	for i, price := range p.sets {
 		if price > 0 {
-			cost += price * before.taken(after, w.sets[i], kinds)
+			sum += price * r.freeOf(w.sets[i], kinds) * unit
 		}
 	}
-	return cost
+	return sum
 }
 
-// taken returns how much of the devices of the products is taken if the room becomes the other one.
-func (r *room) taken(after *room, products []string, kinds []cluster.Device) int64 {
+// freeOf returns how much of the devices of the products is free, in thousandths.
+func (r *room) freeOf(products []string, kinds []cluster.Device) int64 {
 	var sum int64
 	for i, k := range r.machine.kinds {
 		if slices.Contains(products, kinds[k].Product) {
-			sum += int64(r.free[i] - after.free[i])
+			sum += int64(r.free[i])
 		}
 	}
 	return sum
@@ -149,12 +154,8 @@ func (r *room) taken(after *room, products []string, kinds []cluster.Device) int
 // freeOf returns how much of the devices of the products is free, in thousandths.
 func (f *fleet) freeOf(products []string) int64 {
 	var sum int64
-	for _, r := range f.rooms {
-		for i, k := range r.machine.kinds {
-			if r.nodes > 0 && slices.Contains(products, f.kinds[k].Product) {
-				sum += int64(r.free[i]) * int64(r.nodes)
-			}
-		}
+	for _, r := range f.used {
+		sum += r.freeOf(products, f.kinds) * int64(r.nodes)
 	}
 	return sum
 }

@@ -3,6 +3,7 @@ package fillvalue
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,17 +14,22 @@ import (
 // so that it is evaluated once.
 type room struct {
 	machine *machine
+	pool    *pool           // nil if the devices are of several kinds or none of them is free
 	cpu     int64           // free, in thousandths of a core
 	memory  int64           // free, in parts of the machine
 	free    []cluster.Milli // of each device, in the order of the machine, the freest of a kind first
 	milli   int64           // the sum of free
 	nodes   int             // how many nodes have it now
+	index   int             // in fleet.used, if nodes is not 0
 	next    map[*cluster.Shape][]*room
 
-	worth   int64 // the fill value; valid if filled is set
-	filled  bool
-	slots   []int64 // see slotsOf; valid for the release probability slotsAt
-	slotsAt int64
+	worth    int64   // the fill value
+	filledAt uint64  // the number of the workload that worth is for
+	slots    []int64 // see workload.slotsOf
+	slotsFor uint64  // the number of the workload that slots are for
+	slotsAt  int64   // the release probability that slots are for
+	value    int64   // see plugin.value
+	valuedAt uint64  // the plugin.epoch that value is for
 }
 
 // machine is what nodes with equal devices and capacities have in common.
@@ -32,9 +38,6 @@ type machine struct {
 	cpu    int64
 	memory cluster.Bytes
 	kinds  []int32 // of each device: an index in fleet.kinds; devices of one kind are together
-
-	steps   [][]step // see stepsFor
-	uniform bool     // all devices are of one kind
 }
 
 // parts is in how many parts the memory of a machine is counted. More would make more rooms.
@@ -43,14 +46,22 @@ const parts = 64
 // cpuStep is the step in which free cores are counted, in thousandths.
 const cpuStep = 250
 
-// maxRooms bounds the memory for rooms. If there are more, all are forgotten.
-const maxRooms = 500_000
+// maxRooms bounds the memory for rooms. If there are more, all are forgotten. Before that, rooms
+// that are not used any more are forgotten when there are twice as many as there were, and at least
+// enoughRooms.
+const (
+	maxRooms    = 500_000
+	enoughRooms = 10_000
+)
 
 // fleet keeps the rooms of the nodes.
 type fleet struct {
 	kinds    []cluster.Device // one idle device of every kind
 	machines map[string]*machine
 	rooms    map[string]*room
+	pools    map[string]*pool
+	used     []*room // the rooms that nodes have, in no order
+	kept     int     // how many rooms there were when unused ones were last forgotten
 	nodes    []known // by slot
 	version  uint64  // the version of State up to which counts are known
 	count    int     // how many nodes there are
@@ -75,7 +86,7 @@ type known struct {
 }
 
 func newFleet() fleet {
-	return fleet{machines: map[string]*machine{}, rooms: map[string]*room{}}
+	return fleet{machines: map[string]*machine{}, rooms: map[string]*room{}, pools: map[string]*pool{}}
 }
 
 // room returns what is free of the node.
@@ -122,19 +133,42 @@ func (p *plugin) count() {
 // counted with before.
 func (f *fleet) countNode(k *known, now *room, tasks int64) {
 	if was := k.counted; was != nil {
-		was.nodes--
+		if was.nodes--; was.nodes == 0 {
+			last := f.used[len(f.used)-1]
+			f.used[was.index], last.index = last, was.index
+			f.used = f.used[:len(f.used)-1]
+		}
 		f.count--
 		f.free -= was.milli
 		f.whole -= int64(len(was.free)) * int64(cluster.Whole)
 		f.running -= k.tasks
 	}
 	if k.counted, k.tasks = now, tasks; now != nil {
-		now.nodes++
+		if now.nodes++; now.nodes == 1 {
+			now.index = len(f.used)
+			f.used = append(f.used, now)
+		}
 		f.count++
 		f.free += now.milli
 		f.whole += int64(len(now.free)) * int64(cluster.Whole)
 		f.running += tasks
 	}
+}
+
+// forgetUnused forgets rooms that no node has and that were not valued for the workload with the
+// number.
+func (f *fleet) forgetUnused(workload uint64) {
+	if len(f.rooms) < max(enoughRooms, 2*f.kept) {
+		return
+	}
+	for key, r := range f.rooms {
+		if r.nodes == 0 && r.filledAt != workload {
+			delete(f.rooms, key)
+		}
+		r.next = nil // it may have rooms that are forgotten
+	}
+	maps.DeleteFunc(f.pools, func(_ string, p *pool) bool { return p.number != workload })
+	f.kept = len(f.rooms)
 }
 
 // machineOf returns the machine of the node, and the order of its devices.
@@ -255,7 +289,31 @@ func (f *fleet) share(r *room) *room {
 		kept.milli += int64(m)
 	}
 	f.rooms[string(key)] = kept
+	kept.pool = f.poolOf(kept)
 	return kept
+}
+
+// poolOf returns the pool of the room, which other rooms may share.
+func (f *fleet) poolOf(r *room) *pool {
+	kinds := r.machine.kinds
+	if r.milli == 0 || kinds[0] != kinds[len(kinds)-1] {
+		return nil
+	}
+	n := len(r.free)
+	for r.free[n-1] == 0 {
+		n--
+	}
+	key := binary.AppendVarint(f.key[:0], int64(kinds[0]))
+	for _, m := range r.free[:n] {
+		key = append(key, byte(m), byte(m>>8))
+	}
+	f.key = key
+	p := f.pools[string(key)]
+	if p == nil {
+		p = &pool{kind: kinds[0], free: r.free[:n], milli: r.milli}
+		f.pools[string(key)] = p
+	}
+	return p
 }
 
 // left measures what is left, in thousandths of a device: a machine of 128 cores and 8 devices

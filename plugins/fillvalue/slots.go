@@ -82,13 +82,11 @@ func compatible(a, b []string) bool {
 // slotsOf returns how many tasks of each slot the room takes, multiplied by unit: expected after
 // each device that is held is released with the probability q, in parts of certain.
 func (w *workload) slotsOf(r *room, q int64) []int64 {
-	if r.slots != nil && r.slotsAt == q {
+	if r.slotsFor == w.number && r.slotsAt == q {
 		return r.slots
 	}
-	if r.slots == nil {
-		r.slots = make([]int64, len(w.slots))
-	}
-	r.slotsAt = q
+	r.slotsFor, r.slotsAt = w.number, q
+	r.slots = slices.Grow(r.slots[:0], len(w.slots))[:len(w.slots)]
 	for i := range w.slots {
 		r.slots[i] = w.requests[w.slots[i].request].expected(r, q)
 	}

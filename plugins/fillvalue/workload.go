@@ -1,8 +1,6 @@
 package fillvalue
 
 import (
-	"cmp"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -19,7 +17,12 @@ type workload struct {
 	mean      int64      // weight × thousandths of devices, summed up over requests
 	square    float64    // weight × thousandths of devices squared, summed up over requests
 	scratch   []cluster.Milli
-	kinds     int // for how many kinds of devices the prices of requests are known
+	kinds     int    // for how many kinds of devices the prices of requests are known
+	number    uint64 // of the workload; fill values of others are not valid
+
+	cpuOnly  [sequences]uint64 // masks of the steps without devices
+	byKind   []*stepsOfKind    // by kind of devices
+	outcomes []outcome         // of pools
 }
 
 // request is something that tasks request.
@@ -38,7 +41,7 @@ type request struct {
 // the fill values of similar rooms differ by chance.
 const (
 	sequences      = 60
-	sequenceLength = 60
+	sequenceLength = 60 // at most 64, the bits of a mask
 )
 
 // cpuOnlyPart is the part of the requests without devices that sequences have, as 1 ÷ cpuOnlyPart.
@@ -48,9 +51,10 @@ const cpuOnlyPart = 5
 // maxDevices is more than a node has. A request for more fits nowhere.
 const maxDevices = 1 << 20
 
-// newWorkload makes a workload of the requests that State has learnt.
-func newWorkload(learnt []cluster.Requested) workload {
-	var w workload
+// newWorkload makes a workload of the requests that State has learnt. The number differs from those of
+// all workloads before.
+func newWorkload(learnt []cluster.Requested, number uint64) workload {
+	w := workload{number: number}
 	for i := range learnt {
 		l := &learnt[i]
 		r := request{
@@ -116,6 +120,13 @@ func (w *workload) draw() {
 	for i := range sequences {
 		w.sequences = append(w.sequences, flat[i*sequenceLength:(i+1)*sequenceLength])
 	}
+	for s, sequence := range w.sequences {
+		for i, q := range sequence {
+			if w.requests[q].devices == 0 {
+				w.cpuOnly[s] |= 1 << i
+			}
+		}
+	}
 }
 
 // learnKinds computes what requests take of kinds of devices that are new.
@@ -131,142 +142,4 @@ func (w *workload) learnKinds(kinds []cluster.Device) {
 			r.price = append(r.price, price)
 		}
 	}
-}
-
-// step is a request of a sequence that a machine can satisfy when it is idle.
-type step struct {
-	cpu, memory int64
-	devices     int
-	price       cluster.Milli // of each device, if all devices of the machine are of one kind
-	request     *request
-}
-
-// stepsFor returns the sequences without the requests that the machine can never satisfy.
-func (w *workload) stepsFor(m *machine) [][]step {
-	if m.steps != nil {
-		return m.steps
-	}
-	m.uniform = m.kinds[0] == m.kinds[len(m.kinds)-1]
-	for _, s := range w.sequences {
-		steps := make([]step, 0, len(s))
-		for _, i := range s {
-			q := &w.requests[i]
-			x := step{cpu: q.cpu, memory: int64(q.memory), devices: q.devices, price: q.price[m.kinds[0]], request: q}
-			usable := 0
-			for _, k := range m.kinds {
-				if q.price[k] > 0 {
-					usable++
-				}
-			}
-			if x.cpu <= m.cpu && x.memory <= int64(m.memory) && usable >= q.devices {
-				steps = append(steps, x)
-			}
-		}
-		m.steps = append(m.steps, steps)
-	}
-	return m.steps
-}
-
-// fill returns the fill value of the room.
-func (w *workload) fill(r *room) int64 {
-	if r.filled {
-		return r.worth
-	}
-	r.filled = true
-	if r.milli == 0 {
-		return 0
-	}
-	var sum int64
-	for _, s := range w.stepsFor(r.machine) {
-		sum += w.run(r, s)
-	}
-	r.worth = sum * unit / sequences
-	return r.worth
-}
-
-// run returns how much of the devices is held after each request of the sequence took what fits.
-func (w *workload) run(r *room, sequence []step) int64 {
-	cpu, memory, left := r.cpu, r.memory*int64(r.machine.memory)/parts, r.milli
-	free := append(w.scratch[:0], r.free...)
-	w.scratch = free
-	for i := range sequence {
-		s := &sequence[i]
-		if s.cpu > cpu || s.memory > memory {
-			continue
-		}
-		if s.devices > 0 {
-			var taken int64
-			if r.machine.uniform {
-				if taken = int64(s.devices) * int64(s.price); taken > left || !s.take(free) {
-					continue
-				}
-			} else if taken = s.request.take(free, r.machine.kinds); taken == 0 {
-				continue
-			}
-			if left -= taken; left == 0 {
-				break
-			}
-		}
-		cpu -= s.cpu
-		memory -= s.memory
-	}
-	return r.milli - left
-}
-
-// take takes devices from those of a machine with one kind of devices, and reports whether they
-// fit. One device is the tightest that fits, and several are the first.
-func (s *step) take(free []cluster.Milli) bool {
-	if s.devices == 1 {
-		best, least := -1, cluster.Milli(math.MaxInt32)
-		for i, f := range free {
-			if f >= s.price && f < least {
-				best, least = i, f
-			}
-		}
-		if best >= 0 {
-			free[best] -= s.price
-		}
-		return best >= 0
-	}
-	fit := 0
-	for _, f := range free {
-		if f >= s.price {
-			fit++
-		}
-	}
-	if fit < s.devices {
-		return false
-	}
-	left := s.devices
-	for i := range free {
-		if free[i] >= s.price && left > 0 {
-			free[i] -= s.price
-			left--
-		}
-	}
-	return true
-}
-
-// take takes the devices of the request from those of a machine with several kinds. It returns how
-// much it took; 0 if the request does not fit. It chooses like step.take.
-func (q *request) take(free []cluster.Milli, kinds []int32) int64 {
-	var order []int
-	for i, f := range free {
-		if p := q.price[kinds[i]]; p > 0 && f >= p {
-			order = append(order, i)
-		}
-	}
-	if len(order) < q.devices {
-		return 0
-	}
-	if q.devices == 1 {
-		order[0] = slices.MinFunc(order, func(a, b int) int { return cmp.Compare(free[a], free[b]) })
-	}
-	var taken int64
-	for _, i := range order[:q.devices] {
-		p := q.price[kinds[i]]
-		free[i] -= p
-		taken += int64(p)
-	}
-	return taken
 }

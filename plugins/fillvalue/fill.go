@@ -1,0 +1,328 @@
+package fillvalue
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// masks tell which steps of the sequences an amount allows. Bit i of a mask is step i of a sequence.
+// Each amount that some request has is a limit, with a mask for each sequence: the steps that
+// request at most as much.
+type masks struct {
+	limits []int64 // increasing
+	rows   [sequences][]uint64
+}
+
+// newMasks makes masks of what the requests request. Those with a negative amount are left out.
+func newMasks(w *workload, amount func(*request) int64) masks {
+	var m masks
+	for i := range w.requests {
+		if a := amount(&w.requests[i]); a >= 0 {
+			m.limits = append(m.limits, a)
+		}
+	}
+	slices.Sort(m.limits)
+	m.limits = slices.Compact(m.limits)
+	limitOf := make([]int, len(w.requests))
+	for i := range w.requests {
+		limitOf[i] = m.at(amount(&w.requests[i]))
+	}
+	for s, sequence := range w.sequences {
+		row := make([]uint64, len(m.limits))
+		for i, q := range sequence {
+			if r := limitOf[q]; r >= 0 {
+				row[r] |= 1 << i
+			}
+		}
+		for r := 1; r < len(row); r++ {
+			row[r] |= row[r-1]
+		}
+		m.rows[s] = row
+	}
+	return m
+}
+
+// at returns the index of the highest limit that is not above the amount, or -1.
+func (m *masks) at(amount int64) int {
+	i, exact := slices.BinarySearch(m.limits, amount)
+	if !exact {
+		i--
+	}
+	return i
+}
+
+// of returns the mask of the sequence for the amount.
+func (m *masks) of(amount int64, sequence int) uint64 {
+	if at := m.at(amount); at >= 0 {
+		return m.rows[sequence][at]
+	}
+	return 0
+}
+
+// stepsOfKind are the steps of the sequences on a machine of which all devices are of one kind.
+type stepsOfKind struct {
+	steps  []step        // by request
+	single masks         // of the steps with one device, by its price
+	many   masks         // of the steps with several devices, by their number
+	least  cluster.Milli // the lowest price of a device of those with several
+}
+
+// maxRequest is more than any node has of a resource.
+const maxRequest = 2 * unlimited
+
+// step is what a request takes of a machine.
+type step struct {
+	cpu, memory int64
+	devices     int32
+	price       cluster.Milli // of each device
+}
+
+// stepsOf returns the steps for the kind.
+func (w *workload) stepsOf(kind int32) *stepsOfKind {
+	for int(kind) >= len(w.byKind) {
+		w.byKind = append(w.byKind, nil)
+	}
+	if w.byKind[kind] != nil {
+		return w.byKind[kind]
+	}
+	k := &stepsOfKind{least: math.MaxInt32}
+	for i := range w.requests {
+		q := &w.requests[i]
+		k.steps = append(k.steps, step{cpu: min(q.cpu, maxRequest), memory: min(int64(q.memory), maxRequest), devices: int32(q.devices), price: q.price[kind]})
+		if q.devices > 1 && q.price[kind] > 0 {
+			k.least = min(k.least, q.price[kind])
+		}
+	}
+	k.single = newMasks(w, func(q *request) int64 {
+		if q.devices != 1 || q.price[kind] == 0 {
+			return -1
+		}
+		return int64(q.price[kind])
+	})
+	k.many = newMasks(w, func(q *request) int64 {
+		if q.devices < 2 || q.price[kind] == 0 {
+			return -1
+		}
+		return int64(q.devices)
+	})
+	w.byKind[kind] = k
+	return k
+}
+
+// pool is what is free of the devices of a node that are all of one kind. Rooms with the same pool
+// differ in cores and memory.
+type pool struct {
+	kind  int32
+	free  []cluster.Milli // of each device that is not full, the freest first
+	milli int64           // the sum of free
+
+	number   uint64           // of the workload that outcomes are for
+	outcomes [sequences]int32 // by sequence: one plus the index in workload.outcomes of an outcome; 0: none is known
+}
+
+// outcome is what becomes of a pool when each request of a sequence takes what fits. It holds for
+// all amounts of cores and memory with which the same requests fit.
+type outcome struct {
+	cpuFrom, cpuTo       int64 // at least, and less than
+	memoryFrom, memoryTo int64
+	held                 int64 // of the devices
+	next                 int32 // as in pool.outcomes: another outcome of the pool and the sequence
+}
+
+// maxOutcomes bounds the memory for outcomes. More are not kept.
+const maxOutcomes = 1 << 20
+
+// fill returns the fill value of the room.
+func (w *workload) fill(r *room) int64 {
+	if r.filledAt == w.number {
+		return r.worth
+	}
+	r.filledAt, r.worth = w.number, 0
+	if r.milli == 0 || len(w.sequences) == 0 {
+		return 0
+	}
+	var held int64
+	if r.pool == nil {
+		held = w.runMixed(r)
+	} else {
+		held = w.runAll(r.pool, r.cpu, r.memory*int64(r.machine.memory)/parts)
+	}
+	r.worth = held * unit / sequences
+	return r.worth
+}
+
+// runAll returns how much of the devices is held after each sequence, summed up.
+func (w *workload) runAll(p *pool, cpu, memory int64) int64 {
+	if p.number != w.number {
+		p.number = w.number
+		clear(p.outcomes[:])
+	}
+	k := w.stepsOf(p.kind)
+	var sum int64
+	for s := range w.sequences {
+		if o := w.known(p, s, cpu, memory); o != nil {
+			sum += o.held
+			continue
+		}
+		o := w.run(p, k, s, cpu, memory)
+		sum += o.held
+		if o.next = p.outcomes[s]; len(w.outcomes) < maxOutcomes {
+			w.outcomes = append(w.outcomes, o)
+			p.outcomes[s] = int32(len(w.outcomes))
+		}
+	}
+	return sum
+}
+
+// known returns the outcome of the sequence if it is known.
+func (w *workload) known(p *pool, s int, cpu, memory int64) *outcome {
+	for i := p.outcomes[s]; i > 0; {
+		o := &w.outcomes[i-1]
+		if cpu >= o.cpuFrom && cpu < o.cpuTo && memory >= o.memoryFrom && memory < o.memoryTo {
+			return o
+		}
+		i = o.next
+	}
+	return nil
+}
+
+// run computes the outcome of the sequence. The masks leave out steps for which the devices have no
+// room. They are looked up again when a step is met for which there is no room any more.
+func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcome {
+	sequence, cpuOnly := w.sequences[s], w.cpuOnly[s]
+	free := append(w.scratch[:0], p.free...)
+	w.scratch = free
+	single, many := k.single.of(int64(free[0]), s), k.many.of(countFree(free, k.least), s)
+	o := outcome{cpuTo: math.MaxInt64, memoryTo: math.MaxInt64}
+	for fit := single | many | cpuOnly; fit&^cpuOnly != 0; {
+		x := &k.steps[sequence[bits.TrailingZeros64(fit)]]
+		fit &= fit - 1
+		if need := o.cpuFrom + x.cpu; need > cpu {
+			o.cpuTo = min(o.cpuTo, need)
+			continue
+		}
+		if need := o.memoryFrom + x.memory; need > memory {
+			o.memoryTo = min(o.memoryTo, need)
+			continue
+		}
+		switch {
+		case x.devices == 1:
+			if !takeTightest(free, x.price) {
+				single = k.single.of(int64(slices.Max(free)), s)
+				fit &= single | many | cpuOnly
+				continue
+			}
+		case x.devices > 1:
+			if !x.takeFirst(free) {
+				many = k.many.of(countFree(free, k.least), s)
+				fit &= single | many | cpuOnly
+				continue
+			}
+		}
+		o.cpuFrom += x.cpu
+		o.memoryFrom += x.memory
+		if o.held += int64(x.devices) * int64(x.price); o.held == p.milli {
+			break
+		}
+	}
+	return o
+}
+
+// takeTightest takes the price from the device that is the least free of those that are free
+// enough, and reports whether there is one.
+func takeTightest(free []cluster.Milli, price cluster.Milli) bool {
+	best, least := -1, cluster.Milli(math.MaxInt32)
+	for i, f := range free {
+		if f >= price && f < least {
+			best, least = i, f
+		}
+	}
+	if best >= 0 {
+		free[best] -= price
+	}
+	return best >= 0
+}
+
+// takeFirst takes several devices, the first that are free enough, and reports whether they fit.
+func (x *step) takeFirst(free []cluster.Milli) bool {
+	left := int64(x.devices)
+	if countFree(free, x.price) < left {
+		return false
+	}
+	for i := range free {
+		if free[i] >= x.price && left > 0 {
+			free[i] -= x.price
+			left--
+		}
+	}
+	return true
+}
+
+// countFree returns how many devices are at least as free as the price.
+func countFree(free []cluster.Milli, price cluster.Milli) int64 {
+	var n int64
+	for _, f := range free {
+		if f >= price {
+			n++
+		}
+	}
+	return n
+}
+
+// runMixed is run for a machine with several kinds of devices.
+func (w *workload) runMixed(r *room) int64 {
+	var sum int64
+	for _, sequence := range w.sequences {
+		cpu, memory, left := r.cpu, r.memory*int64(r.machine.memory)/parts, r.milli
+		free := append(w.scratch[:0], r.free...)
+		w.scratch = free
+		for _, i := range sequence {
+			q := &w.requests[i]
+			if q.cpu > cpu || int64(q.memory) > memory {
+				continue
+			}
+			if q.devices > 0 {
+				taken := q.take(free, r.machine.kinds)
+				if taken == 0 {
+					continue
+				}
+				if left -= taken; left == 0 {
+					break
+				}
+			}
+			cpu -= q.cpu
+			memory -= int64(q.memory)
+		}
+		sum += r.milli - left
+	}
+	return sum
+}
+
+// take takes the devices of the request from those of a machine with several kinds. It returns how
+// much it took; 0 if the request does not fit. One device is
+// the tightest, and several are the first.
+func (q *request) take(free []cluster.Milli, kinds []int32) int64 {
+	var order []int
+	for i, f := range free {
+		if p := q.price[kinds[i]]; p > 0 && f >= p {
+			order = append(order, i)
+		}
+	}
+	if len(order) < q.devices {
+		return 0
+	}
+	if q.devices == 1 {
+		order[0] = slices.MinFunc(order, func(a, b int) int { return cmp.Compare(free[a], free[b]) })
+	}
+	var taken int64
+	for _, i := range order[:q.devices] {
+		p := q.price[kinds[i]]
+		free[i] -= p
+		taken += int64(p)
+	}
+	return taken
+}

@@ -1,0 +1,99 @@
+package fillvalue
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// drawWorkload returns a workload of random requests for two kinds of devices.
+func drawWorkload(random *rand.Rand) workload {
+	kinds := []cluster.Device{{Product: "A100", Memory: 40 << 30}, {Product: "L4", Memory: 24 << 30}}
+	needs := []cluster.Need{{}, {Devices: 1}, {Devices: 2}, {Devices: 4}, {Devices: 8}, {Devices: 1, Share: 500}, {Devices: 1, Share: 310}, {Devices: 2, Share: 450}, {Devices: 2, Memory: 10 << 30}}
+	var learnt []cluster.Requested
+	for range 3 + random.IntN(12) {
+		need := needs[random.IntN(len(needs))]
+		if need.Devices > 0 && random.IntN(3) == 0 {
+			need.Products = []string{kinds[random.IntN(len(kinds))].Product}
+		}
+		resources := cluster.Resources{}.With(cluster.CPU, int64(random.IntN(40))*500).With(cluster.Memory, int64(random.IntN(6))*(8<<30))
+		learnt = append(learnt, cluster.Requested{Resources: resources, Need: need, Weight: 1 + int64(random.IntN(50))})
+	}
+	w := newWorkload(learnt, 1)
+	w.learnKinds(kinds)
+	return w
+}
+
+// TestFillStepByStep compares fill values with those of a machine that is filled step by step.
+func TestFillStepByStep(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	positive := 0
+	for range 400 {
+		w := drawWorkload(random)
+		m := &machine{cpu: 64_000, memory: 256 << 30, kinds: slices.Repeat([]int32{int32(random.IntN(2))}, 1+random.IntN(8))}
+		if random.IntN(4) == 0 {
+			m.kinds[0] = 0
+		}
+		f := newFleet()
+		for range 20 {
+			r := &room{machine: m, cpu: int64(random.IntN(257)) * cpuStep, memory: int64(random.IntN(parts + 1))}
+			for range m.kinds {
+				free := cluster.Milli(random.IntN(4) * 333)
+				if free == 999 {
+					free = cluster.Whole
+				}
+				r.free = append(r.free, free)
+				r.milli += int64(free)
+			}
+			slices.SortFunc(r.free, func(a, b cluster.Milli) int { return int(b - a) })
+			r.pool = f.poolOf(r)
+			want := stepByStep(&w, r)
+			if got := w.fill(r); got != want {
+				t.Fatalf("cpu %d, memory %d, free %v of kinds %v: fill value %d, step by step %d", r.cpu, r.memory, r.free, m.kinds, got, want)
+			}
+			if want > 0 {
+				positive++
+			}
+		}
+	}
+	if positive < 2000 {
+		t.Errorf("%d fill values are positive", positive)
+	}
+}
+
+// stepByStep returns the fill value of the room: each step of each sequence is looked at.
+func stepByStep(w *workload, r *room) int64 {
+	var sum int64
+	for _, sequence := range w.sequences {
+		cpu, memory := r.cpu, r.memory*int64(r.machine.memory)/parts
+		free := slices.Clone(r.free)
+		for _, i := range sequence {
+			q := &w.requests[i]
+			if q.cpu > cpu || int64(q.memory) > memory {
+				continue
+			}
+			var fit []int
+			for d, f := range free {
+				if p := q.price[r.machine.kinds[d]]; p > 0 && f >= p {
+					fit = append(fit, d)
+				}
+			}
+			if len(fit) < q.devices {
+				continue
+			}
+			if q.devices == 1 {
+				slices.SortStableFunc(fit, func(a, b int) int { return int(free[a] - free[b]) })
+			}
+			for _, d := range fit[:q.devices] {
+				p := q.price[r.machine.kinds[d]]
+				free[d] -= p
+				sum += int64(p)
+			}
+			cpu -= q.cpu
+			memory -= int64(q.memory)
+		}
+	}
+	return sum * unit / sequences
+}
