@@ -87,7 +87,7 @@ func replayLog(t *testing.T, r *Recording, e *engine.Engine) (*LogRun, string) {
 // TestLogRoundTrip writes the log of a replay, and replays the log with the same policy: every decision
 // is the same. With another policy, the result is that of the trace with that policy.
 func TestLogRoundTrip(t *testing.T) {
-	s := Synth{Nodes: Machines(6, 8, "L4", 64, 256), Jobs: DefaultRequests(8), Load: 0.95, Mean: time.Hour, Sigma: 1, Length: 30 * time.Hour}
+	s := Synth{Nodes: Machines(6, 8, "L4", 64, 256), Jobs: DefaultRequests(8), Load: 0.95, Mean: time.Hour, Sigma: 1, Length: 15 * time.Hour}
 	logs := map[string]string{}
 	runs := map[string]*Run{}
 	for _, policy := range standard.Policies() {

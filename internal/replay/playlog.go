@@ -74,14 +74,20 @@ type logPlayer struct {
 	courses   map[string]*course        // by this ID
 	left      map[*watchedJob]eventKind // jobs that were removed in the log and are still needed
 	wake      int64                     // when the next session runs if nothing happens before; 0: none
+	fruitless int                       // sessions that only time has caused, since something happened
 	sessions  int
 }
 
 // maxRounds bounds the sessions at one time, in which tasks are evicted and their room is used.
 const maxRounds = 100
 
-// minWake is the least time until a session that nothing but time causes.
-const minWake = int64(time.Second)
+// minWake is the least time until a session that nothing but time causes. After manyWakes of them it is
+// longWake, so that a log that spans centuries can be replayed.
+const (
+	minWake   = int64(time.Second)
+	manyWakes = 10_000
+	longWake  = int64(24 * time.Hour)
+)
 
 // Replay makes the decisions of the recording anew, and carries them out at once.
 func (r *Recording) Replay(ctx context.Context, o LogOptions) (*LogRun, error) {
@@ -162,6 +168,7 @@ func (p *logPlayer) batch(events []event) error {
 	}
 	p.advance(at)
 	arrived := p.Arrived
+	p.fruitless = 0
 	begin := p.options.Clock()
 	for i := range events {
 		if err := p.event(&events[i]); err != nil {
@@ -191,6 +198,7 @@ func (p *logPlayer) until(to int64) error {
 		p.advance(next)
 		if p.wake > 0 && p.wake <= next {
 			p.wake = 0
+			p.fruitless++
 		}
 		for len(p.ends.Items) > 0 && p.ends.Items[0].at <= next {
 			if err := p.end(p.ends.Pop()); err != nil {
@@ -349,7 +357,17 @@ func (p *logPlayer) clean(k *watchedJob) error {
 		return nil
 	}
 	delete(p.left, k)
-	return p.apply(cluster.JobGone{Job: k.job.ID})
+	if err := p.apply(cluster.JobGone{Job: k.job.ID}); err != nil || !k.open {
+		return err
+	}
+	for _, key := range k.keys() { // the tasks of an open job are not removed with it
+		if s := k.tasks[key]; s.present {
+			if err := p.apply(cluster.TaskGone{Task: s.ref, UID: key.uid}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // renamed returns the change of the event with the ID that the job has in the replay. A job whose ID
@@ -413,8 +431,15 @@ func (p *logPlayer) settle(begin time.Duration, timed bool) error {
 		if err != nil {
 			return err
 		}
+		if len(out.Decisions) > 0 {
+			p.fruitless = 0
+		}
+		wait := minWake
+		if p.fruitless > manyWakes {
+			wait = longWake
+		}
 		if p.wake = 0; out.NextWake > 0 {
-			p.wake = max(out.NextWake, p.now+minWake)
+			p.wake = max(out.NextWake, p.now+wait)
 		}
 		if !evicted {
 			return nil
