@@ -59,6 +59,19 @@ func foreignMemory(n *Node, free []Bytes) []Bytes {
 	return out
 }
 
+// FreeBeside returns the free memory that a reading of the devices would report if other processes used
+// this much of each, by UUID. A NodeRead with it makes the memory foreign.
+func (n *Node) FreeBeside(foreign map[string]Bytes) map[string]Bytes {
+	out := make(map[string]Bytes, len(foreign))
+	for i, left := range unclaimedMemory(n) {
+		d := &n.Devices[i]
+		if used, given := foreign[d.UUID]; given && !d.Gone {
+			out[d.UUID] = max(0, left-used)
+		}
+	}
+	return out
+}
+
 // unclaimedMemory returns how much memory of each device should be free according to
 // State: without what is reserved for the system and what tasks on the node hold.
 func unclaimedMemory(n *Node) []Bytes {

@@ -119,9 +119,10 @@ func TestArgumentsKeepToTheirLine(t *testing.T) {
 	if err := os.WriteFile(good, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nodes, jobs := filepath.Join(dir, "nodes.csv"), filepath.Join(dir, "jobs.csv")
+	nodes, jobs, log := filepath.Join(dir, "nodes.csv"), filepath.Join(dir, "jobs.csv"), filepath.Join(dir, "log.jsonl")
 	for name, text := range map[string]string{
 		nodes: "name,sn,cpu,cpu_milli,memory_mib,gpu,model,devices\na,a,1,1000,1024,1,T4,1\n", jobs: "name,arrival_s,cpu,cpu_milli,memory_mib,num_gpu,gpu_milli,devices\nj,0,1,1,1,1,500,1\n",
+		log: `{"kind":"SessionOpened","now":1}` + "\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -131,7 +132,7 @@ func TestArgumentsKeepToTheirLine(t *testing.T) {
 	valid := map[string][]string{
 		"simulate": {good}, "why": {"job/j", good}, "whatif": {good, "--remove", "n"}, "defrag": {good}, "verify": {good}, "queues": {good},
 		"estimate": {"phi-4"}, "migrate": {good}, "anonymize": {good}, "plugins": {}, "version": {}, "replay": {},
-		"replay openb": {"--nodes=" + nodes, "--tasks=" + jobs, "--seeds=1"}, "replay trace": {"--nodes=" + nodes, "--tasks=" + jobs}, "replay synth": {"--machines=1", "--days=0.1", "--seeds=1"},
+		"replay openb": {"--nodes=" + nodes, "--tasks=" + jobs, "--seeds=1"}, "replay trace": {"--nodes=" + nodes, "--tasks=" + jobs}, "replay synth": {"--machines=1", "--days=0.1", "--seeds=1"}, "replay log": {log},
 	}
 	breaks := []string{"\n", "\r\n", "\r", "\n\n", "\x1b[2J\n", "é\n", "\u2028"}
 	run := func(args ...string) {

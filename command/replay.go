@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/english"
 	"github.com/berth-project/berth/internal/manifest"
@@ -31,6 +32,7 @@ type replayer struct {
 	copies       int
 	nodes, tasks string
 	replayPauses
+	log logFlag
 }
 
 func replayCommand(p *program) *cobra.Command {
@@ -41,10 +43,10 @@ func replayCommand(p *program) *cobra.Command {
 wait, and end. It measures how much of the devices is allocated, how long jobs
 wait, and how long decisions take. docs/replay.md describes traces and results.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return fmt.Errorf("berth replay needs a kind of trace: openb, trace or synth\nUsage: berth replay KIND [flags]")
+			return fmt.Errorf("berth replay needs a kind of trace: openb, trace, synth or log\nUsage: berth replay KIND [flags]")
 		},
 	}
-	c.AddCommand(replayOpenb(p), replayTrace(p), replaySynth(p))
+	c.AddCommand(replayOpenb(p), replayTrace(p), replaySynth(p), replayLog(p))
 	return c
 }
 
@@ -127,6 +129,7 @@ of a public trace. docs/replay.md describes both.`,
 	o.addFlags(c)
 	o.addFiles(c)
 	c.Flags().StringVar(&layout, "layout", string(replay.LayoutBerth), "layout of the files: "+strings.Join(replay.Layouts(), ", "))
+	o.log.addFlag(c)
 	c.Flags().DurationVar(&warmUp, "warm-up", 0, "time at the beginning of the trace that is not measured")
 	c.Flags().BoolVar(&drop, "drop", false, "remove a job that cannot be placed when it arrives, instead of letting it wait")
 	completeValues(c, "layout", replay.Layouts()...)
@@ -182,6 +185,7 @@ requests that is frequent in public traces.`,
 	o.addFlags(c)
 	o.addFiles(c)
 	o.addSeeds(c, "1..10")
+	o.log.addFlag(c)
 	f := c.Flags()
 	f.StringVar(&layout, "layout", string(replay.LayoutBerth), "layout of the files: "+strings.Join(replay.Layouts(), ", "))
 	f.IntVar(&machines, "machines", 100, "number of nodes, if no files are given")
@@ -216,6 +220,9 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 			return err
 		}
 	}
+	if o.log.path != "" && max(1, len(o.policies))*len(seeds) != 1 {
+		return errors.New("--log: several replays would write the file; give one policy and one seed, such as --policy best-fit --seeds 1")
+	}
 	base, err := o.profile()
 	if err != nil {
 		return err
@@ -234,7 +241,7 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 	}
 	options.CheckEvery = o.check
 	if o.plot != "" {
-		options.Points = 400
+		options.Points = plotPoints
 	}
 	policies := o.policies
 	if len(policies) == 0 {
@@ -248,8 +255,16 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 		}
 		results = append(results, r)
 	}
+	return o.report(results, o.nodes, o.tasks)
+}
+
+// plotPoints is how many points of the course a plot has.
+const plotPoints = 400
+
+// report writes the plot and prints the results.
+func (o *replayer) report(results []*replay.Result, inputs ...string) error {
 	if o.plot != "" {
-		if err := writeFile("--plot", o.plot, []string{o.nodes, o.tasks}, func(w io.Writer) error { return replay.Plot(w, results) }); err != nil {
+		if err := writeFile("--plot", o.plot, inputs, func(w io.Writer) error { return replay.Plot(w, results) }); err != nil {
 			return err
 		}
 	}
@@ -308,14 +323,10 @@ func (o *replayer) profile() (engine.Profile, error) {
 
 // replay replays the trace once for each seed.
 func (o *replayer) replay(c *cobra.Command, t *replay.Trace, base engine.Profile, policy string, seeds []int64, draw func(*replay.Trace, int64) *replay.Trace, options replay.Options) (*replay.Result, error) {
-	profile, name := base, policy
-	if policy == "" {
-		name = "configured"
-	} else {
-		var err error
-		if profile, err = standard.Pack(base, policy); err != nil {
-			return nil, fmt.Errorf("--policy: %w", err)
-		}
+	name := policyName(policy)
+	profile, err := packed(base, policy)
+	if err != nil {
+		return nil, err
 	}
 	if options.Drop { // the protocol of the publication
 		for i := range profile {
@@ -352,7 +363,12 @@ func (o *replayer) replay(c *cobra.Command, t *replay.Trace, base engine.Profile
 			done := float64(arrived) / float64(max(1, drawn.Len()))
 			shown.set("%s, seed %d (%d of %d) %s %3.0f %%, %d of %d jobs", name, seed, i+1, len(seeds), bar(done, 20), 100*done, arrived, drawn.Len())
 		}
-		run, err := replay.Replay(c.Context(), drawn, options)
+		var run *replay.Run
+		err = o.log.write([]string{o.nodes, o.tasks}, func(log func(cluster.Change) error) (err error) {
+			options.Log = log
+			run, err = replay.Replay(c.Context(), drawn, options)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s, seed %d: %w", name, seed, err)
 		}
@@ -402,6 +418,10 @@ func printReplays(w io.Writer, results []*replay.Result) {
 	if waits {
 		header = append(header, "WAIT P50", "WAIT P99", "WHOLE NODE MEAN", "WHOLE NODE P99")
 	}
+	evictions := slices.ContainsFunc(results, func(r *replay.Result) bool { return r.Evicted > 0 })
+	if evictions {
+		header = append(header, "EVICTED")
+	}
 	rows := [][]string{header}
 	for _, r := range results {
 		row := []string{
@@ -409,9 +429,17 @@ func printReplays(w io.Writer, results []*replay.Result) {
 			fmt.Sprintf("%.1f", r.Failed.Mean), fmt.Sprintf("%.0f", r.Decisions.PerSecond),
 			micros(r.Decisions.P50), micros(r.Decisions.P99), micros(r.Decisions.P999), micros(r.Decisions.Max),
 		}
+		if len(r.Durations) == 0 { // the decisions of a log were not timed
+			for i := 5; i < len(row); i++ {
+				row[i] = "–"
+			}
+		}
 		if waits {
 			all, large := &r.Waiting.All, &r.Waiting.WholeNode
 			row = append(row, seconds(all.P50), seconds(all.P99), seconds(large.Mean), seconds(large.P99))
+		}
+		if evictions {
+			row = append(row, english.Thousands(r.Evicted))
 		}
 		rows = append(rows, row)
 	}

@@ -173,7 +173,7 @@ func plugins(root string) (string, error) {
 
 func commands() string {
 	var b strings.Builder
-	for _, args := range [][]string{{}, {"simulate"}, {"why"}, {"whatif"}, {"defrag"}, {"verify"}, {"queues"}, {"estimate"}, {"migrate"}, {"anonymize"}, {"replay"}, {"replay", "openb"}, {"replay", "trace"}, {"replay", "synth"}, {"plugins"}, {"version"}, {"completion"}} {
+	for _, args := range [][]string{{}, {"simulate"}, {"why"}, {"whatif"}, {"defrag"}, {"verify"}, {"queues"}, {"estimate"}, {"migrate"}, {"anonymize"}, {"replay"}, {"replay", "openb"}, {"replay", "trace"}, {"replay", "synth"}, {"replay", "log"}, {"plugins"}, {"version"}, {"completion"}} {
 		var out bytes.Buffer
 		command.Main(standard.Registry(), append(args, "--help"), strings.NewReader(""), &out, &out)
 		fmt.Fprintf(&b, "## berth %s\n\n```\n%s```\n\n", strings.Join(args, " "), out.String())

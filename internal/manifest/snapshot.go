@@ -165,3 +165,16 @@ func locateDamage(err error, size int) error {
 	}
 	return err
 }
+
+// SnapshotOf reads a snapshot in the format of a file, and returns the State of it. It returns nil if
+// data does not begin like one.
+func SnapshotOf(data []byte) (*cluster.Snapshot, error) {
+	if !isSnapshot(data) {
+		return nil, nil
+	}
+	s, err := currentFormat.read(data)
+	if err != nil {
+		return nil, err
+	}
+	return s.State, nil
+}

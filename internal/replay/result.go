@@ -22,6 +22,7 @@ type Result struct {
 	Decisions  Times      `json:"decisions"`
 	Waiting    *Waiting   `json:"waiting,omitempty"` // if jobs wait
 	Checked    int        `json:"checked,omitempty"` // how many decisions were compared with a scan of all nodes
+	Evicted    int        `json:"evicted,omitempty"` // how many tasks were evicted in the replay of a log
 	Course     [][]Point  `json:"-"`                 // for each seed
 	Durations  []int64    `json:"-"`                 // how long each decision took, sorted, in nanoseconds
 	PeakMemory int64      `json:"peakMemoryBytes,omitempty"`
@@ -112,6 +113,33 @@ func Summarize(t *Trace, policy string, seeds []int64, runs []*Run, traces []*Tr
 	if steady {
 		out.Waiting = &Waiting{waits(all), waits(large)}
 	}
+	return out
+}
+
+// SummarizeLog returns the result of a recorded log, or of a replay of it with a policy.
+func SummarizeLog(name, policy string, r *LogRun) *Result {
+	share := percent(r.Mean)
+	out := &Result{
+		Trace: name, Policy: policy, Nodes: r.Nodes, Devices: r.Devices, Seeds: []int64{0}, Arrivals: []int{r.Arrived}, Evicted: r.Evicted, Checked: r.Checked,
+		Allocation: Allocation{share, []float64{share}}, Failed: Failed{Mean: float64(r.Failed), PerSeed: []int{r.Failed}},
+		Course: [][]Point{r.Points}, Durations: r.Took,
+	}
+	if len(r.FailedBy) > 0 {
+		out.Failed.ByDevices = map[string]float64{}
+		for devices, n := range r.FailedBy {
+			out.Failed.ByDevices[strconv.Itoa(devices)] = float64(n)
+		}
+	}
+	var all, large []float64
+	for _, w := range r.Waits {
+		all = append(all, float64(w.Time)/1e9)
+		if w.Devices == r.Largest {
+			large = append(large, float64(w.Time)/1e9)
+		}
+	}
+	slices.Sort(out.Durations)
+	out.Decisions = times(out.Durations, r.Spent.Seconds())
+	out.Waiting = &Waiting{waits(all), waits(large)}
 	return out
 }
 

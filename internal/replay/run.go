@@ -32,6 +32,8 @@ type Options struct {
 	Points int
 	// Clock returns a time of which only differences count. It measures decisions.
 	Clock func() time.Duration
+	// Log, if it is not nil, gets every change of the State, from the first nodes on.
+	Log func(cluster.Change) error
 	// Progress, if it is not nil, is called now and then with the number of jobs that have arrived.
 	Progress func(arrived int)
 }
@@ -91,12 +93,13 @@ type runner struct {
 	state   *cluster.State
 	ends    heap.Heap[end]
 	now     int64
-	waiting map[int]bool // jobs that have not started
-	used    int64        // thousandths of devices that are allocated
-	arrived int64        // thousandths of devices that arrived
-	area    float64      // thousandths of devices × nanoseconds that were allocated in the measured time
-	total   int64        // thousandths of all devices
-	next    int          // the number of arrivals at which the next point is kept
+	waiting map[int]bool     // jobs that have not started
+	used    int64            // thousandths of devices that are allocated
+	arrived int64            // thousandths of devices that arrived
+	area    float64          // thousandths of devices × nanoseconds that were allocated in the measured time
+	total   int64            // thousandths of all devices
+	next    int              // the number of arrivals at which the next point is kept
+	log     []cluster.Change // what is not written to the log yet
 	observe func(*Point, *cluster.State)
 }
 
@@ -111,6 +114,9 @@ func Replay(ctx context.Context, t *Trace, o Options) (*Run, error) {
 		trace: t, options: o, state: state, waiting: map[int]bool{}, total: max(1, t.Milli()),
 	}
 	r.ends.Before = end.before
+	if o.Log != nil {
+		r.log = append(t.changes(), cluster.SessionOpened{})
+	}
 	if o.Points > 0 {
 		r.observe = fragmentationOf(t)
 	}
@@ -137,12 +143,19 @@ func Replay(ctx context.Context, t *Trace, o Options) (*Run, error) {
 		if err := r.arrive(i); err != nil {
 			return nil, fmt.Errorf("job %s: %w", t.jobName(i), err)
 		}
+		if err := r.writeLog(); err != nil {
+			return nil, err
+		}
 	}
 	if o.Until > 0 {
 		if err := r.endJobs(o.Until); err != nil {
 			return nil, err
 		}
 		r.advance(o.Until)
+	}
+	r.tick()
+	if err := r.writeLog(); err != nil {
+		return nil, err
 	}
 	r.finish()
 	return r.Run, nil
@@ -162,11 +175,15 @@ func (r *runner) endJobs(until int64) error {
 		e := r.ends.Pop()
 		r.advance(e.at)
 		r.used -= r.trace.Job(e.job).Milli()
-		if err := r.state.Apply(cluster.JobGone{Job: jobID(e.job)}); err != nil {
+		if err := r.apply(cluster.JobGone{Job: jobID(e.job)}); err != nil {
 			return err
 		}
-		if len(r.waiting) > 0 && (len(r.ends.Items) == 0 || r.ends.Items[0].at > e.at) {
-			if err := r.session(engine.Indexed); err != nil {
+		switch {
+		case len(r.ends.Items) > 0 && r.ends.Items[0].at == e.at:
+		case len(r.waiting) == 0:
+			r.tick()
+		default:
+			if err := r.session(); err != nil {
 				return err
 			}
 		}
@@ -186,7 +203,8 @@ func (r *runner) arrive(number int) error {
 	change.Job.Preemptible = r.options.Preemptible
 	r.waiting[number] = true
 	begin := r.options.Clock()
-	if err := r.state.Apply(change); err != nil {
+	change.Job.RunFor = j.RunTime
+	if err := r.apply(change); err != nil {
 		return err
 	}
 	out, err := r.decide(search)
@@ -207,9 +225,10 @@ func (r *runner) arrive(number int) error {
 		delete(r.waiting, number)
 		r.Failed++
 		r.FailedBy[j.Devices]++
-		if err := r.state.Apply(cluster.JobGone{Job: jobID(number)}); err != nil {
+		if err := r.apply(cluster.JobGone{Job: jobID(number)}); err != nil {
 			return err
 		}
+		r.tick()
 	}
 	r.keepPoint(false)
 	return r.pause()
@@ -228,24 +247,52 @@ func (r *runner) pause() error {
 }
 
 // session runs one session and carries out what it decides.
-func (r *runner) session(search engine.Search) error {
-	out, err := r.decide(search)
+func (r *runner) session() error {
+	out, err := r.decide(engine.Indexed)
 	if err != nil {
 		return err
 	}
 	return r.carryOut(&out)
 }
 
+// apply makes a change.
+func (r *runner) apply(c cluster.Change) error {
+	if r.options.Log != nil {
+		r.log = append(r.log, c)
+	}
+	return r.state.Apply(c)
+}
+
+// tick notes the time if no session is run for the facts before it: in a log, a fact has the time of the
+// next session.
+func (r *runner) tick() {
+	if r.options.Log != nil {
+		r.log = append(r.log, cluster.SessionOpened{Now: r.now})
+	}
+}
+
+// writeLog writes the changes that were made to the log. It is not called while decisions are measured.
+func (r *runner) writeLog() error {
+	for _, c := range r.log {
+		if err := r.options.Log(c); err != nil {
+			return err
+		}
+	}
+	r.log = r.log[:0]
+	return nil
+}
+
 // decide runs one session.
 func (r *runner) decide(search engine.Search) (engine.Outcome, error) {
-	s := r.options.Engine.Open(r.state, engine.Options{Now: r.now, Patient: true, Search: search})
+	s := r.options.Engine.Open(r.state, engine.Options{Now: r.now, Patient: true, Search: search, Record: r.options.Log != nil})
 	out, err := s.Run()
+	r.log = append(r.log, out.Changes...)
 	return out, errors.Join(err, s.Close())
 }
 
 // carryOut reports that placed tasks run, and notes which jobs start.
 func (r *runner) carryOut(out *engine.Outcome) error {
-	if err := sim.ConfirmBindings(r.state, out.Decisions); err != nil {
+	if err := sim.Confirm(r.state, out.Decisions, r.apply); err != nil {
 		return err
 	}
 	for i := range out.Decisions {

@@ -168,20 +168,27 @@ func (t *Trace) queues() []string {
 
 // State returns the State of the cluster before the first job arrives.
 func (t *Trace) State() (*cluster.State, error) {
-	changes := make([]cluster.Change, 0, len(t.Nodes))
 	seen := make(map[string]bool, len(t.Nodes))
 	for i := range t.Nodes {
 		if name := t.Nodes[i].Name; name == "" || seen[name] {
 			return nil, fmt.Errorf("node %d is named %q; each node needs a name of its own", i+1, name)
 		}
 		seen[t.Nodes[i].Name] = true
-		changes = append(changes, t.Nodes[i].put())
-	}
-	for _, q := range t.queues() {
-		changes = append(changes, cluster.QueuePut{Queue: cluster.Queue{Name: q}})
 	}
 	s := cluster.NewState()
-	return s, s.ApplyAll(changes)
+	return s, s.ApplyAll(t.changes())
+}
+
+// changes returns the changes that add the nodes and queues of the trace.
+func (t *Trace) changes() []cluster.Change {
+	out := make([]cluster.Change, 0, len(t.Nodes))
+	for i := range t.Nodes {
+		out = append(out, t.Nodes[i].put())
+	}
+	for _, q := range t.queues() {
+		out = append(out, cluster.QueuePut{Queue: cluster.Queue{Name: q}})
+	}
+	return out
 }
 
 // products returns the products of a list such as "T4|V100", sorted and each once.

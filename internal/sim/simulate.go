@@ -79,7 +79,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 			return nil, err
 		}
 		sim.Changes = append(sim.Changes, out.Changes...)
-		if err := confirm(state, out.Decisions, sim.apply); err != nil {
+		if err := Confirm(state, out.Decisions, sim.apply); err != nil {
 			return nil, err
 		}
 		sim.Sessions++
@@ -132,10 +132,11 @@ func (s *Simulation) apply(c cluster.Change) error {
 // ConfirmBindings reports to State that the tasks that the decisions bind run on their
 // nodes, as a kubelet would. Tasks that are not assumed any more are skipped.
 func ConfirmBindings(state *cluster.State, decisions []engine.Decision) error {
-	return confirm(state, decisions, state.Apply)
+	return Confirm(state, decisions, state.Apply)
 }
 
-func confirm(state *cluster.State, decisions []engine.Decision, apply func(cluster.Change) error) error {
+// Confirm is ConfirmBindings with a function that makes the changes.
+func Confirm(state *cluster.State, decisions []engine.Decision, apply func(cluster.Change) error) error {
 	for i := range decisions {
 		d := &decisions[i]
 		if t := state.Task(d.Task); d.Action == engine.Bind && t != nil && t.Status == cluster.Assumed {
