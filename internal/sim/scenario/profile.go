@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/manifest"
+	"github.com/berth-project/berth/plugins/noderesourcesfitplus"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -49,16 +50,16 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 	return merge(c, c.Packing, overridesOf(c.Plugins))
 }
 
-// merge returns the default profile with the policy and the overrides. An error names a place in
-// the configuration.
+// merge returns the default profile with the policy and the overrides. Without a policy, the plugins
+// that the overrides name decide. An error names a place in the configuration.
 func merge(c *manifest.Configuration, packing string, overrides []standard.Override) (engine.Profile, error) {
-	base := standard.Profile()
+	base := standard.ProfileFor(overrides)
 	if packing != "" {
 		if c.ReplaceDefaults {
 			return nil, fmt.Errorf("%s: packing: it changes the default profile, which replaceDefaults drops; list the plugin of the policy instead", c.Where)
 		}
 		var err error
-		if base, err = standard.Pack(base, packing); err != nil {
+		if base, err = standard.Pack(standard.Profile(), packing); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Where, err)
 		}
 	}
@@ -120,9 +121,10 @@ func layOver(base, o standard.Override) standard.Override {
 	return o
 }
 
-// isStandard reports whether the default profile has the plugin.
+// isStandard reports whether the default profile has the plugin, or had it before FillValue.
 func isStandard(name string) bool {
-	return slices.ContainsFunc(standard.Profile(), func(c engine.PluginConfig) bool { return c.Name == name })
+	profile := append(standard.Profile(), standard.ProfileFor([]standard.Override{{Name: noderesourcesfitplus.Name}})...)
+	return slices.ContainsFunc(profile, func(c engine.PluginConfig) bool { return c.Name == name })
 }
 
 // placeOf returns the position in the profile that the configuration gives to a plugin.
