@@ -101,6 +101,11 @@ func ProfileFor(overrides []Override) engine.Profile {
 	return packed
 }
 
+// InDefault reports whether the default profile has the plugin, or had it before FillValue.
+func InDefault(plugin string) bool {
+	return indexOf(Profile(), plugin) >= 0 || policyWith(plugin) == "per-resource"
+}
+
 // isPacking reports whether the plugin belongs to a policy.
 func isPacking(plugin string) bool { return policyWith(plugin) != "" }
 

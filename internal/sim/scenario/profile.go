@@ -9,7 +9,6 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/manifest"
-	"github.com/berth-project/berth/plugins/noderesourcesfitplus"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -96,7 +95,7 @@ func overlay(base, own []standard.Override) []standard.Override {
 		switch {
 		case at < 0:
 			out = append(out, o)
-		case o.Disabled && !isStandard(o.Name) && !out[at].Disabled: // the profile does not have the plugin that base adds
+		case o.Disabled && !standard.InDefault(o.Name) && !out[at].Disabled: // the profile does not have the plugin that base adds
 			out = slices.Delete(out, at, at+1)
 		case o.Disabled:
 			out[at] = o
@@ -119,12 +118,6 @@ func layOver(base, o standard.Override) standard.Override {
 		o.Place = base.Place
 	}
 	return o
-}
-
-// isStandard reports whether the default profile has the plugin, or had it before FillValue.
-func isStandard(name string) bool {
-	profile := append(standard.Profile(), standard.ProfileFor([]standard.Override{{Name: noderesourcesfitplus.Name}})...)
-	return slices.ContainsFunc(profile, func(c engine.PluginConfig) bool { return c.Name == name })
 }
 
 // placeOf returns the position in the profile that the configuration gives to a plugin.
