@@ -149,7 +149,7 @@ func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddSweep", h.sweeps)
 	visitAll(visit, "AddStanding", h.standings)
 	for i := range h.learners {
-		l := h.learners[i].origin.(learner)
+		l := h.learners[i].function().(learner)
 		visit("AddLearner", h.learners[i].plugin, l.use)
 		visit("AddLearner", h.learners[i].plugin, l.learn)
 	}

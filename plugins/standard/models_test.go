@@ -14,7 +14,7 @@ import (
 // decide runs a session of the profile with the overrides.
 func decide(t *testing.T, state *cluster.State, overrides ...Override) engine.Outcome {
 	t.Helper()
-	profile, err := Merge(Profile(), overrides, false)
+	profile, err := Merge(ProfileFor(overrides), overrides, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestWhichPluginsScore(t *testing.T) {
 		job  *enginetest.JobBuilder
 		want []string
 	}{
-		"a job":           {job(), []string{"NodeResourcesFitPlus", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
+		"a job":           {job(), []string{"FillValue", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
 		"a packed model":  {job().ModelReplica(cluster.Binpack).Shape(files), []string{"ModelFileLocalityScorer", "PlacementScorer", "TaintToleration", "spot-instance-manager"}},
 		"a spread model":  {job().ModelReplica(cluster.Spread), []string{"PlacementScorer", "TaintToleration", "spot-instance-manager"}},
 		"without devices": {enginetest.Job("j").CPU(1000, "1Gi").ModelReplica(cluster.Binpack), []string{"PlacementScorer", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},

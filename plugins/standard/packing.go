@@ -74,12 +74,47 @@ func Pack(profile engine.Profile, word string) (engine.Profile, error) {
 	return slices.Insert(out, position, chosen...), nil
 }
 
-// isPacking reports whether the plugin belongs to a policy.
-func isPacking(name string) bool {
-	for _, p := range policies {
-		if slices.Contains(p.plugins, name) {
-			return true
+// ProfileFor returns the default profile, or the default profile with another policy if the overrides
+// name a plugin of that policy, be it to configure it, to disable it, or to put another plugin next
+// to it. So a configuration that was written for the plugins of per-resource keeps its meaning. The
+// first policy that is named counts, and the default one if one of its own plugins is named.
+func ProfileFor(overrides []Override) engine.Profile {
+	profile := Profile()
+	word := ""
+	for _, o := range overrides {
+		for _, name := range []string{o.Name, o.Place.Plugin} {
+			if indexOf(profile, name) >= 0 && isPacking(name) {
+				return profile
+			}
+			if word == "" {
+				word = policyWith(name)
+			}
 		}
 	}
-	return false
+	if word == "" {
+		return profile
+	}
+	packed, err := Pack(profile, word)
+	if err != nil {
+		panic(err) // policyWith returns words of policies
+	}
+	return packed
+}
+
+// InDefault reports whether the default profile has the plugin, or had it before FillValue.
+func InDefault(plugin string) bool {
+	return indexOf(Profile(), plugin) >= 0 || policyWith(plugin) == "per-resource"
+}
+
+// isPacking reports whether the plugin belongs to a policy.
+func isPacking(plugin string) bool { return policyWith(plugin) != "" }
+
+// policyWith returns the word of the policy that the plugin belongs to, "" if there is none.
+func policyWith(plugin string) string {
+	for _, p := range policies {
+		if slices.Contains(p.plugins, plugin) {
+			return p.word
+		}
+	}
+	return ""
 }

@@ -49,10 +49,34 @@ func mustPack(t *testing.T, p engine.Profile, word string) engine.Profile {
 
 // TestPackKeepsArguments: a plugin of the policy that the profile configures stays configured.
 func TestPackKeepsArguments(t *testing.T) {
-	profile := Profile()
+	profile := mustPack(t, Profile(), "per-resource")
 	profile[indexOf(profile, "DeviceOrder")].Weight = 7
 	packed := mustPack(t, profile, "per-resource")
 	if packed[indexOf(packed, "DeviceOrder")].Weight != 7 {
 		t.Error("the weight is lost")
+	}
+}
+
+// TestProfileFor: a configuration that names a plugin of a policy gets that policy.
+func TestProfileFor(t *testing.T) {
+	tests := map[string]struct {
+		overrides []Override
+		want      string
+	}{
+		"none":                          {nil, "fill-value"},
+		"a plugin without packing":      {[]Override{{Name: "TaintToleration"}}, "fill-value"},
+		"configured":                    {[]Override{{Name: "NodeResourcesFitPlus"}}, "per-resource"},
+		"disabled":                      {[]Override{{Name: "DeviceOrder", Disabled: true}}, "per-resource"},
+		"a place beside it":             {[]Override{{Name: "Mine", Place: Place{Side: After, Plugin: "DeviceOrder"}}}, "per-resource"},
+		"a policy that was not default": {[]Override{{Name: "BestFit"}}, "best-fit"},
+		"the first of two":              {[]Override{{Name: "NodeResourcesFitPlus"}, {Name: "BestFit"}}, "per-resource"},
+		"the default one too":           {[]Override{{Name: "NodeResourcesFitPlus"}, {Name: "FillValue"}}, "fill-value"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, want := names(ProfileFor(tt.overrides)), names(mustPack(t, Profile(), tt.want)); !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
 	}
 }

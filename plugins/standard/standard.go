@@ -80,12 +80,11 @@ type entry struct {
 //	 3  TaintToleration            what the operator prefers for a node
 //	 2  AffinityScorer             what the user prefers for a task
 //	 2  ScarceResourceAvoidance    keeping tasks without devices off machines with devices counts twice as much as packing
-//	 1  NodeResourcesFitPlus       packing and spreading, per resource
+//	 1  FillValue                  what a placement takes of the room that arriving tasks can use
 //	 1  PlacementScorer            the same for models; the preferences of operators and users still outweigh it
 //	 1  ModelFileLocalityScorer    its maximum is 5, so existing files decide between layouts that are nearly equal
 //	 1  DeviceFitScorer            its maximum is 10: a device no larger than needed is worth more than existing files, and less than the layout
 //	 1  WiringScorer               its maximum is 6: among nodes that are packed nearly as well, one where devices are connected better
-//	 1  DeviceOrder                among the devices of a node, where no other plugin scores
 //	 1  ResourceUtilizationScorer  among node groups, where no other plugin scores
 //
 // Which replicas of a model are kept is decided by a separate sum:
@@ -126,13 +125,12 @@ var plugins = []entry{
 	{resourceutilizationscorer.Name, resourceutilizationscorer.New, 1},
 
 	// Which feasible node is best.
-	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1},
+	{fillvalue.Name, fillvalue.New, 1},
 	{placementscorer.Name, placementscorer.New, 1},
 	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1},
 	{devicefitscorer.Name, devicefitscorer.New, 1},
 	{affinityscorer.Name, affinityscorer.New, 2},
 	{wiringscorer.Name, wiringscorer.New, 1},
-	{deviceorder.Name, deviceorder.New, 1},
 
 	// Which replicas are kept when a model has too many; PlacementScorer decides between equals.
 	{statusscorer.Name, statusscorer.New, 100},
@@ -154,7 +152,8 @@ var plugins = []entry{
 var others = []entry{
 	{bestfit.Name, bestfit.New, 1},
 	{fgd.Name, fgd.New, 1},
-	{fillvalue.Name, fillvalue.New, 1},
+	{deviceorder.Name, deviceorder.New, 1},
+	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1},
 	{gpupacking.Name, gpupacking.New, 1},
 	{randomfit.Name, randomfit.New, 1},
 }

@@ -49,16 +49,16 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 	return merge(c, c.Packing, overridesOf(c.Plugins))
 }
 
-// merge returns the default profile with the policy and the overrides. An error names a place in
-// the configuration.
+// merge returns the default profile with the policy and the overrides. Without a policy, the plugins
+// that the overrides name decide. An error names a place in the configuration.
 func merge(c *manifest.Configuration, packing string, overrides []standard.Override) (engine.Profile, error) {
-	base := standard.Profile()
+	base := standard.ProfileFor(overrides)
 	if packing != "" {
 		if c.ReplaceDefaults {
 			return nil, fmt.Errorf("%s: packing: it changes the default profile, which replaceDefaults drops; list the plugin of the policy instead", c.Where)
 		}
 		var err error
-		if base, err = standard.Pack(base, packing); err != nil {
+		if base, err = standard.Pack(standard.Profile(), packing); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Where, err)
 		}
 	}
@@ -95,7 +95,7 @@ func overlay(base, own []standard.Override) []standard.Override {
 		switch {
 		case at < 0:
 			out = append(out, o)
-		case o.Disabled && !isStandard(o.Name) && !out[at].Disabled: // the profile does not have the plugin that base adds
+		case o.Disabled && !standard.InDefault(o.Name) && !out[at].Disabled: // the profile does not have the plugin that base adds
 			out = slices.Delete(out, at, at+1)
 		case o.Disabled:
 			out[at] = o
@@ -118,11 +118,6 @@ func layOver(base, o standard.Override) standard.Override {
 		o.Place = base.Place
 	}
 	return o
-}
-
-// isStandard reports whether the default profile has the plugin.
-func isStandard(name string) bool {
-	return slices.ContainsFunc(standard.Profile(), func(c engine.PluginConfig) bool { return c.Name == name })
 }
 
 // placeOf returns the position in the profile that the configuration gives to a plugin.

@@ -24,7 +24,8 @@ func TestProfilesAreLaidOverThePlugins(t *testing.T) {
 		plugins, own string
 		want         plugin
 	}{
-		"nothing is said":         {"", "", plugin{1, ""}},
+		"nothing is said":         {"", "", none}, // FillValue packs
+		"of another policy":       {"{name: DeviceOrder}", "", plugin{1, ""}},
 		"of the configuration":    {"{name: NodeResourcesFitPlus, weight: 5, arguments: {s: Pack}}", "", plugin{5, "Pack"}},
 		"of the profile":          {"", "{name: NodeResourcesFitPlus, weight: 5, arguments: {s: Pack}}", plugin{5, "Pack"}},
 		"only the weight":         {"{name: NodeResourcesFitPlus, weight: 5, arguments: {s: Pack}}", "{name: NodeResourcesFitPlus, weight: 6}", plugin{6, "Pack"}},
