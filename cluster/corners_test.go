@@ -132,6 +132,25 @@ func TestSameAlternativeName(t *testing.T) {
 	}
 }
 
+// TestTwoAlternativesWithoutNamesGiveWay checks that no running task is lost if tasks of equal
+// names run in two alternatives, and the next version of the job requests neither.
+func TestTwoAlternativesWithoutNamesGiveWay(t *testing.T) {
+	h := newCorner(t)
+	put := putJob("job/a", "w")
+	put.Job.Alternatives = append(put.Job.Alternatives, putJob("job/a", "w").Job.Alternatives[0])
+	second := cluster.TaskRef{Job: "job/a", Alternative: 1, Name: "w"}
+	h.do(put, putNode("n", 2), cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n", Devices: whole("n", 0)}, cluster.TaskSeen{Task: second, Node: "n", Devices: whole("n", 1)})
+	next := putJob("job/a", "w")
+	next.Job.Alternatives[0].Name = "big"
+	h.do(next)
+	if err := h.Audit(); err != nil {
+		t.Error(err)
+	}
+	if n := len(h.Node("n").Tasks); n != 2 {
+		t.Errorf("%d tasks are on the node, want 2", n)
+	}
+}
+
 // TestTaskRequestedAgain checks that a task that its job requests again is not removed
 // when its binding fails.
 func TestTaskRequestedAgain(t *testing.T) {

@@ -86,14 +86,15 @@ func (j *Job) mergedTasks(next *Job) [][]taskSpec {
 		next.Chosen = j.Chosen
 		return known
 	}
-	taken := map[int]bool{} // alternatives of the next version that are matched with one of this version
+	matches := make([]int, len(j.Alternatives)) // found before alternatives are added to next: none of those may match another one
 	for a := range j.Alternatives {
-		old := &j.Alternatives[a]
-		to := next.matchingAlternative(old, a)
-		if taken[to] {
-			to = -1
+		matches[a] = next.matchingAlternative(&j.Alternatives[a], a)
+		if slices.Contains(matches[:a], matches[a]) {
+			matches[a] = -1
 		}
-		taken[to] = true
+	}
+	for a := range j.Alternatives {
+		old, to := &j.Alternatives[a], matches[a]
 		var left []taskSpec
 		for i, t := range old.Tasks {
 			k := -1
