@@ -158,8 +158,12 @@ func (o *outcome) add(a *outcome) {
 	o.held += a.held
 }
 
-// maxOutcomes bounds the memory for outcomes. More are not kept.
-const maxOutcomes = 1 << 20
+// maxOutcomes and maxSums bound the memory for outcomes, and the time to look for one. More are not
+// kept.
+const (
+	maxOutcomes = 1 << 20
+	maxSums     = 64 // of a pool
+)
 
 // fill returns the fill value of the room.
 func (w *workload) fill(r *room) int64 {
@@ -205,7 +209,9 @@ func (w *workload) runAll(p *pool, cpu, memory int64) int64 {
 			p.outcomes[s] = int32(len(w.outcomes))
 		}
 	}
-	p.sums = append(p.sums, sum)
+	if len(p.sums) < maxSums {
+		p.sums = append(p.sums, sum)
+	}
 	return sum.held
 }
 
