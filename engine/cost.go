@@ -128,13 +128,25 @@ func (st *Statement) beyond(checkpoint int) int64 {
 		evicted, taken int64
 	}
 	var nodes []touched
+	var index map[*cluster.Node]int // in nodes; nil as long as these are few
 	at := func(n *cluster.Node) *touched {
-		for i := range nodes {
+		if i, known := index[n]; known {
+			return &nodes[i]
+		}
+		for i := len(nodes) - 1; i >= 0 && index == nil; i-- {
 			if nodes[i].node == n {
 				return &nodes[i]
 			}
 		}
 		nodes = append(nodes, touched{node: n})
+		if index == nil && len(nodes) > 16 {
+			index = map[*cluster.Node]int{}
+			for i := range nodes {
+				index[nodes[i].node] = i
+			}
+		} else if index != nil {
+			index[n] = len(nodes) - 1
+		}
 		return &nodes[len(nodes)-1]
 	}
 	for i := checkpoint; i < len(st.log); i++ {

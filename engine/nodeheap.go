@@ -42,6 +42,7 @@ type heapNode struct {
 	looked    bool           // plan and cost are those of a plan that was found
 	checkedAt uint64         // the version of the State at which the victims of plan were last allowed
 	plan      []*Victim
+	kept      bool // the victims of plan are evicted in the statement already
 }
 
 // heapKey is everything that the cost of room may depend on. Searches with equal keys share a
@@ -189,7 +190,9 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *heapNode {
 			return e
 		default:
 			h.entries.Pop()
-			h.look(w, t, e)
+			if h.look(w, t, e); e.kept {
+				return e
+			}
 		}
 	}
 	w.heaps.gaveUp = w.heaps.gaveUp || w.looks >= w.mostLooks()
@@ -197,9 +200,18 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *heapNode {
 }
 
 // look searches for a plan for the node. If there is one, the entry is pushed again with
-// the cost of the plan.
+// the cost of the plan. If the entry is then the first one, the victims may stay evicted.
 func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *heapNode) {
-	e.plan, e.cost = w.look(t, w.view.At(e.slot))
+	mark, before := w.stmt.Checkpoint(), w.view.Version()
+	if e.plan, e.cost, e.kept = w.look(t, w.view.At(e.slot)); e.kept {
+		if e.kept = len(h.entries.Items) == 0 || h.entries.Before(e, h.entries.Items[0]); e.kept {
+			e.looked = true
+			h.entries.Push(e)
+			h.known = before // the nodes of the plan have changed since
+			return
+		}
+		w.stmt.Rollback(mark)
+	}
 	h.known = w.view.Version() // the search raises versions, but rolls back all its changes
 	e.checkedAt = h.known
 	if e.plan == nil {

@@ -19,6 +19,7 @@ type nodewise struct {
 	weighed []Option
 	scratch []*cluster.Task
 	prices  []price
+	keeps   bool             // evictions that look finds may stay in the statement
 	sums    map[string]int64 // by resource: what the lacking tasks request together
 }
 
@@ -29,12 +30,13 @@ type nodewise struct {
 func (w *nodewise) greedy() []*Victim {
 	var best []*Victim
 	var least cost
-	for i, in := range w.scopes() {
+	scopes := w.scopes()
+	for i, in := range scopes {
 		if i == maxScopes || w.fault.err != nil {
 			break
 		}
 		mark := w.stmt.Checkpoint()
-		plan := w.planWithin(in)
+		plan := w.planWithin(in, len(scopes) == 1)
 		spent := w.evictor.victims.costOf(plan)
 		spent.beyond = w.stmt.beyond(mark)
 		w.stmt.Rollback(mark)
@@ -73,10 +75,14 @@ func (w *nodewise) scopes() []*scope {
 	return out
 }
 
-func (w *nodewise) planWithin(in *scope) []*Victim {
+// planWithin is greedy in one scope. It leaves its changes in the statement. If only is set, there
+// is no other scope to compare the plan with, so its last task need not be placed: the plan is
+// tried in any case.
+func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 	var plan []*Victim
+	moves := false
 	w.weighed, w.evicted = nil, false // the options of other scopes do not belong to this plan
-	for _, t := range w.want.lacks {
+	for i, t := range w.want.lacks {
 		fits := w.finder.best(t, in) != nil
 		if fits && len(w.finder.hooks.reservers) > 0 { // a Reserver may reject all nodes
 			mark := w.stmt.Checkpoint()
@@ -85,20 +91,28 @@ func (w *nodewise) planWithin(in *scope) []*Victim {
 		}
 		if !fits {
 			h := w.heap(t, in)
+			w.keeps = !w.placer.explainer.all // other options are searched for otherwise
 			e := h.cheapest(w, t)
+			w.keeps = false
 			if e == nil || w.fault.err != nil {
 				return nil
 			}
 			w.noteOptions(h, t, e)
-			if !w.evictor.evictInOrder(e.plan) {
+			if !e.kept && !w.evictor.evictInOrder(e.plan) {
 				return nil
 			}
-			plan, w.evicted = append(plan, e.plan...), true
+			plan, w.evicted, moves = append(plan, e.plan...), true, moves || hasMoves(e.plan)
+		}
+		if only && !moves && i == len(w.want.lacks)-1 && len(w.finder.hooks.reservers) == 0 {
+			if w.finder.before(t) != nil || w.finder.best(t, in) == nil {
+				return nil
+			}
+			break
 		}
 		if !w.placer.placeTask(w.want.alt(), t, in) {
 			return nil
 		}
-		if hasMoves(plan) && !w.trial.canReserveMoves(plan) {
+		if moves && !w.trial.canReserveMoves(plan) {
 			return nil
 		}
 	}
@@ -108,36 +122,39 @@ func (w *nodewise) planWithin(in *scope) []*Victim {
 // look finds the cheapest victims that make the task fit the node. Candidates are tried in
 // three orders: the order of rivals, the largest first, which takes fewer tasks, and the
 // smallest first, which frees less room beyond what is needed. If plugins give costs to
-// victims, two orders by cost are tried after the first.
-func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
+// victims, two orders by cost are tried after the first. look reports whether the victims are
+// evicted, which they are only if keeps is set and no other plan was tried.
+func (w *nodewise) look(t *cluster.Task, n *cluster.Node) (plan []*Victim, spent cost, kept bool) {
 	line := w.ways.rivalsOn(n)
 	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
-	best := w.lookIn(t, n, line, false)
+	idle, alike := idleOn(n), !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) })
+	best, kept := w.lookAndKeep(t, n, line, false, w.keeps && alike && !w.evictor.victims.priced())
 	if best == nil && w.ways.way&moving != 0 {
 		best = w.lookIn(t, n, line, true) // some gangs can move only as a whole
 	}
-	spent := w.planCost(t, n, best)
+	spent = w.planCost(t, n, idle, best)
 	if best != nil && w.evictor.victims.priced() {
 		best, spent = w.lookByCost(t, n, line, best, spent)
 	}
-	if best == nil || !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) }) {
-		return best, spent
+	if best == nil || alike {
+		return best, spent, kept
 	}
 	for _, sign := range [...]int{1, -1} {
 		slices.SortStableFunc(line, func(a, b rival) int {
 			return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(a.task.Job.Priority, b.task.Job.Priority), sign*cmp.Compare(size(b.task), size(a.task)))
 		})
 		if other := w.lookIn(t, n, line, false); other != nil {
-			if c := w.planCost(t, n, other); c.compare(&spent) < 0 {
+			if c := w.planCost(t, n, idle, other); c.compare(&spent) < 0 {
 				best, spent = other, c
 			}
 		}
 	}
-	return best, spent
+	return best, spent, false
 }
 
-// planCost returns what the plan for one task on one node costs.
-func (w *nodewise) planCost(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
+// planCost returns what the plan for one task on one node costs. idle is what idleOn returned
+// before any victim was evicted.
+func (w *nodewise) planCost(t *cluster.Task, n *cluster.Node, idle int64, plan []*Victim) cost {
 	c := w.evictor.victims.costOf(plan)
 	here := int64(0)
 	for _, v := range plan {
@@ -152,7 +169,7 @@ func (w *nodewise) planCost(t *cluster.Task, n *cluster.Node, plan []*Victim) co
 			}
 		}
 	}
-	c.beyond += max(0, here-max(0, w.accounts.devicesOf(t.Shape).Least-idleOn(n)))
+	c.beyond += max(0, here-max(0, w.accounts.devicesOf(t.Shape).Least-idle))
 	return c
 }
 
@@ -170,14 +187,24 @@ func idleOn(n *cluster.Node) int64 {
 // well, the last first. If whole is set, all members of a gang move together. It returns nil
 // if the task cannot be made to fit, and rolls back its changes.
 func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
+	plan, _ := w.lookAndKeep(t, n, line, whole, false)
+	return plan
+}
+
+// lookAndKeep is lookIn. If keep is set, it does not roll back the evictions of a plan if these
+// are all its changes, and then reports true.
+func (w *nodewise) lookAndKeep(t *cluster.Task, n *cluster.Node, line []rival, whole, keep bool) (plan []*Victim, kept bool) {
 	filters, _, _ := w.finder.taskHooks(t)
 	if rejection := w.rejection(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
-		return nil
+		return nil, false
 	}
 	least := w.fewestVictims(t, n, line)
 	mark := w.stmt.Checkpoint()
-	defer w.stmt.Rollback(mark)
-	var plan []*Victim
+	defer func() {
+		if !kept {
+			w.stmt.Rollback(mark)
+		}
+	}()
 	fits := false
 	add := func(v *Victim) bool {
 		before := w.stmt.Checkpoint()
@@ -187,6 +214,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		rejection := w.rejection(filters, t, n)
 		if rejection != nil && rejection.Cure&Evict == 0 { // without the victim, evictions cannot help: the task must be near it
 			w.stmt.Rollback(before)
+			keep = false
 			return false
 		}
 		plan, fits = append(plan, v), rejection == nil
@@ -214,7 +242,10 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		}
 	}
 	if !fits {
-		return nil
+		return nil, false
+	}
+	if keep && !hasMoves(plan) && (len(plan) == 1 || leavingFrom(n, plan) <= least) {
+		return plan, w.fault.err == nil
 	}
 	again := func(rest []*Victim) bool {
 		w.stmt.Rollback(mark)
@@ -227,9 +258,9 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		plan = dropUnneeded(plan, w.evictor.victims.droppable(plan, false), again)
 	}
 	if hasMoves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.reserveMoves(plan)) {
-		return nil
+		return nil, false
 	}
-	return plan
+	return plan, false
 }
 
 // rejection returns why the filters or, if the task passes them, the Reservers reject the

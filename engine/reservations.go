@@ -23,13 +23,22 @@ func (p *reservations) withdrawLost() {
 // withdrawLostIn withdraws reservations that their node cannot keep any more, and all
 // reservations of gangs that have lost some. nominated holds all nominated tasks of the State.
 func (p *reservations) withdrawLostIn(stmt *Statement, nominated []*cluster.Task) {
+	var intact *cluster.Job // it was not torn when it was last examined; a gang is examined once and not for each of its tasks
+	lost := func(held *cluster.Task, j *cluster.Job) bool {
+		if !p.canKeep(held) || j != intact && torn(j) {
+			intact = nil
+			return true
+		}
+		intact = j
+		return false
+	}
 	for _, t := range nominated {
-		if t.Status == cluster.Nominated && (!p.canKeep(t) || torn(t.Job)) {
+		if t.Status == cluster.Nominated && lost(t, t.Job) {
 			stmt.withdraw(t.Job, true)
 		}
 	}
 	for _, t := range p.clerk.view.Moving() {
-		if l := t.Landing(); l != nil && (!p.canKeep(l) || torn(t.Job)) {
+		if l := t.Landing(); l != nil && lost(l, t.Job) {
 			stmt.withdraw(t.Job, true)
 		}
 	}

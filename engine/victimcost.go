@@ -129,7 +129,7 @@ func (w *nodewise) lookByCost(t *cluster.Task, n *cluster.Node, line []rival, be
 			by[i] = offers[i].rival
 		}
 		if other := w.lookIn(t, n, by, false); other != nil {
-			if c := w.planCost(t, n, other); c.compare(&spent) < 0 {
+			if c := w.planCost(t, n, idleOn(n), other); c.compare(&spent) < 0 {
 				best, spent = other, c
 			}
 		}

@@ -49,8 +49,10 @@ func (f *fleet) after(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 
 // pricesOf returns what a task of the shape takes of a device, by kind: 0 if it cannot use the kind.
 func (f *fleet) pricesOf(s *cluster.Shape) []cluster.Milli {
-	f.prices = f.prices[:0]
-	for i := range f.kinds {
+	if f.pricedFor != s {
+		f.pricedFor, f.prices = s, f.prices[:0]
+	}
+	for i := len(f.prices); i < len(f.kinds); i++ {
 		var p cluster.Milli
 		if d := &f.kinds[i]; !s.Need.None() && s.Usable(d) {
 			p = max(1, s.Price(d))

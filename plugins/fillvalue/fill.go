@@ -63,6 +63,14 @@ func (m *masks) of(amount int64, sequence int) uint64 {
 	return 0
 }
 
+// below returns the mask of the sequence for the limit before the one with the index.
+func (m *masks) below(limit int32, sequence int) uint64 {
+	if limit == 0 {
+		return 0
+	}
+	return m.rows[sequence][limit-1]
+}
+
 // stepsOfKind are the steps of the sequences on a machine of which all devices are of one kind.
 type stepsOfKind struct {
 	steps  []step        // by request
@@ -71,14 +79,12 @@ type stepsOfKind struct {
 	least  cluster.Milli // the lowest price of a device of those with several
 }
 
-// maxRequest is more than any node has of a resource.
-const maxRequest = 2 * unlimited
-
 // step is what a request takes of a machine.
 type step struct {
-	cpu, memory int64
-	devices     int32
-	price       cluster.Milli // of each device
+	cpu, memory           int64
+	cpuLimit, memoryLimit int32 // their indexes in workload.cpu and workload.memory
+	devices               int32
+	price                 cluster.Milli // of each device
 }
 
 // stepsOf returns the steps for the kind.
@@ -92,7 +98,10 @@ func (w *workload) stepsOf(kind int32) *stepsOfKind {
 	k := &stepsOfKind{least: math.MaxInt32}
 	for i := range w.requests {
 		q := &w.requests[i]
-		k.steps = append(k.steps, step{cpu: min(q.cpu, maxRequest), memory: min(int64(q.memory), maxRequest), devices: int32(q.devices), price: q.price[kind]})
+		k.steps = append(k.steps, step{
+			cpu: q.cpu, memory: int64(q.memory), cpuLimit: int32(w.cpu.at(q.cpu)), memoryLimit: int32(w.memory.at(int64(q.memory))),
+			devices: int32(q.devices), price: q.price[kind],
+		})
 		if q.devices > 1 && q.price[kind] > 0 {
 			k.least = min(k.least, q.price[kind])
 		}
@@ -120,21 +129,41 @@ type pool struct {
 	free  []cluster.Milli // of each device that is not full, the freest first
 	milli int64           // the sum of free
 
-	number   uint64           // of the workload that outcomes are for
+	number   uint64           // of the workload that the outcomes are for
+	sums     []outcome        // of all sequences together
 	outcomes [sequences]int32 // by sequence: one plus the index in workload.outcomes of an outcome; 0: none is known
 }
 
-// outcome is what becomes of a pool when each request of a sequence takes what fits. It holds for
+// outcome is how much of a pool is held when each request of a sequence took what fits. It holds for
 // all amounts of cores and memory with which the same requests fit.
 type outcome struct {
 	cpuFrom, cpuTo       int64 // at least, and less than
 	memoryFrom, memoryTo int64
-	held                 int64 // of the devices
+	held                 int64
 	next                 int32 // as in pool.outcomes: another outcome of the pool and the sequence
 }
 
-// maxOutcomes bounds the memory for outcomes. More are not kept.
-const maxOutcomes = 1 << 20
+// always is an outcome that holds for all amounts.
+func always() outcome { return outcome{cpuTo: math.MaxInt64, memoryTo: math.MaxInt64} }
+
+// holds reports whether the outcome holds for these amounts.
+func (o *outcome) holds(cpu, memory int64) bool {
+	return cpu >= o.cpuFrom && cpu < o.cpuTo && memory >= o.memoryFrom && memory < o.memoryTo
+}
+
+// add adds the outcome of another sequence.
+func (o *outcome) add(a *outcome) {
+	o.cpuFrom, o.cpuTo = max(o.cpuFrom, a.cpuFrom), min(o.cpuTo, a.cpuTo)
+	o.memoryFrom, o.memoryTo = max(o.memoryFrom, a.memoryFrom), min(o.memoryTo, a.memoryTo)
+	o.held += a.held
+}
+
+// maxOutcomes and maxSums bound the memory for outcomes, and the time to look for one. More are not
+// kept.
+const (
+	maxOutcomes = 1 << 20
+	maxSums     = 64 // of a pool
+)
 
 // fill returns the fill value of the room.
 func (w *workload) fill(r *room) int64 {
@@ -158,55 +187,63 @@ func (w *workload) fill(r *room) int64 {
 // runAll returns how much of the devices is held after each sequence, summed up.
 func (w *workload) runAll(p *pool, cpu, memory int64) int64 {
 	if p.number != w.number {
-		p.number = w.number
+		p.number, p.sums = w.number, p.sums[:0]
 		clear(p.outcomes[:])
 	}
+	for i := range p.sums {
+		if p.sums[i].holds(cpu, memory) {
+			return p.sums[i].held
+		}
+	}
 	k := w.stepsOf(p.kind)
-	var sum int64
+	sum := always()
 	for s := range w.sequences {
 		if o := w.known(p, s, cpu, memory); o != nil {
-			sum += o.held
+			sum.add(o)
 			continue
 		}
 		o := w.run(p, k, s, cpu, memory)
-		sum += o.held
+		sum.add(&o)
 		if o.next = p.outcomes[s]; len(w.outcomes) < maxOutcomes {
 			w.outcomes = append(w.outcomes, o)
 			p.outcomes[s] = int32(len(w.outcomes))
 		}
 	}
-	return sum
+	if len(p.sums) < maxSums {
+		p.sums = append(p.sums, sum)
+	}
+	return sum.held
 }
 
 // known returns the outcome of the sequence if it is known.
 func (w *workload) known(p *pool, s int, cpu, memory int64) *outcome {
-	for i := p.outcomes[s]; i > 0; {
-		o := &w.outcomes[i-1]
-		if cpu >= o.cpuFrom && cpu < o.cpuTo && memory >= o.memoryFrom && memory < o.memoryTo {
+	for i := p.outcomes[s]; i > 0; i = w.outcomes[i-1].next {
+		if o := &w.outcomes[i-1]; o.holds(cpu, memory) {
 			return o
 		}
-		i = o.next
 	}
 	return nil
 }
 
-// run computes the outcome of the sequence. The masks leave out steps for which the devices have no
-// room. They are looked up again when a step is met for which there is no room any more.
+// run computes the outcome of the sequence. It visits only steps that may fit: less is left after each
+// step that fits, so when a step does not fit, later ones that request as much do not fit either.
 func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcome {
 	sequence, cpuOnly := w.sequences[s], w.cpuOnly[s]
 	free := append(w.scratch[:0], p.free...)
 	w.scratch = free
 	single, many := k.single.of(int64(free[0]), s), k.many.of(countFree(free, k.least), s)
-	o := outcome{cpuTo: math.MaxInt64, memoryTo: math.MaxInt64}
+	o := always()
 	for fit := single | many | cpuOnly; fit&^cpuOnly != 0; {
 		x := &k.steps[sequence[bits.TrailingZeros64(fit)]]
 		fit &= fit - 1
-		if need := o.cpuFrom + x.cpu; need > cpu {
-			o.cpuTo = min(o.cpuTo, need)
+		if x.cpu > cpu-o.cpuFrom {
+			o.cpuTo = min(o.cpuTo, sum(o.cpuFrom, x.cpu))
+			fit &= w.cpu.below(x.cpuLimit, s)
 			continue
 		}
-		if need := o.memoryFrom + x.memory; need > memory {
-			o.memoryTo = min(o.memoryTo, need)
+		if x.memory > memory-o.memoryFrom {
+			o.memoryTo = min(o.memoryTo, sum(o.memoryFrom, x.memory))
+			fit &= w.memory.below(x.memoryLimit, s)
 			continue
 		}
 		switch {
@@ -230,6 +267,14 @@ func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcom
 		}
 	}
 	return o
+}
+
+// sum returns a + b, or the highest number if that is more.
+func sum(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // takeTightest takes the price from the device that is the least free of those that are free

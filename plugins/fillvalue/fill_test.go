@@ -97,3 +97,87 @@ func stepByStep(w *workload, r *room) int64 {
 	}
 	return sum * unit / sequences
 }
+
+// mixed returns a workload of tasks with parts of a device, one device and several, and a room of a
+// machine with eight devices on which some of them are.
+func mixed() (*workload, *room) {
+	var learnt []cluster.Requested
+	for i, need := range []cluster.Need{{}, {Devices: 1}, {Devices: 1, Share: 500}, {Devices: 1, Share: 220}, {Devices: 1, Share: 810}, {Devices: 2}, {Devices: 4}, {Devices: 8}} {
+		for j := range 5 {
+			cores := int64(max(1, need.Devices)) * int64(2+3*j) * 1000
+			learnt = append(learnt, cluster.Requested{Resources: cluster.Resources{}.With(cluster.CPU, cores).With(cluster.Memory, cores<<22), Need: need, Weight: int64(1 + (7*i+3*j)%11)})
+		}
+	}
+	w := newWorkload(learnt, 1)
+	f := newFleet()
+	f.kinds = []cluster.Device{{Product: "A100", Memory: 40 << 30}}
+	w.learnKinds(f.kinds)
+	m := &machine{cpu: 128_000, memory: 1 << 40, kinds: make([]int32, 8)}
+	return &w, f.share(&room{machine: m, cpu: 70_000, memory: parts / 2, free: []cluster.Milli{1000, 1000, 1000, 780, 500, 500, 190, 0}})
+}
+
+// revalue computes the fill value of the room as for another workload.
+func revalue(w *workload, r *room) int64 {
+	w.number++
+	w.outcomes = w.outcomes[:0]
+	return w.fill(r)
+}
+
+// valueWith computes the fill value of a room that differs from r in its cores.
+func valueWith(w *workload, r *room, cpu int64) int64 {
+	other := *r
+	other.cpu, other.filledAt = cpu, 0
+	return w.fill(&other)
+}
+
+// BenchmarkFill measures the fill value of a room: the first of a workload with these devices, and
+// further ones that have other cores.
+func BenchmarkFill(b *testing.B) {
+	b.Run("first", func(b *testing.B) {
+		w, r := mixed()
+		b.ReportAllocs()
+		for b.Loop() {
+			revalue(w, r)
+		}
+	})
+	b.Run("other cores", func(b *testing.B) {
+		w, r := mixed()
+		b.ReportAllocs()
+		for i := int64(0); b.Loop(); i++ {
+			valueWith(w, r, i*17%512*cpuStep)
+		}
+	})
+}
+
+// TestAllocations: when the buffers have grown, neither fill values nor new prices need memory.
+func TestAllocations(t *testing.T) {
+	check := func(what string, f func()) {
+		t.Helper()
+		if n := testing.AllocsPerRun(100, f); n > 0 {
+			t.Errorf("%s allocates memory %v times", what, n)
+		}
+	}
+	w, r := mixed()
+	check("the fill value of a room", func() {
+		if revalue(w, r) == 0 {
+			t.Fatal("nothing fits")
+		}
+	})
+	world := newWorld(t, 4, 4)
+	for _, need := range []cluster.Need{share(300), share(700), whole(1), whole(2), whole(4), share(450), whole(2), whole(1), share(300)} {
+		world.arrive(need)
+		world.session(world.engine)
+	}
+	p := &plugin{}
+	p.open(world.state.View())
+	if p.learn() == nil {
+		t.Fatal("no prices were learnt")
+	}
+	shape := world.state.Job("job/j001").Tasks()[0].Shape
+	check("scores of nodes with new prices", func() {
+		p.epoch++
+		for _, n := range p.view.Nodes() {
+			p.score(shape, n)
+		}
+	})
+}

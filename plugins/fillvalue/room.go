@@ -69,9 +69,10 @@ type fleet struct {
 	whole    int64   // all devices, in thousandths
 	running  int64   // tasks on nodes
 	// Buffers.
-	key    []byte
-	taken  []cluster.Milli
-	prices []cluster.Milli
+	key       []byte
+	taken     []cluster.Milli
+	prices    []cluster.Milli // see pricesOf
+	pricedFor *cluster.Shape  // the shape that prices are for
 }
 
 // known is what is known of a node.

@@ -88,7 +88,7 @@ func (w *workload) slotsOf(r *room, q int64) []int64 {
 	r.slotsFor, r.slotsAt = w.number, q
 	r.slots = slices.Grow(r.slots[:0], len(w.slots))[:len(w.slots)]
 	for i := range w.slots {
-		r.slots[i] = w.requests[w.slots[i].request].expected(r, q)
+		r.slots[i] = w.requests[w.slots[i].request].expected(r, w.chances(q))
 	}
 	return r.slots
 }
@@ -96,8 +96,33 @@ func (w *workload) slotsOf(r *room, q int64) []int64 {
 // certain is the probability 1.
 const certain = 1 << 20
 
+// chances are the probabilities that some of several devices are released.
+type chances struct {
+	release int64     // the probability for one device, in parts of certain
+	of      [][]int64 // see binomial, by the number of devices; nil if not known yet
+}
+
+// chances returns the probabilities for the release probability q.
+func (w *workload) chances(q int64) *chances {
+	if w.released.release != q {
+		w.released = chances{release: q}
+	}
+	return &w.released
+}
+
+// among returns the probabilities that 0, 1, … of n devices are released.
+func (c *chances) among(n int64) []int64 {
+	for int64(len(c.of)) <= n {
+		c.of = append(c.of, nil)
+	}
+	if c.of[n] == nil {
+		c.of[n] = binomial(n, c.release)
+	}
+	return c.of[n]
+}
+
 // expected returns how many tasks with the request the room is expected to take, multiplied by unit.
-func (q *request) expected(r *room, release int64) int64 {
+func (q *request) expected(r *room, c *chances) int64 {
 	idle, busy := int64(0), int64(0)
 	for i, f := range r.free {
 		switch p := q.price[r.machine.kinds[i]]; {
@@ -108,12 +133,12 @@ func (q *request) expected(r *room, release int64) int64 {
 			busy++
 		}
 	}
-	if release == 0 || busy == 0 {
+	if c.release == 0 || busy == 0 {
 		return unit * min(idle/int64(q.devices), times(r.cpu, q.cpu))
 	}
 	var sum int64
 	held := max(0, r.machine.cpu-r.cpu)
-	for b, p := range binomial(busy, release) {
+	for b, p := range c.among(busy) {
 		cpu := r.cpu + held*int64(b)/busy
 		sum += p * min((idle+int64(b))/int64(q.devices), times(cpu, q.cpu))
 	}

@@ -20,9 +20,11 @@ type workload struct {
 	kinds     int    // for how many kinds of devices the prices of requests are known
 	number    uint64 // of the workload; fill values of others are not valid
 
-	cpuOnly  [sequences]uint64 // masks of the steps without devices
-	byKind   []*stepsOfKind    // by kind of devices
-	outcomes []outcome         // of pools
+	cpu, memory masks             // of all steps
+	cpuOnly     [sequences]uint64 // masks of the steps without devices
+	byKind      []*stepsOfKind    // by kind of devices
+	outcomes    []outcome         // of pools
+	released    chances
 }
 
 // request is something that tasks request.
@@ -120,6 +122,8 @@ func (w *workload) draw() {
 	for i := range sequences {
 		w.sequences = append(w.sequences, flat[i*sequenceLength:(i+1)*sequenceLength])
 	}
+	w.cpu = newMasks(w, func(q *request) int64 { return q.cpu })
+	w.memory = newMasks(w, func(q *request) int64 { return int64(q.memory) })
 	for s, sequence := range w.sequences {
 		for i, q := range sequence {
 			if w.requests[q].devices == 0 {
