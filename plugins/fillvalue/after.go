@@ -109,7 +109,9 @@ func (f *fleet) with(r *room, s *cluster.Shape, n *cluster.Node, device int) *ro
 		kind, milli := f.kindOf(d), freeOf(d)
 		for j := range a.free {
 			if r.machine.kinds[j] == kind && a.free[j] == milli {
-				a.free[j] = max(0, milli-s.Price(d))
+				if a.free[j] = max(0, milli-s.Price(d)); closes(s) {
+					a.free[j] = 0
+				}
 				left--
 				break
 			}

@@ -93,7 +93,7 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	before := p.room(n)
 	least := int64(noPlace)
 	for _, after := range p.fleet.after(before, s, n) {
-		least = min(least, p.cost(before, after))
+		least = min(least, p.cost(s, before, after))
 	}
 	return points(least)
 }
@@ -104,7 +104,14 @@ func (p *plugin) deviceScore(s *cluster.Shape, n *cluster.Node, d *cluster.Devic
 		return 0
 	}
 	before := p.room(n)
-	return points(p.cost(before, p.fleet.with(before, s, n, d.Index)))
+	after := p.fleet.with(before, s, n, d.Index)
+	// Of devices that cost the same, the fullest one is taken, and a device that another task
+	// releases is the last of those that are equally full, because the task would have to wait.
+	cost := p.loss(s, before, after) + int64(freeOf(d))*unit*tieBreak/1000
+	if d.Use.ReleasingLeases > 0 {
+		cost += unit / 100
+	}
+	return points(cost)
 }
 
 // room returns what is free of the node.
@@ -117,13 +124,34 @@ func (p *plugin) room(n *cluster.Node) *room {
 // noPlace is a cost above that of any placement.
 const noPlace = 1 << 45
 
-// cost returns what it costs that the room of a node becomes another one.
-func (p *plugin) cost(before, after *room) int64 {
-	const tieBreak = 5 // thousandths of a device for the room of a whole machine
+// tieBreak is what all cores and devices of a machine, or all of a device, are worth if nothing else
+// decides, in thousandths of a device.
+const tieBreak = 5
+
+// cost returns what it costs that the room of a node becomes another one because a task of the shape
+// is placed.
+func (p *plugin) cost(s *cluster.Shape, before, after *room) int64 {
 	if len(p.work.requests) == 0 {
-		return after.left()
+		return p.loss(s, before, after) + after.left()
 	}
-	return (p.value(before)-p.value(after))/unit + after.left()*tieBreak/1000
+	return p.loss(s, before, after) + after.left()*tieBreak/1000
+}
+
+// loss returns how much less the room is worth to arriving tasks, beyond what the task holds.
+func (p *plugin) loss(s *cluster.Shape, before, after *room) int64 {
+	var loss int64
+	if len(p.work.requests) > 0 {
+		loss = (p.value(before) - p.value(after)) / unit
+	}
+	if closes(s) {
+		loss += (before.milli - after.milli) * unit // the task holds little of a device that others cannot have, and nothing if they could not before
+	}
+	return loss
+}
+
+// closes reports whether other tasks cannot have what a task of the shape leaves of a device.
+func closes(s *cluster.Shape) bool {
+	return s.Isolation.Exclusive() || s.Isolation.GPU == cluster.GPUSessionExclusive
 }
 
 // value returns what the room is worth, multiplied by unit: its fill value and the prices of its

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// slot is room for a request of several devices of one node. Requests of as many devices of the
-// same products that differ in cores share slots.
+// slot is room for a request of several whole devices of one node; several parts of devices are found
+// more easily. Requests of as many devices of the same products that differ in cores share slots.
 type slot struct {
 	request int   // its index in workload.requests
 	weight  int64 // of the requests that need such a slot: that are at least as large
@@ -26,7 +26,7 @@ const (
 func (w *workload) makeSlots() {
 	var large []int
 	for i := range w.requests {
-		if w.requests[i].devices > 1 {
+		if q := &w.requests[i]; q.devices > 1 && q.milli >= int64(q.devices)*int64(cluster.Whole) {
 			large = append(large, i)
 		}
 	}
