@@ -135,6 +135,7 @@ func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddShapeFilter", h.shapeFilters)
 	visitAll(visit, "AddTaskFilter", h.taskFilters)
 	visitAll(visit, "AddShapeScore", h.shapeScores)
+	visitAll(visit, "AddDomainScore", h.domainScores)
 	visitAll(visit, "AddTaskScore", h.taskScores)
 	visitAll(visit, "AddDeviceScore", h.deviceScores)
 	visitAll(visit, "AddGroupFilter", h.groupFilters)

@@ -184,6 +184,12 @@ func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
 			out.add(f.fault, h.plugin, h.weight, h.fn(t.Shape, n))
 		}
 	}
+	for i := range f.hooks.domainScores {
+		h := &f.hooks.domainScores[i]
+		if h.shapes == nil || h.shapes(t.Shape) {
+			out.add(f.fault, h.plugin, h.weight, h.fn.fn(t.Shape, n, f.domainOf(h.fn.level, n)))
+		}
+	}
 	for i := range f.hooks.taskScores {
 		h := &f.hooks.taskScores[i]
 		if h.tasks == nil || h.tasks(t, t.Job) {

@@ -178,6 +178,7 @@ type Hooks struct {
 	shapeFilters     []hook[ShapeFilter]
 	taskFilters      []hook[TaskFilter]
 	shapeScores      []hook[ShapeScore]
+	domainScores     []hook[domainScore]
 	taskScores       []hook[TaskScore]
 	deviceScores     []hook[DeviceScore]
 	groupFilters     []hook[GroupFilter]

@@ -26,6 +26,7 @@ type index struct {
 	twin       bool   // answers of hooks are kept, to find out which of them differs
 	patterns   patterns
 	sharing    bool // equal nodes may be judged together
+	domains    domains
 }
 
 // code is a kind of rejection. Rankings keep its number for every node.
@@ -75,6 +76,10 @@ type ranking struct {
 	shares  bool        // equal nodes are judged together: all its hooks are declared with EqualNodes
 	answers hookAnswers // the answers of hooks, in twin sessions
 
+	domainScorers []*hook[domainScore] // those that are called for the shape
+	domainKeys    []int64              // by slot: what they add to the key of a feasible node
+	domainClock   uint64               // the version of domains that the keys are up to date with
+
 	// The hooks that are called for the shape.
 	filters, staticFilters []compiledFilter
 	scorers, staticScorers []*hook[ShapeScore]
@@ -100,15 +105,17 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	if !x.sameHooks(h) {
 		x.epoch++
 	}
+	x.domains.open(h)
 }
 
 // signature identifies a hook. If the signatures of all hooks are the same as in the last
 // session, the remembered answers are still valid.
 type signature struct {
-	kind          byte // 'p' for a filter, 'o' for a node score, 'g' for a device score
+	kind          byte // 'p' for a filter, 'o' for a node score, 'g' for a device score, 'm' for a score of domains
 	plugin        string
 	weight        int64
 	static, bound bool
+	level         string // of a domain score
 }
 
 // sameHooks reports whether the hooks are those of the last session, and remembers them.
@@ -125,14 +132,18 @@ func (x *index) sameHooks(h *Hooks) bool {
 	}
 	for i := range h.shapeFilters {
 		p := &h.shapeFilters[i]
-		sign(signature{'p', p.plugin, 0, p.static, false})
+		sign(signature{kind: 'p', plugin: p.plugin, static: p.static})
 	}
 	for i := range h.shapeScores {
 		o := &h.shapeScores[i]
-		sign(signature{'o', o.plugin, o.weight, o.static, o.isBound})
+		sign(signature{kind: 'o', plugin: o.plugin, weight: o.weight, static: o.static, bound: o.isBound})
 	}
 	for i := range h.deviceScores { // node scores may depend on them, by Session.Devices
-		sign(signature{'g', h.deviceScores[i].plugin, h.deviceScores[i].weight, false, false})
+		sign(signature{kind: 'g', plugin: h.deviceScores[i].plugin, weight: h.deviceScores[i].weight})
+	}
+	for i := range h.domainScores {
+		o := &h.domainScores[i]
+		sign(signature{kind: 'm', plugin: o.plugin, weight: o.weight, level: o.fn.level})
 	}
 	same = same && at == len(x.signatures)
 	x.signatures = x.signatures[:at]
@@ -162,11 +173,17 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	if r.session != x.sessions {
 		x.compile(r)
 	}
+	if len(r.domainScorers) > 0 {
+		x.domains.follow(x.view)
+	}
 	if r.epoch != x.epoch || r.keys == nil {
 		r.epoch, r.scoreEpoch = x.epoch, x.scoreEpoch
 		x.rebuild(r)
 	} else if r.version != x.view.Version() {
 		x.refresh(r)
+	}
+	if len(r.domainScorers) > 0 && r.domainClock != x.domains.clock {
+		x.refreshDomains(r)
 	}
 	if r.scoreEpoch != x.scoreEpoch {
 		x.rescore(r)
@@ -194,6 +211,7 @@ func (x *index) dropOldest() {
 func (x *index) compile(r *ranking) {
 	h := x.hooks
 	r.session = x.sessions
+	x.domainHooks(r)
 	r.shares = x.sharing && len(r.shape.Need.Selected) == 0 // devices are selected by their IDs, in which equal nodes differ
 	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
@@ -244,6 +262,7 @@ func (x *index) rebuild(r *ranking) {
 		} else {
 			key, c = x.judge(r, slot, n, true)
 		}
+		key = x.withDomain(r, slot, n, key, c)
 		r.keys[slot], r.codes[slot] = key, c
 		r.count(key, c, +1)
 	}
@@ -251,7 +270,7 @@ func (x *index) rebuild(r *ranking) {
 		x.patterns.end()
 	}
 	r.build(x.view.Recent().Ranks())
-	r.version = x.view.Version()
+	r.version, r.domainClock = x.view.Version(), x.domains.clock
 }
 
 // refresh judges the nodes that changed.
@@ -352,6 +371,7 @@ func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (in
 	} else {
 		key, c = x.judge(r, slot, n, anew)
 	}
+	key = x.withDomain(r, slot, n, key, c)
 	r.outdate(slot, r.keys[slot], key, ranks)
 	if key == r.keys[slot] && c == r.codes[slot] {
 		return key, c, false

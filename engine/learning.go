@@ -93,6 +93,8 @@ func (x *index) rescore(r *ranking) {
 		points, ok := x.pointsAt(r, slot, once)
 		if r.keys[slot] = r.statics.at(slot).points + points; !ok {
 			r.keys[slot] = absent
+		} else if len(r.domainScorers) > 0 {
+			r.keys[slot] += r.domainKeys[slot]
 		}
 	}
 	if once {

@@ -124,6 +124,7 @@ func (p *weighted) confine(h, before *Hooks) {
 	confine(h.shapeFilters, before.shapeFilters, p.profiles)
 	confine(h.taskFilters, before.taskFilters, p.profiles)
 	confine(h.shapeScores, before.shapeScores, p.profiles)
+	confine(h.domainScores, before.domainScores, p.profiles)
 	confine(h.taskScores, before.taskScores, p.profiles)
 	confine(h.deviceScores, before.deviceScores, p.profiles)
 	confine(h.groupFilters, before.groupFilters, p.profiles)

@@ -23,6 +23,7 @@ func (s *spareHooks) take() *Hooks {
 	empty(&h.shapeFilters)
 	empty(&h.taskFilters)
 	empty(&h.shapeScores)
+	empty(&h.domainScores)
 	empty(&h.taskScores)
 	empty(&h.deviceScores)
 	empty(&h.groupFilters)

@@ -93,6 +93,9 @@ func (m *Timings) measure(h *Hooks) {
 	timeAll(m, "AddShapeFilter", h.shapeFilters, timed2[*cluster.Shape, *cluster.Node, *Rejection])
 	timeAll(m, "AddTaskFilter", h.taskFilters, timed3[*cluster.Task, *cluster.Job, *cluster.Node, *Rejection])
 	timeAll(m, "AddShapeScore", h.shapeScores, timed2[*cluster.Shape, *cluster.Node, float64])
+	timeAll(m, "AddDomainScore", h.domainScores, func(t *timer, s domainScore) domainScore {
+		return domainScore{s.level, timed3(t, s.fn)}
+	})
 	timeAll(m, "AddTaskScore", h.taskScores, timed3[*cluster.Task, *cluster.Job, *cluster.Node, float64])
 	timeAll(m, "AddDeviceScore", h.deviceScores, timed3[*cluster.Shape, *cluster.Node, *cluster.Device, float64])
 	timeAll(m, "AddGroupFilter", h.groupFilters, timed4[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, *Rejection])

@@ -27,6 +27,7 @@ import (
 	"github.com/berth-project/berth/plugins/devicefitscorer"
 	"github.com/berth-project/berth/plugins/deviceorder"
 	"github.com/berth-project/berth/plugins/disruptionbudget"
+	"github.com/berth-project/berth/plugins/domainscorer"
 	"github.com/berth-project/berth/plugins/doublebooking"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/fgd"
@@ -85,6 +86,7 @@ type entry struct {
 //	 1  ModelFileLocalityScorer    its maximum is 5, so existing files decide between layouts that are nearly equal
 //	 1  DeviceFitScorer            its maximum is 10: a device no larger than needed is worth more than existing files, and less than the layout
 //	 1  WiringScorer               its maximum is 6: among nodes that are packed nearly as well, one where devices are connected better
+//	 1  DomainScorer               its maximum is 4: among nodes that are packed nearly as well, one whose domain is broken already
 //	 1  ResourceUtilizationScorer  among node groups, where no other plugin scores
 //
 // Which replicas of a model are kept is decided by a separate sum:
@@ -131,6 +133,7 @@ var plugins = []entry{
 	{devicefitscorer.Name, devicefitscorer.New, 1},
 	{affinityscorer.Name, affinityscorer.New, 2},
 	{wiringscorer.Name, wiringscorer.New, 1},
+	{domainscorer.Name, domainscorer.New, 1},
 
 	// Which replicas are kept when a model has too many; PlacementScorer decides between equals.
 	{statusscorer.Name, statusscorer.New, 100},
