@@ -26,7 +26,9 @@ type index struct {
 	sessions   uint64 // how many sessions were opened
 	twin       bool   // answers of hooks are kept, to find out which of them differs
 	patterns   patterns
-	sharing    bool // equal nodes may be judged together
+	kept       map[passingKey]*passing // nodes of groups that pass the filters
+	changed    []*cluster.Node         // memory of update
+	sharing    bool                    // equal nodes may be judged together
 }
 
 // code is a kind of rejection. Rankings keep its number for every node.
@@ -92,7 +94,7 @@ type compiledFilter struct {
 func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	if x.view != view {
 		x.view = view
-		clear(x.rankings)
+		x.forget()
 		x.patterns.forget()
 	}
 	x.hooks, x.fault, x.twin = h, fault, twin
@@ -106,7 +108,7 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 // signature identifies a hook. If the signatures of all hooks are the same as in the last
 // session, the remembered answers are still valid.
 type signature struct {
-	kind          byte // 'p' for a filter, 'o' for a node score, 'g' for a device score
+	kind          byte // 'p' for a filter, 'w' for a filter of AddWholeFilter, 'o' for a node score, 'g' for a device score
 	plugin        string
 	weight        int64
 	static, bound bool
@@ -128,6 +130,11 @@ func (x *index) sameHooks(h *Hooks) bool {
 		p := &h.shapeFilters[i]
 		sign(signature{'p', p.plugin, 0, p.static, false})
 	}
+	for i := range h.taskFilters {
+		if p := &h.taskFilters[i]; p.whole {
+			sign(signature{'w', p.plugin, 0, false, false})
+		}
+	}
 	for i := range h.shapeScores {
 		o := &h.shapeScores[i]
 		sign(signature{'o', o.plugin, o.weight, o.static, o.isBound})
@@ -141,7 +148,10 @@ func (x *index) sameHooks(h *Hooks) bool {
 }
 
 // forget drops all rankings. After a panic, one of them may be judged only in part.
-func (x *index) forget() { clear(x.rankings) }
+func (x *index) forget() {
+	clear(x.rankings)
+	clear(x.kept)
+}
 
 func (x *index) publish(plugin string, parameters uint64) {
 	if x.params[plugin] != parameters {
