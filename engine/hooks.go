@@ -143,6 +143,7 @@ type hook[F any] struct {
 	shapes     func(*cluster.Shape) bool
 	tasks      func(*cluster.Task, *cluster.Job) bool
 	static     bool
+	whole      bool         // a task-form filter that AddWholeFilter registered
 	siblings   bool         // a comparison of queues: it is called only for queues with the same parent
 	freeze     FrozenOrder  // of such a comparison; nil if bids cannot be frozen
 	changes    BidChanges   // of such a comparison; nil if it is not known which bids have changed
@@ -253,7 +254,7 @@ func (k *hook[F]) reuse(fn F, p *weighted) {
 	if k.tasks != nil {
 		k.tasks = nil
 	}
-	k.fn, k.weight, k.static, k.siblings, k.isBound, k.equal = fn, p.weight, false, false, false, equality{}
+	k.fn, k.weight, k.static, k.whole, k.siblings, k.isBound, k.equal = fn, p.weight, false, false, false, false, equality{}
 }
 
 // addEqual is add for a hook of which EqualNodes may be declared.

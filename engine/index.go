@@ -25,7 +25,9 @@ type index struct {
 	sessions   uint64 // how many sessions were opened
 	twin       bool   // answers of hooks are kept, to find out which of them differs
 	patterns   patterns
-	sharing    bool // equal nodes may be judged together
+	kept       map[passingKey]*passing // nodes of groups that pass the filters
+	changed    []*cluster.Node         // memory of update
+	sharing    bool                    // equal nodes may be judged together
 	domains    domains
 }
 
@@ -96,7 +98,7 @@ type compiledFilter struct {
 func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	if x.view != view {
 		x.view = view
-		clear(x.rankings)
+		x.forget()
 		x.patterns.forget()
 	}
 	x.hooks, x.fault, x.twin = h, fault, twin
@@ -111,7 +113,7 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 // signature identifies a hook. If the signatures of all hooks are the same as in the last
 // session, the remembered answers are still valid.
 type signature struct {
-	kind          byte // 'p' for a filter, 'o' for a node score, 'g' for a device score, 'm' for a score of domains
+	kind          byte // 'p' for a filter, 'w' for a filter of AddWholeFilter, 'o' for a node score, 'g' for a device score, 'm' for a score of domains
 	plugin        string
 	weight        int64
 	static, bound bool
@@ -134,6 +136,11 @@ func (x *index) sameHooks(h *Hooks) bool {
 		p := &h.shapeFilters[i]
 		sign(signature{kind: 'p', plugin: p.plugin, static: p.static})
 	}
+	for i := range h.taskFilters {
+		if p := &h.taskFilters[i]; p.whole {
+			sign(signature{kind: 'w', plugin: p.plugin})
+		}
+	}
 	for i := range h.shapeScores {
 		o := &h.shapeScores[i]
 		sign(signature{kind: 'o', plugin: o.plugin, weight: o.weight, static: o.static, bound: o.isBound})
@@ -151,7 +158,10 @@ func (x *index) sameHooks(h *Hooks) bool {
 }
 
 // forget drops all rankings. After a panic, one of them may be judged only in part.
-func (x *index) forget() { clear(x.rankings) }
+func (x *index) forget() {
+	clear(x.rankings)
+	clear(x.kept)
+}
 
 func (x *index) publish(plugin string, parameters uint64) {
 	if x.params[plugin] != parameters {

@@ -142,7 +142,7 @@ func (w *whole) placeAtHome(home cluster.GroupKey) (*cluster.Alternative, *Attem
 			if g.Key != home {
 				continue
 			}
-			now := w.placer.nodesNow(w.firstTask(form), g)
+			now, _ := w.placer.passingNodes(w.firstTask(form), g)
 			a := w.tryGroup([]groupChoice{{group: g, form: form, score: w.placer.scoreGroup(w.job, form.Whole, g, now)}})
 			if a != nil && w.job.Set.Name != "" {
 				a.Never = false // nodes may be added to the group
@@ -219,27 +219,6 @@ func (p *placer) homeGroup(job *cluster.Job, alt *cluster.Alternative) *cluster.
 	return nil
 }
 
-// passingNodes returns the nodes of the group that pass the filters now, and those that would pass
-// if no other task held anything.
-func (p *placer) passingNodes(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
-	ask := p.finder.verdicts(t)
-	filters, _, _ := p.finder.taskHooks(t)
-	for _, n := range g.Nodes {
-		rejected, transient := ask(n)
-		if rejected && !transient {
-			continue
-		}
-		r := p.finder.rejectTask(filters, t, n)
-		if !rejected && r == nil {
-			now = append(now, n)
-		}
-		if (r == nil || r.Cure.Transient()) && (!rejected || p.finder.onlyHeld(t, n)) {
-			ever = append(ever, n)
-		}
-	}
-	return now, ever
-}
-
 func (p *placer) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {
 	for i := range p.finder.hooks.groupFilters {
 		h := &p.finder.hooks.groupFilters[i]
@@ -292,17 +271,4 @@ func hasShape(job *cluster.Job, is func(*cluster.Shape) bool) bool {
 		}
 	}
 	return false
-}
-
-// nodesNow returns the nodes of the group that pass the filters now.
-func (p *placer) nodesNow(t *cluster.Task, g *cluster.Group) []*cluster.Node {
-	ask := p.finder.verdicts(t)
-	filters, _, _ := p.finder.taskHooks(t)
-	var out []*cluster.Node
-	for _, n := range g.Nodes {
-		if rejected, _ := ask(n); !rejected && p.finder.rejectTask(filters, t, n) == nil {
-			out = append(out, n)
-		}
-	}
-	return out
 }

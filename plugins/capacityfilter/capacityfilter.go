@@ -54,7 +54,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		p.admitNode, p.admit = p.filter.admitNode, p.filter.admit // a method value is allocated each time that it is made
 	}
 	clear(p.filter)
-	s.Hooks.AddTaskFilter(matters, p.admitNode)
+	engine.AddWholeFilter(s.Hooks, matters, p.admitNode)
 	s.Hooks.AddGroupFilter(p.admit)
 }
 

@@ -53,6 +53,50 @@ func BenchmarkIndexAgainstScan(b *testing.B) {
 	}
 }
 
+// BenchmarkManyShapes requests many shapes in turn, so that a shape is requested again only after
+// many nodes have changed. The same decisions are made with the index and with a scan.
+// new-ns/decision is the index at the first request of a shape.
+func BenchmarkManyShapes(b *testing.B) {
+	for _, shapes := range []int{100, 500, 2_000, 10_000} {
+		b.Run(fmt.Sprintf("shapes=%d/nodes=10000", shapes), func(b *testing.B) {
+			b.StopTimer()
+			c, anew := newChurn(b, 10_000, 100, engine.Indexed), time.Duration(0)
+			c.shapes = distinctShapes(shapes)
+			for range shapes {
+				anew += c.step(b)
+			}
+			took := map[engine.Search]time.Duration{}
+			b.StartTimer()
+			for i := range b.N {
+				search := engine.Indexed
+				if i%8 == 7 { // few, because a scan takes long and leaves the rankings as they are
+					search = engine.Scan
+				}
+				if c.search != search {
+					c.search, c.session = search, nil
+				}
+				took[search] += c.step(b)
+			}
+			b.StopTimer()
+			scans := b.N / 8
+			b.ReportMetric(float64(anew.Nanoseconds())/float64(shapes), "new-ns/decision")
+			b.ReportMetric(float64(took[engine.Indexed].Nanoseconds())/float64(b.N-scans), "index-ns/decision")
+			if scans > 0 {
+				b.ReportMetric(float64(took[engine.Scan].Nanoseconds())/float64(scans), "scan-ns/decision")
+			}
+		})
+	}
+}
+
+// distinctShapes returns n shapes, no two of which are equal.
+func distinctShapes(n int) []cluster.Shape {
+	out := Shapes(n)
+	for i := range out {
+		out[i].Resources = out[i].Resources.With(cluster.CPU, out[i].Resources.Of(cluster.CPU)+int64(i))
+	}
+	return out
+}
+
 // BenchmarkRank measures the first decision for a new shape, for which all nodes are
 // filtered and scored.
 func BenchmarkRank(b *testing.B) {
