@@ -365,7 +365,7 @@ func (w *world) unorderedFact() cluster.Change {
 		put.Revision = 0
 		put.Node.Devices = nil
 		for i := range 4 { // always the same four: whether a device that is no longer listed is kept depends on the order of facts
-			put.Node.Devices = append(put.Node.Devices, cluster.Device{UUID: uuid(put.Node.Name, i), Product: of(w, "L4", "H100"), Type: "cuda", Memory: cluster.Bytes(of(w, 16, 24)) << 30})
+			put.Node.Devices = append(put.Node.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: of(w, "L4", "H100"), Type: "cuda", Memory: cluster.Bytes(of(w, 16, 24)) << 30}, UUID: uuid(put.Node.Name, i)})
 		}
 		return put
 	case 2:

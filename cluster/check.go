@@ -71,6 +71,9 @@ func (n *Node) check() error {
 	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
+		if d.DeviceSpec == nil { // nothing is reported of it
+			d.DeviceSpec = &DeviceSpec{}
+		}
 		err = cmp.Or(err, checkAmount("memory", d.Memory), checkAmount("reserved memory", d.Reserved), checkAmount("foreign memory", d.Foreign))
 	}
 	for _, a := range n.Avoids {

@@ -10,7 +10,7 @@ import (
 // nodes of a batch and then fails, and that it does not grow if nothing was added.
 func TestCommitsAfterFailedBatch(t *testing.T) {
 	good := func(name string) cluster.Change { return cluster.NodePut{Node: cluster.Node{Name: name}} }
-	bad := cluster.NodePut{Node: cluster.Node{Name: "bad", Devices: []cluster.Device{{UUID: "x"}, {UUID: "x"}}}}
+	bad := cluster.NodePut{Node: cluster.Node{Name: "bad", Devices: []cluster.Device{{DeviceSpec: &cluster.DeviceSpec{}, UUID: "x"}, {DeviceSpec: &cluster.DeviceSpec{}, UUID: "x"}}}}
 	tests := map[string]struct {
 		batch []cluster.Change
 		nodes int

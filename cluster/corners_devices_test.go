@@ -205,7 +205,7 @@ func TestUnlistedDevicesAreRemoved(t *testing.T) {
 func TestResourceNameChangedBack(t *testing.T) {
 	h, g := newCorner(t), newCorner(t)
 	n := putNode("n", 1)
-	n.Node.Devices[0].Resource = "example.com/gpu"
+	n.Node.Devices[0].OwnSpec().Resource = "example.com/gpu"
 	h.do(n, putNode("n", 1))
 	g.do(putNode("n", 1))
 	if h.Digest() != g.Digest() {

@@ -36,7 +36,7 @@ func (h *corner) tryApply(c cluster.Change) (panicked any, err error) {
 func putNode(name string, devices int) cluster.NodePut {
 	n := cluster.Node{Name: name, Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 64000}, {Name: cluster.Memory, Capacity: int64(512 * gi)}}}
 	for i := range devices {
-		n.Devices = append(n.Devices, cluster.Device{UUID: uuid(name, i), Product: "L4", Type: "cuda", Memory: 24 * gi})
+		n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "L4", Type: "cuda", Memory: 24 * gi}, UUID: uuid(name, i)})
 	}
 	return cluster.NodePut{Node: n}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestRoomAndFree(t *testing.T) {
-	d := cluster.Device{Memory: 80 * gi, Reserved: 2 * gi, Foreign: 3 * gi, Use: cluster.DeviceUse{Memory: 10 * gi}}
+	d := cluster.Device{DeviceSpec: &cluster.DeviceSpec{Memory: 80 * gi, Reserved: 2 * gi}, Foreign: 3 * gi, Use: cluster.DeviceUse{Memory: 10 * gi}}
 	if d.Room() != 75*gi || d.Free() != 65*gi {
 		t.Errorf("room %d, free %d", d.Room()/gi, d.Free()/gi)
 	}
@@ -53,7 +53,7 @@ func TestForeignAndReservedMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Build()
 			d := &n.Devices[0]
-			d.Reserved, d.Foreign = tt.reserved, tt.foreign
+			d.OwnSpec().Reserved, d.Foreign = tt.reserved, tt.foreign
 			if takes, usable := tt.shape.Takes(d), tt.shape.Usable(d); takes != tt.takes || usable != tt.usable {
 				t.Errorf("takes: %v, usable: %v", takes, usable)
 			}
@@ -77,7 +77,7 @@ func TestSmallerSharesFit(t *testing.T) {
 		}
 		n := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").Build()
 		d := &n.Devices[0]
-		d.Reserved, d.Foreign = bytes(24*gi, "reserved"), bytes(2*gi, "foreign")
+		d.OwnSpec().Reserved, d.Foreign = bytes(24*gi, "reserved"), bytes(2*gi, "foreign")
 		if rapid.Bool().Draw(t, "in use") {
 			part := cluster.Milli(rapid.IntRange(1, 1000).Draw(t, "held"))
 			d.Use = cluster.DeviceUse{Leases: 1, Milli: part, Memory: min(d.Of(part), d.Room())}
@@ -105,7 +105,7 @@ func TestSmallerSharesFit(t *testing.T) {
 
 func TestNeedSelectsDevices(t *testing.T) {
 	n := enginetest.Node("n").GPUs(2, "A100", "80Gi").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) {
-		n.Devices[2].Type, n.Devices[3].Type = "rocm", "rocm"
+		n.Devices[2].OwnSpec().Type, n.Devices[3].OwnSpec().Type = "rocm", "rocm"
 	}).Build()
 	if got := n.Devices[3].ID.String(); got != "n:rocm:1" {
 		t.Errorf("the ID of the last device is %s", got)

@@ -28,11 +28,11 @@ func TestDeviceMemoryOfAWholeNode(t *testing.T) {
 		want   memory
 	}{
 		"all":         {each(func(*cluster.Device) {}), memory{48 * gi, 48 * gi, []cluster.Bytes{24 * gi, 24 * gi}}},
-		"reserved":    {each(func(d *cluster.Device) { d.Reserved = 4 * gi }), memory{40 * gi, 40 * gi, []cluster.Bytes{20 * gi, 20 * gi}}},
+		"reserved":    {each(func(d *cluster.Device) { d.OwnSpec().Reserved = 4 * gi }), memory{40 * gi, 40 * gi, []cluster.Bytes{20 * gi, 20 * gi}}},
 		"foreign":     {each(func(d *cluster.Device) { d.Foreign = gi }), memory{48 * gi, 46 * gi, []cluster.Bytes{23 * gi, 23 * gi}}},
 		"in use":      {each(func(d *cluster.Device) { d.Foreign = 2 * gi }), memory{48 * gi, 44 * gi, nil}},
 		"one lost":    {func(n *cluster.Node) { n.Devices[0].Lost = true }, memory{24 * gi, 24 * gi, []cluster.Bytes{24 * gi}}},
-		"time-sliced": {each(func(d *cluster.Device) { d.Shares = "card" }), memory{24 * gi, 24 * gi, []cluster.Bytes{24 * gi, 24 * gi}}},
+		"time-sliced": {each(func(d *cluster.Device) { d.OwnSpec().Shares = "card" }), memory{24 * gi, 24 * gi, []cluster.Bytes{24 * gi, 24 * gi}}},
 		"unified":     {func(n *cluster.Node) { n.Unified = true }, memory{34 * gi, 34 * gi, []cluster.Bytes{24 * gi, 10 * gi}}},
 	}
 	for name, tt := range tests {
@@ -56,7 +56,7 @@ func TestDeviceMemoryOfAWholeNode(t *testing.T) {
 func TestReplicasInSum(t *testing.T) {
 	sliced := func(n *cluster.Node) {
 		for i := range n.Devices {
-			n.Devices[i].Shares = []string{"a", "b"}[i/2]
+			n.Devices[i].OwnSpec().Shares = []string{"a", "b"}[i/2]
 		}
 	}
 	tests := map[string]struct {

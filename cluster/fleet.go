@@ -25,6 +25,7 @@ type fleet struct {
 	kinds         map[kind]int     // how many devices of each kind there are, without lost ones
 	samples       []Device         // one device of each kind, sorted
 	sharedSamples map[kind]*Device // the devices that Node.Sample returns, which nodes share
+	specs         deviceSpecs
 }
 
 func newFleet(l *journal) fleet {
@@ -149,6 +150,7 @@ func (f *fleet) delete(n *Node) {
 // joinGroup counts the devices of the node, and sets and returns its group, or nil if the
 // node has no devices. The caller adds the node to Group.Nodes.
 func (f *fleet) joinGroup(n *Node) *Group {
+	f.specs.share(n, f.slots.at)
 	f.countKinds(n, +1)
 	if n.uniform && !n.Devices[0].Lost {
 		n.sample = f.sharedSample(n.Devices[0].kind())

@@ -65,7 +65,7 @@ func DevicesFromLabels(node string, labels map[string]string, allocatable Resour
 	if r.defect != nil {
 		return nil, resource, Sharing{}, r.defect
 	}
-	base := Device{Product: product, Type: "cuda", NUMA: -1, Link: labels[LabelClique]}
+	base := Device{DeviceSpec: &DeviceSpec{Product: product, Type: "cuda", NUMA: -1, Link: labels[LabelClique]}}
 	profiles := migProfiles(labels)
 	if len(profiles) == 0 && r.isRenamed(product, sharing) {
 		resource = SharedDeviceResource
@@ -95,12 +95,13 @@ func Replicate(d Device, s Sharing) []Device {
 	for i := range out {
 		out[i] = d
 		out[i].UUID = d.UUID + "::" + strconv.Itoa(i)
-		out[i].Replica = true
-		out[i].Parent = cmp.Or(d.Parent, d.UUID)
+		own := out[i].OwnSpec()
+		own.Replica = true
+		own.Parent = cmp.Or(d.Parent, d.UUID)
 		if s.Strategy == mps {
-			out[i].Memory = d.Memory / Bytes(s.Replicas)
+			own.Memory = d.Memory / Bytes(s.Replicas)
 		} else {
-			out[i].Shares = d.UUID
+			own.Shares = d.UUID
 		}
 	}
 	return out
@@ -223,7 +224,7 @@ func (r *labelReader) wholeDevices(base Device, count int, s Sharing, resource s
 	if count == 0 {
 		return nil
 	}
-	base.Memory = r.memory(LabelMemory)
+	base.OwnSpec().Memory = r.memory(LabelMemory)
 	devices := make([]Device, count)
 	for i := range devices {
 		devices[i] = base
@@ -241,14 +242,14 @@ func (r *labelReader) singleStrategy(base Device, count int, s Sharing, resource
 	if count == 0 {
 		return nil
 	}
-	base.Memory = r.memory(LabelMemory)
+	base.OwnSpec().Memory = r.memory(LabelMemory)
 	_, profile, _ := strings.Cut(base.Product, migMark)
 	per := slicesPerDevice(base.Product, strings.TrimSuffix(profile, sharedMark))
 	devices := make([]Device, count)
 	for i := range devices {
 		devices[i] = base
 		devices[i].UUID = fmt.Sprintf("MIG-%s-%d-%d", r.node, i/per, i%per)
-		devices[i].Parent = r.gpuUUID(i / per)
+		devices[i].OwnSpec().Parent = r.gpuUUID(i / per)
 	}
 	return r.replicate(LabelReplicas, devices, s, resource)
 }
@@ -279,6 +280,7 @@ func (r *labelReader) mixedStrategy(base Device, count int, s Sharing, profiles 
 	for _, profile := range profiles {
 		label := PartitionResource + profile
 		slice := base
+		slice.OwnSpec()
 		slice.Profile, slice.Resource = profile, label
 		slice.Product = cmp.Or(r.labels[label+".product"], slice.Product)
 		n := int(r.number(label+".count", 0, MaxDevices, nil))
@@ -297,7 +299,7 @@ func (r *labelReader) mixedStrategy(base Device, count int, s Sharing, profiles 
 			parent := i * partitioned / n
 			made[i] = slice
 			made[i].UUID = fmt.Sprintf("MIG-%s-%d-%d", r.node, left+parent, next[parent])
-			made[i].Parent = r.gpuUUID(left + parent)
+			made[i].OwnSpec().Parent = r.gpuUUID(left + parent)
 			next[parent]++
 		}
 		devices = append(devices, r.replicate(label+".replicas", made, shared, slice.Resource)...)

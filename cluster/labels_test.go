@@ -25,10 +25,11 @@ func without(m map[string]string, key string) map[string]string {
 func TestDevicesFromLabels(t *testing.T) {
 	const a100 = "NVIDIA-A100-SXM4-40GB"
 	gpu := func(uuid, parent, product string, mib int64) Device {
-		return Device{UUID: uuid, Parent: parent, Product: product, Type: "cuda", Memory: Bytes(mib << 20), NUMA: -1, Replica: strings.Contains(uuid, "::")}
+		return Device{DeviceSpec: &DeviceSpec{Parent: parent, Product: product, Type: "cuda", Memory: Bytes(mib << 20), NUMA: -1, Replica: strings.Contains(uuid, "::")}, UUID: uuid}
 	}
 	slice := func(uuid, parent, profile string, mib int64) Device {
 		d := gpu(uuid, parent, a100+"-MIG-"+profile, mib)
+		d.OwnSpec()
 		d.Profile, d.Resource = profile, PartitionResource+profile
 		return d
 	}
@@ -151,7 +152,7 @@ func TestDevicesFromLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for i := range tc.want.Devices {
 				if d := &tc.want.Devices[i]; tc.want.Sharing.Strategy == timeSlicing {
-					d.Shares, _, _ = strings.Cut(d.UUID, "::")
+					d.OwnSpec().Shares, _, _ = strings.Cut(d.UUID, "::")
 				}
 			}
 			var got result

@@ -173,7 +173,7 @@ func TestLayersInProportion(t *testing.T) {
 		n := enginetest.Node("n").CPU(8, "1Ti").With(func(n *cluster.Node) {
 			for range rapid.IntRange(1, 8).Draw(t, "devices") {
 				n.Devices = append(n.Devices, cluster.Device{
-					Memory: cluster.Bytes(rapid.IntRange(1, 90).Draw(t, "memory")) * gi, Reserved: cluster.Bytes(rapid.IntRange(0, 3).Draw(t, "reserved")) * gi,
+					DeviceSpec: &cluster.DeviceSpec{Memory: cluster.Bytes(rapid.IntRange(1, 90).Draw(t, "memory")) * gi, Reserved: cluster.Bytes(rapid.IntRange(0, 3).Draw(t, "reserved")) * gi},
 				})
 			}
 		}).Build()
@@ -235,7 +235,7 @@ func TestFewerDevicesWithSizes(t *testing.T) {
 		memory := cluster.Bytes(rapid.IntRange(1, 90).Draw(t, "memory")) * gi
 		n := enginetest.Node("n").CPU(8, "1Ti").With(func(n *cluster.Node) {
 			for range 8 {
-				n.Devices = append(n.Devices, cluster.Device{Memory: memory})
+				n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Memory: memory}})
 			}
 		}).Build()
 		s := cluster.Shape{Need: cluster.Need{Layers: l}}

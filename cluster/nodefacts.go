@@ -51,7 +51,9 @@ func (n *Node) prepare() error {
 	uuids := make(map[string]bool, len(n.Devices))
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		d.Use, d.Gone = DeviceUse{}, false
+		if d.Use, d.Gone = (DeviceUse{}), false; d.DeviceSpec == nil { // nothing was reported of it
+			d.DeviceSpec = &DeviceSpec{}
+		}
 		if d.UUID == "" {
 			d.UUID = fmt.Sprintf("%s-%d", n.Name, i) // without a UUID, its index identifies it
 		}

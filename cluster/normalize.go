@@ -13,20 +13,19 @@ func (n *Node) normalize() {
 	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
 	n.sliced, n.deviceCapacity, n.deviceUsed, n.filled = false, 0, 0, 0
 	nameDevices(n.Name, n.Devices)
+	var reported *DeviceSpec // that of the device before, without what State sets
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		n.sliced = n.sliced || d.Shares != ""
 		d.Index = i
-		d.Resource, d.Fraction = d.resourceOr(n.DeviceResource), 0
-		if d.Profile != "" {
-			d.Fraction = FractionOf(d.Product, d.Profile)
-		}
-		// Devices that are listed next to each other are mostly of one product. They
-		// share one string for ProductResource, which saves memory.
-		if before := &n.Devices[max(0, i-1)]; i > 0 && before.Resource == d.Resource && before.Product == d.Product {
-			d.ProductResource = before.ProductResource
+		if i > 0 && d.DeviceSpec == reported {
+			d.DeviceSpec = n.Devices[i-1].DeviceSpec
 		} else {
-			d.ProductResource = ProductResource(d.Resource, d.Product)
+			reported = d.DeviceSpec
+			d.complete(n.DeviceResource)
+			if before := n.Devices[max(0, i-1)].DeviceSpec; *before == *d.DeviceSpec {
+				d.DeviceSpec = before
+			}
 		}
 		if d.countsAs(n.DeviceResource) {
 			n.deviceCapacity += int64(Whole)
@@ -39,6 +38,22 @@ func (n *Node) normalize() {
 	n.uniform, n.sample = allAlike(n.Devices), nil // fleet.joinGroup sets the sample
 	n.wiring = findWiring(n.Devices)
 	updateNodeForeign(n)
+}
+
+// complete sets the fields of the spec that State derives from the others. resource is the
+// DeviceResource of the node.
+func (d *Device) complete(resource string) {
+	to := *d.DeviceSpec
+	to.Resource, to.Fraction = d.resourceOr(resource), 0
+	if d.Profile != "" {
+		to.Fraction = FractionOf(d.Product, d.Profile)
+	}
+	if !isProductResource(to.ProductResource, to.Resource, to.Product) {
+		to.ProductResource = ProductResource(to.Resource, to.Product)
+	}
+	if to != *d.DeviceSpec {
+		*d.OwnSpec() = to
+	}
 }
 
 // allAlike reports whether the devices are equal in everything that a Need looks at,

@@ -10,7 +10,7 @@ import (
 )
 
 func TestObserve(t *testing.T) {
-	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(3, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 2 * gi }),
+	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(3, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].OwnSpec().Reserved = 2 * gi }),
 		enginetest.Job("x").DeviceMemory(2, "20Gi").On("n"), enginetest.Job("y").DeviceMemory(1, "10Gi").On("n"))
 	n := s.Node("n")
 	if err := s.Evict(task(s, "y", 0)); err != nil { // the evicted task still uses its memory

@@ -67,7 +67,7 @@ func TestUseByProduct(t *testing.T) {
 			return s.SetQueue(&cluster.Queue{Name: "apart", Limits: cluster.Resources{{Name: l4, Value: 1}}})
 		}, set(func(q *cluster.Queue) { q.Limits = nil })}, all(l4)},
 		"devices become others": {[]func(*cluster.State) error{limit(h100), limit(l4), func(s *cluster.State) error {
-			return s.UpdateNode("n", func(n *cluster.Node) { n.Devices[2].Product = "H100" })
+			return s.UpdateNode("n", func(n *cluster.Node) { n.Devices[2].OwnSpec().Product = "H100" })
 		}}, map[string]cluster.Resources{
 			"org": {{Name: gpu, Value: 2500}, {Name: h100, Value: 2500}}, "org firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1500}},
 			"team": {{Name: gpu, Value: 2500}, {Name: h100, Value: 2500}}, "team firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1500}},
@@ -128,7 +128,7 @@ func TestKinds(t *testing.T) {
 	if d := cmp.Diff([]string{h100 + " ", l4 + " ", "nvidia.com/mig-1g.10gb:A100 1g.10gb"}, kinds(s)); d != "" {
 		t.Errorf("kinds (-want +got):\n%s", d)
 	}
-	if err := s.UpdateNode("a", func(n *cluster.Node) { n.Devices[0].Lost, n.Devices[1].Product = true, "B200" }); err != nil {
+	if err := s.UpdateNode("a", func(n *cluster.Node) { n.Devices[0].Lost, n.Devices[1].OwnSpec().Product = true, "B200" }); err != nil {
 		t.Fatal(err)
 	}
 	copied := s.Clone()

@@ -127,7 +127,7 @@ func (w *world) nodePut() cluster.Change {
 		n.Taints = []cluster.Taint{{Key: "gpu", Value: "only", Effect: cluster.Effects[0]}}
 	}
 	for i := range w.roll(4) {
-		n.Devices = append(n.Devices, cluster.Device{UUID: uuid(n.Name, i), Product: of(w, "L4", "H100"), Type: "cuda", Memory: cluster.Bytes(of(w, 16, 24)) << 30, Lost: w.chance(10), Reserved: cluster.Bytes(w.roll(2)) << 30})
+		n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: of(w, "L4", "H100"), Type: "cuda", Memory: cluster.Bytes(of(w, 16, 24)) << 30, Reserved: cluster.Bytes(w.roll(2)) << 30}, UUID: uuid(n.Name, i), Lost: w.chance(10)})
 	}
 	if w.chance(40) {
 		slices.Reverse(n.Devices)

@@ -15,7 +15,7 @@ func sliced() *enginetest.NodeBuilder {
 	return enginetest.Node("n").CPU(64, "640Gi").With(func(n *cluster.Node) {
 		n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 3}
 		for _, uuid := range []string{"GPU-0", "GPU-1"} {
-			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{UUID: uuid, Product: "L4", Type: "cuda", Memory: 24 * gi}, n.Sharing)...)
+			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "L4", Type: "cuda", Memory: 24 * gi}, UUID: uuid}, n.Sharing)...)
 		}
 	})
 }

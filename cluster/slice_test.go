@@ -32,7 +32,7 @@ func TestFractions(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			n := enginetest.Node("n").With(func(n *cluster.Node) {
-				n.Devices = []cluster.Device{{UUID: "u", Product: tt.product, Profile: tt.profile, Memory: 1}}
+				n.Devices = []cluster.Device{{DeviceSpec: &cluster.DeviceSpec{Product: tt.product, Profile: tt.profile, Memory: 1}, UUID: "u"}}
 			}).Build()
 			if got := n.Devices[0].Fraction; got != tt.want {
 				t.Errorf("fraction %d, want %d", got, tt.want)

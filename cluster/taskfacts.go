@@ -207,7 +207,7 @@ func (f *fleet) addUnlistedDevice(n *Node, h Holding, place int, taken []Claim) 
 	}
 	uniform, sample := n.uniform, n.sample
 	n.uniform, n.sample = false, nil
-	n.Devices[place] = Device{UUID: h.Device, Lost: true, Gone: true, Index: place, Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}
+	n.Devices[place] = Device{DeviceSpec: &DeviceSpec{Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}, UUID: h.Device, Lost: true, Gone: true, Index: place}
 	if f.journal.recording() {
 		f.journal.recordUndo(func() {
 			n.uniform, n.sample = uniform, sample

@@ -209,7 +209,7 @@ func TestUpdateNodeBooksAgain(t *testing.T) {
 		n.Resources = []cluster.Ledger{{Name: "rdma", Capacity: 2}, {Name: "cpu", Capacity: 4000}, {Name: "memory", Capacity: 8 << 30, Used: 77}}
 		n.DeviceResource = "nvidia.com/gpu.shared"
 		for i := range n.Devices {
-			n.Devices[i].Resource = ""
+			n.Devices[i].OwnSpec().Resource = ""
 		}
 	})
 	if err != nil {
@@ -280,7 +280,7 @@ func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 func TestKeeps(t *testing.T) {
 	tests := map[string]func(*cluster.Node){
 		"a lost device":        func(n *cluster.Node) { n.Devices[0].Lost = true },
-		"a smaller device":     func(n *cluster.Node) { n.Devices[0].Memory /= 2 },
+		"a smaller device":     func(n *cluster.Node) { n.Devices[0].OwnSpec().Memory /= 2 },
 		"fewer cores":          func(n *cluster.Node) { n.Ledger(cluster.CPU).Capacity = 1000 },
 		"no such resource":     func(n *cluster.Node) { n.Resources = n.Resources[:1] },
 		"fewer isolable cores": func(n *cluster.Node) { n.SupportedIsolation.IsolableCores = 1 },
@@ -307,7 +307,7 @@ func TestKeeps(t *testing.T) {
 // placed like that now.
 func TestUndoChecksNothing(t *testing.T) {
 	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Job("j").Devices(1).On("n"))
-	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices[0].Memory /= 2 }); err != nil {
+	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices[0].OwnSpec().Memory /= 2 }); err != nil {
 		t.Fatal(err)
 	}
 	j := task(s, "j", 0)

@@ -91,7 +91,7 @@ func TestSpillOnUnifiedMemory(t *testing.T) {
 	layers := func(total int) cluster.Shape {
 		return cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory}}, Need: cluster.Need{Layers: &cluster.Layers{Total: total, Bytes: 10 * gi, Least: 1, Spill: true}}}
 	}
-	n := board().With(func(n *cluster.Node) { n.Devices[0].Reserved = 60 * gi }).Build()
+	n := board().With(func(n *cluster.Node) { n.Devices[0].OwnSpec().Reserved = 60 * gi }).Build()
 	fits, more := layers(10), layers(11)
 	if claims, ok := n.Choose(&fits, nil); !ok || claims[0].Layers != 4 {
 		t.Errorf("want four layers on the device and six in memory: %v", claims)

@@ -58,7 +58,7 @@ func TestWhatWakesJobs(t *testing.T) {
 		"a new suitable node":     {always(nodePut(enginetest.Node("d").GPUs(2, "A100", "80Gi"))), false},
 		"a new unsuitable node":   {always(nodePut(enginetest.Node("d").GPUs(2, "L4", "8Gi"))), true},
 		"a label": {func(s *cluster.State) []cluster.Change {
-			return []cluster.Change{respecified(s.Node("c"), func(n *cluster.Node) { n.Devices[1].Product = "A100" })}
+			return []cluster.Change{respecified(s.Node("c"), func(n *cluster.Node) { n.Devices[1].OwnSpec().Product = "A100" })}
 		}, false},
 		"a new job":                    {always(jobPut(enginetest.Job("other").Devices(9))), true},
 		"new terms for a queue":        {always(cluster.QueuePut{Queue: limited}), false},

@@ -12,14 +12,15 @@ import (
 // that differ in it are not judged together. A new field must be spelt, or be listed here.
 func TestPatternsSpellEveryField(t *testing.T) {
 	left := map[string][]string{
-		"Node":   {"Name", "Labels", "Artifacts", "Tasks", "Resources", "Devices"}, // of Tasks, the number is spelt; Resources and Devices are below
-		"Device": {"UUID", "ID", "Index", "ProductResource", "Fraction", "Use"},    // Index is the position; the others follow from what is spelt
-		"Ledger": nil, "DeviceUse": nil,
+		"Node":       {"Name", "Labels", "Artifacts", "Tasks", "Resources", "Devices"}, // of Tasks, the number is spelt; Resources and Devices are below
+		"Device":     {"UUID", "ID", "Index", "DeviceSpec", "Use"},                     // Index is the position, and DeviceSpec is below
+		"DeviceSpec": {"ProductResource", "Fraction"},                                  // they follow from what is spelt
+		"Ledger":     nil, "DeviceUse": nil,
 	}
 	node := func() *cluster.Node {
 		return &cluster.Node{
 			Resources: []cluster.Ledger{{Name: "cpu"}, {Name: "memory"}},
-			Devices:   make([]cluster.Device, 3),
+			Devices:   []cluster.Device{{DeviceSpec: &cluster.DeviceSpec{}}, {DeviceSpec: &cluster.DeviceSpec{}}, {DeviceSpec: &cluster.DeviceSpec{}}},
 		}
 	}
 	spell := func(n *cluster.Node) string { return string(spellUse(spellSpec(nil, n, []string{"zone"}), n)) }
@@ -31,6 +32,7 @@ func TestPatternsSpellEveryField(t *testing.T) {
 		{"Node", func(n *cluster.Node) reflect.Value { return reflect.ValueOf(n).Elem() }},
 		{"Ledger", func(n *cluster.Node) reflect.Value { return reflect.ValueOf(&n.Resources[1]).Elem() }},
 		{"Device", func(n *cluster.Node) reflect.Value { return reflect.ValueOf(&n.Devices[1]).Elem() }},
+		{"DeviceSpec", func(n *cluster.Node) reflect.Value { return reflect.ValueOf(n.Devices[1].DeviceSpec).Elem() }},
 		{"DeviceUse", func(n *cluster.Node) reflect.Value { return reflect.ValueOf(&n.Devices[1].Use).Elem() }},
 	} {
 		fields := tt.of(node()).Type()

@@ -98,8 +98,9 @@ func (b *NodeBuilder) GPUs(count int, product, memory string) *NodeBuilder {
 	for range count {
 		i := len(b.n.Devices)
 		b.n.Devices = append(b.n.Devices, cluster.Device{
-			UUID: fmt.Sprintf("GPU-%s-%d", b.n.Name, i), Index: i, Product: product,
-			Type: "cuda", Memory: Size(memory), NUMA: -1,
+			DeviceSpec: &cluster.DeviceSpec{Product: product, Type: "cuda", Memory: Size(memory), NUMA: -1},
+			UUID:       fmt.Sprintf("GPU-%s-%d", b.n.Name, i),
+			Index:      i,
 		})
 	}
 	return b
@@ -109,7 +110,7 @@ func (b *NodeBuilder) GPUs(count int, product, memory string) *NodeBuilder {
 // the domain of a device is not known.
 func (b *NodeBuilder) Links(domains ...string) *NodeBuilder {
 	for i, d := range domains {
-		b.n.Devices[i].Link = d
+		b.n.Devices[i].OwnSpec().Link = d
 	}
 	return b
 }
@@ -118,7 +119,7 @@ func (b *NodeBuilder) Links(domains ...string) *NodeBuilder {
 // NUMA node of a device is not known.
 func (b *NodeBuilder) NUMA(nodes ...int) *NodeBuilder {
 	for i, n := range nodes {
-		b.n.Devices[i].NUMA = n
+		b.n.Devices[i].OwnSpec().NUMA = n
 	}
 	return b
 }
@@ -126,7 +127,7 @@ func (b *NodeBuilder) NUMA(nodes ...int) *NodeBuilder {
 // PCIe sets the PCIe roots of the node's devices, from the first device on.
 func (b *NodeBuilder) PCIe(roots ...string) *NodeBuilder {
 	for i, r := range roots {
-		b.n.Devices[i].PCIe = r
+		b.n.Devices[i].OwnSpec().PCIe = r
 	}
 	return b
 }
@@ -138,6 +139,7 @@ func (b *NodeBuilder) Slices(count int, product, profile, memory string) *NodeBu
 	b.GPUs(count, product, memory)
 	for i := from; i < len(b.n.Devices); i++ {
 		d := &b.n.Devices[i]
+		d.OwnSpec()
 		d.Profile, d.Parent = profile, fmt.Sprintf("GPU-%s-%d", b.n.Name, from)
 		d.UUID = fmt.Sprintf("MIG-%s-%d", b.n.Name, i)
 	}

@@ -149,7 +149,7 @@ func examples() (byKind map[string]string, file string, err error) {
 		cluster.NodePut{Revision: 41, Node: cluster.Node{
 			Name:      "gpu-1",
 			Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 32000}, {Name: cluster.Memory, Capacity: 128 << 30}},
-			Devices:   []cluster.Device{{UUID: "GPU-a", Product: "NVIDIA-L4", Memory: 24 << 30, Type: "cuda"}, {UUID: "GPU-b", Product: "NVIDIA-L4", Memory: 24 << 30, Type: "cuda"}},
+			Devices:   []cluster.Device{{DeviceSpec: &cluster.DeviceSpec{Product: "NVIDIA-L4", Memory: 24 << 30, Type: "cuda"}, UUID: "GPU-a"}, {DeviceSpec: &cluster.DeviceSpec{Product: "NVIDIA-L4", Memory: 24 << 30, Type: "cuda"}, UUID: "GPU-b"}},
 		}},
 		cluster.JobPut{Revision: 42, Job: cluster.Job{ID: "job/train", Priority: 5, Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{worker("worker-0", 0), worker("worker-1", 1)}}}}},
 		cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/train", Name: "worker-0"}, Node: "gpu-1", Devices: []cluster.Holding{{Device: "GPU-a", Milli: cluster.Whole, Memory: 24 << 30}}, Started: 1767225600000000000},

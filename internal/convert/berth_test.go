@@ -27,8 +27,8 @@ func TestNode(t *testing.T) {
 				{Product: "L4", Count: 2, Memory: resource.MustParse("24Gi"), Lost: []int{1}}}}},
 			cluster.Node{Name: "n", DeviceResource: "nvidia.com/gpu", Resources: []cluster.Ledger{{Name: "cpu", Capacity: 4000}},
 				Devices: []cluster.Device{
-					{UUID: "GPU-n-0", Product: "L4", Type: "cuda", Memory: 24 * gi, NUMA: -1},
-					{UUID: "GPU-n-1", Product: "L4", Type: "cuda", Memory: 24 * gi, NUMA: -1, Lost: true},
+					{DeviceSpec: &cluster.DeviceSpec{Product: "L4", Type: "cuda", Memory: 24 * gi, NUMA: -1}, UUID: "GPU-n-0"},
+					{DeviceSpec: &cluster.DeviceSpec{Product: "L4", Type: "cuda", Memory: 24 * gi, NUMA: -1}, UUID: "GPU-n-1", Lost: true},
 				}},
 			nil,
 		},

@@ -163,8 +163,8 @@ func checkProfile(profile string, at path, r reporter) bool {
 // replicas. Physical is its number among all devices of the node.
 func physicalDevice(node string, set *v1alpha1.DeviceSet, k, physical int) cluster.Device {
 	d := cluster.Device{
-		UUID: "GPU-" + node + "-" + strconv.Itoa(physical), Product: set.Product, Type: deviceType(set),
-		Memory: cluster.Bytes(set.Memory.Value()), NUMA: -1, Link: set.Link,
+		DeviceSpec: &cluster.DeviceSpec{Product: set.Product, Type: deviceType(set), Memory: cluster.Bytes(set.Memory.Value()), NUMA: -1, Link: set.Link},
+		UUID:       "GPU-" + node + "-" + strconv.Itoa(physical),
 	}
 	if set.Reserved != nil {
 		d.Reserved = cluster.Bytes(set.Reserved.Value())
@@ -216,7 +216,9 @@ func divide(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical
 		for _, p := range set.Partitions {
 			for range sliceCount(&p) {
 				d := whole
-				d.UUID, d.Parent = fmt.Sprintf("MIG-%s-%d-%d", node, physical, len(out)), whole.UUID
+				d.UUID = fmt.Sprintf("MIG-%s-%d-%d", node, physical, len(out))
+				d.OwnSpec()
+				d.Parent = whole.UUID
 				d.Profile, d.Memory = p.Profile, cluster.Bytes(p.Memory.Value())
 				sum += d.Memory
 				out = append(out, d)

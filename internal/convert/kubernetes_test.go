@@ -22,7 +22,7 @@ const gi = 1 << 30
 
 // exported compares cluster objects by their exported fields. State sets the other fields.
 var exported = cmp.Options{
-	cmpopts.IgnoreUnexported(cluster.Node{}, cluster.Device{}, cluster.Job{}, cluster.Alternative{}, cluster.Task{}, cluster.Shape{}, cluster.Queue{}),
+	cmpopts.IgnoreUnexported(cluster.Node{}, cluster.Device{DeviceSpec: &cluster.DeviceSpec{}}, cluster.Job{}, cluster.Alternative{}, cluster.Task{}, cluster.Shape{}, cluster.Queue{}),
 	cmpopts.EquateEmpty(),
 }
 
@@ -71,8 +71,8 @@ func TestCoreNode(t *testing.T) {
 			cluster.Node{Name: "n", Labels: named, DeviceResource: "nvidia.com/gpu",
 				Resources: []cluster.Ledger{{Name: "cpu", Capacity: 8000}, {Name: "memory", Capacity: 32 * gi}},
 				Devices: []cluster.Device{
-					{UUID: "GPU-n-0", Product: "unknown", Type: "cuda", NUMA: -1, Resource: "nvidia.com/gpu"},
-					{UUID: "GPU-n-1", Product: "unknown", Type: "cuda", NUMA: -1, Resource: "nvidia.com/gpu"},
+					{DeviceSpec: &cluster.DeviceSpec{Product: "unknown", Type: "cuda", NUMA: -1, Resource: "nvidia.com/gpu"}, UUID: "GPU-n-0"},
+					{DeviceSpec: &cluster.DeviceSpec{Product: "unknown", Type: "cuda", NUMA: -1, Resource: "nvidia.com/gpu"}, UUID: "GPU-n-1"},
 				}},
 			nil,
 		},

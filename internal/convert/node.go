@@ -156,8 +156,8 @@ func findDevices(n *cluster.Node, allocatable cluster.Resources, trustLabels boo
 		}
 		for range a.Value {
 			n.Devices = append(n.Devices, cluster.Device{
-				UUID: fmt.Sprintf("GPU-%s-%d", n.Name, len(n.Devices)), Product: "unknown", Type: kind,
-				NUMA: -1, Profile: profile, Resource: a.Name,
+				DeviceSpec: &cluster.DeviceSpec{Product: "unknown", Type: kind, NUMA: -1, Profile: profile, Resource: a.Name},
+				UUID:       fmt.Sprintf("GPU-%s-%d", n.Name, len(n.Devices)),
 			})
 		}
 	}

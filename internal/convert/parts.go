@@ -143,7 +143,7 @@ func koordinatorDevices(o *corev1.Node, n *cluster.Node, offered cluster.Resourc
 func madeDevices(node string, count int64, memory cluster.Bytes) []cluster.Device {
 	out := make([]cluster.Device, count)
 	for i := range out {
-		out[i] = cluster.Device{UUID: NumberedDevice(node, i), Memory: min(memory, cluster.MaxDeviceMemory), NUMA: -1}
+		out[i] = cluster.Device{DeviceSpec: &cluster.DeviceSpec{Memory: min(memory, cluster.MaxDeviceMemory), NUMA: -1}, UUID: NumberedDevice(node, i)}
 	}
 	return out
 }
@@ -177,6 +177,7 @@ func replaceDevices(n *cluster.Node, resource string, devices []cluster.Device, 
 		}
 	}
 	for _, d := range devices {
+		d.OwnSpec()
 		d.Type, d.Resource = "cuda", resource
 		if product != "" {
 			d.Product = product
@@ -261,7 +262,7 @@ func (l *deviceList) add(uuid, product string, memory int64, numa int, healthy b
 			return fmt.Errorf("device %q is listed twice", uuid)
 		}
 	}
-	*l = append(*l, cluster.Device{UUID: uuid, Product: strings.ReplaceAll(product, " ", "-"), Memory: cluster.Bytes(memory) << 20, NUMA: max(-1, numa), Lost: !healthy})
+	*l = append(*l, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: strings.ReplaceAll(product, " ", "-"), Memory: cluster.Bytes(memory) << 20, NUMA: max(-1, numa)}, UUID: uuid, Lost: !healthy})
 	return nil
 }
 

@@ -91,9 +91,9 @@ func readDevice(s *resourcev1.ResourceSlice, source *resourcev1.Device) (Device,
 	id := ID{s.Spec.Driver, s.Spec.Pool.Name, source.Name}
 	d := Device{ID: id, Node: *node, Source: source, Holder: id.String(), Share: cluster.Whole}
 	d.Spec = cluster.Device{
-		UUID: d.Holder, Type: of.runtime, Resource: of.resource, Memory: a.memory(), NUMA: a.number("numaNode", -1), PCIe: a.text("pcieRoot"),
-		Product: product(cmp.Or(a.text("productName"), a.text("model"), a.text("product"), a.text("family"), "unknown")),
-		Lost:    isTainted(source),
+		DeviceSpec: &cluster.DeviceSpec{Type: of.runtime, Resource: of.resource, Memory: a.memory(), NUMA: a.number("numaNode", -1), PCIe: a.text("pcieRoot"), Product: product(cmp.Or(a.text("productName"), a.text("model"), a.text("product"), a.text("family"), "unknown"))},
+		UUID:       d.Holder,
+		Lost:       isTainted(source),
 	}
 	d.Spec.ID = cluster.DeviceID{Node: *node, Type: of.runtime, Index: number(d.Holder)}
 	if profile := a.text("profile"); profile != "" && of.runtime == "cuda" {

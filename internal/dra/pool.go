@@ -77,6 +77,7 @@ func (p *pool) partition(set string, list []int, memory cluster.Bytes) {
 		whole = p.devices[list[0]]
 		whole.ID.Device = set
 		whole.Holder = whole.ID.String()
+		whole.Spec.OwnSpec()
 		whole.Spec.UUID, whole.Spec.Parent, whole.Spec.Lost = whole.Holder, "", false
 		whole.Spec.ID.Index = number(whole.Holder)
 		whole.Source = &resourcev1.Device{} // no request selects it

@@ -161,7 +161,7 @@ func (c *mixed) slices(i int) {
 	for gpu := range 2 {
 		n.Slices(1, "NVIDIA-A100-80GB", "3g.40gb", "40Gi").Slices(1, "NVIDIA-A100-80GB", "2g.20gb", "20Gi").Slices(2, "NVIDIA-A100-80GB", "1g.10gb", "10Gi").With(func(n *cluster.Node) {
 			for k := range 4 {
-				n.Devices[gpu*4+k].Parent = fmt.Sprintf("GPU-%s-%d", name, gpu)
+				n.Devices[gpu*4+k].OwnSpec().Parent = fmt.Sprintf("GPU-%s-%d", name, gpu)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func (c *mixed) shared(i int) {
 	c.parts = append(c.parts, enginetest.Node(name).CPU(64, "256Gi").With(func(n *cluster.Node) {
 		n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 4}
 		for gpu := range 2 {
-			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{UUID: fmt.Sprintf("GPU-%s-%d", name, gpu), Product: "NVIDIA-L4-SHARED", Type: "cuda", Memory: enginetest.Size("24Gi"), NUMA: -1}, n.Sharing)...)
+			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "NVIDIA-L4-SHARED", Type: "cuda", Memory: enginetest.Size("24Gi"), NUMA: -1}, UUID: fmt.Sprintf("GPU-%s-%d", name, gpu)}, n.Sharing)...)
 		}
 		for k := range n.Devices {
 			n.Devices[k].Index = k

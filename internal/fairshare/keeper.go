@@ -75,9 +75,11 @@ func (k *Keeper) jobChanged(j *cluster.Job) {
 	}
 }
 
+func sameSpec(a, b cluster.Device) bool { return *a.DeviceSpec == *b.DeviceSpec }
+
 // follow is Follow with a given total.
 func (k *Keeper) follow(s cluster.View, total cluster.Resources, settings Settings) *Tree {
-	if k.tree == nil || k.view != s || k.revision != s.Recent().QueueSpecsVersion() || !slices.Equal(k.kinds, s.Kinds()) {
+	if k.tree == nil || k.view != s || k.revision != s.Recent().QueueSpecsVersion() || !slices.EqualFunc(k.kinds, s.Kinds(), sameSpec) {
 		k.reset(s, settings)
 	}
 	if k.tree.decay = settings.Decay; k.tree.decay.counts() {

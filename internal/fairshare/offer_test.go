@@ -34,7 +34,7 @@ func TestOfferIsUpToDate(t *testing.T) {
 			default:
 				n := cluster.Node{Name: fmt.Sprint("n", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: rapid.Int64Range(0, 9).Draw(t, "cpu")}}}
 				for range rapid.IntRange(1, 3).Draw(t, "devices") {
-					n.Devices = append(n.Devices, cluster.Device{Product: rapid.SampledFrom([]string{"A", "B"}).Draw(t, "product")})
+					n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: rapid.SampledFrom([]string{"A", "B"}).Draw(t, "product")}})
 				}
 				err = state.Apply(cluster.NodePut{Node: n})
 			}

@@ -31,7 +31,7 @@ func (f *Feed) PutNode(o *corev1.Node) ([]cluster.Change, []Note) {
 	}
 	numberDevices(n)
 	for i := range n.Devices {
-		n.Devices[i].ByCount = !f.options.DevicesEnforced
+		n.Devices[i].OwnSpec().ByCount = !f.options.DevicesEnforced
 	}
 	f.nodes[o.Name] = n
 	return append(out, f.reportNode(n, Revision(&o.ObjectMeta))...), notes

@@ -132,7 +132,7 @@ func withDevices(n *cluster.Node, devices []cluster.Device) *cluster.Node {
 	if counted {
 		devices = slices.Clone(devices)
 		for i := range devices {
-			devices[i].ByCount = true
+			devices[i].OwnSpec().ByCount = true
 		}
 	}
 	if len(out.Devices) == 0 {

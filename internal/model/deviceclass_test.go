@@ -19,7 +19,7 @@ func TestReserved(t *testing.T) {
 	node := func(name string, reserved cluster.Bytes) enginetest.Part {
 		return enginetest.Node(name).GPUs(2, "A100", "80Gi").With(func(n *cluster.Node) {
 			for i := range n.Devices {
-				n.Devices[i].Reserved = reserved
+				n.Devices[i].OwnSpec().Reserved = reserved
 			}
 		})
 	}
@@ -49,7 +49,7 @@ func TestFormsAgreeWithTheEstimate(t *testing.T) {
 	tried := 0
 	on := func(memory cluster.Bytes) backend.Accelerator { // the devices of npus, with another amount of memory
 		d := groups(npus("a", 1))[0].Nodes[0].Devices[0]
-		d.Memory = memory
+		d.OwnSpec().Memory = memory
 		return model.AcceleratorOf(&d)
 	}
 	for _, server := range []string{"vllm", "mindie"} {
@@ -68,7 +68,7 @@ func TestFormsAgreeWithTheEstimate(t *testing.T) {
 					got := "none"
 					for _, f := range convert(t, s, groups(npus("a", devices).With(func(n *cluster.Node) {
 						for i := range n.Devices {
-							n.Devices[i].Memory = memory * gi
+							n.Devices[i].OwnSpec().Memory = memory * gi
 						}
 					}))).Forms {
 						if f.Problem == "" {

@@ -60,7 +60,7 @@ func a10s(name string, count int) *enginetest.NodeBuilder {
 func npus(name string, count int) *enginetest.NodeBuilder {
 	return enginetest.Node(name).GPUs(count, "910B", "64Gi").With(func(n *cluster.Node) {
 		for i := range n.Devices {
-			n.Devices[i].Type = "cann"
+			n.Devices[i].OwnSpec().Type = "cann"
 		}
 	})
 }

@@ -143,13 +143,14 @@ func TestFleetFollowsNodes(t *testing.T) {
 	changes := map[string]func(*cluster.Node) []cluster.Change{
 		"a node is removed": func(n *cluster.Node) []cluster.Change { return []cluster.Change{cluster.NodeGone{Name: n.Name}} },
 		"a device is smaller": func(n *cluster.Node) []cluster.Change {
-			n.Devices[0].Memory /= 2
+			n.Devices[0].OwnSpec().Memory /= 2
 			return []cluster.Change{cluster.NodePut{Node: *n}}
 		},
 		"a node is added": func(n *cluster.Node) []cluster.Change {
 			n.Name = "added"
 			for i := range n.Devices {
-				n.Devices[i].ID.Node, n.Devices[i].Product, n.Devices[i].Memory = n.Name, "NVIDIA-H200", 141<<30
+				own := n.Devices[i].OwnSpec()
+				n.Devices[i].ID.Node, own.Product, own.Memory = n.Name, "NVIDIA-H200", 141<<30
 			}
 			return []cluster.Change{cluster.NodePut{Node: *n}}
 		},

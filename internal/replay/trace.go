@@ -115,7 +115,7 @@ func (n *Node) put() cluster.Change {
 		size = defaultDeviceMemory
 	}
 	for d := range n.Devices {
-		out.Devices = append(out.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", n.Name, d), Product: n.Product, Type: "cuda", Memory: size})
+		out.Devices = append(out.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: n.Product, Type: "cuda", Memory: size}, UUID: fmt.Sprintf("%s-%d", n.Name, d)})
 	}
 	return cluster.NodePut{Node: out}
 }

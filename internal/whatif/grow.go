@@ -46,7 +46,7 @@ func NewNodeLike(n *cluster.Node, name string) *cluster.Node {
 	for i, d := range n.Devices {
 		d.Use, d.Foreign, d.UUID, d.Lost = cluster.DeviceUse{}, 0, fmt.Sprintf("%s-%d", name, i), false
 		if d.Parent != "" {
-			d.Parent = name + "/" + d.Parent
+			d.OwnSpec().Parent = name + "/" + d.Parent
 		}
 		m.Devices = append(m.Devices, d)
 	}
@@ -90,12 +90,10 @@ func propertiesKey(n *cluster.Node) string {
 	for _, file := range slices.Sorted(maps.Keys(n.Artifacts)) {
 		fmt.Fprintf(&b, "|%s=%s", file, n.Artifacts[file])
 	}
-	var was cluster.Device
-	for i, d := range n.Devices {
-		d = cluster.Device{
-			Product: d.Product, Profile: d.Profile, Resource: d.Resource, Memory: d.Memory, Reserved: d.Reserved,
-			Type: d.Type, NUMA: d.NUMA, PCIe: d.PCIe, Link: d.Link, Replica: d.Replica,
-		}
+	var was cluster.DeviceSpec
+	for i := range n.Devices {
+		d := *n.Devices[i].DeviceSpec
+		d.ByCount, d.Shares, d.Parent, d.ProductResource, d.Fraction = false, "", "", "", 0
 		if d != was {
 			fmt.Fprintf(&b, "|%d:%v", i, d)
 			was = d

@@ -152,7 +152,7 @@ func (r *relaxer) otherSlices(own *cluster.Need) []*change {
 		return nil
 	}
 	var size cluster.Bytes
-	others := map[cluster.Device]bool{} // only Profile, Resource and Memory are set
+	others := map[cluster.DeviceSpec]bool{} // only Profile, Resource and Memory are set
 	for _, n := range r.workload.state.Nodes() {
 		for i := range n.Devices {
 			switch d := &n.Devices[i]; d.Profile {
@@ -160,11 +160,11 @@ func (r *relaxer) otherSlices(own *cluster.Need) []*change {
 			case own.Partition:
 				size = max(size, d.Memory)
 			default:
-				others[cluster.Device{Profile: d.Profile, Resource: d.Resource, Memory: d.Memory}] = true
+				others[cluster.DeviceSpec{Profile: d.Profile, Resource: d.Resource, Memory: d.Memory}] = true
 			}
 		}
 	}
-	list := slices.SortedFunc(maps.Keys(others), func(a, b cluster.Device) int {
+	list := slices.SortedFunc(maps.Keys(others), func(a, b cluster.DeviceSpec) int {
 		return cmp.Or(cmp.Compare(b.Memory, a.Memory), strings.Compare(a.Profile, b.Profile), strings.Compare(a.Resource, b.Resource))
 	})
 	var smaller, larger []*change

@@ -21,7 +21,7 @@ func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 func node(types ...string) *cluster.Node {
 	return enginetest.Node("n").GPUs(len(types), "P", "24Gi").With(func(n *cluster.Node) {
 		for i, t := range types {
-			n.Devices[i].Type = t
+			n.Devices[i].OwnSpec().Type = t
 		}
 	}).Build()
 }

@@ -34,8 +34,8 @@ func TestScore(t *testing.T) {
 
 func TestDevices(t *testing.T) {
 	s := &cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}}
-	half := &cluster.Device{Use: cluster.DeviceUse{Milli: 500}}
-	if a, b := deviceScore(s, nil, half), deviceScore(s, nil, &cluster.Device{}); a != 50 || b != 0 {
+	half := &cluster.Device{DeviceSpec: &cluster.DeviceSpec{}, Use: cluster.DeviceUse{Milli: 500}}
+	if a, b := deviceScore(s, nil, half), deviceScore(s, nil, &cluster.Device{DeviceSpec: &cluster.DeviceSpec{}}); a != 50 || b != 0 {
 		t.Errorf("%v, %v", a, b)
 	}
 	if model := (&cluster.Shape{Strategy: cluster.Binpack}); deviceScore(model, nil, half) != 0 || matters(model) {

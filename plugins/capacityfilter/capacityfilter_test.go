@@ -87,14 +87,14 @@ func TestAdmitNode(t *testing.T) {
 		want   *engine.Rejection
 	}{
 		"all memory of the node":                   {devices(func(*cluster.Device) {}), "48Gi", 1, nil},
-		"reserved":                                 {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 40)},
-		"what is not reserved":                     {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "40Gi", 1, nil},
-		"half of a replica on two nodes":           {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "80Gi", 2, nil},
-		"more than half of a replica on two nodes": {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "82Gi", 2, rejection(DeviceMemoryTooSmall, engine.Grow, 41, 40)},
+		"reserved":                                 {devices(func(d *cluster.Device) { d.OwnSpec().Reserved = 4 << 30 }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 40)},
+		"what is not reserved":                     {devices(func(d *cluster.Device) { d.OwnSpec().Reserved = 4 << 30 }), "40Gi", 1, nil},
+		"half of a replica on two nodes":           {devices(func(d *cluster.Device) { d.OwnSpec().Reserved = 4 << 30 }), "80Gi", 2, nil},
+		"more than half of a replica on two nodes": {devices(func(d *cluster.Device) { d.OwnSpec().Reserved = 4 << 30 }), "82Gi", 2, rejection(DeviceMemoryTooSmall, engine.Grow, 41, 40)},
 		"foreign memory":                           {devices(func(d *cluster.Device) { d.Foreign = 1 << 30 }), "48Gi", 1, rejection(DeviceMemoryInUse, engine.Wait|engine.Evict, 48, 46)},
-		"replicas of one device":                   {devices(func(d *cluster.Device) { d.Shares = "card" }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 24)},
+		"replicas of one device":                   {devices(func(d *cluster.Device) { d.OwnSpec().Shares = "card" }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 24)},
 		"unified memory":                           {func(n *cluster.Node) { n.Unified = true }, "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 30)},
-		"too much for all nodes of the group":      {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "49Gi", 1, nil},
+		"too much for all nodes of the group":      {devices(func(d *cluster.Device) { d.OwnSpec().Reserved = 4 << 30 }), "49Gi", 1, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

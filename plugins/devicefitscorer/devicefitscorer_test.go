@@ -102,8 +102,8 @@ func TestDevicesThatDiffer(t *testing.T) {
 	}{
 		"lost":            {model(), func(n *cluster.Node) { n.Devices[0].Lost = true }},
 		"foreign memory":  {model(), func(n *cluster.Node) { n.Devices[0].Foreign = 20 * gib }},
-		"reserved":        {model(), func(n *cluster.Node) { n.Devices[0].Reserved = 20 * gib }},
-		"of another type": {cuda, func(n *cluster.Node) { n.Devices[0].Type = "rocm"; n.Devices[1].Type = "cuda" }},
+		"reserved":        {model(), func(n *cluster.Node) { n.Devices[0].OwnSpec().Reserved = 20 * gib }},
+		"of another type": {cuda, func(n *cluster.Node) { n.Devices[0].OwnSpec().Type = "rocm"; n.Devices[1].OwnSpec().Type = "cuda" }},
 		"not selected":    {second, func(*cluster.Node) {}},
 	}
 	for name, tt := range tests {

@@ -86,7 +86,7 @@ func TestScore(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := &cluster.Device{Use: tc.use}
+			d := &cluster.Device{DeviceSpec: &cluster.DeviceSpec{}, Use: tc.use}
 			got := [2]float64{(&plugin{}).score(tc.shape, nil, d), (&plugin{spread: true}).score(tc.shape, nil, d)}
 			if diff := cmp.Diff([2]float64{tc.pack, tc.spread}, got); diff != "" {
 				t.Errorf("pack and spread (-want +got):\n%s", diff)

@@ -55,7 +55,7 @@ func count(t *testing.T, state *cluster.State) {
 	n := *state.Node("a")
 	n.Devices = slices.Clone(n.Devices)
 	for i := range n.Devices {
-		n.Devices[i].ByCount = true
+		n.Devices[i].OwnSpec().ByCount = true
 	}
 	if err := state.Apply(cluster.NodePut{Node: n}); err != nil {
 		t.Fatal(err)
@@ -250,9 +250,9 @@ func TestSorts(t *testing.T) {
 	n := *state.Node("a")
 	n.Devices = slices.Clone(n.Devices)
 	for i := range n.Devices {
-		n.Devices[i].ByCount = true
+		n.Devices[i].OwnSpec().ByCount = true
 		if i > 1 {
-			n.Devices[i].Profile = "1g.10gb"
+			n.Devices[i].OwnSpec().Profile = "1g.10gb"
 		}
 	}
 	report := func(c cluster.Change) {

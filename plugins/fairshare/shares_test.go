@@ -118,10 +118,10 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 			node := &cluster.Node{Name: name, Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: int64(4 + n("cores", 4))}}}
 			resource := rapid.SampledFrom([]string{cluster.DefaultDeviceResource, "example.com/npu"}).Draw(t, "resource")
 			for range n("devices", 3) {
-				node.Devices = append(node.Devices, cluster.Device{Product: "P", Resource: resource, Memory: cluster.Bytes(1 + n("memory", 1))})
+				node.Devices = append(node.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "P", Resource: resource, Memory: cluster.Bytes(1 + n("memory", 1))}})
 			}
 			for range n("slices", 2) {
-				node.Devices = append(node.Devices, cluster.Device{Product: "P", Profile: "1g.1gb", Memory: 1})
+				node.Devices = append(node.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "P", Profile: "1g.1gb", Memory: 1}})
 			}
 			apply(t, s, cluster.NodePut{Node: *node})
 		}

@@ -219,13 +219,13 @@ func capacity(n *cluster.Node, resource string) int64 {
 
 // kindOf returns the kind of the device: an index in kinds.
 func (f *fleet) kindOf(d *cluster.Device) int32 {
-	sample := cluster.Device{Product: d.Product, Profile: d.Profile, Resource: d.Resource, Type: d.Type, Memory: d.Memory, Reserved: d.Reserved, Fraction: d.Fraction}
+	spec := cluster.DeviceSpec{Product: d.Product, Profile: d.Profile, Resource: d.Resource, Type: d.Type, Memory: d.Memory, Reserved: d.Reserved, Fraction: d.Fraction}
 	for i := range f.kinds {
-		if f.kinds[i] == sample {
+		if *f.kinds[i].DeviceSpec == spec {
 			return int32(i)
 		}
 	}
-	f.kinds = append(f.kinds, sample)
+	f.kinds = append(f.kinds, cluster.Device{DeviceSpec: &spec})
 	return int32(len(f.kinds) - 1)
 }
 

@@ -33,7 +33,7 @@ func TestAdmit(t *testing.T) {
 	// Two cuda devices, the second of them lost, and one cann device.
 	node := enginetest.Node("b").GPUs(3, "P", "24Gi").With(func(n *cluster.Node) {
 		n.Devices[1].Lost = true
-		n.Devices[2].Type = "cann"
+		n.Devices[2].OwnSpec().Type = "cann"
 	}).Build()
 	full := enginetest.Node("b").GPUs(2, "P", "24Gi").Build()
 	elsewhere := &engine.Rejection{Reason: GPUNotSelected, Cure: engine.Relax, Precedence: engine.OtherKind}

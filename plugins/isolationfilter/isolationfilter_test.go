@@ -74,7 +74,7 @@ func TestAdmit(t *testing.T) {
 	even := func() *enginetest.NodeBuilder { // all devices are divided alike: slices are requested by number
 		return enginetest.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").SupportedIsolation(everything).With(func(n *cluster.Node) {
 			for i := range n.Devices {
-				n.Devices[i].Parent = "GPU-0"
+				n.Devices[i].OwnSpec().Parent = "GPU-0"
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestAdmit(t *testing.T) {
 		"DeviceExclusive, a partition":    {need(exclusive, cluster.Need{Devices: 1, Partition: "1g.10gb"}), on(sliced()), &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: "DeviceExclusive", Precedence: 2}},
 		"DeviceExclusive, beside slices":  {gpu(2, exclusive), on(sliced()), nil},
 		"DeviceExclusive, only slices":    {gpu(1, exclusive), on(even()), unsupportedClass("DeviceExclusive")},
-		"DeviceExclusive, replicas":       {gpu(1, exclusive), on(able().With(func(n *cluster.Node) { n.Devices[0].Replica = true })), unsupportedClass("DeviceExclusive")},
+		"DeviceExclusive, replicas":       {gpu(1, exclusive), on(able().With(func(n *cluster.Node) { n.Devices[0].OwnSpec().Replica = true })), unsupportedClass("DeviceExclusive")},
 		"whole node, exclusively":         {need(exclusive, cluster.Need{WholeNode: true}), on(able(), x().Share(1, 100)), contended("DeviceExclusive", 2, 1)},
 		"layers, exclusively":             {need(exclusive, cluster.Need{Layers: &cluster.Layers{Total: 1, Bytes: 1}}), on(able(), x().Share(2, 100)), contended("DeviceExclusive", 1, 0)},
 

@@ -41,7 +41,7 @@ func TestFit(t *testing.T) {
 	job := enginetest.Job
 	mixed := enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").GPUs(3, "L4", "24Gi").Build()
 	model := func(l cluster.Layers) cluster.Need { l.Bytes = 1 << 30; return cluster.Need{Layers: &l} }
-	reserved := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 10 << 30 })).Node("n")
+	reserved := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].OwnSpec().Reserved = 10 << 30 })).Node("n")
 	unified := func(jobs ...*enginetest.JobBuilder) *cluster.Node { // two devices and the node share 100 GiB
 		parts := []enginetest.Part{enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "100Gi").With(func(n *cluster.Node) { n.Unified = true })}
 		for _, j := range jobs {

@@ -36,12 +36,12 @@ func drawNode(t *rapid.T) *enginetest.NodeBuilder {
 			d := &n.Devices[i]
 			alike = alike && d.Memory > 0 && d.Memory == n.Devices[0].Memory
 			d.Lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
-			d.Link = rapid.SampledFrom([]string{"", "a", "a", "b"}).Draw(t, "link")
-			d.NUMA = rapid.IntRange(-1, 1).Draw(t, "numa")
+			d.OwnSpec().Link = rapid.SampledFrom([]string{"", "a", "a", "b"}).Draw(t, "link")
+			d.OwnSpec().NUMA = rapid.IntRange(-1, 1).Draw(t, "numa")
 			if d.Memory == 0 {
 				continue
 			}
-			d.Reserved = reserved
+			d.OwnSpec().Reserved = reserved
 			if rapid.IntRange(0, 4).Draw(t, "shared") == 0 {
 				d.Foreign = cluster.Bytes(rapid.Int64Range(0, 40).Draw(t, "foreign")) * g
 			}

@@ -125,7 +125,7 @@ func TestDevices(t *testing.T) {
 
 func TestPoints(t *testing.T) {
 	spread, pack := shape(enginetest.Job("m").ModelReplica(cluster.Spread).Share(1, 100)), shape(enginetest.Job("m").ModelReplica(cluster.Binpack).Share(1, 100))
-	idle := cluster.Device{Memory: 1000}
+	idle := cluster.Device{DeviceSpec: &cluster.DeviceSpec{Memory: 1000}}
 	device := func(leases, leaving int32, used cluster.Bytes) *cluster.Device {
 		d := idle
 		d.Use = cluster.DeviceUse{Leases: leases, ReleasingLeases: leaving, Memory: used}

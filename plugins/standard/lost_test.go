@@ -15,7 +15,7 @@ func TestVictimOnALostSlice(t *testing.T) {
 	const slice = "1g.10gb"
 	state := enginetest.State(
 		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "H100", "80Gi").With(func(n *cluster.Node) {
-			n.Devices = append(n.Devices, cluster.Device{UUID: "MIG-1", Product: "H100", Memory: 10 << 30, Profile: slice, Resource: cluster.PartitionResource + slice})
+			n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "H100", Memory: 10 << 30, Profile: slice, Resource: cluster.PartitionResource + slice}, UUID: "MIG-1"})
 		}),
 		enginetest.Queue("rich").Quota(gpu, 0), enginetest.Queue("poor").Quota(gpu, 1000),
 		enginetest.Job("old").Queue("rich").CPU(8000, "1Gi").Preemptible().Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: slice} }).On("a"),

@@ -70,7 +70,7 @@ func drawNode(t *rapid.T, name string) *enginetest.NodeBuilder {
 		n.DeviceResource = rapid.SampledFrom([]string{gpu, gpu, "amd.com/gpu"}).Draw(t, "resource")
 		for i := range n.Devices {
 			if n.Devices[i].Profile == "" && rapid.IntRange(0, 5).Draw(t, "named") == 0 {
-				n.Devices[i].Resource = "amd.com/gpu"
+				n.Devices[i].OwnSpec().Resource = "amd.com/gpu"
 			}
 		}
 	})

@@ -82,7 +82,7 @@ func (c islandCourse) run(t *testing.T, seed uint64, out *islandShares) {
 	for i := range islandNodes {
 		n := cluster.Node{Name: fmt.Sprintf("n%02d", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 128_000}, {Name: cluster.Memory, Capacity: 1 << 40}}}
 		for d := range 8 {
-			device := cluster.Device{UUID: fmt.Sprintf("GPU-%d-%d", i, d), Product: "NVIDIA-A100-SXM4-40GB", Type: "cuda", Memory: 40 << 30, NUMA: -1}
+			device := cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "NVIDIA-A100-SXM4-40GB", Type: "cuda", Memory: 40 << 30, NUMA: -1}, UUID: fmt.Sprintf("GPU-%d-%d", i, d)}
 			if c.known {
 				device.Link = fmt.Sprintf("island-%d", d/4)
 			}

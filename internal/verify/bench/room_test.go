@@ -23,7 +23,7 @@ func machines(b *testing.B, n int) *cluster.State {
 			Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 128_000}, {Name: cluster.Memory, Capacity: 1 << 40}},
 		}
 		for d := range 8 {
-			node.Devices = append(node.Devices, cluster.Device{UUID: fmt.Sprintf("GPU-%05d-%d", i, d), Product: "H100", Type: "cuda", Memory: 80 << 30})
+			node.Devices = append(node.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "H100", Type: "cuda", Memory: 80 << 30}, UUID: fmt.Sprintf("GPU-%05d-%d", i, d)})
 		}
 		must(b, s.Apply(cluster.NodePut{Node: node}))
 	}

@@ -58,7 +58,8 @@ func Nodes(n int) []cluster.Change {
 		if i%50 != 49 {
 			for d := range 8 {
 				node.Devices = append(node.Devices, cluster.Device{
-					UUID: fmt.Sprintf("GPU-%06d-%d", i, d), Product: p.name, Type: "cuda", Memory: p.memory, NUMA: d / 4,
+					DeviceSpec: &cluster.DeviceSpec{Product: p.name, Type: "cuda", Memory: p.memory, NUMA: d / 4},
+					UUID:       fmt.Sprintf("GPU-%06d-%d", i, d),
 				})
 			}
 		}

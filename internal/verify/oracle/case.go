@@ -83,9 +83,9 @@ func (d *drawing) nodes() error {
 		if d.kind == Topology && !d.chance(5) {
 			n.Labels = map[string]string{rack: fmt.Sprintf("r%d", 1+d.rand.IntN(racks))}
 		}
-		each := cluster.Device{Product: product, Memory: 80 * gib}
+		each := cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: product, Memory: 80 * gib}}
 		if !d.uniform && d.chance(40) {
-			each = cluster.Device{Product: another, Memory: 48 * gib}
+			each = cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: another, Memory: 48 * gib}}
 		}
 		for range count {
 			n.Devices = append(n.Devices, each)

@@ -144,12 +144,12 @@ func (c *site) nodes() {
 			count = 1 + c.roll("devices", c.size.devices)
 		}
 		for range count {
-			n.Devices = append(n.Devices, cluster.Device{Product: product, Memory: 80 * gib})
+			n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: product, Memory: 80 * gib}})
 		}
 		if c.chance("slices", 20) {
 			c.slices = true
 			for k := range 1 + c.roll("slices", 3) {
-				n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("MIG-%d-%d", i, k), Product: product, Memory: 10 * gib, Profile: profile, Resource: cluster.PartitionResource + profile})
+				n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: product, Memory: 10 * gib, Profile: profile, Resource: cluster.PartitionResource + profile}, UUID: fmt.Sprintf("MIG-%d-%d", i, k)})
 			}
 		}
 		n.Resources = []cluster.Ledger{{Name: cluster.CPU, Capacity: int64(4*count) * 1000}}

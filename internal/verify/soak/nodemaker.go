@@ -50,7 +50,7 @@ func (m *nodeMaker) addDevices(n *cluster.Node, others map[string]*cluster.Node)
 	for range []int{1, 2, 1, 0}[m.dice.roll(4)] {
 		product := pick(m.dice, deviceProducts)
 		for range []int{4, 2, 1}[m.dice.roll(3)] {
-			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", n.Name, len(n.Devices)), Product: product.name, Type: product.runtime, Memory: product.memory})
+			n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: product.name, Type: product.runtime, Memory: product.memory}, UUID: fmt.Sprintf("%s-%d", n.Name, len(n.Devices))})
 		}
 	}
 	if names := sorted(others); len(names) > 0 && m.dice.chance(30) { // one more node of an existing group
@@ -65,19 +65,19 @@ func (m *nodeMaker) addDevices(n *cluster.Node, others map[string]*cluster.Node)
 	if m.dice.chance(30) {
 		for i := range n.Devices {
 			if reserved := cluster.Bytes(m.dice.roll(4)) << 30; n.Devices[i].Shares == "" {
-				n.Devices[i].Reserved = reserved
+				n.Devices[i].OwnSpec().Reserved = reserved
 			}
 		}
 	}
 	if m.dice.chance(20) {
 		for i := range 3 {
-			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-mig-%d", n.Name, i), Product: "A100", Type: "cuda", Memory: 10 << 30, Profile: "1g.10gb", Parent: n.Name + "-mig"})
+			n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "A100", Type: "cuda", Memory: 10 << 30, Profile: "1g.10gb", Parent: n.Name + "-mig"}, UUID: fmt.Sprintf("%s-mig-%d", n.Name, i)})
 		}
 	}
 	if m.dice.chance(15) && len(n.Devices) == 0 { // devices that time-slicing offers several times
 		n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 2 + m.dice.roll(3)}
 		for i := range 1 + m.dice.roll(2) {
-			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{UUID: fmt.Sprintf("%s-%d", n.Name, i), Product: "L4", Type: "cuda", Memory: 24 << 30}, n.Sharing)...)
+			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "L4", Type: "cuda", Memory: 24 << 30}, UUID: fmt.Sprintf("%s-%d", n.Name, i)}, n.Sharing)...)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (m *nodeMaker) change(n *cluster.Node, isHeld func(device int) bool) (overc
 		d.Lost = !d.Lost
 	case what < 6 && last >= 0:
 		if i := m.dice.roll(last + 1); !isHeld(i) && n.Devices[i].Shares == "" {
-			n.Devices[i].Memory /= 2 // the device was replaced
+			n.Devices[i].OwnSpec().Memory /= 2 // the device was replaced
 			return true
 		}
 	case what < 7 && last > 0:

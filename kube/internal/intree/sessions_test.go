@@ -82,7 +82,7 @@ func benchmarkWorld(b *testing.B, onlyFirst bool) *world {
 		n := stateNode(o)
 		for k := range 8 {
 			if i < 500 || !onlyFirst {
-				n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", o.Name, k), Product: "L4", Type: "cuda", Resource: "nvidia.com/gpu", Memory: 24 << 30})
+				n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "L4", Type: "cuda", Resource: "nvidia.com/gpu", Memory: 24 << 30}, UUID: fmt.Sprintf("%s-%d", o.Name, k)})
 			}
 		}
 		w.apply(b, cluster.NodePut{Node: n})
