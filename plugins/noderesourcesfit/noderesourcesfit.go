@@ -53,6 +53,8 @@ var reasons = []engine.ReasonDoc{
 // plugin caches rejections of fit. Most full nodes have equal shortages, and these share one
 // rejection.
 type plugin struct {
+	filter engine.ShapeFilter // fit; a method value is allocated each time that it is made
+
 	short cluster.Shortage  // of devices: the last one
 	last  *engine.Rejection // the rejection for it
 	lacks [256]lack         // of other resources: the last one of each hash
@@ -66,7 +68,11 @@ type lack struct {
 }
 
 // New builds the plugin. It has no arguments.
-var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
+var New = engine.WithoutArguments(func() engine.Plugin {
+	p := &plugin{}
+	p.filter = p.fit
+	return p
+})
 
 func (*plugin) Name() string                { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
@@ -76,7 +82,7 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, possible)
 	engine.EqualNodes(s.Hooks)
-	s.Hooks.AddShapeFilter(nil, p.fit)
+	s.Hooks.AddShapeFilter(nil, p.filter)
 	engine.EqualNodes(s.Hooks)
 }
 

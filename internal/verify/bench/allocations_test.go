@@ -27,8 +27,8 @@ func TestAllocations(t *testing.T) {
 	job := Job(1, shape)
 	must(state.Apply(cluster.JobPut{Job: job}))
 	s := e.Open(state, engine.Options{})
-	// The statement, the devices, the parts of the score, and the list of decisions with its devices.
-	check(t, "a decision", 6, func() {
+	// The statement, the devices, the list of decisions, and the fact that the task is gone.
+	check(t, "a decision", 4, func() {
 		stmt := s.Begin()
 		if s.Place(stmt, state.Job(job.ID)) != nil {
 			t.Fatal("the job was not placed")
@@ -41,7 +41,7 @@ func TestAllocations(t *testing.T) {
 	})
 	must(s.Close())
 	must(state.Apply(cluster.JobGone{Job: job.ID}))
-	check(t, "a session", 21, func() {
+	check(t, "a session", 8, func() {
 		s := e.Open(state, engine.Options{Patient: true})
 		if _, err := s.Run(); err != nil {
 			t.Fatal(err)
