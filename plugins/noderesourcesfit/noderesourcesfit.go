@@ -55,9 +55,14 @@ var reasons = []engine.ReasonDoc{
 type plugin struct {
 	filter engine.ShapeFilter // fit; a method value is allocated each time that it is made
 
-	short cluster.Shortage  // of devices: the last one
-	last  *engine.Rejection // the rejection for it
-	lacks [256]lack         // of other resources: the last one of each hash
+	shorts [256]short // of devices: the last one of each hash
+	lacks  [256]lack  // of other resources: the last one of each hash
+}
+
+// short is a shortage of devices, and the rejection for it.
+type short struct {
+	shortage  cluster.Shortage
+	rejection *engine.Rejection
 }
 
 // lack is a shortage of a resource, and the rejection for it.
@@ -142,10 +147,12 @@ func (p *plugin) fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Feasible(s) {
 		return nil
 	}
-	if short := s.Short(n); p.last == nil || short != p.short {
-		p.short, p.last = short, asIs.devices(short)
+	shortage := s.Short(n)
+	k := &p.shorts[hash(shortage.Want, shortage.Have)]
+	if k.rejection == nil || k.shortage != shortage {
+		*k = short{shortage, asIs.devices(shortage)}
 	}
-	return p.last
+	return k.rejection
 }
 
 // lacking returns the rejection of a node that has too little of a resource.
