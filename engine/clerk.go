@@ -32,11 +32,15 @@ type clerk struct {
 }
 
 // spareMemory is memory that is used again, also by the next session. Nothing in it is part of an
-// outcome.
+// outcome, except what was taken from the slabs.
 type spareMemory struct {
 	log       []operation // of a statement that has ended
 	decisions []Decision  // of the same statement
 	gang      *gang       // nil while it is in use
+	statement *Statement  // of the last turn
+	parts     []ScorePart // of a score that is computed
+	claims    slab[cluster.Claim]
+	scores    slab[ScorePart]
 }
 
 // begin opens an empty statement.
@@ -44,6 +48,23 @@ func (c *clerk) begin() *Statement {
 	st := &Statement{clerk: c, log: c.spare.log, decisions: c.spare.decisions}
 	c.spare.log, c.spare.decisions, c.open = nil, nil, append(c.open, st)
 	return st
+}
+
+// beginTurn is begin for a turn of a job. The statement is that of the last turn, which is over.
+func (c *clerk) beginTurn() *Statement {
+	st := c.spare.statement
+	if c.spare.statement = nil; st == nil {
+		return c.begin()
+	}
+	*st = Statement{clerk: c, log: c.spare.log, decisions: c.spare.decisions, stamp: st.stamp}
+	c.spare.log, c.spare.decisions, c.open = nil, nil, append(c.open, st)
+	return st
+}
+
+// endTurn takes back the statement of a turn that was committed or discarded.
+func (c *clerk) endTurn(st *Statement) {
+	st.clerk, st.placer = nil, placer{}
+	c.spare.statement = st
 }
 
 // end ends the transaction, and records its changes if the session records changes.
@@ -59,7 +80,7 @@ func (c *clerk) end(tx *cluster.Transaction) {
 // session needed.
 func (c *clerk) record(r Record) {
 	if c.events == nil {
-		c.events = make([]Record, 0, max(4, *c.lastEvents))
+		c.events = make([]Record, 0, max(1, *c.lastEvents))
 	}
 	c.events = append(c.events, r)
 	*c.lastEvents = len(c.events)

@@ -15,7 +15,8 @@ type Engine struct {
 	idle     idleDevices
 	occupied occupancies
 	swept    swept
-	events   int // how many events the last session with any had
+	publish  func(plugin string, parameters uint64) // of index; a method value is allocated each time that it is made
+	events   int                                    // how many events the last session with any had
 	hooks    spareHooks
 	spare    spareMemory
 	// observers holds the hooks that the last session registered.
@@ -92,11 +93,11 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	view, b := state.View(), &sessionParts{}
 	s := &b.session
 	*s = Session{View: view, Now: o.Now, engine: e, options: o, fault: &b.fault, Hooks: e.hooks.take()}
-	s.Hooks.opening, s.Hooks.fault, s.Hooks.publish, s.Hooks.makeRoom = nil, s.fault, e.index.publish, s.MakeRoom
-	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
+	s.Hooks.opening, s.Hooks.fault, s.Hooks.publish, s.Hooks.makeRoom = nil, s.fault, e.publish, s.MakeRoom
+	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault, spare: &e.spare}
 	b.accounts = accounts{view: view, idle: &e.idle}
 	b.explainer = explainer{finder: &b.finder, all: o.Explain}
-	b.clerk = clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events, spare: &e.spare}
+	b.clerk = clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events, spare: &e.spare, open: b.open[:0]}
 	b.order = order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	b.victims, b.heaps = victims{view: view, hooks: s.Hooks, clerk: &b.clerk}, nodeHeaps{occupancies: &e.occupied}
 	s.finder, s.accounts, s.explainer, s.clerk, s.order, s.victims, s.heaps = &b.finder, &b.accounts, &b.explainer, &b.clerk, &b.order, &b.victims, &b.heaps
@@ -129,6 +130,7 @@ type sessionParts struct {
 	order     order
 	victims   victims
 	heaps     nodeHeaps
+	open      [2]*Statement // memory for clerk.open
 }
 
 // register calls OnSessionOpen of each plugin.

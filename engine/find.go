@@ -12,6 +12,7 @@ type finder struct {
 	index  *index
 	search Search
 	fault  *fault
+	spare  *spareMemory
 	levels map[string][]*scope // the domains of the cluster, by label
 	barred barred
 	// only, if not nil, reports which nodes may be chosen. See Mover.Move.
@@ -177,7 +178,7 @@ func (f *finder) scoreTask(scorers []*hook[TaskScore], t *cluster.Task, n *clust
 
 // score computes the score of the node again with all its parts, for the decision.
 func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
-	out := Score{Parts: make([]ScorePart, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
+	out := Score{Parts: f.spare.parts[:0]}
 	for i := range f.hooks.shapeScores {
 		h := &f.hooks.shapeScores[i]
 		if !h.isBound && (h.shapes == nil || h.shapes(t.Shape)) {
@@ -196,6 +197,7 @@ func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
 			out.add(f.fault, h.plugin, h.weight, h.fn(t, t.Job, n))
 		}
 	}
+	f.spare.parts, out.Parts = out.Parts, f.spare.scores.keep(out.Parts)
 	return out
 }
 

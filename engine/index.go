@@ -76,6 +76,7 @@ type ranking struct {
 	lastNearest int
 
 	shares  bool        // equal nodes are judged together: all its hooks are declared with EqualNodes
+	kept    keptAnswers // if shares is set
 	answers hookAnswers // the answers of hooks, in twin sessions
 
 	domainScorers []*hook[domainScore] // those that are called for the shape
@@ -186,6 +187,9 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	if len(r.domainScorers) > 0 {
 		x.domains.follow(x.view)
 	}
+	if r.scoreEpoch != x.scoreEpoch {
+		r.kept.forget()
+	}
 	if r.epoch != x.epoch || r.keys == nil {
 		r.epoch, r.scoreEpoch = x.epoch, x.scoreEpoch
 		x.rebuild(r)
@@ -259,10 +263,8 @@ func (x *index) rebuild(r *ranking) {
 	r.codes = slices.Grow(r.codes[:0], n)[:n]
 	r.counts, r.tallies, r.nearest = r.counts[:0], nil, nil
 	r.feasible, r.nodes = 0, 0
-	once := r.shares
-	if once { // also if equal nodes were rare before
-		x.patterns.begin(n)
-	}
+	r.kept.forget()
+	once := x.sharesAnswers(r)
 	for slot := range n {
 		var key int64
 		var c uint16
@@ -275,9 +277,6 @@ func (x *index) rebuild(r *ranking) {
 		key = x.withDomain(r, slot, n, key, c)
 		r.keys[slot], r.codes[slot] = key, c
 		r.count(key, c, +1)
-	}
-	if once {
-		x.patterns.end()
 	}
 	r.build(x.view.Recent().Ranks())
 	r.version, r.domainClock = x.view.Version(), x.domains.clock
@@ -313,23 +312,20 @@ func (x *index) refresh(r *ranking) {
 			}
 		})
 	}
-	once := lag >= fewChanges && x.beginRound(r, x.patterns.sparse)
+	once := lag >= fewChanges && r.shares && !x.patterns.yield.skips(int(lag)) && x.sharesAnswers(r)
 	recent.Nodes(r.version, func(slot int) {
 		if key, c, changed := x.judgeChanged(r, slot, once, ranks); changed {
 			r.set(slot, key, ranks)
 			r.codes[slot] = c
 		}
 	})
-	if once {
-		x.patterns.end()
-	}
 	r.version = x.view.Version()
 }
 
 // With fewer changes than fewChanges, equal nodes are not looked for. If more than leastMany slots,
 // and more than one in manyChanges, may have changed, all slots are visited in order, and the tree
 // is built again, which is faster than following the list of changes and updating the tree for each
-// of them. Equal nodes are then looked for even if there were few of them the last time.
+// of them. Equal nodes are then looked for even if that was not worth its time before.
 const (
 	fewChanges  = 8
 	manyChanges = 8
@@ -338,7 +334,7 @@ const (
 
 // refreshMany is refresh for many changes.
 func (x *index) refreshMany(r *ranking) {
-	recent, once := x.view.Recent(), x.beginRound(r, false)
+	recent, once := x.view.Recent(), x.sharesAnswers(r)
 	ranks := recent.Ranks()
 	r.nearest = nil
 	for slot := range r.keys {
@@ -349,28 +345,31 @@ func (x *index) refreshMany(r *ranking) {
 			r.keys[slot], r.codes[slot] = key, c
 		}
 	}
-	if once {
-		x.patterns.end()
-	}
 	r.build(ranks)
 	r.version = x.view.Version()
 }
 
-// beginRound begins a round of patterns, and reports whether equal nodes are judged once in it.
-// That is not worth its time if few nodes are equal.
-func (x *index) beginRound(r *ranking, sparse bool) bool {
-	if !r.shares || sparse {
-		return false
+// sharesAnswers reports whether equal nodes are judged once for the ranking. If so, it prepares the
+// patterns for all its slots.
+func (x *index) sharesAnswers(r *ranking) bool {
+	if r.shares {
+		x.patterns.begin(len(r.keys))
 	}
-	x.patterns.begin(len(r.keys))
-	return true
+	return r.shares
 }
 
 // judgeChanged judges the node in the slot after it changed. If its key or its code is another one
 // than before, judgeChanged counts it and reports true.
 func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (int64, uint16, bool) {
 	n := x.view.At(slot)
-	anew := n == nil || n.SpecVersion() > r.version
+	anew := true
+	switch {
+	case n == nil:
+	case once:
+		anew = x.patterns.specVersion(n, slot, x.view.Recent().NodeVersion(slot)) > r.version
+	default:
+		anew = n.SpecVersion() > r.version
+	}
 	if !anew && r.statics.answers[slot] == staticallyRejected {
 		return 0, 0, false // a static filter rejects the node, whatever tasks hold of it
 	}
@@ -446,25 +445,6 @@ func (x *index) judge(r *ranking, slot int, n *cluster.Node, anew bool) (int64, 
 		return absent, 0
 	}
 	return r.statics.at(slot).points + points, 0
-}
-
-// judgeOnce is judge, but it judges only one of several equal nodes in a round of patterns. The slot
-// must have a node.
-func (x *index) judgeOnce(r *ranking, slot int, n *cluster.Node, anew bool) (int64, uint16) {
-	p := &x.patterns
-	known := p.of(n, slot, x.view.Recent().NodeVersion(slot))
-	p.asked++
-	if known.round == p.round {
-		if x.twin {
-			x.compareEqual(r, known, n, anew)
-		}
-		r.statics.set(slot, known.static)
-		return known.key, known.code
-	}
-	p.differ++
-	key, c := x.judge(r, slot, n, anew)
-	*known = judgedPattern{round: p.round, code: c, slot: int32(slot), key: key, static: r.statics.at(slot)}
-	return key, c
 }
 
 // filter calls the filters in order and returns the key and the code of the rejection that

@@ -85,41 +85,36 @@ func (x *index) learn(plugin string, values []int64) {
 // rescore computes the scores of all feasible nodes again.
 func (x *index) rescore(r *ranking) {
 	r.scoreEpoch = x.scoreEpoch
-	once := x.beginRound(r, x.patterns.sparse)
+	once := x.sharesAnswers(r)
 	for slot := range r.keys {
 		if r.keys[slot] == absent || r.codes[slot] != 0 {
 			continue
 		}
-		points, ok := x.pointsAt(r, slot, once)
-		if r.keys[slot] = r.statics.at(slot).points + points; !ok {
+		key, ok := x.keyAgain(r, slot, once)
+		if r.keys[slot] = key; !ok {
 			r.keys[slot] = absent
 		} else if len(r.domainScorers) > 0 {
 			r.keys[slot] += r.domainKeys[slot]
 		}
 	}
-	if once {
-		x.patterns.end()
-	}
 	r.build(x.view.Recent().Ranks())
 }
 
-// pointsAt is points for the scores of the node in the slot that are not static. If once is set, it
-// calls them only for one of several equal nodes in a round of patterns.
-func (x *index) pointsAt(r *ranking, slot int, once bool) (int64, bool) {
-	n := x.view.At(slot)
+// keyAgain computes the key of the feasible node in the slot after parameters changed. If once is
+// set, it calls the scores only for one of several equal nodes.
+func (x *index) keyAgain(r *ranking, slot int, once bool) (key int64, ok bool) {
+	n, static := x.view.At(slot), r.statics.at(slot)
 	if !once {
-		return x.points(r, r.scorers, n)
+		points, ok := x.points(r, r.scorers, n)
+		return static.points + points, ok
 	}
-	p := &x.patterns
-	known := p.of(n, slot, x.view.Recent().NodeVersion(slot))
-	p.asked++
-	if known.round == p.round {
-		return known.key, true
+	pattern := x.patterns.of(n, slot, x.view.Recent().NodeVersion(slot))
+	if a := r.kept.find(pattern); a != nil {
+		return a.key, true
 	}
-	p.differ++
 	points, ok := x.points(r, r.scorers, n)
-	*known = judgedPattern{round: p.round, slot: int32(slot), key: points}
-	return points, ok
+	r.kept.keep(keptAnswer{pattern, 0, static.points + points, static}, len(r.keys))
+	return static.points + points, ok
 }
 
 // epochs returns a number that grows with every new epoch.

@@ -24,7 +24,7 @@ func TestPassing(t *testing.T) {
 	put := func(i int, memory cluster.Bytes) {
 		n := cluster.Node{Name: fmt.Sprintf("n%02d", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 64_000}}}
 		for d := range 4 {
-			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", n.Name, d), Product: "P", Type: "cuda", Memory: memory})
+			n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "P", Type: "cuda", Memory: memory}, UUID: fmt.Sprintf("%s-%d", n.Name, d)})
 		}
 		apply(cluster.NodePut{Node: n})
 	}

@@ -34,22 +34,20 @@ type equality struct {
 }
 
 // patterns gives equal nodes the same number, so that the index judges one of them and uses the
-// result for the others. Numbers are computed when they are needed, and kept while the node has
-// the same version.
+// answer for the others. Numbers are computed when they are needed, and kept while the node has
+// the same version. No number is given to two patterns, so that an answer for a number stays good
+// when nodes change. A pattern that has not been met for long may get another number.
 type patterns struct {
-	labels   []string // the labels that hooks read, in the order in which they were declared first
-	numbers  map[string]uint32
-	specs    map[string]uint32
-	ofSpec   []numbered // by slot
-	ofNode   []numbered // by slot
-	spelling []byte
-	// judged has, by pattern, the answer for the first node of the pattern in this round. A round is
-	// one update of one ranking.
-	judged []judgedPattern
-	round  uint32
-	asked  int  // how many nodes were judged in this round
-	differ int  // how many patterns they had
-	sparse bool // few nodes were equal in the last round with many nodes, so that comparing them is not worth its time
+	labels []string // the labels that hooks read, in the order in which they were declared first
+	// numbers has the patterns that were met recently, and faded those of the time before. Their
+	// values are numbers, the last of which is last.
+	numbers, faded map[string]uint32
+	specs          map[string]uint32
+	last           uint32
+	ofSpec         []numbered // by slot
+	ofNode         []numbered // by slot
+	spelling       []byte
+	yield          yield
 }
 
 // numbered is the number of a pattern, and the version of the node that it was computed for, plus
@@ -58,18 +56,6 @@ type numbered struct {
 	version uint64
 	number  uint32
 }
-
-// judgedPattern is the answer for a node of a pattern.
-type judgedPattern struct {
-	round  uint32
-	code   uint16
-	slot   int32
-	key    int64
-	static static
-}
-
-// enoughToTell is how many nodes a round must judge to tell whether equal nodes are frequent.
-const enoughToTell = 64
 
 // open prepares for a session. It reports whether nodes may be judged together: a device score
 // without a declaration excludes that, because a score may depend on the devices that are chosen.
@@ -100,67 +86,75 @@ func (p *patterns) open(h *Hooks) bool {
 	return known == len(h.deviceScores)
 }
 
-// forget drops all numbers.
+// forget drops all numbers. They are not given again.
 func (p *patterns) forget() {
 	clear(p.numbers)
+	clear(p.faded)
 	clear(p.specs)
 	clear(p.ofSpec)
 	clear(p.ofNode)
-	clear(p.judged)
-	p.round, p.sparse = 0, false
+	p.yield = yield{}
 }
 
-// begin begins a round.
+// begin prepares for looking at nodes in up to so many slots.
 func (p *patterns) begin(slots int) {
 	if p.numbers == nil {
-		p.numbers, p.specs = map[string]uint32{}, map[string]uint32{}
-	}
-	if len(p.numbers) > 4096+2*slots || p.round == 1<<32-1 { // most of these patterns are of states that nodes had before
-		p.forget()
+		p.numbers, p.faded, p.specs = map[string]uint32{}, map[string]uint32{}, map[string]uint32{}
 	}
 	for len(p.ofNode) < slots {
 		p.ofNode, p.ofSpec = append(p.ofNode, numbered{}), append(p.ofSpec, numbered{})
 	}
-	p.round++
-	p.asked, p.differ = 0, 0
-}
-
-// end ends the round.
-func (p *patterns) end() {
-	if p.asked >= enoughToTell {
-		p.sparse = p.differ*4 > p.asked*3
+	most := 8192 + slots
+	if len(p.numbers) > most { // most of these patterns are of states that nodes had before
+		p.numbers, p.faded = p.faded, p.numbers
+		clear(p.numbers)
+	}
+	if len(p.specs) > most {
+		clear(p.specs)
 	}
 }
 
-// of returns the entry of judged for the pattern of the node in the slot. The version is that of
-// the node.
-func (p *patterns) of(n *cluster.Node, slot int, version uint64) *judgedPattern {
+// of returns the number of the pattern of the node in the slot. The version is that of the node.
+func (p *patterns) of(n *cluster.Node, slot int, version uint64) uint32 {
 	at := &p.ofNode[slot]
 	if version++; at.version != version {
 		at.version, at.number = version, p.number(n, slot)
+		p.yield.spelt++
 	}
-	for int(at.number) >= len(p.judged) {
-		p.judged = append(p.judged, judgedPattern{})
+	return at.number
+}
+
+// specVersion returns Node.SpecVersion of the node in the slot. If the number of its pattern is
+// known, it does not read the node. The version is that of the node.
+func (p *patterns) specVersion(n *cluster.Node, slot int, version uint64) uint64 {
+	if p.ofNode[slot].version == version+1 {
+		return p.ofSpec[slot].version - 1
 	}
-	return &p.judged[at.number]
+	return n.SpecVersion()
 }
 
 func (p *patterns) number(n *cluster.Node, slot int) uint32 {
 	spec := &p.ofSpec[slot]
 	if v := n.SpecVersion() + 1; spec.version != v {
 		p.spelling = spellSpec(p.spelling[:0], n, p.labels)
-		spec.version, spec.number = v, intern(p.specs, p.spelling)
+		number, known := p.specs[string(p.spelling)]
+		if !known {
+			p.last++
+			number = p.last
+			p.specs[string(p.spelling)] = number
+		}
+		spec.version, spec.number = v, number
 	}
 	p.spelling = spellUse(binary.AppendUvarint(p.spelling[:0], uint64(spec.number)), n)
-	return intern(p.numbers, p.spelling)
-}
-
-func intern(numbers map[string]uint32, spelling []byte) uint32 {
-	number, known := numbers[string(spelling)]
-	if !known {
-		number = uint32(len(numbers))
-		numbers[string(spelling)] = number
+	number, known := p.numbers[string(p.spelling)]
+	if known {
+		return number
 	}
+	if number, known = p.faded[string(p.spelling)]; !known {
+		p.last++
+		number = p.last
+	}
+	p.numbers[string(p.spelling)] = number
 	return number
 }
 

@@ -56,6 +56,7 @@ func newEngine(r *Registry, profiles []NamedProfile) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{registry: r, profiles: profiles, plugins: plugins, index: newIndex()}
+	e.publish = e.index.publish
 	for i := range plugins {
 		if c, ok := plugins[i].Plugin.(Closer); ok {
 			e.closers = append(e.closers, c)

@@ -195,7 +195,7 @@ func takeTurn(s *Session, job *cluster.Job, out *Outcome) (again bool) {
 // differs from the job's previous one.
 func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
-	stmt := s.clerk.begin()
+	stmt := s.clerk.beginTurn()
 	placed := job.Placed()
 	stmt.aim.minimumOnly = true
 	if job.HasMinimum() {
@@ -219,12 +219,18 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	}
 	if refusal == nil || refusal.Surplus {
 		made := stmt.Commit()
-		if out.Decisions = append(out.Decisions, made...); len(made) > 0 {
+		if out.Decisions == nil {
+			out.Decisions = made
+		} else {
+			out.Decisions = append(out.Decisions, made...)
+		}
+		if len(made) > 0 {
 			s.learning.run()
 		}
 	} else {
 		stmt.Discard()
 	}
+	s.clerk.endTurn(stmt)
 	if s.options.Patient {
 		s.engine.backlog.saveBackOff(s.clerk, job)
 	}
@@ -279,7 +285,9 @@ func (s *Session) Close() error {
 			defer s.contain()
 			c.OnSessionClose(s)
 		}()
-		errs = append(errs, s.fault.err)
+		if s.fault.err != nil {
+			errs = append(errs, s.fault.err)
+		}
 		s.fault.err = nil
 	}
 	if s.fault.err = run; !s.clerk.closed {

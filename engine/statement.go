@@ -368,7 +368,9 @@ func (st *Statement) Commit() []Decision {
 				out = append(out, st.decisions[op.decision-1])
 			}
 			d := &out[len(out)-1]
-			d.Claims = slices.Clone(d.Claims) // the State keeps the original slice
+			if len(d.Claims) > 0 {
+				d.Claims = st.clerk.spare.claims.keep(d.Claims) // the State keeps the original slice
+			}
 			if op.kind == placed {
 				st.tx.KeepGroup(op.task.Job)
 			}

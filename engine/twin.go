@@ -89,14 +89,19 @@ func (f *finder) findUnstableScore(r *ranking, n *cluster.Node) bool {
 	return false
 }
 
-// compareEqual judges a node that is equal to one that was judged, and fails the session if the
-// results differ: a hook was declared with EqualNodes and depends on what differs.
-func (x *index) compareEqual(r *ranking, known *judgedPattern, n *cluster.Node, anew bool) {
+// compareEqual judges a node for which there is an answer of an equal one, and fails the session if
+// the answers differ: a hook was declared with EqualNodes and depends on what differs.
+func (x *index) compareEqual(r *ranking, kept *keptAnswer, n *cluster.Node, anew bool) {
 	key, c := x.judge(r, n.Slot(), n, anew)
-	if key == known.key && c == known.code || x.fault.err != nil {
+	if key == kept.key && c == kept.code || x.fault.err != nil {
 		return
 	}
-	other := x.view.At(int(known.slot))
+	other := x.equalNode(n, kept.pattern)
+	if other == nil {
+		x.fault.fail("engine", "hooks that are declared with EqualNodes have other answers for node %s than for a node that was equal to it before", n.Name)
+		return
+	}
+	x.judge(r, other.Slot(), other, true)
 	differs := func(order int, filter bool) bool {
 		a, kept := r.answers[answerKey{n.Slot(), order, filter}]
 		b, also := r.answers[answerKey{other.Slot(), order, filter}]
@@ -114,6 +119,16 @@ func (x *index) compareEqual(r *ranking, known *judgedPattern, n *cluster.Node, 
 		}
 	}
 	x.fault.fail(plugin, "a hook that is declared with EqualNodes has different answers for the nodes %s and %s: they differ only in names, files, and labels that the declaration does not name", other.Name, n.Name)
+}
+
+// equalNode returns another node of the pattern; nil if none is known.
+func (x *index) equalNode(n *cluster.Node, pattern uint32) *cluster.Node {
+	for slot, of := range x.patterns.ofNode {
+		if of.number == pattern && slot != n.Slot() && of.version == x.view.Recent().NodeVersion(slot)+1 {
+			return x.view.At(slot)
+		}
+	}
+	return nil
 }
 
 func hookName(kind string, static bool) string {

@@ -55,7 +55,8 @@ type Arguments struct {
 type plugin struct {
 	session *engine.Session
 	within  time.Duration
-	finder  Finder // its Exact is the argument
+	finder  Finder       // its Exact is the argument
+	hook    engine.Sweep // sweep; a method value is allocated each time that it is made
 }
 
 // New builds the plugin from its Arguments.
@@ -66,7 +67,9 @@ func build(a Arguments) (engine.Plugin, error) {
 	if err != nil || within <= 0 {
 		return nil, fmt.Errorf("within is %q; want a duration above 0 such as 10m", a.Within)
 	}
-	return &plugin{within: within, finder: Finder{Exact: a.Exact}}, nil
+	p := &plugin{within: within, finder: Finder{Exact: a.Exact}}
+	p.hook = p.sweep
+	return p, nil
 }
 
 func (p *plugin) Name() string              { return Name }
@@ -77,7 +80,7 @@ func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.Hooks.AddSweep(p.sweep)
+	s.Hooks.AddSweep(p.hook)
 }
 
 // sweep evicts the youngest task of each conflict, until no conflict is left that an eviction

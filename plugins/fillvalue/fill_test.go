@@ -10,7 +10,10 @@ import (
 
 // drawWorkload returns a workload of random requests for two kinds of devices.
 func drawWorkload(random *rand.Rand) workload {
-	kinds := []cluster.Device{{Product: "A100", Memory: 40 << 30}, {Product: "L4", Memory: 24 << 30}}
+	kinds := []cluster.Device{
+		{DeviceSpec: &cluster.DeviceSpec{Product: "A100", Memory: 40 << 30}},
+		{DeviceSpec: &cluster.DeviceSpec{Product: "L4", Memory: 24 << 30}},
+	}
 	needs := []cluster.Need{{}, {Devices: 1}, {Devices: 2}, {Devices: 4}, {Devices: 8}, {Devices: 1, Share: 500}, {Devices: 1, Share: 310}, {Devices: 2, Share: 450}, {Devices: 2, Memory: 10 << 30}}
 	var learnt []cluster.Requested
 	for range 3 + random.IntN(12) {
@@ -110,7 +113,7 @@ func mixed() (*workload, *room) {
 	}
 	w := newWorkload(learnt, 1)
 	f := newFleet()
-	f.kinds = []cluster.Device{{Product: "A100", Memory: 40 << 30}}
+	f.kinds = []cluster.Device{{DeviceSpec: &cluster.DeviceSpec{Product: "A100", Memory: 40 << 30}}}
 	w.learnKinds(f.kinds)
 	m := &machine{cpu: 128_000, memory: 1 << 40, kinds: make([]int32, 8)}
 	return &w, f.share(&room{machine: m, cpu: 70_000, memory: parts / 2, free: []cluster.Milli{1000, 1000, 1000, 780, 500, 500, 190, 0}})

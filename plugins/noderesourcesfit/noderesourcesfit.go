@@ -53,9 +53,16 @@ var reasons = []engine.ReasonDoc{
 // plugin caches rejections of fit. Most full nodes have equal shortages, and these share one
 // rejection.
 type plugin struct {
-	short cluster.Shortage  // of devices: the last one
-	last  *engine.Rejection // the rejection for it
-	lacks [256]lack         // of other resources: the last one of each hash
+	filter engine.ShapeFilter // fit; a method value is allocated each time that it is made
+
+	shorts [256]short // of devices: the last one of each hash
+	lacks  [256]lack  // of other resources: the last one of each hash
+}
+
+// short is a shortage of devices, and the rejection for it.
+type short struct {
+	shortage  cluster.Shortage
+	rejection *engine.Rejection
 }
 
 // lack is a shortage of a resource, and the rejection for it.
@@ -66,7 +73,11 @@ type lack struct {
 }
 
 // New builds the plugin. It has no arguments.
-var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
+var New = engine.WithoutArguments(func() engine.Plugin {
+	p := &plugin{}
+	p.filter = p.fit
+	return p
+})
 
 func (*plugin) Name() string                { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
@@ -76,7 +87,7 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, possible)
 	engine.EqualNodes(s.Hooks)
-	s.Hooks.AddShapeFilter(nil, p.fit)
+	s.Hooks.AddShapeFilter(nil, p.filter)
 	engine.EqualNodes(s.Hooks)
 }
 
@@ -136,10 +147,12 @@ func (p *plugin) fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Feasible(s) {
 		return nil
 	}
-	if short := s.Short(n); p.last == nil || short != p.short {
-		p.short, p.last = short, asIs.devices(short)
+	shortage := s.Short(n)
+	k := &p.shorts[hash(shortage.Want, shortage.Have)]
+	if k.rejection == nil || k.shortage != shortage {
+		*k = short{shortage, asIs.devices(shortage)}
 	}
-	return p.last
+	return k.rejection
 }
 
 // lacking returns the rejection of a node that has too little of a resource.

@@ -51,29 +51,50 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "PlacementScorer"
 
-type plugin struct{}
+type plugin struct {
+	session  *engine.Session
+	register func(*engine.Hooks)
+}
 
 // New builds the plugin. It has no arguments: each model has its own strategy.
-var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
+var New = engine.WithoutArguments(func() engine.Plugin {
+	p := &plugin{}
+	p.register = p.registration()
+	return p
+})
 
-func (plugin) Name() string { return Name }
+func (*plugin) Name() string { return Name }
 
 // OnSessionOpen registers Spread as a bounded score. The shape does not tell which replicas
 // are of the same model, so the score of the shape is only an upper bound. On nodes without
 // a replica of the model it is exact, unless tasks of the job that serve no model are there.
-func (plugin) OnSessionOpen(s *engine.Session) {
-	s.Hooks.AddShapeScore(packs, func(shape *cluster.Shape, n *cluster.Node) float64 { return pack(s.Devices, shape, n) })
-	engine.EqualNodes(s.Hooks)
-	s.Hooks.AddBoundedScore(spreads, func(shape *cluster.Shape, n *cluster.Node) float64 {
-		return spread(s.Devices, shape, n, 0, replicasOn(n))
-	},
-		func(t *cluster.Task, j *cluster.Job, n *cluster.Node) float64 {
-			same, others := replicasBefore(j, n)
-			return spread(s.Devices, t.Shape, n, same, others)
-		})
-	s.Hooks.AddDeviceScore(deviceScore)
-	engine.EqualNodes(s.Hooks)
-	s.Hooks.AddInstanceScore(keep)
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	p.session = s
+	p.register(s.Hooks)
+}
+
+// registration returns the function that registers the hooks. The functions of the hooks are made
+// once, because each function that refers to the plugin allocates memory.
+func (p *plugin) registration() func(*engine.Hooks) {
+	choose := func(shape *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
+		return p.session.Devices(shape, n)
+	}
+	packed := func(shape *cluster.Shape, n *cluster.Node) float64 { return pack(choose, shape, n) }
+	bound := func(shape *cluster.Shape, n *cluster.Node) float64 {
+		return spread(choose, shape, n, 0, replicasOn(n))
+	}
+	exact := func(t *cluster.Task, j *cluster.Job, n *cluster.Node) float64 {
+		same, others := replicasBefore(j, n)
+		return spread(choose, t.Shape, n, same, others)
+	}
+	return func(h *engine.Hooks) {
+		h.AddShapeScore(packs, packed)
+		engine.EqualNodes(h)
+		h.AddBoundedScore(spreads, bound, exact)
+		h.AddDeviceScore(deviceScore)
+		engine.EqualNodes(h)
+		h.AddInstanceScore(keep)
+	}
 }
 
 func packs(s *cluster.Shape) bool   { return s.ServesModel() && s.Strategy != cluster.Spread }

@@ -68,6 +68,9 @@ type PerDevice struct {
 type plugin struct {
 	scarce  []scarce         // empty: every resource that devices have
 	reserve []cluster.Amount // for each unused device
+	// filter and scorer are admit and score. A method value is allocated each time that it is made.
+	filter engine.ShapeFilter
+	scorer engine.ShapeScore
 }
 
 type scarce struct {
@@ -83,6 +86,7 @@ var New = engine.WithArguments(nil, build)
 
 func build(a Arguments) (engine.Plugin, error) {
 	p := &plugin{}
+	p.filter, p.scorer = p.admit, p.score
 	if err := p.setScarce(a); err != nil {
 		return nil, err
 	}
@@ -132,10 +136,10 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.Hooks.AddStaticScore(matters, p.score)
+	s.Hooks.AddStaticScore(matters, p.scorer)
 	engine.EqualNodes(s.Hooks)
 	if len(p.reserve) > 0 {
-		s.Hooks.AddShapeFilter(needsNoDevice, p.admit)
+		s.Hooks.AddShapeFilter(needsNoDevice, p.filter)
 		engine.EqualNodes(s.Hooks)
 	}
 }

@@ -41,6 +41,7 @@ type Arguments struct {
 type plugin struct {
 	session *engine.Session
 	grace   time.Duration
+	hook    engine.Sweep // sweep; a method value is allocated each time that it is made
 }
 
 // New builds the plugin from its Arguments.
@@ -51,7 +52,9 @@ func build(a Arguments) (engine.Plugin, error) {
 	if err != nil || grace < 0 {
 		return nil, fmt.Errorf("grace is %q; want a duration of at least 0 such as 60s", a.Grace)
 	}
-	return &plugin{grace: grace}, nil
+	p := &plugin{grace: grace}
+	p.hook = p.sweep
+	return p, nil
 }
 
 func (p *plugin) Name() string              { return Name }
@@ -62,7 +65,7 @@ func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.Hooks.AddSweep(p.sweep)
+	s.Hooks.AddSweep(p.hook)
 }
 
 // sweep evicts gangs that have run below their minimum for longer than their grace period.

@@ -31,7 +31,10 @@ type Arguments struct {
 	First []string `json:"first"`
 }
 
-type plugin struct{ Arguments }
+type plugin struct {
+	Arguments
+	order engine.TaskOrder // compare; a method value is allocated each time that it is made
+}
 
 // New builds the plugin from its Arguments.
 var New = engine.WithArguments(defaults, build)
@@ -47,11 +50,13 @@ func build(a Arguments) (engine.Plugin, error) {
 			return nil, fmt.Errorf("first[%d] and first[%d] are both %q, and a role may be listed once; remove one", j, i, role)
 		}
 	}
-	return &plugin{a}, nil
+	p := &plugin{Arguments: a}
+	p.order = p.compare
+	return p, nil
 }
 
 func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddTaskOrder(p.compare) }
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddTaskOrder(p.order) }
 
 func (p *plugin) compare(l, r *cluster.Task) int { return cmp.Compare(p.rank(l), p.rank(r)) }
 

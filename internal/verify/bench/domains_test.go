@@ -81,7 +81,7 @@ func (c domainCourse) run(t *testing.T, seed uint64, out *domainShares) {
 			Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 128_000}, {Name: cluster.Memory, Capacity: 1 << 40}},
 		}
 		for d := range 4 {
-			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("GPU-%d-%d", i, d), Product: "NVIDIA-GB200", Type: "cuda", Memory: 180 << 30, NUMA: -1})
+			n.Devices = append(n.Devices, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "NVIDIA-GB200", Type: "cuda", Memory: 180 << 30, NUMA: -1}, UUID: fmt.Sprintf("GPU-%d-%d", i, d)})
 		}
 		if err := state.Apply(cluster.NodePut{Node: n}); err != nil {
 			t.Fatal(err)
