@@ -111,7 +111,7 @@ func waitsOf(r *LogRun) []string {
 	for _, w := range r.Waits {
 		text := fmt.Sprint(w.Time / int64(time.Second))
 		if w.Pending {
-			text += " in vain"
+			text += " without effect"
 		}
 		out = append(out, text)
 	}
@@ -164,14 +164,14 @@ func TestRemovedWhilePending(t *testing.T) {
 	b.at(7, gone("x")) // x could have been placed
 	b.at(9, gone("large")).at(15, gone("y")).at(20)
 	recorded := record(t, b.String()).Run
-	if diff := cmp.Diff([]string{"0", "7 in vain", "4 in vain"}, waitsOf(recorded)); diff != "" || recorded.Failed != 2 || recorded.FailedBy[3] != 1 {
+	if diff := cmp.Diff([]string{"0", "7 without effect", "4 without effect"}, waitsOf(recorded)); diff != "" || recorded.Failed != 2 || recorded.FailedBy[3] != 1 {
 		t.Errorf("%+v\n%s", recorded, diff)
 	}
 	run, course := courseOf(t, b.String(), nil)
 	if diff := cmp.Diff([]string{"0 Bind job/x/t-0 a", "5 Bind job/y/t-0 a"}, course); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"0", "0", "4 in vain"}, waitsOf(run)); diff != "" || run.Failed != 1 || !near(run.Mean, (7.0+10)/40) {
+	if diff := cmp.Diff([]string{"0", "0", "4 without effect"}, waitsOf(run)); diff != "" || run.Failed != 1 || !near(run.Mean, (7.0+10)/40) {
 		t.Errorf("%+v\n%s", run, diff)
 	}
 }
