@@ -31,7 +31,7 @@ type domainScore struct {
 // for a shape, the score is left out for all nodes.
 //
 // Combining: as AddShapeScore.
-func (h *Hooks) AddDomainScore(level string, matters func(*cluster.Shape) bool, fn DomainScore) {
+func AddDomainScore(h *Hooks, level string, matters func(*cluster.Shape) bool, fn DomainScore) {
 	k := add(h, &h.domainScores, domainScore{level, fn}, fn == nil)
 	k.shapes, k.origin = matters, fn
 }

@@ -27,7 +27,7 @@ func (p *domainPlugin) OnSessionOpen(s *engine.Session) {
 		}
 		return nil
 	})
-	s.Hooks.AddDomainScore(p.level, nil, func(_ *cluster.Shape, _ *cluster.Node, d engine.Domain) float64 {
+	engine.AddDomainScore(s.Hooks, p.level, nil, func(_ *cluster.Shape, _ *cluster.Node, d engine.Domain) float64 {
 		if p.calls++; p.bad {
 			return 101
 		}

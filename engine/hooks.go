@@ -479,6 +479,8 @@ func (h *Hooks) AddGroupScore(fn GroupScore) { add(h, &h.groupScores, fn, fn == 
 
 // AddShapeGroupScore is like Hooks.AddGroupScore, but the score is called only for jobs with
 // tasks of shapes for which matters returns true.
+//
+// Combining: as AddGroupScore.
 func AddShapeGroupScore(h *Hooks, matters func(*cluster.Shape) bool, fn GroupScore) {
 	add(h, &h.groupScores, fn, fn == nil || matters == nil).shapes = matters
 }

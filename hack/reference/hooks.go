@@ -49,14 +49,23 @@ func describe(fset *token.FileSet, files []*ast.File) (string, error) {
 	return table.String() + "\n" + otherNames(files) + b.String(), nil
 }
 
-// registrations returns the Add methods of Hooks as written, without former names. A method that
+// ofHooks reports whether the function is a method of Hooks, or has Hooks as its first parameter.
+func ofHooks(fn *ast.FuncDecl) bool {
+	first := fn.Recv
+	if first == nil {
+		first = fn.Type.Params
+	}
+	return len(first.List) > 0 && isA(first.List[0].Type, "Hooks")
+}
+
+// registrations returns the Add methods of Hooks, and Add functions with a Hooks, as written and without former names. One that
 // does not say how answers combine is an error: its users would have to guess.
 func registrations(fset *token.FileSet, files []*ast.File) ([]hook, error) {
 	var out []hook
 	for _, f := range files {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil || !strings.HasPrefix(fn.Name.Name, "Add") || !isA(fn.Recv.List[0].Type, "Hooks") || isDeprecated(fn) {
+			if !ok || !strings.HasPrefix(fn.Name.Name, "Add") || !ofHooks(fn) || isDeprecated(fn) {
 				continue
 			}
 			text, rule, _ := strings.Cut(paragraphs(fn.Doc.Text()), "\n\n"+combining)

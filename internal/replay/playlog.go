@@ -35,7 +35,7 @@ type LogRun struct {
 type LogWait struct {
 	Devices int   // of its first task
 	Time    int64 // in nanoseconds
-	Pending bool  // it was not placed; Time is how long it waited without effect
+	Pending bool  // it was not placed; Time is how long it waited
 }
 
 // LogOptions are the settings of Recording.Replay.

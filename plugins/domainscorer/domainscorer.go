@@ -85,7 +85,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.since.Nodes(s.View, p.begin, p.visit)
 	for i, label := range p.levels {
 		if p.labelled[i] > 0 {
-			s.Hooks.AddDomainScore(label, matters, score)
+			engine.AddDomainScore(s.Hooks, label, matters, score)
 		}
 	}
 }
