@@ -110,16 +110,15 @@ func leastTotal(prices []price, count int, pays func(price) int64) int64 {
 // tasks costs: any such choice contains a task that is at least as expensive as the
 // count-th cheapest.
 func (w *nodewise) cheapestOf(tasks []*cluster.Task, count int) cost {
-	each := make([]cost, len(tasks))
-	young := int64(0)
-	for i, t := range tasks {
-		each[i] = cost{tier: strength(tierOf(w.view, t.Job.Queue)), priority: t.Job.Priority}
+	var buffer [16]int64
+	each, young := buffer[:0], int64(0)
+	for _, t := range tasks {
+		each = append(each, grade(strength(tierOf(w.view, t.Job.Queue)), t.Job.Priority))
 		young = min(young, -t.Started)
 	}
-	slices.SortFunc(each, func(a, b cost) int { return a.compareEvicted(&b) })
-	c := each[min(max(count, 1), len(each))-1]
-	c.young = young
-	return c
+	slices.Sort(each)
+	n := surveyedNode{grade: each[min(max(count, 1), len(each))-1], young: young}
+	return n.cost()
 }
 
 // fewest returns a lower bound of how many of the tasks must be evicted before the shape

@@ -82,7 +82,7 @@ func (c *clerk) record(r Record) {
 	if c.events == nil {
 		c.events = make([]Record, 0, max(1, *c.lastEvents))
 	}
-	c.events = append(c.events, r)
+	c.events = append(doubled(c.events, 1), r)
 	*c.lastEvents = len(c.events)
 }
 

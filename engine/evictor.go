@@ -314,6 +314,9 @@ func (e *evictionWays) rivalsOn(n *cluster.Node) []rival {
 		}
 		c.moves = e.way&moving != 0 && e.evictor.mightMove(o)
 		if c.evicts || c.moves {
+			if line == nil {
+				line = make([]rival, 0, len(n.Tasks))
+			}
 			line = append(line, c)
 		}
 	}

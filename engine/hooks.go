@@ -54,10 +54,11 @@ type (
 	// anything. A rejection of these means that waiting cannot help in this group. If the group
 	// passes and has enough domains (see AddExclusion), it is called again with the nodes that
 	// pass now. Both calls are repeated in each attempt to place the job, also for each plan
-	// that is tried in a search for room.
+	// that is tried in a search for room. The filter must not keep or change the list of nodes.
 	GroupFilter func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) *Rejection
 	// GroupScore returns a score from 0 to 100 for a node group; higher is better. The nodes
-	// are those of the group that pass the node filters now.
+	// are those of the group that pass the node filters now; the score must not keep or change
+	// the list.
 	GroupScore func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) float64
 
 	// InstanceScore returns from 0 to 100 how much a replica is worth keeping when its Set

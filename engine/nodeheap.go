@@ -77,6 +77,9 @@ type nodeHeaps struct {
 	gaveUp bool
 
 	occupancies *occupancies
+
+	scratch []*cluster.Task // memory of nodewise
+	prices  []price         // likewise
 }
 
 // maxSurveyed bounds memory: if surveys listed more nodes together, of about 50 bytes each, all
@@ -87,7 +90,11 @@ const maxSurveyed = 2_000_000
 // since the last call, all heaps are dropped first.
 func (h *nodeHeaps) heapFor(key heapKey, w *nodewise) *nodeHeap {
 	if decided := w.evictor.victims.clerk.decided; h.byKey == nil || h.decided != decided || h.surveyed > maxSurveyed {
-		h.byKey, h.decided, h.surveyed = map[heapKey]*nodeHeap{}, decided, 0
+		if h.byKey == nil {
+			h.byKey = map[heapKey]*nodeHeap{}
+		}
+		clear(h.byKey)
+		h.decided, h.surveyed = decided, 0
 	}
 	known := h.byKey[key]
 	if known == nil || known.enteredFor != nil && (known.enteredFor != w.want || !w.evicted) {

@@ -198,8 +198,9 @@ func (r *room) search(w way) {
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // there are too many possible victims to compare all plans
 	}
-	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed}
+	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed, scratch: r.heaps.scratch, prices: r.heaps.prices}
 	plan, spent := nodes.greedy(), cost{}
+	r.heaps.scratch, r.heaps.prices = nodes.scratch, nodes.prices
 	if all == nil && r.isFinal(plan) {
 		if r.looks, r.weighed = nodes.looks, nodes.weighed; r.carryOutOnce(plan, w) {
 			return

@@ -222,7 +222,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		if out.Decisions == nil {
 			out.Decisions = made
 		} else {
-			out.Decisions = append(out.Decisions, made...)
+			out.Decisions = append(doubled(out.Decisions, len(made)), made...)
 		}
 		if len(made) > 0 {
 			s.learning.run()
@@ -235,6 +235,15 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		s.engine.backlog.saveBackOff(s.clerk, job)
 	}
 	return refusal == nil && s.View.IsPending(job)
+}
+
+// doubled returns the list with room for n more elements. A list that is full gets twice its
+// capacity: append adds only a quarter to a long list, so that it would be copied more often.
+func doubled[T any](list []T, n int) []T {
+	if cap(list)-len(list) < n {
+		list = slices.Grow(list, max(n, len(list)))
+	}
+	return list
 }
 
 // try places what the turn of the job is for. If that fails, it calls the adapters. It returns

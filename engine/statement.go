@@ -47,7 +47,7 @@ type operation struct {
 
 // logOperation appends an operation to the log.
 func (st *Statement) logOperation(op operation) {
-	st.log = append(st.log, op)
+	st.log = append(doubled(st.log, 1), op)
 	st.stamp++
 }
 

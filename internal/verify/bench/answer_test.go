@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -58,14 +59,44 @@ var answers = []struct {
 		j.Tasks()[0].Shape.Need.Memory = 10 << 30
 		return j
 	}},
-	{"yes,whole-node", true, func() cluster.Job {
-		j := devices(0)
-		j.Tasks()[0].Shape.Need.WholeNode = true
-		j.Alternatives[0].Whole = &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: 100 << 30}
-		return j
-	}},
+	{"yes,whole-node", true, wholeNode},
 	{"yes,away-from-others", true, func() cluster.Job { return beside(devices(1), cluster.JobTerm{Anti: true}) }},
 	{"no,beside-a-job-that-is-nowhere", false, func() cluster.Job { return beside(devices(1), cluster.JobTerm{}) }},
+}
+
+// wholeNode returns a job that requests a whole node with 100 GiB of device memory.
+func wholeNode() cluster.Job {
+	j := devices(0)
+	j.Tasks()[0].Shape.Need.WholeNode = true
+	j.Alternatives[0].Whole = &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: 100 << 30}
+	return j
+}
+
+// BenchmarkWholeNode places a job that requests a whole node, and ends the one that was placed
+// 100 jobs before, so that nodes change between any two decisions.
+func BenchmarkWholeNode(b *testing.B) {
+	for _, nodes := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			c := &churn{engine: standardEngine(b), state: Cluster(nodes), search: engine.Indexed}
+			place := func() time.Duration {
+				job := wholeNode()
+				job.ID = fmt.Sprintf("job/whole-%d", c.arrived)
+				return c.add(b, job)
+			}
+			for range 100 {
+				place()
+			}
+			took := make([]time.Duration, b.N)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range took {
+				took[i] = place()
+				c.end(b)
+			}
+			b.StopTimer()
+			report(b, took)
+		})
+	}
 }
 
 // devices returns a job with a task for each count, which requests that many devices.

@@ -149,9 +149,14 @@ func newChurn(b *testing.B, nodes, shapes int, search engine.Search) *churn {
 	return c
 }
 
-// addJob adds a job, places it, and returns how long placing took.
+// addJob adds a job of the next shape, places it, and returns how long placing took.
 func (c *churn) addJob(b *testing.B) time.Duration {
-	job := add(b, c.state, Job(c.arrived, c.shapes[c.arrived%len(c.shapes)]))
+	return c.add(b, Job(c.arrived, c.shapes[c.arrived%len(c.shapes)]))
+}
+
+// add adds the job, places it, and returns how long placing took.
+func (c *churn) add(b *testing.B, j cluster.Job) time.Duration {
+	job := add(b, c.state, j)
 	c.arrived++
 	if c.session == nil || c.arrived%1000 == 0 { // the index is kept from session to session
 		c.session = c.engine.Open(c.state, engine.Options{Search: c.search})
@@ -179,9 +184,14 @@ func (c *churn) place(job *cluster.Job) bool {
 // step adds and places a job, ends the oldest one, and returns how long placing took.
 func (c *churn) step(b *testing.B) time.Duration {
 	took := c.addJob(b)
+	c.end(b)
+	return took
+}
+
+// end ends the oldest job.
+func (c *churn) end(b *testing.B) {
 	must(b, c.state.Apply(cluster.JobGone{Job: c.running[0].ID}))
 	c.running = c.running[1:]
-	return took
 }
 
 func report(b *testing.B, took []time.Duration) {
