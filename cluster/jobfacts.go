@@ -141,7 +141,11 @@ func buildJob(spec *Job, revision uint64) *Job {
 		}
 		n := len(spec.Alternatives[a].Tasks)
 		for i, t := range spec.Alternatives[a].Tasks {
-			made[i] = Task{Job: j, ID: j.ID + "/" + t.Name, Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Alternative: a, Subgroup: t.Subgroup, subgroup: t.Subgroup}
+			id := j.ID + "/" + t.Name
+			if i == 0 {
+				j.ID = id[:len(j.ID)] // the job and its tasks share the memory of their names
+			}
+			made[i] = Task{Job: j, ID: id, Name: id[len(j.ID)+1:], UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Alternative: a, Subgroup: t.Subgroup, subgroup: t.Subgroup}
 			made[i].joinSubgroup(alt)
 			list[i] = &made[i]
 		}

@@ -156,7 +156,11 @@ func declared(dir string) (declarations, error) {
 func (k *declarations) fields(name string) []*ast.Field {
 	var out []*ast.Field
 	for _, f := range k.structs[name].Fields.List {
-		if name, ok := f.Type.(*ast.Ident); ok && len(f.Names) == 0 && f.Tag == nil && k.structs[name.Name] != nil {
+		embedded := f.Type
+		if pointer, ok := embedded.(*ast.StarExpr); ok {
+			embedded = pointer.X
+		}
+		if name, ok := embedded.(*ast.Ident); ok && len(f.Names) == 0 && f.Tag == nil && k.structs[name.Name] != nil {
 			out = append(out, k.fields(name.Name)...)
 			continue
 		}

@@ -28,9 +28,20 @@ func BenchmarkDecide(b *testing.B) {
 				}
 				b.StopTimer()
 				report(b, took)
+				reportLive(b)
+				runtime.KeepAlive(c)
 			})
 		}
 	}
+}
+
+// reportLive reports the memory that is still in use after a collection. In contrast,
+// heap-MiB of report includes what the collector has not freed yet, which is up to as much again.
+func reportLive(b *testing.B) {
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	b.ReportMetric(float64(memory.HeapAlloc>>20), "live-MiB")
 }
 
 // BenchmarkIndexAgainstScan makes the same decisions alternately with the index and with
