@@ -101,8 +101,8 @@ func (p *patterns) begin(slots int) {
 	if p.numbers == nil {
 		p.numbers, p.faded, p.specs = map[string]uint32{}, map[string]uint32{}, map[string]uint32{}
 	}
-	for len(p.ofNode) < slots {
-		p.ofNode, p.ofSpec = append(p.ofNode, numbered{}), append(p.ofSpec, numbered{})
+	if more := slots - len(p.ofNode); more > 0 {
+		p.ofNode, p.ofSpec = append(p.ofNode, make([]numbered, more)...), append(p.ofSpec, make([]numbered, more)...)
 	}
 	most := 8192 + slots
 	if len(p.numbers) > most { // most of these patterns are of states that nodes had before

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/standard"
 	"github.com/google/go-cmp/cmp"
@@ -124,6 +126,46 @@ func TestPolicies(t *testing.T) {
 				t.Errorf("%d checked, mean %v", a.Checked, a.Mean)
 			}
 		})
+	}
+}
+
+// fickle gives a node another score in each call, so that what the index remembers is wrong.
+type fickle struct{ calls int }
+
+func (*fickle) Name() string { return "Fickle" }
+
+func (p *fickle) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddShapeScore(nil, func(*cluster.Shape, *cluster.Node) float64 {
+		p.calls++
+		return float64(p.calls * 37 % 100)
+	})
+}
+
+// TestCheckFindsDifference: a checked decision that differs from a scan of all nodes fails the
+// replay with the job and the plugin. Without checks, nothing is noticed.
+func TestCheckFindsDifference(t *testing.T) {
+	tr := &Trace{Name: "t", Nodes: Machines(20, 8, "L4", 64, 256)}
+	for i := range 40 {
+		tr.Jobs = append(tr.Jobs, job(fmt.Sprintf("j%02d", i), int64(i), 0, 1))
+	}
+	replay := func(every int) (*Run, error) {
+		registry := standard.Registry()
+		err := registry.RegisterPluginBuilder("Fickle", engine.WithoutArguments(func() engine.Plugin { return &fickle{} }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := engine.New(registry, append(standard.Profile(), engine.PluginConfig{Name: "Fickle", Weight: 100}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Replay(context.Background(), tr, Options{Engine: e, CheckEvery: every, Clock: func() time.Duration { return 0 }})
+	}
+	if r, err := replay(0); err != nil || r.Arrived != 40 || r.Checked != 0 {
+		t.Errorf("without checks: %v", err)
+	}
+	_, err := replay(5)
+	if err == nil || !strings.Contains(err.Error(), "job j") || !strings.Contains(err.Error(), "plugin Fickle") {
+		t.Errorf("with checks: %v", err)
 	}
 }
 
