@@ -48,8 +48,8 @@ func TestPanicNamesTheRightPlugin(t *testing.T) {
 	}
 	none := func([]int64) {}
 	kinds["AddLearner"] = struct{ bad, good func(*engine.Hooks) }{
-		func(h *engine.Hooks) { h.AddLearner(none, func() []int64 { panic("boom") }) },
-		func(h *engine.Hooks) { h.AddLearner(none, func() []int64 { return nil }) },
+		func(h *engine.Hooks) { h.AddLearner(0, none, func() []int64 { panic("boom") }) },
+		func(h *engine.Hooks) { h.AddLearner(0, none, func() []int64 { return nil }) },
 	}
 	for hook, tt := range kinds {
 		for _, m := range []*engine.Timings{nil, {Clock: func() int64 { return 1 }}} {
