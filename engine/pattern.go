@@ -218,6 +218,9 @@ func spellDevices(b []byte, devices []cluster.Device) []byte {
 }
 
 func isSpeltAlike(d, o *cluster.Device) bool {
+	if d.DeviceSpec == o.DeviceSpec { // equal devices of a State share a spec
+		return d.Lost == o.Lost && d.Gone == o.Gone
+	}
 	return d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Type == o.Type && d.Link == o.Link && d.PCIe == o.PCIe && d.Shares == o.Shares && d.Parent == o.Parent &&
 		d.Memory == o.Memory && d.Reserved == o.Reserved && d.NUMA == o.NUMA && d.Lost == o.Lost && d.ByCount == o.ByCount && d.Replica == o.Replica && d.Gone == o.Gone
 }
