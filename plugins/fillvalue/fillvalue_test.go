@@ -205,12 +205,3 @@ func TestChance(t *testing.T) {
 		}
 	}
 }
-
-func TestBinomial(t *testing.T) {
-	p := binomial(4, certain/4)
-	for i, want := range []float64{0.3164, 0.4219, 0.2109, 0.0469, 0.0039} {
-		if got := float64(p[i]) / certain; math.Abs(got-want) > 0.0001 {
-			t.Errorf("%d of 4: %v, want %v", i, got, want)
-		}
-	}
-}
