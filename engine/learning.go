@@ -17,13 +17,16 @@ type Learner func() []int64
 // plugins are opened, with the parameters that State has; nil if it has none. Learn is called
 // before the first turn of a session, and after each turn that decided something.
 //
+// Scores must not depend on the first parameters, as many as notes says, such as the time at which
+// the others were computed. If only these change, no node is scored again.
+//
 // Combining: each plugin has parameters of its own.
-func (h *Hooks) AddLearner(use func(parameters []int64), learn Learner) {
+func (h *Hooks) AddLearner(notes int, use func(parameters []int64), learn Learner) {
 	var key string
 	if h.opening != nil {
 		key = parametersKey(h, h.opening.Name())
 	}
-	add(h, &h.learners, learner{key, use, learn}, use == nil || learn == nil)
+	add(h, &h.learners, learner{key, use, learn, notes}, use == nil || learn == nil || notes < 0)
 }
 
 // learner is a Learner with the function that takes the parameters of State.
@@ -31,6 +34,12 @@ type learner struct {
 	key   string // the name under which State has the parameters
 	use   func([]int64)
 	learn Learner
+	notes int // how many parameters, the first ones, scores do not depend on
+}
+
+// scored returns the parameters that scores may depend on.
+func (l *learner) scored(parameters []int64) []int64 {
+	return parameters[min(l.notes, len(parameters)):]
 }
 
 // learning calls the Learner hooks.
@@ -45,7 +54,7 @@ func (l *learning) open() {
 		h := &l.clerk.hooks.learners[i]
 		values := l.clerk.view.Parameters(h.fn.key)
 		h.fn.use(values)
-		l.index.learn(h.fn.key, values)
+		l.index.learn(h.fn.key, h.fn.scored(values))
 	}
 }
 
@@ -55,7 +64,7 @@ func (l *learning) run() {
 		h := &l.clerk.hooks.learners[i]
 		if values := h.fn.learn(); values != nil && l.clerk.fault.err == nil {
 			l.clerk.learn(h.fn.key, values)
-			l.index.learn(h.fn.key, values)
+			l.index.learn(h.fn.key, h.fn.scored(values))
 		}
 	}
 }
@@ -72,8 +81,8 @@ func (c *clerk) learn(plugin string, values []int64) {
 	}
 }
 
-// learn begins a new epoch of scores if the parameters of the plugin are not those that it
-// had before.
+// learn begins a new epoch of scores if the parameters of the plugin that scores may depend on are
+// not those that it had before.
 func (x *index) learn(plugin string, values []int64) {
 	if was, known := x.learnt[plugin]; known && slices.Equal(was, values) {
 		return

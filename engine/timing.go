@@ -105,7 +105,7 @@ func (m *Timings) measure(h *Hooks) {
 	timeAll(m, "AddVictimCost", h.victimCosts, timed1[*cluster.Task, int64])
 	timeAll(m, "AddAdapter", h.adapters, timed3[*Statement, *cluster.Job, *Refusal, *Refusal])
 	timeAll(m, "AddLearner", h.learners, func(t *timer, l learner) learner {
-		return learner{l.key, l.use, func() []int64 { defer t.stop(t.start()); return l.learn() }}
+		return learner{l.key, l.use, func() []int64 { defer t.stop(t.start()); return l.learn() }, l.notes}
 	})
 	timeAll(m, "AddStanding", h.standings, timed1[*cluster.Queue, []Standing])
 	timeAll(m, "AddSweep", h.sweeps, func(t *timer, fn Sweep) Sweep {

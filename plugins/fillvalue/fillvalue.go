@@ -48,7 +48,7 @@ func (*plugin) Name() string { return Name }
 // OnSessionOpen registers a score for nodes, one for devices, and the function that learns prices.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.open(s.View)
-	s.Hooks.AddLearner(p.use, p.learn)
+	s.Hooks.AddLearner(notes, p.use, p.learn)
 	s.Hooks.AddShapeScore(matters, p.score)
 	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddDeviceScore(p.deviceScore)

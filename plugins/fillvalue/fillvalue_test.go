@@ -170,7 +170,7 @@ func TestRestart(t *testing.T) {
 
 // TestWrongParameters: parameters from a snapshot that do not belong to the workload are not used.
 func TestWrongParameters(t *testing.T) {
-	for _, values := range [][]int64{{1}, {8, 8, 1000, 1 << 40, 0}, {8, 8, 1000, 0, -1}, {9, 9, 0, 0, 0}, slices.Repeat([]int64{math.MaxInt64}, 5), slices.Repeat([]int64{8}, 6)} {
+	for _, values := range [][]int64{{1}, {8, 1000, 8, 1 << 40, 0}, {8, 1000, 8, 0, -1}, {9, 0, 9, 0, 0}, slices.Repeat([]int64{math.MaxInt64}, 5), slices.Repeat([]int64{8}, 6)} {
 		w := newWorld(t, 2, 2)
 		for range 8 {
 			w.arrive(whole(2))

@@ -26,31 +26,41 @@ const (
 // maxPrice is more than any price.
 const maxPrice = 1 << 35
 
+// notes is how many of the values of prices scores do not depend on: arrived and free.
+const notes = 2
+
 // values returns the prices as parameters.
 func (p *prices) values() []int64 {
-	out := []int64{p.learntAt, p.arrived, p.free, p.release, int64(len(p.slots))}
+	out := []int64{p.arrived, p.free, p.learntAt, p.release, int64(len(p.slots))}
 	out = append(out, p.slots...)
 	return append(out, p.sets...)
 }
 
 // use takes parameters. Those that are not for the present workload are not used.
 func (p *plugin) use(values []int64) {
-	if slices.Equal(p.given, values) {
-		return
+	if !slices.Equal(p.given, values) {
+		p.given = values
+		p.change(p.pricesFrom(values))
 	}
-	p.given = values
-	p.prices = p.pricesFrom(values)
-	if p.prices.slots != nil {
-		p.fleet.countTasks(p.prices.release > 0)
+}
+
+// change changes the prices. Values of rooms stay valid if they do not depend on what changes.
+func (p *plugin) change(to prices) {
+	was := &p.prices
+	if was.learntAt != to.learntAt || was.release != to.release || !slices.Equal(was.slots, to.slots) || !slices.Equal(was.sets, to.sets) {
+		p.epoch++
 	}
-	p.epoch++
+	p.prices = to
+	if to.slots != nil {
+		p.fleet.countTasks(to.release > 0)
+	}
 }
 
 // pricesFrom returns the prices that have these values; none if they are not for the present
 // workload.
 func (p *plugin) pricesFrom(values []int64) prices {
 	slots, sets := len(p.work.slots), len(p.work.sets)
-	if len(values) != 5+slots+sets || values[0] != p.view.Demand().LearntAt || values[4] != int64(slots) || values[3] > certain {
+	if len(values) != 5+slots+sets || values[2] != p.view.Demand().LearntAt || values[4] != int64(slots) || values[3] > certain {
 		return prices{}
 	}
 	for i, v := range values {
@@ -58,7 +68,7 @@ func (p *plugin) pricesFrom(values []int64) prices {
 			return prices{}
 		}
 	}
-	return prices{learntAt: values[0], arrived: values[1], free: values[2], release: values[3], slots: values[5 : 5+slots], sets: values[5+slots:]}
+	return prices{arrived: values[0], free: values[1], learntAt: values[2], release: values[3], slots: values[5 : 5+slots], sets: values[5+slots:]}
 }
 
 // learn computes the prices again if enough tasks have arrived, or enough devices were taken or
@@ -75,9 +85,8 @@ func (p *plugin) learn() []int64 {
 	if old.learntAt == d.LearntAt && distance(d.Arrived, old.arrived) < arrivals && distance(p.fleet.free, old.free) < change {
 		return nil
 	}
-	p.prices = p.compute(d)
+	p.change(p.compute(d))
 	p.given = p.prices.values()
-	p.epoch++
 	return p.given
 }
 
@@ -93,8 +102,6 @@ func (p *plugin) compute(d *cluster.Demand) prices {
 	// ahead is how many arrivals the free room has room for, if all of them are placed.
 	ahead := float64(f.free) * float64(w.weight) / float64(w.mean)
 	out.release = f.releaseIn(ahead, d)
-	f.countTasks(out.release > 0)
-	p.count()
 	there := make([]int64, len(w.slots))
 	for _, r := range f.used {
 		for i, n := range w.slotsOf(r) { // sums of integers, so that the order makes no difference
