@@ -363,3 +363,30 @@ func TestGangsStartTogether(t *testing.T) {
 		t.Errorf("%v device-seconds", got)
 	}
 }
+
+// TestSteadyState: tasks with all devices of a node wait less with fill-value than with the other
+// policies, and as much is allocated.
+func TestSteadyState(t *testing.T) {
+	s := Synth{Nodes: Machines(40, 8, "L4", 128, 1024), Jobs: DefaultRequests(8), Load: 0.95, Mean: 4 * time.Hour, Sigma: 1.2, Length: 10 * 24 * time.Hour}
+	measure := func(policy string) (allocated, waited float64) {
+		for seed := range int64(2) {
+			tr := s.Trace(seed)
+			r := run(t, tr, Options{Engine: newEngine(t, policy), WarmUp: int64(s.Length) / 10, Until: int64(s.Length)})
+			allocated += r.Mean
+			for _, w := range r.Waits {
+				if tr.Jobs[w.Job].Devices == 8 {
+					waited += float64(w.Time)
+				}
+			}
+		}
+		return allocated, waited
+	}
+	allocated, waited := measure("fill-value")
+	for _, policy := range []string{"best-fit", "fgd"} {
+		a, w := measure(policy)
+		t.Logf("%s: %.4f of what fill-value allocates, %.3f of its waiting", policy, a/allocated, w/waited)
+		if allocated < 0.999*a || waited > 0.9*w {
+			t.Errorf("allocated %v with fill-value, %v with %s; waited %v and %v", allocated, a, policy, waited, w)
+		}
+	}
+}

@@ -83,6 +83,9 @@ func (f *fleet) afterOn(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 func (f *fleet) without(r *room, s *cluster.Shape) *room {
 	a := room{machine: r.machine, cpu: max(0, r.cpu-s.Resources.Of(cluster.CPU)), memory: r.memory, free: append(f.taken[:0], r.free...)}
 	f.taken = a.free
+	if f.counting {
+		a.tasks = min(r.tasks+1, maxTasks)
+	}
 	if m := int64(r.machine.memory); m > 0 {
 		a.memory = max(0, r.memory-(min(s.Resources.Of(cluster.Memory), unlimited)*parts+m-1)/m)
 	}

@@ -6,8 +6,9 @@
 //     the mean over sequences of requests, each of which takes what still fits. A request that
 //     leaves parts of devices or cores over lowers the fill value by more than it takes.
 //   - A slot is room for a request of several devices. Slots have prices: the fewer there are, and
-//     the more of them are expected to be requested, the higher. A slot also counts in part where
-//     it would exist if some of the running tasks ended.
+//     the more of them are expected to be requested, the higher. The slots of an empty node also
+//     count in part on a node with tasks: with the probability that all of them end. So a task is
+//     placed beside many others rather than on a node that will soon be empty.
 //   - Devices have prices for products that few tasks can do without.
 //
 // A placement costs the fill value that it takes beyond what the task itself holds, and the prices

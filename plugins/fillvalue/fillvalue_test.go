@@ -206,11 +206,59 @@ func TestChance(t *testing.T) {
 	}
 }
 
-func TestBinomial(t *testing.T) {
-	p := binomial(4, certain/4)
-	for i, want := range []float64{0.3164, 0.4219, 0.2109, 0.0469, 0.0039} {
-		if got := float64(p[i]) / certain; math.Abs(got-want) > 0.0001 {
-			t.Errorf("%d of 4: %v, want %v", i, got, want)
+// TestNodesMayBecomeEmpty: a task is placed beside three tasks and not beside one task that holds
+// more devices, because the node with one task is more likely to be empty soon. If tasks do not end,
+// the node with the least left is taken.
+func TestNodesMayBecomeEmpty(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		w := newWorld(t, 2, 8)
+		for range 20 { // what is expected
+			for _, need := range []cluster.Need{whole(1), whole(8)} {
+				id := w.arrive(need)
+				if ends {
+					w.session(w.engine)
+				}
+				w.apply(cluster.JobGone{Job: id})
+			}
+		}
+		place := func(need cluster.Need, node string) string {
+			id := w.arrive(need)
+			if out := w.session(w.engine); len(out.Decisions) != 1 || out.Decisions[0].Node != node {
+				t.Errorf("tasks end: %v: want %s on %s: %+v", ends, id, node, out.Decisions)
+			}
+			return id
+		}
+		place(whole(4), "node-00")
+		rest := place(whole(4), "node-00")
+		for range 3 {
+			place(whole(1), "node-01")
+		}
+		w.apply(cluster.JobGone{Job: rest})
+		want := "node-00"
+		if ends {
+			want = "node-01"
+		}
+		place(whole(1), want)
+	}
+}
+
+// TestRelease: the probability is 0 if no task has ended, and grows to one half as tasks end for as
+// long as others arrive.
+func TestRelease(t *testing.T) {
+	for _, c := range []struct {
+		running       int64
+		ahead         float64
+		arrived, left int64
+		want          float64
+	}{
+		{0, 100, 100, 0, 0}, {100, 50, 100, 0, 0},
+		{100, 50, 1000, 10, 0},      // it would be 0.005
+		{100, 50, 200, 100, 0.3125}, // 50 tasks arrive and 50 end before the room is full, of 150
+		{100, 50, 100_000, 99_900, 0.5}, {100, 0, 100_000, 99_900, 0}, {5, 1e9, 10, 20, 0.5},
+	} {
+		f := fleet{running: c.running}
+		if got := float64(f.releaseIn(c.ahead, &cluster.Demand{Arrived: c.arrived, Left: c.left})) / certain; got != c.want {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

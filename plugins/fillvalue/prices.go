@@ -12,7 +12,7 @@ type prices struct {
 	learntAt int64   // Demand.LearntAt of the workload that they are for
 	arrived  int64   // Demand.Arrived when they were computed
 	free     int64   // of all devices then, in thousandths
-	release  int64   // the probability that a device is released while the free room is filled, in parts of certain
+	release  int64   // the probability that a task on a node ends in the time that counts, in parts of certain; see releaseIn
 	slots    []int64 // by slot of the workload, for one slot
 	sets     []int64 // by set of products, for one thousandth of a device, multiplied by unit
 }
@@ -51,6 +51,9 @@ func (p *plugin) change(to prices) {
 		p.epoch++
 	}
 	p.prices = to
+	if to.slots != nil {
+		p.fleet.countTasks(to.release > 0)
+	}
 }
 
 // pricesFrom returns the prices that have these values; none if they are not for the present
@@ -98,13 +101,10 @@ func (p *plugin) compute(d *cluster.Demand) prices {
 	}
 	// ahead is how many arrivals the free room has room for, if all of them are placed.
 	ahead := float64(f.free) * float64(w.weight) / float64(w.mean)
-	if f.running > 0 {
-		leaving := ahead * float64(d.Left) / float64(d.Arrived) // how many tasks end in this time, if as many end as ever did for an arrival
-		out.release = int64(certain * leaving / (leaving + float64(f.running)))
-	}
+	out.release = f.releaseIn(ahead, d)
 	there := make([]int64, len(w.slots))
 	for _, r := range f.used {
-		for i, n := range w.slotsOf(r, out.release) { // sums of integers, so that the order makes no difference
+		for i, n := range w.slotsOf(r) { // sums of integers, so that the order makes no difference
 			there[i] += n * int64(r.nodes)
 		}
 	}
@@ -113,7 +113,7 @@ func (p *plugin) compute(d *cluster.Demand) prices {
 		s := &w.slots[i]
 		wanted := ahead*float64(s.weight)/float64(w.weight) + unsure/2
 		variance := float64(wanted*(1+unsure)) + 0.5 // the conversion keeps all machines from rounding once only
-		lacking := chance(wanted-float64(there[i])/unit+0.5, 2, variance)
+		lacking := chance(wanted-float64(there[i])+0.5, 2, variance)
 		out.slots[i] = slotPrice * w.requests[s.request].milli * lacking
 	}
 	for i := range w.sets {
@@ -131,15 +131,36 @@ func (p *plugin) compute(d *cluster.Demand) prices {
 	return out
 }
 
+// releaseIn returns the probability that a task on a node ends before the free room is full, which has
+// room for the arrivals ahead. Tasks end meanwhile and release room. In a steady state the room is
+// never full; then it is the probability for the mean run time, in which, by Little's law, as many
+// tasks end as run. It is in parts of certain, and in steps, so that few ends are none.
+func (f *fleet) releaseIn(ahead float64, d *cluster.Demand) int64 {
+	const step = certain / 16
+	if f.running == 0 {
+		return 0
+	}
+	running := float64(f.running)
+	leaving := min(ahead*float64(d.Left)/float64(max(1, d.Arrived-d.Left)), running)
+	release := int64(certain * leaving / (leaving + running))
+	return release - release%step
+}
+
 // of returns the prices of the slots and products of a room, multiplied by unit.
 func (p *prices) of(w *workload, kinds []cluster.Device, r *room) int64 {
 	if p.slots == nil {
 		return 0
 	}
 	var sum int64
-	slots := w.slotsOf(r, p.release)
+	slots := w.slotsOf(r)
 	for i, price := range p.slots {
-		sum += price * slots[i]
+		sum += price * slots[i] * unit
+	}
+	if drained := r.drained(p.release); drained > 0 {
+		empty := w.slotsOfMachine(r.machine)
+		for i, price := range p.slots {
+			sum += price * ((empty[i] - slots[i]) * drained / (certain / unit))
+		}
 	}
 	for i, price := range p.sets {
 		if price > 0 {

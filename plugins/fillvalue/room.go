@@ -19,17 +19,16 @@ type room struct {
 	memory  int64           // free, in parts of the machine
 	free    []cluster.Milli // of each device, in the order of the machine, the freest of a kind first
 	milli   int64           // the sum of free
+	tasks   int             // how many tasks are on the node, at most maxTasks; 0 if they are not counted
 	nodes   int             // how many nodes have it now
 	index   int             // in fleet.used, if nodes is not 0
 	next    map[*cluster.Shape][]*room
 
-	worth    int64   // the fill value
-	filledAt uint64  // the number of the workload that worth is for
-	slots    []int64 // see workload.slotsOf
-	slotsFor uint64  // the number of the workload that slots are for
-	slotsAt  int64   // the release probability that slots are for
-	value    int64   // see plugin.value
-	valuedAt uint64  // the plugin.epoch that value is for
+	worth    int64  // the fill value
+	filledAt uint64 // the number of the workload that worth is for
+	slots    slotCounts
+	value    int64  // see plugin.value
+	valuedAt uint64 // the plugin.epoch that value is for
 }
 
 // machine is what nodes with equal devices and capacities have in common.
@@ -38,6 +37,7 @@ type machine struct {
 	cpu    int64
 	memory cluster.Bytes
 	kinds  []int32 // of each device: an index in fleet.kinds; devices of one kind are together
+	slots  slotCounts
 }
 
 // parts is in how many parts the memory of a machine is counted. More would make more rooms.
@@ -54,6 +54,25 @@ const (
 	enoughRooms = 10_000
 )
 
+// maxTasks is how many tasks a room counts. That more of them end is too unlikely to make a difference.
+const maxTasks = 12
+
+// countTasks makes rooms count tasks, or not. If tasks do not end, rooms of nodes with different
+// numbers of tasks are the same.
+func (f *fleet) countTasks(counting bool) {
+	if f.counting == counting {
+		return
+	}
+	for _, r := range f.used {
+		r.nodes = 0
+	}
+	for _, r := range f.rooms {
+		r.next = nil
+	}
+	f.counting, f.nodes, f.used, f.version = counting, nil, nil, 0
+	f.count, f.free, f.whole, f.running = 0, 0, 0, 0
+}
+
 // fleet keeps the rooms of the nodes.
 type fleet struct {
 	kinds    []cluster.Device // one idle device of every kind
@@ -68,6 +87,7 @@ type fleet struct {
 	free     int64   // of all devices, in thousandths
 	whole    int64   // all devices, in thousandths
 	running  int64   // tasks on nodes
+	counting bool    // whether rooms count tasks
 	// Buffers.
 	key       []byte
 	taken     []cluster.Milli
@@ -234,6 +254,9 @@ func (f *fleet) read(n *cluster.Node, k *known) *room {
 	r := room{machine: k.machine, cpu: free(n, cluster.CPU), memory: free(n, cluster.Memory)}
 	var buffer [16]cluster.Milli
 	r.free = buffer[:0]
+	if f.counting {
+		r.tasks = min(len(n.Tasks), maxTasks)
+	}
 	for _, i := range k.order {
 		r.free = append(r.free, freeOf(&n.Devices[i]))
 	}
@@ -269,6 +292,7 @@ func (f *fleet) share(r *room) *room {
 	key := append(f.key[:0], r.machine.key...)
 	key = binary.AppendUvarint(key, uint64(r.cpu/cpuStep))
 	key = binary.AppendUvarint(key, uint64(r.memory))
+	key = append(key, byte(r.tasks))
 	from := 0
 	for i := range r.free { // within each kind, the freest device first
 		if r.machine.kinds[i] != r.machine.kinds[from] {
@@ -285,7 +309,7 @@ func (f *fleet) share(r *room) *room {
 	if same := f.rooms[string(key)]; same != nil {
 		return same
 	}
-	kept := &room{machine: r.machine, cpu: r.cpu, memory: r.memory, free: slices.Clone(r.free)}
+	kept := &room{machine: r.machine, cpu: r.cpu, memory: r.memory, tasks: r.tasks, free: slices.Clone(r.free)}
 	for _, m := range r.free {
 		kept.milli += int64(m)
 	}

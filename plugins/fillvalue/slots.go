@@ -79,70 +79,59 @@ func compatible(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(p string) bool { return slices.Contains(b, p) })
 }
 
-// slotsOf returns how many tasks of each slot the room takes, multiplied by unit: expected after
-// each device that is held is released with the probability q, in parts of certain.
-func (w *workload) slotsOf(r *room, q int64) []int64 {
-	if r.slotsFor == w.number && r.slotsAt == q {
-		return r.slots
+// slotsOf returns how many tasks of each slot the room takes.
+func (w *workload) slotsOf(r *room) []int64 {
+	return r.slots.of(w, func(q *request) int64 { return q.timesIn(r.machine.kinds, r.free, r.cpu) })
+}
+
+// slotsOfMachine returns how many tasks of each slot the machine takes if nothing else is on it.
+func (w *workload) slotsOfMachine(m *machine) []int64 {
+	return m.slots.of(w, func(q *request) int64 { return q.timesIn(m.kinds, nil, m.cpu) })
+}
+
+// slotCounts remembers numbers for the slots of a workload.
+type slotCounts struct {
+	counts []int64
+	number uint64 // of the workload
+}
+
+func (c *slotCounts) of(w *workload, count func(*request) int64) []int64 {
+	if c.number != w.number {
+		c.number = w.number
+		c.counts = slices.Grow(c.counts[:0], len(w.slots))[:len(w.slots)]
+		for i := range w.slots {
+			c.counts[i] = count(&w.requests[w.slots[i].request])
+		}
 	}
-	r.slotsFor, r.slotsAt = w.number, q
-	r.slots = slices.Grow(r.slots[:0], len(w.slots))[:len(w.slots)]
-	for i := range w.slots {
-		r.slots[i] = w.requests[w.slots[i].request].expected(r, w.chances(q))
+	return c.counts
+}
+
+// timesIn returns how many tasks with the request fit into the cores and devices. If free is nil, all
+// devices are free.
+func (q *request) timesIn(kinds []int32, free []cluster.Milli, cpu int64) int64 {
+	var n int64
+	for i, k := range kinds {
+		if p := q.price[k]; p > 0 && (free == nil || free[i] >= p) {
+			n++
+		}
 	}
-	return r.slots
+	return min(n/int64(q.devices), times(cpu, q.cpu))
 }
 
 // certain is the probability 1.
 const certain = 1 << 20
 
-// chances are the probabilities that some of several devices are released.
-type chances struct {
-	release int64     // the probability for one device, in parts of certain
-	of      [][]int64 // see binomial, by the number of devices; nil if not known yet
-}
-
-// chances returns the probabilities for the release probability q.
-func (w *workload) chances(q int64) *chances {
-	if w.released.release != q {
-		w.released = chances{release: q}
+// drained returns the probability that all tasks on a node with the room end, if each of them ends
+// with the probability release. Both are in parts of certain. It is 0 if there are no tasks.
+func (r *room) drained(release int64) int64 {
+	if r.tasks == 0 {
+		return 0
 	}
-	return &w.released
-}
-
-// among returns the probabilities that 0, 1, … of n devices are released.
-func (c *chances) among(n int64) []int64 {
-	for int64(len(c.of)) <= n {
-		c.of = append(c.of, nil)
+	all := int64(certain)
+	for range r.tasks {
+		all = all * release / certain
 	}
-	if c.of[n] == nil {
-		c.of[n] = binomial(n, c.release)
-	}
-	return c.of[n]
-}
-
-// expected returns how many tasks with the request the room is expected to take, multiplied by unit.
-func (q *request) expected(r *room, c *chances) int64 {
-	idle, busy := int64(0), int64(0)
-	for i, f := range r.free {
-		switch p := q.price[r.machine.kinds[i]]; {
-		case p == 0:
-		case f >= p:
-			idle++
-		default:
-			busy++
-		}
-	}
-	if c.release == 0 || busy == 0 {
-		return unit * min(idle/int64(q.devices), times(r.cpu, q.cpu))
-	}
-	var sum int64
-	held := max(0, r.machine.cpu-r.cpu)
-	for b, p := range c.among(busy) {
-		cpu := r.cpu + held*int64(b)/busy
-		sum += p * min((idle+int64(b))/int64(q.devices), times(cpu, q.cpu))
-	}
-	return sum * unit / certain
+	return all
 }
 
 // times returns how often want is in have.
@@ -151,18 +140,4 @@ func times(have, want int64) int64 {
 		return int64(cluster.Whole)
 	}
 	return have / want
-}
-
-// binomial returns the probabilities that 0, 1, … of n devices are released, each with the
-// probability q. They are in parts of certain.
-func binomial(n, q int64) []int64 {
-	out := make([]int64, n+1)
-	out[0] = certain
-	for i := range n {
-		for k := i + 1; k > 0; k-- {
-			out[k] = (out[k]*(certain-q) + out[k-1]*q) / certain
-		}
-		out[0] = out[0] * (certain - q) / certain
-	}
-	return out
 }

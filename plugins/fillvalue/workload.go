@@ -24,7 +24,6 @@ type workload struct {
 	cpuOnly     [sequences]uint64 // masks of the steps without devices
 	byKind      []*stepsOfKind    // by kind of devices
 	outcomes    []outcome         // of pools
-	released    chances
 }
 
 // request is something that tasks request.
