@@ -291,6 +291,7 @@ func (j *Job) Spec() Job {
 	spec := *j
 	spec.Labels, spec.Displaced, spec.Remarks = maps.Clone(j.Labels), slices.Clone(j.Displaced), slices.Clone(j.Remarks)
 	spec.StaleGrace, spec.Parked, spec.BindRefused, spec.Set.Group = clonePointer(j.StaleGrace), clonePointer(j.Parked), clonePointer(j.BindRefused), clonePointer(j.Set.Group)
+	spec.Earmarked = nil
 	spec.Affinity = slices.Clone(j.Affinity)
 	for i := range spec.Affinity {
 		t := &spec.Affinity[i]

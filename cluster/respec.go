@@ -25,6 +25,7 @@ type specs struct {
 // known.
 func (sp *specs) add(spec *Job, revision uint64) {
 	j := buildJob(spec, revision)
+	j.Earmarked = nil // a decision, which no fact reports
 	sp.workload.add(j)
 	sp.demand.arrive(j.Alternatives[0].Tasks)
 	sp.sightings.applyEarly(j)
@@ -35,7 +36,7 @@ func (sp *specs) add(spec *Job, revision uint64) {
 // node and not in the new spec is kept until it has left the node.
 func (sp *specs) respec(j, spec *Job, revision uint64) {
 	next := buildJob(spec, revision)
-	next.BelowMinimumSince, next.Evicted, next.Displaced, next.Retired, next.Parked, next.BindRefused = j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused
+	next.BelowMinimumSince, next.Evicted, next.Displaced, next.Retired, next.Parked, next.BindRefused, next.Earmarked = j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused, j.Earmarked
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload
 	sp.dropReplaced(j, next)

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// This file decides which jobs may take room that is earmarked for another job, and lets plugins
+// earmark room. docs/designs/0009-earmarks.md explains the rules.
+
+// mayUse reports whether the job may take room that is earmarked for the owner. It may if it is
+// the owner, if it comes before the owner in the order of their queue, if its queue has a
+// stronger tier, or if it has a run time with which it ends before the owner can start.
+func (o *order) mayUse(job, owner *cluster.Job, now int64) bool {
+	switch e := owner.Earmarked; {
+	case job == owner:
+		return true
+	case job.Queue == owner.Queue && o.compareTurns(turnOf(job), turn{owner, -1}) < 0: // also if the owner was placed in this session
+		return true
+	case e != nil && e.Start > 0 && job.RunFor > 0 && job.Chosen < 0 && roundedRunTime(job.RunFor) <= e.Start-now:
+		return true
+	}
+	mine, its := o.view.Queue(job.Queue), o.view.Queue(owner.Queue)
+	return mine != nil && its != nil && mine.Tier.Rank() < its.Tier.Rank()
+}
+
+// roundedRunTime rounds the run time up to one of eight steps between each power of two and the
+// next. Jobs with equal results share a bucket of parked jobs.
+func roundedRunTime(d int64) int64 {
+	drop := max(0, bits.Len64(uint64(max(0, d)))-4)
+	step := int64(1) << drop
+	return (d + step - 1) &^ (step - 1)
+}
+
+// Earmarks gives plugins what they need to decide which jobs get earmarks.
+type Earmarks struct{ session *Session }
+
+// lifted is an earmark that is lifted while a job has its turn.
+type lifted struct {
+	owner *cluster.Job
+	was   *cluster.Earmarked
+}
+
+// lift lifts the earmarks of which the job may use the room, until unlift is called.
+func (e Earmarks) lift(stmt *Statement, job *cluster.Job) (out []lifted) {
+	s := e.session
+	for _, owner := range cluster.EarmarksOf(s.View).Jobs() {
+		if s.order.mayUse(job, owner, s.Now) {
+			stmt.position()
+			out = append(out, lifted{owner, stmt.tx.Lift(owner)})
+			stmt.stamp++
+		}
+	}
+	return out
+}
+
+// unlift gives the lifted earmarks back, also that of a job that is placed now: a plugin may pass
+// it on to another job at the end of the session, and the next session withdraws it.
+func (st *Statement) unlift(list []lifted) {
+	for _, l := range list {
+		st.tx.Unlift(l.owner, l.was)
+		st.stamp++
+	}
+}
+
+// usable returns the IDs of the owners of the earmarks that the job may use, which
+// distinguishes jobs that are alike in all else.
+func (e Earmarks) usable(job *cluster.Job) string {
+	s := e.session
+	var out []string
+	for _, owner := range cluster.EarmarksOf(s.View).Jobs() {
+		if s.order.mayUse(job, owner, s.Now) {
+			out = append(out, owner.ID)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// withdrawEnded withdraws the earmarks of jobs that are not pending any more or have their
+// minimum, and those on nodes that are gone.
+func (e Earmarks) withdrawEnded() {
+	s := e.session
+	stmt := (*Statement)(nil)
+	for _, j := range cluster.EarmarksOf(s.View).Jobs() {
+		gone := func(r cluster.EarmarkedRoom) bool { return s.View.Node(r.Node) == nil }
+		if s.View.IsPending(j) && !j.HasMinimum() && !slices.ContainsFunc(j.Earmarked.Rooms, gone) {
+			continue
+		}
+		if stmt == nil {
+			stmt = s.clerk.begin()
+		}
+		stmt.Earmark(j, nil)
+	}
+	if stmt != nil {
+		stmt.Commit()
+	}
+}
+
+// Earmark earmarks room for a job that waits, instead of what was earmarked for it before; nil
+// withdraws the earmark. Other jobs do not take the room, unless they may (see
+// docs/designs/0009-earmarks.md). It returns an error and changes nothing if a node is not known, or if a
+// part of it is earmarked for another job.
+func (st *Statement) Earmark(j *cluster.Job, e *cluster.Earmarked) error {
+	if st.clerk.closed {
+		return errClosed
+	}
+	at := st.position()
+	if err := st.tx.Earmark(j, e); err != nil {
+		return err
+	}
+	st.logOperation(operation{kind: earmarked, at: at, job: j})
+	return nil
+}
+
+// starvesAgain is how long after Starving returned jobs it returns them again, in nanoseconds.
+const starvesAgain = 60 * firstBackOff
+
+// Starving is a job that was refused, and has waited for long.
+type Starving struct {
+	Job     *cluster.Job
+	Refusal *Refusal
+}
+
+// Starving returns jobs that were refused, lack their minimum, have no earmark and were created at
+// least the given time ago, sorted by queue and then in the order of turns. Of jobs that are alike
+// it may return only the first. A job without a creation time is never returned.
+//
+// A patient session examines all parked jobs only if one of them has become that old, if an earmark
+// was withdrawn, or a minute after the last call that returned jobs; otherwise it returns none.
+// It requests a session for the time at which the next job becomes that old. Any other session
+// examines the jobs that it refused.
+func (e Earmarks) Starving(after int64) (out []Starving) {
+	s := e.session
+	if b := s.engine.backlog; s.options.Patient && b != nil {
+		out = starvingParked(b, s.refused, after)
+		s.WakeAt(b.starvesAt)
+	} else {
+		out, _ = starving(s.View, s.refused, s.Now, after)
+	}
+	slices.SortStableFunc(out, func(x, y Starving) int {
+		return cmp.Or(strings.Compare(x.Job.Queue, y.Job.Queue), s.order.compareTurns(turnOf(x.Job), turnOf(y.Job)))
+	})
+	return out
+}
+
+// WhenEmpty returns a function that counts how many tasks of the shape of the given one a node
+// would hold if no task of another job were on it.
+func (e Earmarks) WhenEmpty(t *cluster.Task) func(*cluster.Node) int {
+	return e.session.explainer.capacityWhenEmpty(t, nil)
+}
+
+// starving returns those of the jobs that have waited for the time, and when the first of the
+// others has; 0: there are no others.
+func starving(v cluster.View, jobs []Starving, now, after int64) (out []Starving, next int64) {
+	for _, r := range jobs {
+		switch j := r.Job; {
+		case j.Created <= 0 || j.Earmarked != nil || j.HasMinimum() || !v.IsPending(j):
+		case j.Created+after <= now:
+			out = append(out, r)
+		case next == 0 || j.Created+after < next:
+			next = j.Created + after
+		}
+	}
+	return out, next
+}
+
+// starvingParked is starving for the parked jobs. refused has the jobs that were refused for the first
+// time in this session.
+func starvingParked(b *backlog, refused []Starving, after int64) []Starving {
+	earmarks := len(cluster.EarmarksOf(b.view).Jobs())
+	due := earmarks < b.earmarks || b.starvesAt > 0 && b.now >= b.starvesAt || b.starvesAgain > 0 && b.now >= b.starvesAgain
+	if old, next := starving(b.view, refused, b.now, after); !due && len(old) == 0 {
+		if b.starvesAt == 0 || next > 0 && next < b.starvesAt {
+			b.starvesAt = next
+		}
+		b.earmarks = earmarks
+		return nil
+	}
+	var first []Starving // of each bucket
+	b.eachBucket(func(k *bucket) {
+		if !k.permanent {
+			first = append(first, Starving{k.jobs[0].job, k.refusal})
+		}
+	})
+	out, next := starving(b.view, first, b.now, after)
+	if b.starvesAt, b.earmarks, b.starvesAgain = next, earmarks, 0; len(out) > 0 {
+		b.starvesAgain = b.now + starvesAgain
+	}
+	return out
+}
+
+// wakeForEarmark puts the buckets in line of which the jobs may use the earmarked room of the
+// node, which has got new room.
+func wakeForEarmark(b *backlog, of *cluster.EarmarkOf, n *cluster.Node) {
+	owner := b.view.Job(of.Job)
+	if owner == nil {
+		return
+	}
+	b.eachBucket(func(k *bucket) {
+		if job := k.jobs[0].job; !k.permanent && b.order.mayUse(job, owner, b.now) &&
+			(job == owner || slices.ContainsFunc(k.asks, func(a *asked) bool { return !n.Lacks(a.task.Shape) })) {
+			b.queueForTrial(k)
+		}
+	})
+}
