@@ -240,13 +240,13 @@ func (c Earmark) apply(s *State) error {
 	case j == nil:
 		return fmt.Errorf("no job %q", c.Job)
 	case len(c.Rooms) == 0:
-		s.workload.earmark(j, nil, true)
+		s.workload.earmark(j, nil)
 		return nil
 	}
 	if err := s.workload.checkEarmark(j, &c.Earmarked); err != nil {
 		return fmt.Errorf("%s: %w", c.Job, err)
 	}
-	s.workload.earmark(j, c.Earmarked.clone(), true)
+	s.workload.earmark(j, c.Earmarked.clone())
 	return nil
 }
 

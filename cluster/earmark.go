@@ -73,9 +73,17 @@ func sameRooms(a, b *Earmarked) bool {
 // everything that both request, the node has enough for both beside what its tasks hold now.
 // A part of a device counts as a device, because the engine may choose an idle one for it.
 func (r *EarmarkedRoom) Allows(s *Shape, n *Node) bool {
-	for _, a := range s.Resources {
-		if kept := r.Resources.Of(a.Name); a.Value > 0 && kept > 0 {
-			if l := n.Ledger(a.Name); l == nil || l.Free() < a.Value+kept {
+	for i := range r.Resources {
+		kept := &r.Resources[i]
+		if kept.Value <= 0 {
+			continue
+		}
+		value := s.Resources.Of(kept.Name)
+		if kept.Name == Memory && s.takesMoreMemory(n) {
+			return false
+		}
+		if value > 0 {
+			if l := n.Ledger(kept.Name); l == nil || l.Free() < value+kept.Value {
 				return false
 			}
 		}
@@ -84,6 +92,28 @@ func (r *EarmarkedRoom) Allows(s *Shape, n *Node) bool {
 		return true
 	}
 	return !s.Need.WholeNode && n.idleDevices() >= r.Devices+max(1, s.Need.Devices)
+}
+
+// takesMoreMemory reports whether a task of the shape may hold more memory of the node than it
+// requests: what it holds of devices if memory is unified, or layers that spill.
+func (s *Shape) takesMoreMemory(n *Node) bool {
+	return !s.Need.None() && n.Unified || s.Need.Layers != nil && s.Need.Layers.Spill
+}
+
+// Within reports whether the node would have the room if no task were on it.
+func (r *EarmarkedRoom) Within(n *Node) bool {
+	for _, a := range r.Resources {
+		if n.Capacity(a.Name) < a.Value {
+			return false
+		}
+	}
+	lost := 0
+	for i := range n.Devices {
+		if n.Devices[i].Lost {
+			lost++
+		}
+	}
+	return len(n.Devices)-lost >= r.Devices
 }
 
 // idleDevices returns how many devices of the node no task holds, or only tasks that are being
@@ -113,10 +143,10 @@ func (w *workload) checkEarmark(j *Job, e *Earmarked) error {
 	return e.check()
 }
 
-// earmark gives the job another earmark, which the caller does not change any more; nil: none.
-// If frees is set, the nodes that are not earmarked any more count as freed, so that other jobs
-// are tried there.
-func (w *workload) earmark(j *Job, e *Earmarked, frees bool) {
+// earmark gives the job another earmark, which the caller does not change any more; nil: none. The
+// nodes that are not earmarked any more, or for which it differs, count as freed, so that other
+// jobs are tried there.
+func (w *workload) earmark(j *Job, e *Earmarked) {
 	if j.Earmarked == nil && e == nil {
 		return
 	}
@@ -131,11 +161,11 @@ func (w *workload) earmark(j *Job, e *Earmarked, frees bool) {
 		}
 	}
 	w.journal.recordOther(otherChange{job: j, status: j.status(), freed: freed})
-	w.setEarmarked(j, e, frees)
+	w.setEarmarked(j, e, true)
 }
 
-// setEarmarked sets Job.Earmarked, and updates the table of nodes. Only if the room differs
-// from before, the nodes get a new version.
+// setEarmarked sets Job.Earmarked, and updates the table of nodes. If frees is set and the room
+// differs from before, its nodes count as freed.
 func (w *workload) setEarmarked(j *Job, e *Earmarked, frees bool) {
 	was := j.Earmarked
 	if was == e {
@@ -170,7 +200,6 @@ func (w *workload) listEarmark(j *Job, e *Earmarked) {
 		name := e.Rooms[i].Node
 		if o := w.fleet.earmarks[name]; o == nil || o.Job != j.ID {
 			w.fleet.earmarks[name] = &EarmarkOf{j.ID, e.Rooms[i]}
-			w.touchNode(name, false)
 		}
 	}
 }
@@ -184,16 +213,10 @@ func (w *workload) unlistEarmark(j *Job, e *Earmarked, frees bool) {
 	for i := range e.Rooms {
 		if name := e.Rooms[i].Node; w.fleet.earmarks[name] != nil && w.fleet.earmarks[name].Job == j.ID {
 			delete(w.fleet.earmarks, name)
-			w.touchNode(name, frees)
-		}
-	}
-}
-
-// touchNode gives the node a new version. If freed is set, other jobs are tried there.
-func (w *workload) touchNode(name string, freed bool) {
-	if n := w.fleet.byName[name]; n != nil {
-		if w.fleet.touch(n); freed {
-			n.freed = n.version
+			if n := w.fleet.byName[name]; n != nil && frees {
+				w.fleet.touch(n)
+				n.freed = n.version
+			}
 		}
 	}
 }
@@ -203,6 +226,9 @@ type Earmarks struct{ state *State }
 
 // EarmarksOf returns the earmarks of the State that the View shows.
 func EarmarksOf(v View) Earmarks { return Earmarks(v) }
+
+// Any reports whether a job has an earmark.
+func (e Earmarks) Any() bool { return len(e.state.roster.earmarked) > 0 }
 
 // Jobs returns the jobs that have an earmark, sorted by ID.
 func (e Earmarks) Jobs() []*Job {

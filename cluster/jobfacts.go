@@ -267,6 +267,7 @@ func (c JobGone) apply(s *State) error {
 	switch {
 	case j == nil || j.absent || uidsDiffer(j.UID, c.UID):
 	case j.Open && len(j.Alternatives[0].Tasks) > 0:
+		s.workload.earmark(j, nil)
 		s.workload.changeStatus(j, jobStatus{})
 		s.specs.respec(j, &Job{ID: j.ID, Open: true, Alternatives: []Alternative{{}}}, 0)
 		s.workload.setAbsent(j, true)

@@ -332,7 +332,7 @@ func (w *world) decideOne(x *cluster.Transaction) {
 	w.decideTask(x, tasks[w.roll(len(tasks))])
 }
 
-// decideEarmark gives the job an earmark, takes it away, or lifts it and gives it back. An earmark
+// decideEarmark gives the job an earmark or takes it away. An earmark
 // on a node of another job's earmark must be refused.
 func (w *world) decideEarmark(x *cluster.Transaction, j *cluster.Job) {
 	e := &cluster.Earmarked{Since: int64(w.roll(9)), Start: int64(w.roll(9)), Reviewed: int64(w.roll(9))}
@@ -343,9 +343,6 @@ func (w *world) decideEarmark(x *cluster.Transaction, j *cluster.Job) {
 			of := cluster.EarmarksOf(w.state.View()).On(n)
 			taken = taken || of != nil && of.Job != j.ID
 		}
-	}
-	if w.chance(20) && j.Earmarked != nil {
-		x.Unlift(j, x.Lift(j))
 	}
 	if w.chance(20) || len(e.Rooms) == 0 {
 		e = nil

@@ -139,20 +139,9 @@ func (x *Transaction) Earmark(j *Job, e *Earmarked) error {
 			return err
 		}
 	}
-	x.state.workload.earmark(j, e.clone(), true)
+	x.state.workload.earmark(j, e.clone())
 	return nil
 }
-
-// Lift removes the earmark of the job for the duration of an attempt: Unlift gives it back. Other
-// jobs are not woken for it.
-func (x *Transaction) Lift(j *Job) *Earmarked {
-	was := j.Earmarked
-	x.state.workload.earmark(j, nil, false)
-	return was
-}
-
-// Unlift gives the job the earmark that Lift returned.
-func (x *Transaction) Unlift(j *Job, e *Earmarked) { x.state.workload.earmark(j, e, false) }
 
 // Park records when the refused job is tried again; nil means that it was not refused.
 func (x *Transaction) Park(j *Job, p *Parked) { x.state.workload.park(j, p) }

@@ -29,7 +29,7 @@ func shareRefusal(s *Session, job *cluster.Job, try func() *Refusal) *Refusal {
 	if job.Set.Name == "" && s.options.Patient {
 		return try()
 	}
-	now, usable := deniedAsOf{s.clerk.decided, s.engine.index.epochs()}, s.Earmarks.usable(job)
+	now, usable := deniedAsOf{s.clerk.decided, s.engine.index.epochs()}, s.finder.keeper.usable(job)
 	shared := s.denied.refusalFor(job, usable, now)
 	if shared != nil && s.options.Search != Twin {
 		return shared
@@ -61,7 +61,7 @@ type deniedJob struct {
 // compared. Jobs of different sets are not interchangeable.
 type deniedKey struct {
 	queue, namespace, set string
-	usable                string // see Earmarks.usable
+	usable                string // see keeper.usable
 	priority              int32
 	preemptible           bool
 	shape                 *cluster.Shape // of the first task; nil if there is none

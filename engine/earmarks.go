@@ -12,6 +12,67 @@ import (
 // This file decides which jobs may take room that is earmarked for another job, and lets plugins
 // earmark room. docs/designs/0009-earmarks.md explains the rules.
 
+// keeper keeps tasks out of room that is earmarked for another job. Its rejections are those of a
+// task-form filter, so that everything that places tasks respects them: see finder.taskHooks. It
+// depends on nothing but the job, the shape of the task, the node, and the owner of the earmark.
+type keeper struct {
+	order *order
+	view  cluster.View
+	now   int64
+	hook  hook[TaskFilter] // the filter; its plugin is "" if no plugin keeps earmarks
+	why   Reason
+}
+
+// Keep makes the engine keep tasks out of room that is earmarked for another job, and reject nodes
+// for it with the reason, which the plugin must document. It must be called in OnSessionOpen. If no
+// plugin calls it, a session withdraws all earmarks.
+func (e Earmarks) Keep(why Reason) {
+	s := e.session
+	if s.Hooks.opening == nil {
+		misused(s.Hooks, "Earmarks.Keep", "it was called after OnSessionOpen; call it in OnSessionOpen")
+		return
+	}
+	k := &s.finder.keeper
+	*k = keeper{order: s.order, view: s.View, now: s.Now, why: why, hook: hook[TaskFilter]{plugin: s.Hooks.opening.name}}
+	k.hook.fn = k.reject
+}
+
+// active reports whether there is room that tasks are kept out of.
+func (k *keeper) active() bool { return k.hook.plugin != "" && cluster.EarmarksOf(k.view).Any() }
+
+// reject is the one place that decides whether a task may be placed beside an earmark. It may if
+// nothing is earmarked of the node for another job, if it leaves the earmarked room, or if its job
+// may take that room. A task that moves is placed only if it leaves the room.
+func (k *keeper) reject(t *cluster.Task, job *cluster.Job, n *cluster.Node) *Rejection {
+	of := cluster.EarmarksOf(k.view).On(n)
+	if of == nil {
+		return nil
+	}
+	owner := k.view.Job(of.Job)
+	if owner == nil || !k.inForce(owner, n) || of.Allows(t.Shape, n) || t.ShadowOf() == nil && k.order.mayUse(job, owner, k.now) {
+		return nil
+	}
+	return &Rejection{Reason: k.why, Cure: Wait | Evict, Subject: owner.ID}
+}
+
+// rejects reports whether the keeper rejects the node for the task.
+func (k *keeper) rejects(t *cluster.Task, n *cluster.Node) bool {
+	return k.active() && k.reject(t, t.Job, n) != nil
+}
+
+// inForce reports whether the earmark of the owner on the node is in force: not if the owner was
+// placed there in this session. If it was placed elsewhere, the room is kept until the end of
+// the session, because the plugin may pass it on to another job.
+func (k *keeper) inForce(owner *cluster.Job, n *cluster.Node) bool {
+	return !owner.HasMinimum() || !slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return t.Job == owner })
+}
+
+// farSighted reports whether one of the filters of a task may look at more than the node and the
+// job, as all task-form filters of plugins may, other than the keeper.
+func (k *keeper) farSighted(filters []*hook[TaskFilter]) bool {
+	return slices.ContainsFunc(filters, func(h *hook[TaskFilter]) bool { return h != &k.hook })
+}
+
 // mayUse reports whether the job may take room that is earmarked for the owner. It may if it is
 // the owner, if it comes before the owner in the order of their queue, if its queue has a
 // stronger tier, or if it has a run time with which it ends before the owner can start.
@@ -36,58 +97,32 @@ func roundedRunTime(d int64) int64 {
 	return (d + step - 1) &^ (step - 1)
 }
 
-// Earmarks gives plugins what they need to decide which jobs get earmarks.
-type Earmarks struct{ session *Session }
-
-// lifted is an earmark that is lifted while a job has its turn.
-type lifted struct {
-	owner *cluster.Job
-	was   *cluster.Earmarked
-}
-
-// lift lifts the earmarks of which the job may use the room, until unlift is called.
-func (e Earmarks) lift(stmt *Statement, job *cluster.Job) (out []lifted) {
-	s := e.session
-	for _, owner := range cluster.EarmarksOf(s.View).Jobs() {
-		if s.order.mayUse(job, owner, s.Now) {
-			stmt.position()
-			out = append(out, lifted{owner, stmt.tx.Lift(owner)})
-			stmt.stamp++
-		}
-	}
-	return out
-}
-
-// unlift gives the lifted earmarks back, also that of a job that is placed now: a plugin may pass
-// it on to another job at the end of the session, and the next session withdraws it.
-func (st *Statement) unlift(list []lifted) {
-	for _, l := range list {
-		st.tx.Unlift(l.owner, l.was)
-		st.stamp++
-	}
-}
-
 // usable returns the IDs of the owners of the earmarks that the job may use, which
 // distinguishes jobs that are alike in all else.
-func (e Earmarks) usable(job *cluster.Job) string {
-	s := e.session
+func (k *keeper) usable(job *cluster.Job) string {
+	if !k.active() {
+		return ""
+	}
 	var out []string
-	for _, owner := range cluster.EarmarksOf(s.View).Jobs() {
-		if s.order.mayUse(job, owner, s.Now) {
+	for _, owner := range cluster.EarmarksOf(k.view).Jobs() {
+		if k.order.mayUse(job, owner, k.now) {
 			out = append(out, owner.ID)
 		}
 	}
 	return strings.Join(out, " ")
 }
 
+// Earmarks gives plugins what they need to decide which jobs get earmarks.
+type Earmarks struct{ session *Session }
+
 // withdrawEnded withdraws the earmarks of jobs that are not pending any more or have their
-// minimum, and those on nodes that are gone.
+// minimum, and those of which a node is gone or cannot have the room any more. If no plugin keeps
+// earmarks, it withdraws all.
 func (e Earmarks) withdrawEnded() {
 	s := e.session
 	stmt := (*Statement)(nil)
 	for _, j := range cluster.EarmarksOf(s.View).Jobs() {
-		gone := func(r cluster.EarmarkedRoom) bool { return s.View.Node(r.Node) == nil }
-		if s.View.IsPending(j) && !j.HasMinimum() && !slices.ContainsFunc(j.Earmarked.Rooms, gone) {
+		if s.finder.keeper.hook.plugin != "" && s.View.IsPending(j) && !j.HasMinimum() && e.attainable(j.Earmarked) {
 			continue
 		}
 		if stmt == nil {
@@ -98,6 +133,18 @@ func (e Earmarks) withdrawEnded() {
 	if stmt != nil {
 		stmt.Commit()
 	}
+}
+
+// attainable reports whether all rooms of the earmark are Attainable.
+func (e Earmarks) attainable(of *cluster.Earmarked) bool {
+	return !slices.ContainsFunc(of.Rooms, func(r cluster.EarmarkedRoom) bool { return !e.Attainable(r) })
+}
+
+// Attainable reports whether the node is there, takes tasks, and would have the room if no task
+// were on it. A session withdraws earmarks with other rooms.
+func (e Earmarks) Attainable(r cluster.EarmarkedRoom) bool {
+	n := e.session.View.Node(r.Node)
+	return n != nil && !n.Unschedulable && r.Within(n)
 }
 
 // Earmark earmarks room for a job that waits, instead of what was earmarked for it before; nil
@@ -191,19 +238,4 @@ func starvingParked(b *backlog, refused []Starving, after int64) []Starving {
 		b.starvesAgain = b.now + starvesAgain
 	}
 	return out
-}
-
-// wakeForEarmark puts the buckets in line of which the jobs may use the earmarked room of the
-// node, which has got new room.
-func wakeForEarmark(b *backlog, of *cluster.EarmarkOf, n *cluster.Node) {
-	owner := b.view.Job(of.Job)
-	if owner == nil {
-		return
-	}
-	b.eachBucket(func(k *bucket) {
-		if job := k.jobs[0].job; !k.permanent && b.order.mayUse(job, owner, b.now) &&
-			(job == owner || slices.ContainsFunc(k.asks, func(a *asked) bool { return !n.Lacks(a.task.Shape) })) {
-			b.queueForTrial(k)
-		}
-	})
 }

@@ -427,9 +427,6 @@ func (x *index) judge(r *ranking, slot int, n *cluster.Node, anew bool) (int64, 
 // must have a node.
 func (x *index) judgeOnce(r *ranking, slot int, n *cluster.Node, anew bool) (int64, uint16) {
 	p := &x.patterns
-	if cluster.EarmarksOf(x.view).On(n) != nil {
-		return x.judge(r, slot, n, anew)
-	}
 	known := p.of(n, slot, x.view.Recent().NodeVersion(slot))
 	p.asked++
 	if known.round == p.round {

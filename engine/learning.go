@@ -105,7 +105,7 @@ func (x *index) rescore(r *ranking) {
 // calls them only for one of several equal nodes in a round of patterns.
 func (x *index) pointsAt(r *ranking, slot int, once bool) (int64, bool) {
 	n := x.view.At(slot)
-	if !once || cluster.EarmarksOf(x.view).On(n) != nil {
+	if !once {
 		return x.points(r, r.scorers, n)
 	}
 	p := &x.patterns

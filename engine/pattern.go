@@ -11,7 +11,7 @@ import (
 // nodes. The hook is a shape-form or static filter, a score of one of these forms, a bounded score
 // or a device score. Two nodes are equal if they differ at most in their names, in the UUIDs and
 // IDs of their devices, in their files, in which tasks are on them, and in labels other than those
-// that the call names. What the tasks hold, and how many they are, must be equal, and neither has an earmark. It is optional:
+// that the call names. What the tasks hold, and how many they are, must be equal. It is optional:
 // the engine then calls the hook for one of many equal nodes that it has to judge.
 //
 // Combining: nodes are judged together for a shape only if every shape-form hook that is called for

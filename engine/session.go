@@ -249,15 +249,6 @@ func try(s *Session, stmt *Statement, job *cluster.Job) *Refusal {
 		place.aim.deferMissesAt = s.View.Version()
 	}
 	refusal := place.place(job)
-	if refusal != nil && !refusal.Permanent {
-		if lifted := s.Earmarks.lift(stmt, job); len(lifted) > 0 {
-			defer stmt.unlift(lifted)
-			if place.aim.deferMissesAt > 0 {
-				place.aim.deferMissesAt = s.View.Version()
-			}
-			refusal = place.place(job)
-		}
-	}
 	if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && mayMakeRoomForSurplus(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
 		refusal = s.adapt(stmt, job, refusal)
 	}

@@ -137,9 +137,6 @@ func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 		if n.Freed() <= since {
 			return
 		}
-		if of := cluster.EarmarksOf(b.view).On(n); of != nil {
-			wakeForEarmark(b, of, n)
-		}
 		for _, a := range b.asked {
 			if b.accepts(a, n) {
 				b.addFresh(a, slot)

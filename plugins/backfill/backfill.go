@@ -39,7 +39,7 @@ const RoomEarmarked engine.Reason = "RoomEarmarked"
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: RoomEarmarked, Cure: engine.Wait, Phrase: "its room is earmarked for a job that has waited for longer", Meaning: "The free room of the node is earmarked for another job, which has waited for long and requests more than is free. A task that leaves this room, or ends before the other job can start, is placed there."},
+	{Reason: RoomEarmarked, Cure: engine.Wait | engine.Evict, Phrase: "its room is earmarked for a job that has waited for longer", Meaning: "The free room of the node is earmarked for another job, which has waited for long and requests more than is free. A task that leaves this room, or ends before the other job can start, is placed there."},
 }
 
 // Arguments are the plugin's arguments.
@@ -60,9 +60,8 @@ type Arguments struct {
 
 type plugin struct {
 	session       *engine.Session
-	left          map[string]bool    // the nodes of earmarks that this sweep has withdrawn
-	filter        engine.ShapeFilter // keepRoom
-	sweeper       engine.Sweep       // sweep
+	left          map[string]bool // the nodes of earmarks that this sweep has withdrawn
+	sweeper       engine.Sweep    // sweep
 	after, review int64
 	perQueue      int
 	share         float64
@@ -87,7 +86,7 @@ func build(a Arguments) (engine.Plugin, error) {
 		return nil, fmt.Errorf("share is %v; want a number from 0 to 1 such as 0.1", a.Share)
 	}
 	p := &plugin{left: map[string]bool{}, after: int64(after), review: int64(review), perQueue: a.PerQueue, share: a.Share}
-	p.filter, p.sweeper = p.keepRoom, p.sweep // once, because a session would allocate them
+	p.sweeper = p.sweep // once, because a session would allocate it
 	return p, nil
 }
 
@@ -99,22 +98,8 @@ func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.Hooks.AddShapeFilter(nil, p.filter)
-	engine.EqualNodes(s.Hooks)
+	s.Earmarks.Keep(RoomEarmarked)
 	s.Hooks.AddSweep(p.sweeper)
-}
-
-var rejection = engine.Rejection{Reason: RoomEarmarked, Cure: engine.Wait}
-
-// keepRoom rejects a node if a task of the shape would take room that is earmarked. A session
-// lifts the earmark in the turns of jobs that may take the room.
-func (p *plugin) keepRoom(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	if e := cluster.EarmarksOf(p.session.View).On(n); e != nil && !e.Allows(s, n) {
-		r := rejection
-		r.Subject = e.Job
-		return &r
-	}
-	return nil
 }
 
 // sweep reviews the earmarks, and gives further ones to jobs that have waited for long.

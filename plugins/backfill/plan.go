@@ -134,6 +134,9 @@ func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster
 		for _, n := range nodes {
 			if most := min(n.Most(shape), len(same)); most > 0 && !taken[n] {
 				r := roomFor(shape, most, n)
+				if !p.session.Earmarks.Attainable(r.EarmarkedRoom) {
+					continue
+				}
 				r.delay = p.delayOn(n, &r.EarmarkedRoom)
 				if alone && r.delay.keepsNothing {
 					continue

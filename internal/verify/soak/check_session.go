@@ -16,7 +16,7 @@ type stateBefore struct {
 	placed    map[*cluster.Job]bool           // the minimum was placed
 	running   map[*cluster.Job]bool           // the minimum was running; reservations do not count
 	tasks     map[*cluster.Job]int            // number of tasks
-	earmarks  map[string]string               // by node: the job that it is earmarked for
+	earmarks  map[string]earmarkBefore        // by node
 }
 
 // queueUse is what a queue uses, and the part of it that is not preemptible.
@@ -26,7 +26,7 @@ type queueUse struct{ used, firm cluster.Resources }
 func describeState(state *cluster.State) *stateBefore {
 	b := &stateBefore{
 		queues: map[string]queueUse{}, nodes: map[*cluster.Task]*cluster.Node{}, startTime: map[*cluster.Task]int64{},
-		placed: map[*cluster.Job]bool{}, running: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}, earmarks: map[string]string{},
+		placed: map[*cluster.Job]bool{}, running: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}, earmarks: map[string]earmarkBefore{},
 	}
 	for _, q := range state.Queues() {
 		b.queues[q.Name] = queueUse{slices.Clone(q.Used), slices.Clone(q.UsedByFirm)}
@@ -42,7 +42,7 @@ func describeState(state *cluster.State) *stateBefore {
 	}
 	for _, j := range cluster.EarmarksOf(state.View()).Jobs() {
 		for _, r := range j.Earmarked.Rooms {
-			b.earmarks[r.Node] = j.ID
+			b.earmarks[r.Node] = earmarkBefore{j.ID, r, j.Earmarked.Start}
 		}
 	}
 	return b
