@@ -62,6 +62,7 @@ type plugin struct {
 	session       *engine.Session
 	left          map[string]bool // the nodes of earmarks that this sweep has withdrawn
 	sweeper       engine.Sweep    // sweep
+	meanAge       int64           // of running tasks, in this sweep; -1 if it was not needed yet
 	after, review int64
 	perQueue      int
 	share         float64
@@ -107,6 +108,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 	view := p.session.View
 	perQueue, devices := map[string]int{}, 0
 	clear(p.left)
+	p.meanAge = -1
 	for _, j := range cluster.EarmarksOf(view).Jobs() {
 		if !view.IsPending(j) || j.HasMinimum() {
 			for _, r := range j.Earmarked.Rooms {
@@ -115,11 +117,16 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 			stmt.Earmark(j, nil)
 			continue
 		}
-		if p.session.Now-j.Earmarked.Reviewed >= p.review {
+		switch {
+		case p.void(j):
+			p.replace(stmt, j)
+		case p.session.Now-j.Earmarked.Reviewed >= p.review:
 			p.reviewEarmark(stmt, j)
 		}
-		perQueue[j.Queue]++
-		devices += earmarkedDevices(j.Earmarked)
+		if j.Earmarked != nil {
+			perQueue[j.Queue]++
+			devices += earmarkedDevices(j.Earmarked)
+		}
 	}
 	limit := -1
 	for _, w := range p.session.Earmarks.Starving(p.after) {
@@ -141,6 +148,28 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 			devices += earmarkedDevices(e)
 		}
 	}
+}
+
+// void reports whether the job cannot start any more when its earmark says: another scheduler has
+// placed a task on one of the nodes, or a task runs for longer than its run time.
+func (p *plugin) void(j *cluster.Job) bool {
+	e := j.Earmarked
+	if e.Start == 0 {
+		return false
+	}
+	d := p.expected(j, e)
+	return d.unknown > 0 || d.until > e.Start
+}
+
+// replace gives the job the earmark that it would get now, or none.
+func (p *plugin) replace(stmt *engine.Statement, j *cluster.Job) {
+	e := p.plan(j)
+	if e != nil {
+		if e.Since = j.Earmarked.Since; earmarkedDevices(e) > earmarkedDevices(j.Earmarked) {
+			e = nil // the sweep gives it one if the share allows that
+		}
+	}
+	stmt.Earmark(j, e)
 }
 
 // reviewEarmark gives the job other nodes if it is expected to start much sooner there.

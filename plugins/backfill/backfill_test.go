@@ -187,3 +187,78 @@ func (prioritized) Name() string { return "Prioritized" }
 func (prioritized) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddJobPriority(func(l, r *cluster.Job) int { return int(r.Priority) - int(l.Priority) })
 }
+
+// An earmark ends with what it was made for, and the job gets another one if there is a node for it.
+func TestEarmarkEnds(t *testing.T) {
+	spec := func(b *enginetest.NodeBuilder, change func(*cluster.Node)) cluster.Change {
+		n := b.Build()
+		change(n)
+		return cluster.NodePut{Node: *n}
+	}
+	large := func() *enginetest.JobBuilder { return enginetest.Job("large").Devices(4).Created(hours(1)) }
+	tests := map[string]struct {
+		change cluster.Change
+		want   map[string][]string
+	}{
+		"nothing happens":           {cluster.SessionOpened{Now: now}, map[string][]string{"job/large": {"a"}}},
+		"the node is gone":          {cluster.NodeGone{Name: "a"}, map[string][]string{"job/large": {"b"}}},
+		"the node is cordoned":      {spec(node("a", 4), func(n *cluster.Node) { n.Unschedulable = true }), map[string][]string{"job/large": {"b"}}},
+		"the node shrinks":          {spec(node("a", 3), func(*cluster.Node) {}), map[string][]string{"job/large": {"b"}}},
+		"the job requests less":     {cluster.JobPut{Job: *large().Devices(3).Build()}, map[string][]string{}},
+		"the job is gone":           {cluster.JobGone{Job: "job/large"}, map[string][]string{}},
+		"another scheduler uses it": {cluster.JobPut{Job: *enginetest.Job("foreign").Devices(3).Created(now).RunFor(int64(20 * time.Hour)).Build()}, map[string][]string{"job/large": {"b"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, state := earmarks(t, `{"share": 1}`, node("a", 4), node("b", 4), runs("a1", "a", 1, hours(2)).RunFor(int64(3*time.Hour)), runs("b1", "b", 3, hours(2)).RunFor(int64(9*time.Hour)), large())
+			if e := state.Job("job/large").Earmarked; e == nil || e.Rooms[0].Node != "a" {
+				t.Fatalf("the earmark is %+v", e)
+			}
+			apply := func(c cluster.Change) {
+				t.Helper()
+				if err := state.Apply(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			apply(tt.change)
+			if put, is := tt.change.(cluster.JobPut); is && put.Job.ID == "job/foreign" {
+				ref := state.Job("job/foreign").Tasks()[0].Ref()
+				apply(cluster.TaskSeen{Task: ref, Node: "a", Started: now})
+			}
+			p, err := New(enginetest.Arguments(`{"share": 1}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := enginetest.Engine(enginetest.Fit(), p).Open(state, engine.Options{Now: now, Search: engine.Twin})
+			defer s.Close()
+			if _, err := s.Run(); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string][]string{}
+			for _, j := range cluster.EarmarksOf(state.View()).Jobs() {
+				for _, r := range j.Earmarked.Rooms {
+					got[j.ID] = append(got[j.ID], r.Node)
+				}
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Error(d)
+			}
+			if err := state.Audit(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Without the plugin, a session withdraws the earmarks that it made.
+func TestWithoutThePlugin(t *testing.T) {
+	_, state := earmarks(t, `{}`, node("a", 4), runs("a1", "a", 1, hours(2)), enginetest.Job("large").Devices(4).Created(hours(1)))
+	s := enginetest.Engine(enginetest.Fit()).Open(state, engine.Options{Now: now})
+	defer s.Close()
+	if _, err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if state.Job("job/large").Earmarked != nil {
+		t.Error("the earmark is kept")
+	}
+}

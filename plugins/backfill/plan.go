@@ -8,24 +8,24 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// delay is how long a job is expected to wait for a node: until so many tasks of unknown run
-// time have ended, and at least until the time.
+// delay is how long a job is expected to wait for a node: until tasks of unknown run time have
+// ended, and at least until the time.
 type delay struct {
-	unknown int
-	until   int64 // the latest end of the tasks with known run times; now if none must end
-	age     int64 // how long the tasks of unknown run time have run together
+	unknown   int   // how many tasks of unknown run time must end
+	remaining int64 // how long these are expected to run yet, together; see plugin.remaining
+	until     int64 // the latest end of the tasks with known run times; now if none must end
 	// keepsNothing is set if nothing of the room is free and the end of one task frees all of it: an earmark would
 	// keep nothing from filling up.
 	keepsNothing bool
 }
 
 func (d delay) compare(o delay) int {
-	return cmp.Or(cmp.Compare(d.unknown, o.unknown), cmp.Compare(d.until, o.until), cmp.Compare(d.age, o.age))
+	return cmp.Or(cmp.Compare(d.remaining, o.remaining), cmp.Compare(d.until, o.until))
 }
 
 // add returns the delay of a job that waits for two nodes.
 func (d delay) add(o delay) delay {
-	return delay{unknown: d.unknown + o.unknown, until: max(d.until, o.until), age: d.age + o.age}
+	return delay{unknown: d.unknown + o.unknown, remaining: d.remaining + o.remaining, until: max(d.until, o.until)}
 }
 
 // room is room of a node that a job may get, and how long it is expected to wait for it.
@@ -142,7 +142,7 @@ func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster
 					continue
 				}
 				if p.left[n.Name] {
-					r.delay.unknown /= 2
+					r.delay.remaining /= 2
 				}
 				choices = append(choices, choice{r, n, most})
 			}
@@ -194,23 +194,47 @@ func (p *plugin) expected(j *cluster.Job, e *cluster.Earmarked) delay {
 }
 
 // muchSooner reports whether a job should leave nodes with the delay o for nodes with the delay d,
-// which both begin now: at most half as many tasks of unknown run time must end or, if there are
-// none, it takes at most half of the time.
+// which both begin now: the tasks of unknown run time are expected to run for at most half as long
+// or, if there are none, it takes at most half of the time.
 func (d delay) muchSooner(o delay, now int64) bool {
 	if o.unknown == 0 {
 		return d.unknown == 0 && o.until > now && 2*(d.until-now) <= o.until-now
 	}
-	return 2*d.unknown <= o.unknown
+	return 2*d.remaining <= o.remaining
 }
 
-// holder is a task that holds room of a node, and when it ends; 0: that is not known.
+// remaining returns how long a task of unknown run time is expected to run yet: the mean of its age
+// and of the mean age of all running tasks. At a random time, a running task has on average as much
+// of its run time before it as behind it. Run times differ by orders of magnitude, so that a task
+// that has run for long is expected to run for longer than one that has just started.
+func (p *plugin) remaining(t *cluster.Task) int64 {
+	if p.meanAge < 0 {
+		sum, count := 0.0, 0.0
+		for _, n := range p.session.View.Nodes() {
+			for _, o := range n.Tasks {
+				if o.Runs() && o.Started > 0 && len(o.Claims) > 0 {
+					sum, count = sum+float64(p.session.Now-o.Started), count+1
+				}
+			}
+		}
+		p.meanAge = int64(max(1, sum/max(1, count)))
+	}
+	age := p.meanAge
+	if t.Started > 0 {
+		age = max(0, p.session.Now-t.Started)
+	}
+	return max(1, (age+p.meanAge)/2)
+}
+
+// holder is a task that holds room of a node, and when it ends; 0: that is not known, also because
+// it has run for longer than its run time.
 type holder struct {
 	task *cluster.Task
 	ends int64
 }
 
 // delayOn returns how long the room of the node is expected to be held. Tasks of known run times
-// end first, in the order of their ends, and then those that have run for longest.
+// end first, in the order of their ends, and then those that are expected to end soonest.
 func (p *plugin) delayOn(n *cluster.Node, r *cluster.EarmarkedRoom) delay {
 	now := p.session.Now
 	out := delay{until: now}
@@ -220,8 +244,8 @@ func (p *plugin) delayOn(n *cluster.Node, r *cluster.EarmarkedRoom) delay {
 			continue
 		}
 		h := holder{task: t}
-		if t.Job.RunFor > 0 && t.Started > 0 {
-			h.ends = max(now, t.Started+t.Job.RunFor)
+		if t.Job.RunFor > 0 && t.Started > 0 && t.Started+t.Job.RunFor >= now {
+			h.ends = t.Started + t.Job.RunFor
 		}
 		held = append(held, h)
 	}
@@ -245,7 +269,7 @@ func (p *plugin) delayOn(n *cluster.Node, r *cluster.EarmarkedRoom) delay {
 			out.until = max(out.until, h.ends)
 		} else {
 			out.unknown++
-			out.age += now - h.task.Started
+			out.remaining += p.remaining(h.task)
 		}
 	}
 	out.keepsNothing = ends == 1 && !idle

@@ -37,7 +37,8 @@ func (c *sessionCheck) checkEarmarks() error {
 		moved := t.Landing() != nil
 		c.counts.PlacedBeside++
 		if owner := c.state.Job(of.Job); !leavesRoom(n, t.Shape, &was.room, c.out.Decisions[i+1:], c.state) && (moved || !c.mayTake(t.Job, owner, was.start)) {
-			return fmt.Errorf("%s was placed on node %s, which is earmarked for %s: %+v", t.ID, d.Node, of.Job, was.room)
+			return fmt.Errorf("%s (queue %s, priority %d, created %d, run time %d) was placed on node %s, which is earmarked for %s (queue %s, priority %d, created %d, start %d; now %d): %+v; free now %+v",
+				t.ID, t.Job.Queue, t.Job.Priority, t.Job.Created, t.Job.RunFor, d.Node, of.Job, owner.Queue, owner.Priority, owner.Created, was.start, c.options.Now, was.room, n.Resources)
 		}
 	}
 	return nil
