@@ -52,7 +52,7 @@ func (k *keeper) reject(t *cluster.Task, job *cluster.Job, n *cluster.Node) *Rej
 	if owner == nil || !k.inForce(owner, n) || of.Allows(t.Shape, n) || t.ShadowOf() == nil && k.order.mayUse(job, owner, k.now) {
 		return nil
 	}
-	return &Rejection{Reason: k.why, Cure: Wait | Evict, Subject: owner.ID}
+	return &Rejection{Reason: k.why, Cure: Wait, Subject: owner.ID}
 }
 
 // rejects reports whether the keeper rejects the node for the task.

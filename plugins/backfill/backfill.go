@@ -3,8 +3,8 @@
 // Without it, a job that requests much may wait forever behind jobs that request little: whenever
 // a part of its room becomes free, a smaller job takes it. A job that has waited for a set time
 // gets an earmark on the nodes where it is expected to fit soonest: nodes of which the run times
-// of tasks are known and end first or, where they are not known, nodes on which the fewest tasks
-// must end. From then on other jobs are placed there only if they leave the room, or end before
+// of tasks are known and end first or, where they are not known, nodes on which few tasks must end,
+// and none of them has run for long. From then on other jobs are placed there only if they leave the room, or end before
 // the job can start. The job itself is tried on all nodes, and may start elsewhere.
 //
 // An earmark evicts nothing and holds nothing: tasks that run go on, and whatever may be evicted
@@ -39,7 +39,7 @@ const RoomEarmarked engine.Reason = "RoomEarmarked"
 
 // reasons documents the reasons that the plugin gives.
 var reasons = []engine.ReasonDoc{
-	{Reason: RoomEarmarked, Cure: engine.Wait | engine.Evict, Phrase: "its room is earmarked for a job that has waited for longer", Meaning: "The free room of the node is earmarked for another job, which has waited for long and requests more than is free. A task that leaves this room, or ends before the other job can start, is placed there."},
+	{Reason: RoomEarmarked, Cure: engine.Wait, Phrase: "its room is earmarked for a job that has waited for longer", Meaning: "The free room of the node is earmarked for another job, which has waited for long and requests more than is free. A task that leaves this room, or ends before the other job can start, is placed there."},
 }
 
 // Arguments are the plugin's arguments.
@@ -54,7 +54,7 @@ type Arguments struct {
 	Share float64 `json:"share"`
 	// Review is how often the nodes of an earmark are compared with others: a duration of more
 	// than 0; 10m unless given. The job changes to other nodes if it is expected to start there in at
-	// most half of the time, or after at most half as many tasks have ended.
+	// most half of the time.
 	Review string `json:"review"`
 }
 
