@@ -117,7 +117,7 @@ func (b *backlog) bucketKey(j *cluster.Job) string {
 	k = binary.AppendVarint(k, int64(j.Set.Desired))
 	k = binary.AppendVarint(k, int64(j.Priority))
 	k = appendBool(k, j.Preemptible)
-	k = binary.AppendVarint(k, roundedRunTime(j.RunFor)) // see order.mayUse
+	k = binary.AppendVarint(k, roundedRunTime(j.RunFor)) // see keeper.mayUse
 	k = binary.AppendUvarint(k, uint64(len(j.Labels)))
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
 		k = appendText(appendText(k, name), j.Labels[name])

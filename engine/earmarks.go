@@ -16,12 +16,15 @@ import (
 // task-form filter, so that everything that places tasks respects them: see finder.taskHooks. It
 // depends on nothing but the job, the shape of the task, the node, and the owner of the earmark.
 type keeper struct {
-	order *order
 	view  cluster.View
 	now   int64
 	hook  hook[TaskFilter] // the filter; its plugin is "" if no plugin keeps earmarks
 	why   Reason
+	turns turnOrder
 }
+
+// turnOrder compares turns of jobs of one queue, as order does.
+type turnOrder interface{ compareTurns(a, b turn) int }
 
 // Keep makes the engine keep tasks out of room that is earmarked for another job, and reject nodes
 // for it with the reason, which the plugin must document. It must be called in OnSessionOpen. If no
@@ -33,12 +36,19 @@ func (e Earmarks) Keep(why Reason) {
 		return
 	}
 	k := &s.finder.keeper
-	*k = keeper{order: s.order, view: s.View, now: s.Now, why: why, hook: hook[TaskFilter]{plugin: s.Hooks.opening.name}}
-	k.hook.fn = k.reject
+	*k = keeper{view: s.View, now: s.Now, why: why, turns: s.order, hook: hook[TaskFilter]{plugin: s.Hooks.opening.name}}
 }
 
 // active reports whether there is room that tasks are kept out of.
-func (k *keeper) active() bool { return k.hook.plugin != "" && cluster.EarmarksOf(k.view).Any() }
+func (k *keeper) active() bool {
+	if k.hook.plugin == "" || !cluster.EarmarksOf(k.view).Any() {
+		return false
+	}
+	if k.hook.fn == nil { // only now, so that sessions without earmarks do not allocate it
+		k.hook.fn = k.reject
+	}
+	return true
+}
 
 // reject is the one place that decides whether a task may be placed beside an earmark. It may if
 // nothing is earmarked of the node for another job, if it leaves the earmarked room, or if its job
@@ -49,7 +59,7 @@ func (k *keeper) reject(t *cluster.Task, job *cluster.Job, n *cluster.Node) *Rej
 		return nil
 	}
 	owner := k.view.Job(of.Job)
-	if owner == nil || !k.inForce(owner, n) || of.Allows(t.Shape, n) || t.ShadowOf() == nil && k.order.mayUse(job, owner, k.now) {
+	if owner == nil || !k.inForce(owner, n) || of.Allows(t.Shape, n) || t.ShadowOf() == nil && k.mayUse(job, owner) {
 		return nil
 	}
 	return &Rejection{Reason: k.why, Cure: Wait, Subject: owner.ID}
@@ -76,16 +86,16 @@ func (k *keeper) farSighted(filters []*hook[TaskFilter]) bool {
 // mayUse reports whether the job may take room that is earmarked for the owner. It may if it is
 // the owner, if it comes before the owner in the order of their queue, if its queue has a
 // stronger tier, or if it has a run time with which it ends before the owner can start.
-func (o *order) mayUse(job, owner *cluster.Job, now int64) bool {
+func (k *keeper) mayUse(job, owner *cluster.Job) bool {
 	switch e := owner.Earmarked; {
 	case job == owner:
 		return true
-	case job.Queue == owner.Queue && o.compareTurns(turnOf(job), turn{owner, -1}) < 0: // also if the owner was placed in this session
+	case job.Queue == owner.Queue && k.turns.compareTurns(turnOf(job), turn{owner, -1}) < 0: // also if the owner was placed in this session
 		return true
-	case e != nil && e.Start > 0 && job.RunFor > 0 && job.Chosen < 0 && roundedRunTime(job.RunFor) <= e.Start-now:
+	case e != nil && e.Start > 0 && job.RunFor > 0 && job.Chosen < 0 && roundedRunTime(job.RunFor) <= e.Start-k.now:
 		return true
 	}
-	mine, its := o.view.Queue(job.Queue), o.view.Queue(owner.Queue)
+	mine, its := k.view.Queue(job.Queue), k.view.Queue(owner.Queue)
 	return mine != nil && its != nil && mine.Tier.Rank() < its.Tier.Rank()
 }
 
@@ -105,7 +115,7 @@ func (k *keeper) usable(job *cluster.Job) string {
 	}
 	var out []string
 	for _, owner := range cluster.EarmarksOf(k.view).Jobs() {
-		if k.order.mayUse(job, owner, k.now) {
+		if k.mayUse(job, owner) {
 			out = append(out, owner.ID)
 		}
 	}

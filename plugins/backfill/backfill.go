@@ -3,13 +3,14 @@
 // Without it, a job that requests much may wait forever behind jobs that request little: whenever
 // a part of its room becomes free, a smaller job takes it. A job that has waited for a set time
 // gets an earmark on the nodes where it is expected to fit soonest: nodes of which the run times
-// of tasks are known and end first or, where they are not known, nodes on which few tasks must end,
-// and none of them has run for long. From then on other jobs are placed there only if they leave the room, or end before
-// the job can start. The job itself is tried on all nodes, and may start elsewhere.
+// of tasks are known and end first or, where they are not known, nodes on which few tasks must
+// end, and none of them has run for long. From then on other jobs are placed there only if they
+// leave the room, or end before the job can start. The job itself is tried on all nodes, and may
+// start elsewhere.
 //
 // An earmark evicts nothing and holds nothing: tasks that run go on, and whatever may be evicted
-// for a job stays as it is. docs/designs/0009-earmarks.md says which jobs may take room that is
-// earmarked for another.
+// for a job stays as it is. docs/backfill.md says which jobs may take room that is earmarked
+// for another.
 //
 // The plugin does not consider jobs without devices, jobs that no state of the cluster could
 // hold, jobs that the limit or share of their queue keeps waiting, and surplus tasks. A job of
