@@ -21,7 +21,7 @@
 //
 //	plugins:
 //	- name: Backfill
-//	  arguments: {after: 1h, perQueue: 8, share: 0.2}
+//	  arguments: {after: 1h, perQueue: 16, share: 0.2}
 package backfill
 
 import (
@@ -46,9 +46,9 @@ var reasons = []engine.ReasonDoc{
 // Arguments are the plugin's arguments.
 type Arguments struct {
 	// After is how long a job has waited since its creation when it gets an earmark: a duration
-	// of more than 0, such as 2h; 30m unless given.
+	// of more than 0, such as 2h; 10m unless given.
 	After string `json:"after"`
-	// PerQueue is how many jobs of a queue have an earmark at a time, at least 1; 4 unless given.
+	// PerQueue is how many jobs of a queue have an earmark at a time, at least 1; 8 unless given.
 	PerQueue int `json:"perQueue"`
 	// Share is which part of all devices of the cluster may be earmarked, from 0 to 1; 0.1 unless
 	// given. The devices of one node may be earmarked in any case.
@@ -70,7 +70,7 @@ type plugin struct {
 }
 
 // New builds the plugin from its Arguments.
-var New = engine.WithArguments(func() Arguments { return Arguments{After: "30m", PerQueue: 4, Share: 0.1, Review: "10m"} }, build)
+var New = engine.WithArguments(func() Arguments { return Arguments{After: "10m", PerQueue: 8, Share: 0.1, Review: "10m"} }, build)
 
 func build(a Arguments) (engine.Plugin, error) {
 	after, err := time.ParseDuration(a.After)
