@@ -79,7 +79,7 @@ func (r *EarmarkedRoom) Allows(s *Shape, n *Node) bool {
 			continue
 		}
 		value := s.Resources.Of(kept.Name)
-		if kept.Name == Memory && s.takesMoreMemory(n) {
+		if kept.Name == Memory && takesMoreMemory(s, n) {
 			return false
 		}
 		if value > 0 {
@@ -96,7 +96,7 @@ func (r *EarmarkedRoom) Allows(s *Shape, n *Node) bool {
 
 // takesMoreMemory reports whether a task of the shape may hold more memory of the node than it
 // requests: what it holds of devices if memory is unified, or layers that spill.
-func (s *Shape) takesMoreMemory(n *Node) bool {
+func takesMoreMemory(s *Shape, n *Node) bool {
 	return !s.Need.None() && n.Unified || s.Need.Layers != nil && s.Need.Layers.Spill
 }
 
