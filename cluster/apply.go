@@ -69,7 +69,7 @@ func (c Decided) apply(s *State) error {
 // fact.
 func applyDecision(s *State, c Change) error {
 	switch c.(type) {
-	case Assign, Nominate, Evict, Move, Withdraw, Overdue, Retire, ChooseGroup, Displace, Tear, Park:
+	case Assign, Nominate, Evict, Move, Withdraw, Overdue, Retire, ChooseGroup, Displace, Tear, Park, Earmark:
 		return c.apply(s)
 	}
 	return errors.New("this kind of change is not a decision")
@@ -232,6 +232,22 @@ func (c Park) apply(s *State) error {
 		}
 		s.workload.park(j, p)
 	})
+}
+
+func (c Earmark) apply(s *State) error {
+	j := s.roster.jobs[c.Job]
+	switch {
+	case j == nil:
+		return fmt.Errorf("no job %q", c.Job)
+	case len(c.Rooms) == 0:
+		s.workload.earmark(j, nil)
+		return nil
+	}
+	if err := s.workload.checkEarmark(j, &c.Earmarked); err != nil {
+		return fmt.Errorf("%s: %w", c.Job, err)
+	}
+	s.workload.earmark(j, c.Earmarked.clone())
+	return nil
 }
 
 func (c SessionOpened) apply(s *State) error {

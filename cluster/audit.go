@@ -77,7 +77,7 @@ func auditLists(s, o *State) error {
 		"releasing": {len(s.roster.releasing), len(o.roster.releasing)}, "retired": {len(s.roster.retired), len(o.roster.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
 		"preemptible": {s.classes.preemptible, o.classes.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
 		"jobs below their minimum": {len(s.roster.belowMinimum), len(o.roster.belowMinimum)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "linked": {s.fleet.linked, o.fleet.linked}, "classes": {s.classes.audit(s.fleet.slots.at), o.classes.audit(o.fleet.slots.at)},
-		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
+		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "earmarked": {len(s.roster.earmarked), len(o.roster.earmarked)}, "earmarks": {len(s.fleet.earmarks), len(o.fleet.earmarks)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
 			return fmt.Errorf("the count of %s is %d; recomputed, it is %d", name, pair[0], pair[1])

@@ -256,6 +256,13 @@ type (
 		Job string `json:"job"`
 		Parked
 	}
+	// Earmark earmarks room for a job that waits, instead of what was earmarked for it before.
+	// Without rooms, nothing is earmarked for the job any more. No two jobs have an earmark on
+	// the same node.
+	Earmark struct {
+		Job string `json:"job"`
+		Earmarked
+	}
 )
 
 // SessionOpened reports that a session begins. It sets the clock of State, and with it
@@ -323,5 +330,6 @@ func (ChooseGroup) Kind() string     { return "ChooseGroup" }
 func (Displace) Kind() string        { return "Displace" }
 func (Tear) Kind() string            { return "Tear" }
 func (Park) Kind() string            { return "Park" }
+func (Earmark) Kind() string         { return "Earmark" }
 func (SessionOpened) Kind() string   { return "SessionOpened" }
 func (Learn) Kind() string           { return "Learn" }

@@ -117,6 +117,9 @@ func (j *Job) checkAmounts() error {
 	if j.StaleGrace != nil {
 		err = cmp.Or(err, checkAmount("staleGrace", max(0, *j.StaleGrace)))
 	}
+	if j.Earmarked != nil {
+		err = cmp.Or(err, j.Earmarked.check())
+	}
 	if !slices.IsSorted(j.Displaced) {
 		err = cmp.Or(err, errors.New("the displaced jobs are not sorted"))
 	}
@@ -181,6 +184,10 @@ func checkChange(c Change) error {
 		return checkHoldings(c.Devices)
 	case Learn:
 		return c.check()
+	case Earmark:
+		if len(c.Rooms) > 0 {
+			return c.Earmarked.check()
+		}
 	}
 	return nil
 }

@@ -131,12 +131,21 @@ func (s resourceSums) add(name string, v int64) bool {
 }
 
 func (sn *Snapshot) checkJobs() error {
-	known, requested := uniqueNames{}, resourceSums{}
+	known, requested, earmarked := uniqueNames{}, resourceSums{}, map[string]string{}
 	for i := range sn.Jobs {
 		r := &sn.Jobs[i]
 		j := &r.Job
 		if err := cmp.Or(known.add("job", j.ID), r.checkTasks(), j.checkAmounts()); err != nil {
 			return err
+		}
+		if j.Earmarked != nil {
+			for i := range j.Earmarked.Rooms {
+				name := j.Earmarked.Rooms[i].Node
+				if of := earmarked[name]; of != "" {
+					return fmt.Errorf("node %q is earmarked for %s and %s", name, of, j.ID)
+				}
+				earmarked[name] = j.ID
+			}
 		}
 		for t := range j.each {
 			for _, x := range slices.Concat(t.Shape.Resources, t.Shape.LeftOut) {

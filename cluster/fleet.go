@@ -12,13 +12,14 @@ import (
 type fleet struct {
 	journal       *journal
 	slots         slots[Node]
-	byName        map[string]*Node // the nodes that are known
-	sorted        []*Node          // the same nodes, sorted by name
-	ranks         []int64          // by slot: a number that sorts like the names, with gaps for new nodes
-	addedVersions []uint64         // by slot: the version with which its current node was added
-	lastAdded     uint64           // the highest of these
-	absent        map[string]*Node // nodes that were removed, or are not known yet, and have tasks on them
-	avoiding      map[string]bool  // by name: the nodes that have entries in Avoids
+	byName        map[string]*Node      // the nodes that are known
+	sorted        []*Node               // the same nodes, sorted by name
+	ranks         []int64               // by slot: a number that sorts like the names, with gaps for new nodes
+	addedVersions []uint64              // by slot: the version with which its current node was added
+	lastAdded     uint64                // the highest of these
+	absent        map[string]*Node      // nodes that were removed, or are not known yet, and have tasks on them
+	avoiding      map[string]bool       // by name: the nodes that have entries in Avoids
+	earmarks      map[string]*EarmarkOf // by name of the node, which may be removed; see Job.Earmarked
 	groups        map[GroupKey]*Group
 	unified       int              // how many nodes have unified memory
 	linked        int              // see LinkedNodes
@@ -29,7 +30,7 @@ type fleet struct {
 }
 
 func newFleet(l *journal) fleet {
-	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[GroupKey]*Group{}, kinds: map[kind]int{}, sharedSamples: map[kind]*Device{}}
+	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, earmarks: map[string]*EarmarkOf{}, groups: map[GroupKey]*Group{}, kinds: map[kind]int{}, sharedSamples: map[kind]*Device{}}
 }
 
 // find returns the node with the name, which may be absent, or nil.
@@ -247,6 +248,7 @@ func (f *fleet) clone(l *journal) fleet {
 	c.slots, c.sorted, c.ranks, c.addedVersions = f.slots.clone(), make([]*Node, len(f.sorted)), slices.Clone(f.ranks), slices.Clone(f.addedVersions)
 	c.lastAdded = f.lastAdded
 	c.avoiding, c.unified, c.linked, c.kinds = maps.Clone(f.avoiding), f.unified, f.linked, maps.Clone(f.kinds)
+	c.earmarks = maps.Clone(f.earmarks)
 	c.samples = f.samples // the list is never changed in place
 	for i, n := range f.sorted {
 		m := n.clone()

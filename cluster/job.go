@@ -22,7 +22,7 @@ type Job struct {
 	Created     int64 `json:"created,omitempty"`
 	Preemptible bool  `json:"preemptible,omitempty"` // its tasks may be evicted and moved
 	// RunFor is how long the job runs after its minimum has started, in nanoseconds; 0:
-	// not known. Simulations end the job then. Decisions do not depend on it.
+	// not known. Simulations end the job then. Only earmarks depend on it (see Earmarked).
 	RunFor int64 `json:"runFor,omitempty"`
 	// StaleGrace is how long the job may run below its minimum before its remaining tasks
 	// are evicted, in nanoseconds. A negative value means without limit; nil means the
@@ -70,6 +70,9 @@ type Job struct {
 	// the next back-off can be longer, until a task of the job is seen on the node that it was
 	// assigned to. Nil: no binding was refused since then.
 	BindRefused *Parked `json:"bindRefused,omitempty"`
+	// Earmarked is the room that must not fill up before the job starts; nil: none. What it
+	// points to never changes.
+	Earmarked *Earmarked `json:"earmarked,omitempty"`
 
 	// Chosen is the index of the alternative that is placed; -1 if no task is placed.
 	Chosen int `json:"-"`
@@ -105,12 +108,13 @@ type jobStatus struct {
 	evicted           int64
 	displaced         []string
 	retired           bool
-	parked            *Parked // what it points to never changes
-	bindRefused       *Parked // as parked
+	parked            *Parked    // what it points to never changes
+	bindRefused       *Parked    // as parked
+	earmarked         *Earmarked // as parked
 }
 
 func (j *Job) status() jobStatus {
-	return jobStatus{j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused}
+	return jobStatus{j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused, j.Earmarked}
 }
 
 // Forever is a PreemptionDelay without end: no task is ever evicted or moved for the job.

@@ -271,6 +271,7 @@ func (c JobGone) apply(s *State) error {
 	switch {
 	case j == nil || j.absent || uidsDiffer(j.UID, c.UID):
 	case j.Open && len(j.Alternatives[0].Tasks) > 0:
+		s.workload.earmark(j, nil)
 		s.workload.changeStatus(j, jobStatus{})
 		s.specs.respec(j, &Job{ID: j.ID, Open: true, Alternatives: []Alternative{{}}}, 0)
 		s.workload.setAbsent(j, true)
@@ -295,6 +296,7 @@ func (j *Job) Spec() Job {
 	spec := *j
 	spec.Labels, spec.Displaced, spec.Remarks = maps.Clone(j.Labels), slices.Clone(j.Displaced), slices.Clone(j.Remarks)
 	spec.StaleGrace, spec.Parked, spec.BindRefused, spec.Set.Group = clonePointer(j.StaleGrace), clonePointer(j.Parked), clonePointer(j.BindRefused), clonePointer(j.Set.Group)
+	spec.Earmarked = nil
 	spec.Affinity = slices.Clone(j.Affinity)
 	for i := range spec.Affinity {
 		t := &spec.Affinity[i]

@@ -78,6 +78,7 @@ type otherChange struct {
 
 	job    *Job
 	status jobStatus // of job, before the change
+	freed  []uint64  // of the nodes of its earmark: Node.freed before the change
 
 	undo func()
 }
@@ -101,6 +102,7 @@ func (r *record) undo(s *State) {
 		s.taskStates.changeLanding(o.landing, o.job, -1)
 	case o.job != nil:
 		s.workload.setStatus(o.job, o.status)
+		s.workload.restoreFreed(o.job, o.freed)
 	default:
 		o.undo()
 	}

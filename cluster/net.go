@@ -144,6 +144,12 @@ func (n *netChanges) job(j *Job, was *jobStatus) {
 	if j.BelowMinimumSince != was.belowMinimumSince {
 		n.rest = append(n.rest, Tear{j.ID, j.BelowMinimumSince})
 	}
+	if !sameRooms(j.Earmarked, was.earmarked) && was.earmarked != nil { // before others are given the room
+		n.frees = append(n.frees, Earmark{Job: j.ID})
+	}
+	if j.Earmarked != nil && j.Earmarked != was.earmarked {
+		n.rest = append(n.rest, Earmark{j.ID, *j.Earmarked.clone()})
+	}
 	var before, now Parked
 	if was.parked != nil {
 		before = *was.parked

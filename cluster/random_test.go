@@ -321,12 +321,35 @@ func (w *world) decideOne(x *cluster.Transaction) {
 	case 4:
 		x.KeepGroup(j)
 		return
+	case 5:
+		w.decideEarmark(x, j)
+		return
 	}
 	tasks := j.Tasks()
 	if len(tasks) == 0 {
 		return
 	}
 	w.decideTask(x, tasks[w.roll(len(tasks))])
+}
+
+// decideEarmark gives the job an earmark or takes it away. An earmark
+// on a node of another job's earmark must be refused.
+func (w *world) decideEarmark(x *cluster.Transaction, j *cluster.Job) {
+	e := &cluster.Earmarked{Since: int64(w.roll(9)), Start: int64(w.roll(9)), Reviewed: int64(w.roll(9))}
+	taken := false
+	for _, n := range w.state.Nodes() {
+		if w.chance(30) {
+			e.Rooms = append(e.Rooms, cluster.EarmarkedRoom{Node: n.Name, Devices: w.roll(3), Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(w.roll(9))}}})
+			of := cluster.EarmarksOf(w.state.View()).On(n)
+			taken = taken || of != nil && of.Job != j.ID
+		}
+	}
+	if w.chance(20) || len(e.Rooms) == 0 {
+		e = nil
+	}
+	if err := x.Earmark(j, e); (err != nil) != (e != nil && taken) {
+		w.Fatalf("earmark %+v of %s, taken %v: %v", e, j.ID, taken, err)
+	}
 }
 
 func (w *world) decideTask(x *cluster.Transaction, t *cluster.Task) {

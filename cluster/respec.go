@@ -25,6 +25,7 @@ type specs struct {
 // known.
 func (sp *specs) add(spec *Job, revision uint64) {
 	j := buildJob(spec, revision)
+	j.Earmarked = nil // a decision, which no fact reports
 	sp.workload.add(j)
 	sp.demand.arrive(j.Alternatives[0].Tasks)
 	sp.sightings.applyEarly(j)
@@ -34,7 +35,9 @@ func (sp *specs) add(spec *Job, revision uint64) {
 // releasing stay on their nodes, and hold what they were placed with. A task that is on a
 // node and not in the new spec is kept until it has left the node.
 func (sp *specs) respec(j, spec *Job, revision uint64) {
+	sp.workload.earmark(j, nil) // it was made for what the job requested, and for its place in the order
 	next := buildJob(spec, revision)
+	next.Earmarked = nil
 	next.BelowMinimumSince, next.Evicted, next.Displaced, next.Retired, next.Parked, next.BindRefused = j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload

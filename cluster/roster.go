@@ -14,6 +14,7 @@ type roster struct {
 	pending        map[string]*Job // by ID: jobs with tasks that are to be placed
 	belowMinimum   map[string]*Job // by ID: jobs that run below their minimum
 	heldBack       map[string]*Job // by ID: jobs with BindRefused
+	earmarked      map[string]*Job // by ID: jobs with Earmarked
 	retired        map[string]*Job
 	byQueue        map[string][]*Job // by queue, which need not be known: the jobs that name it, in any order
 	nominated      map[*Task]bool
@@ -24,7 +25,7 @@ type roster struct {
 
 func newRoster(l *journal) roster {
 	return roster{
-		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, belowMinimum: map[string]*Job{}, heldBack: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
+		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, belowMinimum: map[string]*Job{}, heldBack: map[string]*Job{}, earmarked: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
 		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, earlySightings: map[TaskRef]TaskSeen{},
 	}
 }
@@ -222,7 +223,7 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 		c.jobs[id], c.slots.at[k.slot] = k, k
 	}
 	c.pending, c.belowMinimum, c.retired = c.copiesByID(r.pending), c.copiesByID(r.belowMinimum), c.copiesByID(r.retired)
-	c.heldBack = c.copiesByID(r.heldBack)
+	c.heldBack, c.earmarked = c.copiesByID(r.heldBack), c.copiesByID(r.earmarked)
 	for name, jobs := range r.byQueue {
 		c.byQueue[name] = c.same(jobs)
 	}

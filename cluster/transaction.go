@@ -130,5 +130,18 @@ func (x *Transaction) SetBelowMinimum(j *Job, since int64) {
 // job. No victim is evicted for the same job again.
 func (x *Transaction) Displace(j *Job, victims ...string) { x.state.workload.displace(j, victims) }
 
+// Earmark earmarks the room for the job, instead of what was earmarked for it before; nil
+// earmarks nothing. It returns an error and changes nothing if a node is not known, or if part of
+// it is earmarked for another job.
+func (x *Transaction) Earmark(j *Job, e *Earmarked) error {
+	if e != nil {
+		if err := x.state.workload.checkEarmark(j, e); err != nil {
+			return err
+		}
+	}
+	x.state.workload.earmark(j, e.clone())
+	return nil
+}
+
 // Park records when the refused job is tried again; nil means that it was not refused.
 func (x *Transaction) Park(j *Job, p *Parked) { x.state.workload.park(j, p) }

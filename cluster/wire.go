@@ -21,7 +21,7 @@ var changeTypes = func() map[string]reflect.Type {
 	for _, c := range []Change{
 		NodePut{}, NodeSeen{}, NodeRead{}, NodeGone{}, QueuePut{}, QueueGone{}, BudgetPut{}, BudgetGone{},
 		JobPut{}, JobSeen{}, JobGone{}, SetScaled{}, TaskPut{}, TaskSeen{}, TaskGone{}, BindSent{}, BindFailed{}, EvictionRefused{},
-		Decided{}, Assign{}, Nominate{}, Evict{}, Move{}, Withdraw{}, Overdue{}, Retire{}, ChooseGroup{}, Displace{}, Tear{}, Park{}, Learn{}, SessionOpened{},
+		Decided{}, Assign{}, Nominate{}, Evict{}, Move{}, Withdraw{}, Overdue{}, Retire{}, ChooseGroup{}, Displace{}, Tear{}, Park{}, Learn{}, Earmark{}, SessionOpened{},
 	} {
 		out[c.Kind()] = reflect.TypeOf(c)
 	}

@@ -10,6 +10,7 @@ type workload struct {
 	tree    *tree
 	sets    *sets
 	shapes  *shapes
+	fleet   *fleet
 }
 
 // add adds a new job.
@@ -22,6 +23,7 @@ func (w *workload) remove(j *Job) { undoable(w.journal, w, j, (*workload).delete
 func (w *workload) insert(j *Job) {
 	w.roster.add(j)
 	w.list(j)
+	w.listEarmark(j, j.Earmarked)
 	w.update(j)
 }
 
@@ -47,6 +49,7 @@ func (w *workload) unlist(j *Job) {
 }
 
 func (w *workload) delete(j *Job) {
+	w.unlistEarmark(j, j.Earmarked, true)
 	w.unlist(j)
 	w.roster.remove(j)
 }
@@ -101,6 +104,7 @@ func (w *workload) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
 	refused := j.BindRefused
 	j.BelowMinimumSince, j.Evicted, j.Displaced, j.Parked, j.BindRefused = to.belowMinimumSince, to.evicted, to.displaced, to.parked, to.bindRefused
+	w.setEarmarked(j, to.earmarked, false)
 	w.roster.listBelowMinimum(j)
 	if refused != to.bindRefused {
 		w.roster.listHeldBack(j)

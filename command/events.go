@@ -13,16 +13,17 @@ import (
 
 // event is one line of the event stream. It is API: fields are added, never renamed.
 type event struct {
-	Seq      int    `json:"seq"`            // counted from 1
-	Time     string `json:"time,omitempty"` // the time of the virtual clock; only with --cycles
-	Kind     string `json:"kind"`           // what happened, such as Bound, Evicted or Refused
-	Workload string `json:"workload"`
-	Task     string `json:"task,omitempty"`    // empty for Refused, Retired, Arrived and Ended, which are about the whole workload
-	Node     string `json:"node,omitempty"`    // only for Bound, Nominated and Evicted
-	For      string `json:"for,omitempty"`     // only for Evicted: the workload that the task is evicted for
-	Landing  string `json:"landing,omitempty"` // only for Evicted: the node that the task moves to
-	Reason   string `json:"reason,omitempty"`  // only for Refused, Evicted and Retired
-	Message  string `json:"message,omitempty"`
+	Seq      int      `json:"seq"`            // counted from 1
+	Time     string   `json:"time,omitempty"` // the time of the virtual clock; only with --cycles
+	Kind     string   `json:"kind"`           // what happened, such as Bound, Evicted or Refused
+	Workload string   `json:"workload"`
+	Task     string   `json:"task,omitempty"`    // empty for Refused, Retired, Arrived and Ended, which are about the whole workload
+	Node     string   `json:"node,omitempty"`    // only for Bound, Nominated and Evicted
+	For      string   `json:"for,omitempty"`     // only for Evicted: the workload that the task is evicted for
+	Nodes    []string `json:"nodes,omitempty"`   // only for Earmarked: the nodes with the earmarked room
+	Landing  string   `json:"landing,omitempty"` // only for Evicted: the node that the task moves to
+	Reason   string   `json:"reason,omitempty"`  // only for Refused, Evicted and Retired
+	Message  string   `json:"message,omitempty"`
 	// Only for Refused: true if waiting does not help.
 	Permanent *bool `json:"permanent,omitempty"`
 	// Only for Refused: what would help, which is Wait, Evict, Grow (more or other nodes)
@@ -45,6 +46,7 @@ var EventKinds = []struct{ Kind, Meaning string }{
 	{string(engine.NominatedTo), "The node is reserved for the task. Another task still releases its room there; the task starts when the room is free."},
 	{string(engine.Evicted), "The task is evicted from the node. It still holds its room until it has stopped."},
 	{string(engine.Withdrawn), "The task loses its reservation and is pending again."},
+	{string(engine.Earmarked), "Room is earmarked for the workload, which has waited for long, or other room than before. Without `nodes`, none is earmarked any more. Not with `--cycles`."},
 	{string(engine.Refused), "The workload is pending. The event is written again only if the reason changes and, with `--cycles`, if the refusal becomes permanent or is no longer permanent."},
 	{string(engine.Retired), "The workload is a replica that its model does not need any more. It is removed permanently."},
 	{arrived, "The workload is created. Only with `--cycles`."},
@@ -82,6 +84,9 @@ func simulationEvents(s *sim.Simulation, results explain.Results) iter.Seq[event
 			line := event{Kind: string(ev.Kind), Workload: ev.Job, Task: ev.Task.Name}
 			if d := ev.Decision; d != nil {
 				line.Node, line.For, line.Landing, line.Reason, line.Message = d.Node, d.For, d.Landing, string(d.Reason), makesRoom(d.For)
+			}
+			for i := range ev.Rooms {
+				line.Nodes = append(line.Nodes, ev.Rooms[i].Node)
 			}
 			if ev.Score != nil {
 				line.Reason, line.Message = string(engine.ScaledDown), explain.ReplicaScoreText(ev.Score)

@@ -32,7 +32,8 @@ type replayer struct {
 	copies       int
 	nodes, tasks string
 	replayPauses
-	log logFlag
+	log   logFlag
+	known bool
 }
 
 func replayCommand(p *program) *cobra.Command {
@@ -56,6 +57,7 @@ func (o *replayer) addFlags(c *cobra.Command) {
 	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
 	f.StringVarP(&o.output, "output", "o", "table", "format of the result: table or json")
 	f.StringVar(&o.plot, "plot", "", "write diagrams to this SVG file")
+	f.BoolVar(&o.known, "known-run-times", false, "let the engine know how long jobs run, as if they stated it")
 	f.IntVar(&o.check, "check-every", 0, "compare each decision of this number with a scan of all nodes, and fail if they differ; 0: none")
 	completeValues(c, "output", "table", "json")
 	completeValues(c, "policy", standard.Policies()...)
@@ -239,7 +241,7 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 			return err
 		}
 	}
-	options.CheckEvery = o.check
+	options.CheckEvery, options.KnownRunTimes = o.check, o.known
 	if o.plot != "" {
 		options.Points = plotPoints
 	}

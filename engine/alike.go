@@ -29,8 +29,8 @@ func shareRefusal(s *Session, job *cluster.Job, try func() *Refusal) *Refusal {
 	if job.Set.Name == "" && s.options.Patient {
 		return try()
 	}
-	now := deniedAsOf{s.clerk.decided, s.engine.index.epochs()}
-	shared := s.denied.refusalFor(job, now)
+	now, usable := deniedAsOf{s.clerk.decided, s.engine.index.epochs()}, s.finder.keeper.usable(job)
+	shared := s.denied.refusalFor(job, usable, now)
 	if shared != nil && s.options.Search != Twin {
 		return shared
 	}
@@ -42,7 +42,7 @@ func shareRefusal(s *Session, job *cluster.Job, try func() *Refusal) *Refusal {
 		s.fault.fail("engine", "a job that differs from %s only in name and age was refused for %s; the answers of filters must depend on neither", job.ID, shared.Reason)
 	case shared == nil && refusal != nil && !s.heaps.gaveUp:
 		now.epoch = s.engine.index.epochs()
-		s.denied.add(job, refusal, now)
+		s.denied.add(job, usable, refusal, now)
 	}
 	return refusal
 }
@@ -61,6 +61,7 @@ type deniedJob struct {
 // compared. Jobs of different sets are not interchangeable.
 type deniedKey struct {
 	queue, namespace, set string
+	usable                string // see keeper.usable
 	priority              int32
 	preemptible           bool
 	shape                 *cluster.Shape // of the first task; nil if there is none
@@ -69,8 +70,8 @@ type deniedKey struct {
 // maxDenied is how many refusals are kept for one key.
 const maxDenied = 16
 
-func deniedKeyOf(j *cluster.Job) deniedKey {
-	k := deniedKey{queue: j.Queue, namespace: j.Namespace, set: j.Set.Name, priority: j.Priority, preemptible: j.Preemptible}
+func deniedKeyOf(j *cluster.Job, usable string) deniedKey {
+	k := deniedKey{usable: usable, queue: j.Queue, namespace: j.Namespace, set: j.Set.Name, priority: j.Priority, preemptible: j.Preemptible}
 	if len(j.Alternatives) > 0 && len(j.Alternatives[0].Tasks) > 0 {
 		k.shape = j.Alternatives[0].Tasks[0].Shape
 	}
@@ -79,11 +80,11 @@ func deniedKeyOf(j *cluster.Job) deniedKey {
 
 // refusalFor returns the refusal of an interchangeable job, rewritten for the job. It returns
 // nil if the job must be tried.
-func (d *denied) refusalFor(job *cluster.Job, now deniedAsOf) *Refusal {
+func (d *denied) refusalFor(job *cluster.Job, usable string, now deniedAsOf) *Refusal {
 	if len(d.refusals) == 0 || d.asOf != now {
 		return nil
 	}
-	for _, known := range d.refusals[deniedKeyOf(job)] {
+	for _, known := range d.refusals[deniedKeyOf(job, usable)] {
 		if interchangeable(known.job, job) {
 			return known.refusal.about(job)
 		}
@@ -104,7 +105,7 @@ func (r *Refusal) about(job *cluster.Job) *Refusal {
 }
 
 // add remembers the refusal for interchangeable jobs.
-func (d *denied) add(job *cluster.Job, r *Refusal, now deniedAsOf) {
+func (d *denied) add(job *cluster.Job, usable string, r *Refusal, now deniedAsOf) {
 	if r.Surplus || job.Chosen >= 0 {
 		return
 	}
@@ -115,7 +116,7 @@ func (d *denied) add(job *cluster.Job, r *Refusal, now deniedAsOf) {
 		clear(d.refusals)
 	}
 	d.asOf = now
-	if key := deniedKeyOf(job); len(d.refusals[key]) < maxDenied {
+	if key := deniedKeyOf(job, usable); len(d.refusals[key]) < maxDenied {
 		d.refusals[key] = append(d.refusals[key], deniedJob{job, r})
 	}
 }

@@ -42,6 +42,10 @@ type backlog struct {
 	alarm    int64  // the earliest time for which a plugin or the preemption delay of a job requested a session; 0 if there is none
 	alarmDue bool   // that time has come
 
+	starvesAt    int64 // see Earmarks.Starving: when the next refused job has waited for long; 0 if there is none
+	starvesAgain int64 // see Earmarks.Starving: when jobs that were returned are returned again; 0 if none were
+	earmarks     int   // how many earmarks there were when Earmarks.Starving last examined all jobs
+
 	// The fields below are used while a session runs.
 	turns           *turns
 	waiting         int          // how many of the lanes in joined have not ended their turn
@@ -133,7 +137,7 @@ func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 				e.parked = *job.Parked
 			}
 			b.addArrival(e)
-		case e.bucket == nil || e.taskCounts != taskCountsOf(job) || e.turn != turnOf(job) || job.SpecVersion() > b.jobs:
+		case e.bucket == nil || e.taskCounts != taskCountsOf(job) || e.turn != turnOf(job) || e.earmarked != (job.Earmarked != nil) || job.SpecVersion() > b.jobs:
 			b.remove(e)
 			e.turn = turnOf(job)
 			b.addArrival(e)
@@ -145,6 +149,7 @@ func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 // addArrival adds the job to the arrivals of its lane, so that it is tried in this session.
 func (b *backlog) addArrival(e *waiter) {
 	b.waiters[e.job.Slot()] = e
+	e.earmarked = e.job.Earmarked != nil
 	e.lane = b.lane(e.job)
 	e.lane.arrivals, e.inArrivals = append(e.lane.arrivals, e), true
 	b.joinLine(e.lane)

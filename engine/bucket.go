@@ -14,6 +14,7 @@ type waiter struct {
 	lane          *lane
 	bucket        *bucket        // nil if the job is not parked and is to be tried
 	inArrivals    bool           // it is among the arrivals of its lane
+	earmarked     bool           // the job had an earmark when it was last filed
 	taskCounts    taskCounts     // of the job's tasks, when it was refused
 	parked        cluster.Parked // its back-off while it is in no bucket; a bucket has its own
 	refusal       *Refusal
@@ -108,7 +109,7 @@ type asked struct {
 // result of its own, made of its ID.
 func (b *backlog) bucketKey(j *cluster.Job) string {
 	k := b.keyBuffer[:0]
-	if j.Chosen >= 0 || j.PreemptionDelay > 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, hasSubgroupsOrTopology) {
+	if j.Chosen >= 0 || j.PreemptionDelay > 0 || len(j.Affinity)+len(j.Displaced) > 0 || j.Earmarked != nil || slices.ContainsFunc(j.Alternatives, hasSubgroupsOrTopology) {
 		return "=" + j.ID
 	}
 	k = appendText(k, j.Namespace)
@@ -116,6 +117,7 @@ func (b *backlog) bucketKey(j *cluster.Job) string {
 	k = binary.AppendVarint(k, int64(j.Set.Desired))
 	k = binary.AppendVarint(k, int64(j.Priority))
 	k = appendBool(k, j.Preemptible)
+	k = binary.AppendVarint(k, roundedRunTime(j.RunFor)) // see keeper.mayUse
 	k = binary.AppendUvarint(k, uint64(len(j.Labels)))
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
 		k = appendText(appendText(k, name), j.Labels[name])

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
 )
 
@@ -84,6 +86,18 @@ func (c *clerk) record(r Record) {
 	}
 	c.events = append(doubled(c.events, 1), r)
 	*c.lastEvents = len(c.events)
+}
+
+// recordEarmark records which room is earmarked for the job now.
+func (c *clerk) recordEarmark(j *cluster.Job) {
+	r := Record{Kind: Earmarked, Job: j.ID}
+	if j.Earmarked != nil {
+		for _, room := range j.Earmarked.Rooms {
+			room.Resources = slices.Clone(room.Resources)
+			r.Rooms = append(r.Rooms, room)
+		}
+	}
+	c.record(r)
 }
 
 // announce updates the accounts and calls the event handlers, after the task was allocated or

@@ -93,6 +93,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	view, b := state.View(), &sessionParts{}
 	s := &b.session
 	*s = Session{View: view, Now: o.Now, engine: e, options: o, fault: &b.fault, Hooks: e.hooks.take()}
+	s.Earmarks = Earmarks{s}
 	s.Hooks.opening, s.Hooks.fault, s.Hooks.publish, s.Hooks.makeRoom = nil, s.fault, e.publish, s.MakeRoom
 	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault, spare: &e.spare}
 	b.accounts = accounts{view: view, idle: &e.idle}

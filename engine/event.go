@@ -14,6 +14,7 @@ const (
 	NominatedTo EventKind = "Nominated"
 	Evicted     EventKind = "Evicted"
 	Withdrawn   EventKind = "Withdrawn" // a reservation was released: its node lost the room, it was held too long, or its gang lost another one
+	Earmarked   EventKind = "Earmarked" // room is earmarked for the job, or other room than before; without rooms, none is any more
 	Refused     EventKind = "Refused"
 	Retired     EventKind = "Retired" // the job was removed permanently, because its Set has more replicas than it should have
 )
@@ -34,12 +35,13 @@ type Event struct {
 // which never change.
 type Record struct {
 	Kind     EventKind
-	Job      string          // the ID of the job
-	Task     cluster.TaskRef // zero if the record is about the job as a whole
-	Node     string          // the node of the task; "" if it has none
-	Decision *Decision       // of Bound, Nominated and Evicted
-	Refusal  *Refusal        // of Refused
-	Score    *Score          // of Retired: the InstanceScore of the job
+	Job      string                  // the ID of the job
+	Task     cluster.TaskRef         // zero if the record is about the job as a whole
+	Node     string                  // the node of the task; "" if it has none
+	Decision *Decision               // of Bound, Nominated and Evicted
+	Refusal  *Refusal                // of Refused
+	Rooms    []cluster.EarmarkedRoom // of Earmarked
+	Score    *Score                  // of Retired: the InstanceScore of the job
 }
 
 func (a Action) event() EventKind {

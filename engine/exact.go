@@ -106,7 +106,7 @@ func (x *search) repeat(moves []move) bool {
 
 // mayFitOtherwise reports whether another arrangement might fit although the first did not.
 // Equal tasks either fit in any order or not at all if each of them takes only whole devices,
-// a part of one device, or no device, and if they have no task-form filter, subgroup or
+// a part of one device, or no device, and if they have no task-form filter of a plugin, subgroup or
 // topology.
 func (g *gang) mayFitOtherwise() bool {
 	if len(g.left) < 2 || g.alt.Whole != nil {
@@ -119,7 +119,7 @@ func (g *gang) mayFitOtherwise() bool {
 		if t.Shape != g.left[0].Shape || t.Shape.ChoiceMatters() {
 			return true
 		}
-		if filters, _, _ := g.placer.finder.taskHooks(t); len(filters) > 0 {
+		if filters, _, _ := g.placer.finder.taskHooks(t); g.placer.finder.keeper.farSighted(filters) {
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ type explainer struct {
 // explain sums up why no node is feasible for the task. If later is the present version of
 // State, the nearest misses may be left to tellNearest.
 func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope, later uint64) *Attempt {
-	byScan := e.finder.search == Scan || in != nil || e.taskFiltersMatter(t)
+	byScan := e.finder.search == Scan || in != nil
 	a := e.summarize(t, in, byScan, later)
 	if e.finder.search == Twin && !byScan {
 		e.compareTwin(a, e.summarize(t, in, true, 0))
@@ -31,11 +31,35 @@ func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope
 	return a
 }
 
-// taskFiltersMatter reports whether a task-form filter may have rejected a node. Such a
-// filter is called only for nodes that pass all shape-form filters.
-func (e *explainer) taskFiltersMatter(t *cluster.Task) bool {
+// rejectedByTask returns the nodes that pass all shape-form filters and that a task-form filter
+// rejects for the task, in the order of nearest misses. Such a filter is called only for nodes that
+// pass all shape-form filters.
+func (e *explainer) rejectedByTask(t *cluster.Task) (out []Miss) {
 	filters, _, _ := e.finder.taskHooks(t)
-	return len(filters) > 0 && e.finder.index.ranking(t.Shape).feasible > 0
+	if len(filters) == 0 {
+		return nil
+	}
+	r := e.finder.index.ranking(t.Shape)
+	if r.feasible == 0 {
+		return nil
+	}
+	ranks := e.finder.view.Recent().Ranks()
+	slots := make([]int, 0, r.feasible)
+	r.walk(ranks, func(slot int) bool {
+		if r.keys[slot] >= 0 {
+			slots = append(slots, slot)
+		}
+		return r.keys[slot] >= 0
+	})
+	slices.SortFunc(slots, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
+	for _, slot := range slots {
+		n := e.finder.view.At(slot)
+		if rejection := e.finder.rejectTask(filters, t, n); rejection != nil {
+			out = append(out, Miss{n.Name, *rejection})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Miss) int { return cmp.Compare(a.Rejection.gap(), b.Rejection.gap()) })
+	return out
 }
 
 func (e *explainer) summarize(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
@@ -61,11 +85,36 @@ func (e *explainer) compareTwin(index, scan *Attempt) {
 // place the job.
 func (e *explainer) explainIndex(a *Attempt, t *cluster.Task, later uint64) {
 	a.Counts = e.tallies(t.Shape)
-	if later > 0 && later == e.finder.view.Version() {
+	rejected := e.rejectedByTask(t)
+	if len(rejected) == 0 && later > 0 && later == e.finder.view.Version() {
 		a.nearestDeferred = true
 		return
 	}
 	a.Nearest = e.nearest(t.Shape)
+	if len(rejected) == 0 {
+		return
+	}
+	a.Counts = slices.Clone(a.Counts)
+	for i := range rejected {
+		a.count(&rejected[i].Rejection)
+	}
+	e.sortTallies(a.Counts, t.Shape)
+	a.Nearest = slices.Concat(rejected, a.Nearest)
+	if len(a.Nearest) > nearestMisses && !e.all {
+		a.Nearest = a.Nearest[:nearestMisses:nearestMisses]
+	}
+}
+
+// count adds the rejection of one node to the counts.
+func (a *Attempt) count(r *Rejection) {
+	i := slices.IndexFunc(a.Counts, func(c Tally) bool {
+		return c.Plugin == r.Plugin && c.Reason == r.Reason && c.Cure == r.Cure && c.precedence == r.Precedence
+	})
+	if i < 0 {
+		i = len(a.Counts)
+		a.Counts = append(a.Counts, Tally{r.Plugin, r.Reason, r.Cure, 0, r.Precedence})
+	}
+	a.Counts[i].Nodes++
 }
 
 // tellNearest computes the nearest misses that were postponed. State must be as it was when
@@ -145,14 +194,7 @@ func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 			continue
 		}
 		misses = append(misses, miss{Miss{n.Name, *r}, left})
-		i := slices.IndexFunc(a.Counts, func(c Tally) bool {
-			return c.Plugin == r.Plugin && c.Reason == r.Reason && c.Cure == r.Cure && c.precedence == r.Precedence
-		})
-		if i < 0 {
-			i = len(a.Counts)
-			a.Counts = append(a.Counts, Tally{r.Plugin, r.Reason, r.Cure, 0, r.Precedence})
-		}
-		a.Counts[i].Nodes++
+		a.count(r)
 	}
 	e.sortTallies(a.Counts, t.Shape)
 	slices.SortStableFunc(misses, func(a, b miss) int {
@@ -185,6 +227,11 @@ func (e *explainer) filterOrder(shape *cluster.Shape) map[string]int {
 		k := &h.taskFilters[i]
 		if _, known := order[k.plugin]; !known && k.profiles.decideShape(shape) {
 			order[k.plugin] = 1 + len(h.shapeFilters) + k.order
+		}
+	}
+	if k := &e.finder.keeper; k.active() {
+		if _, known := order[k.hook.plugin]; !known {
+			order[k.hook.plugin] = 1 + len(h.shapeFilters) + len(h.taskFilters)
 		}
 	}
 	return order

@@ -15,6 +15,7 @@ type finder struct {
 	spare  *spareMemory
 	levels map[string][]*scope // the domains of the cluster, by label
 	barred barred
+	keeper keeper
 	// only, if not nil, reports which nodes may be chosen. See Mover.Move.
 	only func(*cluster.Node) bool
 	// scorers has the deviceScorers that no call of devices is using at the moment. A DeviceScore
@@ -128,6 +129,9 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []*hook[TaskFilter], scorer
 	}
 	if f.barred.any() {
 		filters = append(filters, f.bars(t)...)
+	}
+	if f.keeper.active() {
+		filters = append(filters, &f.keeper.hook)
 	}
 	if only := f.only; only != nil {
 		filters = append(filters, &hook[TaskFilter]{plugin: "engine", fn: func(_ *cluster.Task, _ *cluster.Job, n *cluster.Node) *Rejection {

@@ -50,7 +50,10 @@ func (k *bucket) changedFor(b *backlog, t *cluster.Task) bool {
 			return false
 		}
 		r, _ := b.finder.rejectAt(nil, t, n)
-		return r == nil || k.permanent && r.Cure.Transient()
+		if r == nil {
+			return k.permanent || !b.finder.keeper.rejects(t, n)
+		}
+		return k.permanent && r.Cure.Transient()
 	})
 }
 

@@ -100,7 +100,8 @@ func oneOfEachShape(tasks []*cluster.Task) []*cluster.Task {
 // to the task, no task of another job may be on any node.
 func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 	filters, _, _ := e.finder.taskHooks(t)
-	if len(filters) > 0 && alt.Whole != nil {
+	far := e.finder.keeper.farSighted(filters)
+	if far && alt.Whole != nil {
 		return false
 	}
 	ask := e.finder.verdicts(t)
@@ -110,7 +111,7 @@ func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 	}
 	for _, n := range e.finder.view.Nodes() {
 		others := slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
-		if others && (len(filters) > 0 || counts(n)) {
+		if others && (far || counts(n)) {
 			return false
 		}
 	}

@@ -58,6 +58,7 @@ type heapKey struct {
 	// devices and cores are what all lacking tasks of the job request together. Hooks may
 	// allow or protect a victim depending on it.
 	devices, cores int64
+	usable         string // see keeper.usable
 	// job is set if the cost depends on the job itself, so that other jobs do not share
 	// the heap.
 	job *cluster.Job

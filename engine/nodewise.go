@@ -344,9 +344,10 @@ func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 	key := heapKey{way: w.ways.way, lastResort: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
 		devices: w.requested(w.accounts.devicesOf(t.Shape).Name), cores: w.requested(cluster.CPU)}
 	filters, _, _ := w.finder.taskHooks(t)
-	if len(filters) > 0 {
+	if w.finder.keeper.farSighted(filters) {
 		return newNodeHeap(w.view, in) // the cost depends on where other tasks of the gang are
 	}
+	key.usable = w.finder.keeper.usable(w.want.job)
 	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
 		key.job = w.want.job
 	}

@@ -17,7 +17,7 @@ var decided = []reflect.Type{
 	reflect.TypeFor[cluster.SessionOpened](), reflect.TypeFor[cluster.Decided](), reflect.TypeFor[cluster.Assign](), reflect.TypeFor[cluster.Nominate](),
 	reflect.TypeFor[cluster.Evict](), reflect.TypeFor[cluster.Move](), reflect.TypeFor[cluster.Withdraw](), reflect.TypeFor[cluster.Overdue](),
 	reflect.TypeFor[cluster.Retire](), reflect.TypeFor[cluster.ChooseGroup](), reflect.TypeFor[cluster.Displace](), reflect.TypeFor[cluster.Tear](),
-	reflect.TypeFor[cluster.Park](),
+	reflect.TypeFor[cluster.Park](), reflect.TypeFor[cluster.Earmark](),
 }
 
 // references lists the fields of a type through which its values may change: pointers to types

@@ -17,7 +17,7 @@ var parts = []struct {
 	name  string
 	types string
 }{
-	{"session", "Engine Session Mover"},
+	{"session", "Engine Session Mover Earmarks"},
 	{"turns", "backlog lane laneOrder rankedLanes bucket parkedHeap turns contender order"},
 	{"making room", "room want nodewise nodeHeap nodeHeaps everyPlan trial evictor evictionWays hosts"},
 	{"victims", "victims"},

@@ -14,9 +14,11 @@ import (
 // the explainer, and all of them change the State only through statements. The session makes
 // one other change itself: advanceClock sets the clock of the State.
 type Session struct {
-	View  cluster.View // the cluster, including changes of statements that are still open
-	Now   int64        // the time of the session, in nanoseconds since 1970
-	Hooks *Hooks       // plugins register their hooks here, in OnSessionOpen
+	View cluster.View // the cluster, including changes of statements that are still open
+	Now  int64        // the time of the session, in nanoseconds since 1970
+	// Earmarks is for plugins that earmark room for jobs.
+	Earmarks Earmarks
+	Hooks    *Hooks // plugins register their hooks here, in OnSessionOpen
 
 	engine   *Engine
 	options  Options
@@ -26,6 +28,7 @@ type Session struct {
 	// searchedFurther is like searched, for searches that only explain refusals.
 	searchedFurther int
 	denied          denied
+	refused         []Starving // the refusals of minima in this session; in a patient session only of jobs that were not refused before
 	fault           *fault
 
 	order        *order       // decides which job has the next turn
@@ -90,8 +93,9 @@ func (s *Session) run(out *Outcome) {
 	}
 	// 1. Set the clock of the State to the time of the session.
 	s.advanceClock()
-	// 2. Withdraw reservations that their nodes cannot keep.
+	// 2. Withdraw reservations that their nodes cannot keep, and earmarks without a purpose.
 	s.reservations.withdrawLost()
+	s.Earmarks.withdrawEnded()
 	// 3. Retire jobs of sets that have more jobs than desired.
 	if s.retirement.run(out); s.fault.err != nil {
 		return
@@ -210,8 +214,13 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		return false
 	}
 	news := refusal != nil
+	first := true
 	if s.options.Patient {
+		first = s.engine.backlog.waiters[job.Slot()].refusal == nil
 		news = s.engine.backlog.fileAfterTurn(job, refusal)
+	}
+	if first && refusal != nil && !refusal.Surplus && !refusal.Permanent {
+		s.refused = append(s.refused, Starving{job, refusal})
 	}
 	if news {
 		s.clerk.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})

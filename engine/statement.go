@@ -32,7 +32,7 @@ type operation struct {
 	at   int // the position of the journal before the change
 	task *cluster.Task
 	node *cluster.Node // of a withdrawn reservation: its node
-	job  *cluster.Job  // of a retirement: the job
+	job  *cluster.Job  // of a retirement or an earmark: the job
 	// why, forJob, purpose and planSearch are about an eviction. Its Decision is made by Commit,
 	// since most evictions are rolled back.
 	why        Reason
@@ -68,6 +68,7 @@ const (
 	bound
 	withdrawn
 	retired
+	earmarked   // event handlers are not called for an earmark
 	unannounced // a landing or an overdue mark: event handlers are not called when it is undone
 )
 
@@ -396,6 +397,8 @@ func (st *Statement) Commit() []Decision {
 		case withdrawn:
 			t := op.task.Ref()
 			st.clerk.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
+		case earmarked:
+			st.clerk.recordEarmark(op.job)
 		case retired:
 			st.clerk.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})
 		}

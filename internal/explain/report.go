@@ -63,6 +63,10 @@ func (r *Report) Text(w io.Writer) {
 		fmt.Fprintln(w)
 	}
 	sentences(w, "", r.Notes.Reasons...)
+	if list := r.earmarkText(); len(list) > 0 {
+		fmt.Fprintln(w)
+		sentences(w, "", list...)
+	}
 	r.trialsText(w)
 }
 

@@ -17,6 +17,8 @@ type Options struct {
 	Engine *engine.Engine
 	// Drop removes a job that cannot be placed when it arrives. Otherwise it waits.
 	Drop bool
+	// KnownRunTimes lets the engine know how long jobs run. Otherwise it does not.
+	KnownRunTimes bool
 	// WarmUp is the part of the trace, from its beginning, that is not measured, in nanoseconds.
 	WarmUp int64
 	// Until ends the replay, in nanoseconds since the trace began; 0: it ends when all jobs have
@@ -199,7 +201,7 @@ func (r *runner) arrive(number int) error {
 		search = engine.Twin
 		r.Checked++
 	}
-	change := j.put(number)
+	change := j.put(number, r.options.KnownRunTimes)
 	change.Job.Preemptible = r.options.Preemptible
 	r.waiting[number] = true
 	begin := r.options.Clock()

@@ -132,9 +132,12 @@ func (r *Request) shape() cluster.Shape {
 	return s
 }
 
-// put returns the change that adds the job.
-func (j *Job) put(number int) cluster.JobPut {
-	out := cluster.Job{ID: jobID(number), Queue: j.Queue, Created: int64(number) + 1, Priority: j.Priority}
+// put returns the change that adds the job. If known is set, the engine knows its run time.
+func (j *Job) put(number int, known bool) cluster.JobPut {
+	out := cluster.Job{ID: jobID(number), Queue: j.Queue, Created: j.Arrival + 1, Priority: j.Priority}
+	if known {
+		out.RunFor = j.RunTime
+	}
 	shape := j.shape()
 	alternative := cluster.Alternative{Min: j.tasks()}
 	for i := range j.tasks() {

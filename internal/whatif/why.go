@@ -109,6 +109,7 @@ func Why(q Question) (r *explain.Report, err error) {
 	}
 	out := phrases.Refusal(refused, false)
 	r.Refusal = &out
+	r.AddEarmarks(q.State, j)
 	w := &workload{state: q.State, id: j.ID, refusal: refused, attempt: wire.MainAttempt(refused), rekey: q.Rekey}
 	l := &lab{engine: q.Engine, state: q.State, workload: w, objects: q.Objects, progress: q.Progress, now: q.Now, budget: max(q.Tries, 0), displaced: map[string]bool{}, laterTime: map[*change]int64{}, alsoEvicted: map[*change][]string{}, cutShort: map[*change]bool{}}
 	for _, id := range evicted(simulation.Decisions) {

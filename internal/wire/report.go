@@ -35,6 +35,10 @@ type Report struct {
 	Evicted           []Eviction `json:"evicted,omitempty"`   // the evictions of its own tasks
 	Displaced         []Eviction `json:"displaced,omitempty"` // the evictions of other workloads for it
 	Refusal           *Refusal   `json:"refusal,omitempty"`
+	// The room that is earmarked for the workload, which has waited for long.
+	Earmark *Earmark `json:"earmark,omitempty"`
+	// Earmarks of other workloads, of which it would take the room.
+	EarmarkedForOthers []Earmark `json:"earmarkedForOthers,omitempty"`
 	// The ranking of its set, if the set had more replicas than are desired.
 	Ranking *Ranking `json:"ranking,omitempty"`
 	// What its queue and the queues above it hold of the resources that it lacks.
@@ -246,4 +250,22 @@ func NewStanding(st engine.Standing) Standing {
 		return quantity.Amount(st.Resource, v, quantity.IsDevice(st.Resource), true)
 	}
 	return Standing{st.Queue, st.Resource, spell(st.Used), spell(st.Request), spell(st.Share), spell(st.Quota)}
+}
+
+// Earmark is the room that is earmarked for a workload.
+type Earmark struct {
+	Workload string   `json:"workload"`
+	Nodes    []string `json:"nodes"`
+	Since    string   `json:"since"` // when the workload was given an earmark
+	// When the workload starts at the latest, if all run times are right. It is left out if a run
+	// time is not known.
+	Start string `json:"start,omitempty"`
+	// The workloads that hold room of these nodes, those that end first at first.
+	Holders []EarmarkHolder `json:"holders,omitempty"`
+}
+
+// EarmarkHolder is a workload that holds room of a node that is earmarked for another.
+type EarmarkHolder struct {
+	Workload string `json:"workload"`
+	Ends     string `json:"ends,omitempty"` // when it ends by its run time, if that is known
 }

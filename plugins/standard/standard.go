@@ -20,6 +20,7 @@ import (
 	"github.com/berth-project/berth/plugins/affinityrequiredfilter"
 	"github.com/berth-project/berth/plugins/affinityscorer"
 	"github.com/berth-project/berth/plugins/backendframeworkfilter"
+	"github.com/berth-project/berth/plugins/backfill"
 	"github.com/berth-project/berth/plugins/bestfit"
 	"github.com/berth-project/berth/plugins/capacityfilter"
 	"github.com/berth-project/berth/plugins/clusterfilter"
@@ -120,6 +121,7 @@ var plugins = []entry{
 	{isolationfilter.Name, isolationfilter.New, 0},
 	{scarceresourceavoidance.Name, scarceresourceavoidance.New, 2},
 	{noderesourcesfit.Name, noderesourcesfit.New, 0},
+	{backfill.Name, backfill.New, 0},
 
 	// Which node groups are feasible, for jobs that take whole nodes, and which is best.
 	{nodegroupsizefilter.Name, nodegroupsizefilter.New, 0},

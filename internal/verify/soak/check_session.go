@@ -16,6 +16,7 @@ type stateBefore struct {
 	placed    map[*cluster.Job]bool           // the minimum was placed
 	running   map[*cluster.Job]bool           // the minimum was running; reservations do not count
 	tasks     map[*cluster.Job]int            // number of tasks
+	earmarks  map[string]earmarkBefore        // by node
 }
 
 // queueUse is what a queue uses, and the part of it that is not preemptible.
@@ -25,7 +26,7 @@ type queueUse struct{ used, firm cluster.Resources }
 func describeState(state *cluster.State) *stateBefore {
 	b := &stateBefore{
 		queues: map[string]queueUse{}, nodes: map[*cluster.Task]*cluster.Node{}, startTime: map[*cluster.Task]int64{},
-		placed: map[*cluster.Job]bool{}, running: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{},
+		placed: map[*cluster.Job]bool{}, running: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}, earmarks: map[string]earmarkBefore{},
 	}
 	for _, q := range state.Queues() {
 		b.queues[q.Name] = queueUse{slices.Clone(q.Used), slices.Clone(q.UsedByFirm)}
@@ -37,6 +38,11 @@ func describeState(state *cluster.State) *stateBefore {
 			if t.Runs() {
 				b.startTime[t] = t.Started
 			}
+		}
+	}
+	for _, j := range cluster.EarmarksOf(state.View()).Jobs() {
+		for _, r := range j.Earmarked.Rooms {
+			b.earmarks[r.Node] = earmarkBefore{j.ID, r, j.Earmarked.Start}
 		}
 	}
 	return b
@@ -72,6 +78,7 @@ func (c *sessionCheck) run() error {
 		c.checkRefusals,
 		c.checkEvictions,
 		c.checkPatience,
+		c.checkEarmarks,
 		func() error { return checkSets(c.state, true) },
 		c.checkGroups,
 		c.checkRankings,
@@ -175,9 +182,11 @@ func (c *sessionCheck) checkPatience() error {
 }
 
 // decidesNothing reports whether a session made no decision and withdrew no
-// reservation.
+// reservation and no earmark.
 func decidesNothing(out *engine.Outcome) bool {
-	return len(out.Decisions) == 0 && !slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
+	return len(out.Decisions) == 0 && !slices.ContainsFunc(out.Events, func(e engine.Record) bool {
+		return e.Kind == engine.Withdrawn || e.Kind == engine.Earmarked && len(e.Rooms) == 0
+	})
 }
 
 // describeTasks lists the tasks of a job with their status.

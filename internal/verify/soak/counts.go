@@ -8,6 +8,7 @@ type Counts struct {
 	Steps, Sessions, Decisions, Refusals int
 	Evictions, Moves, StaleTasks         int // StaleTasks: evicted tasks of gangs below their minimum
 	ScaledDown, Retired                  int // evicted tasks of retired jobs, and retired jobs
+	Earmarks, PlacedBeside               int // jobs that got an earmark, or other nodes; placements on nodes of earmarks of other jobs
 	WholeNodes                           int // nodes that replicas on whole nodes were placed on
 	Crashes, LostDecisions               int // LostDecisions: decisions that were never carried out because of a crash
 	Changes, Replays, CutLogs            int // changes in logs, logs that were replayed, and logs that a crash cut off
@@ -29,6 +30,8 @@ func (c *Counts) Add(o Counts) {
 	c.ScaledDown += o.ScaledDown
 	c.Retired += o.Retired
 	c.WholeNodes += o.WholeNodes
+	c.Earmarks += o.Earmarks
+	c.PlacedBeside += o.PlacedBeside
 	c.Crashes += o.Crashes
 	c.LostDecisions += o.LostDecisions
 	c.Changes += o.Changes
@@ -44,6 +47,6 @@ func (c *Counts) Add(o Counts) {
 }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d crashes that lost %d decisions, %d changes, %d logs replayed and %d cut off, %d sessions also run after a restart (%d evicted earlier), %d bindings and evictions refused, %d bindings answered late, %d jobs not tried by patient sessions, settled %d times in %d rounds at most",
-		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.StaleTasks, c.ScaledDown, c.Retired, c.WholeNodes, c.Crashes, c.LostDecisions, c.Changes, c.Replays, c.CutLogs, c.Restarts, c.EarlierEvictions, c.RefusedActions, c.LateAnswers, c.Untried, c.Settled, c.MaxRounds)
+	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d earmarks, %d tasks placed beside them, %d crashes that lost %d decisions, %d changes, %d logs replayed and %d cut off, %d sessions also run after a restart (%d evicted earlier), %d bindings and evictions refused, %d bindings answered late, %d jobs not tried by patient sessions, settled %d times in %d rounds at most",
+		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.StaleTasks, c.ScaledDown, c.Retired, c.WholeNodes, c.Earmarks, c.PlacedBeside, c.Crashes, c.LostDecisions, c.Changes, c.Replays, c.CutLogs, c.Restarts, c.EarlierEvictions, c.RefusedActions, c.LateAnswers, c.Untried, c.Settled, c.MaxRounds)
 }

@@ -29,6 +29,9 @@ func (m *jobMaker) job(now int64, others []string) *cluster.Job {
 			Within:   pick(m.dice, []string{"", "rack", "zone"}), Anti: m.dice.chance(60), Weight: int32(m.dice.roll(3) * 10),
 		})
 	}
+	if m.dice.chance(30) { // jobs may end earlier or later than they state
+		j.RunFor = int64(1+m.dice.roll(600)) * second
+	}
 	for a := range 1 + m.dice.roll(2) {
 		j.Alternatives = append(j.Alternatives, m.alternative(a, j.Preemptible))
 	}

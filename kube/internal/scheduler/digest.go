@@ -47,7 +47,7 @@ func digest(state *cluster.State) string {
 	}
 	for _, r := range snapshot.Jobs {
 		r.Revision, r.Tasks = 0, nil
-		r.Job.Displaced, r.Job.Retired, r.Job.BelowMinimumSince, r.Job.Evicted, r.Job.Parked, r.Job.BindRefused = nil, false, 0, 0, nil, nil
+		r.Job.Displaced, r.Job.Retired, r.Job.BelowMinimumSince, r.Job.Evicted, r.Job.Parked, r.Job.BindRefused, r.Job.Earmarked = nil, false, 0, 0, nil, nil, nil
 		write(r)
 	}
 	for _, r := range snapshot.Tasks {
