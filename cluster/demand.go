@@ -90,6 +90,37 @@ func (d *demand) arrive(tasks []*Task) {
 	}
 }
 
+// CountDemand counts the tasks of all jobs as if they had just arrived, and nothing else. So the
+// Demand of a State that is made of objects depends on the objects alone.
+func (s *State) CountDemand() {
+	if s.CountsDemand() {
+		return
+	}
+	if s.journal.recording() {
+		s.demand.recordUndo()
+	}
+	s.demand.restore(s.countedDemand())
+}
+
+// CountsDemand reports whether the Demand is what CountDemand counts. It is not if more tasks have
+// arrived than the State has now.
+func (s *State) CountsDemand() bool {
+	a, b := &s.demand.Demand, s.countedDemand()
+	same := func(a, b Requested) bool { return a.key == b.key && a.Weight == b.Weight }
+	return a.Arrived == b.Arrived && a.Left == b.Left && a.LearntAt == b.LearntAt && slices.EqualFunc(a.Requests, b.Requests, same) && slices.EqualFunc(a.Learnt, b.Learnt, same)
+}
+
+func (s *State) countedDemand() Demand {
+	d := newDemand(&journal{})
+	for _, j := range s.Jobs() {
+		d.arrive(j.Alternatives[0].Tasks)
+	}
+	if d.Arrived >= learnFirst {
+		d.Learnt, d.LearntAt = slices.Clone(d.Requests), d.Arrived
+	}
+	return d.Demand
+}
+
 // leave counts a task that is removed.
 func (d *demand) leave(t *Task) {
 	if !t.isPlacedOrEnded() {

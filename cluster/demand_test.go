@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -55,6 +56,30 @@ func TestArrivalsAreCounted(t *testing.T) {
 	apply(t, s, arrival(17, 4000, 1))
 	if d = s.View().Demand(); d.LearntAt != 20 || weights(d.Learnt)[4000] != 10 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestCountDemand: the counts of a State that is made of objects do not depend on what it had before.
+func TestCountDemand(t *testing.T) {
+	s, fresh := cluster.NewState(), cluster.NewState()
+	for i := range 12 {
+		apply(t, s, arrival(i, 2000, 1))
+		apply(t, fresh, arrival(11-i, int64(2000+i/11*1000), 1))
+	}
+	if fresh.CountDemand(); !fresh.CountsDemand() || s.CountsDemand() {
+		t.Errorf("counted: %t, and with a copy made before: %t", fresh.CountsDemand(), s.CountsDemand())
+	}
+	mark := s.Mark()
+	apply(t, s, cluster.JobGone{Job: "job/0"}, arrival(12, 3000, 1))
+	before := s.View().Demand().Arrived
+	s.CountDemand()
+	if got, want := s.View().Demand(), fresh.View().Demand(); before != 13 || got.Arrived != 12 || !maps.Equal(weights(got.Learnt), weights(want.Learnt)) || got.LearntAt != 12 {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	s.Undo(mark)
+	s.Release(mark)
+	if d := s.View().Demand(); d.Arrived != 12 || weights(d.Requests)[2000] != 12 || weights(d.Requests)[3000] != 0 {
+		t.Errorf("undone: %+v", d)
 	}
 }
 

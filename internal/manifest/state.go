@@ -32,6 +32,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 	m.models(s)
 	m.restore(s)
 	m.applyReadings(s)
+	s.CountDemand()
 	if err := m.errs.Err(); err != nil {
 		return nil, err
 	}

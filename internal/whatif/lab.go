@@ -70,6 +70,7 @@ type lab struct {
 	mostSteps   int // steps of one simulation that count at most, so that one which takes long does not end the search
 	stepBudget  int // no more simulations are run after so many steps, except for the first least
 	least       int
+	counts      bool                 // the Demand of the State is that of its jobs, and is counted again when a change is made
 	displaced   map[string]bool      // the workloads that are evicted without a change
 	laterTime   map[*change]int64    // the time at which a change is tried, if that is later than now
 	alsoEvicted map[*change][]string // for a change that was tried alone and helps: the workloads that are evicted with it and not without it, except those that move
@@ -183,6 +184,9 @@ func (l *lab) apply(changes []*change) (*cluster.State, *engine.Engine, error) {
 		if err := c.apply(state); err != nil {
 			return nil, nil, err
 		}
+	}
+	if l.counts {
+		state.CountDemand()
 	}
 	return state, e, nil
 }

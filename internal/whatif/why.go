@@ -140,6 +140,7 @@ func Why(q Question) (r *explain.Report, err error) {
 			}
 		}()
 	}
+	l.counts = q.State.CountsDemand()
 	var own map[string]bool
 	if w.attempt.Level == "" {
 		own = l.ownNodes()
