@@ -79,17 +79,17 @@ func (f *fleet) afterOn(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 }
 
 // without returns a copy of the room without the cores and the memory that a task of the shape
-// takes.
+// takes. The copy is valid until the next call.
 func (f *fleet) without(r *room, s *cluster.Shape) *room {
-	a := room{machine: r.machine, cpu: max(0, r.cpu-s.Resources.Of(cluster.CPU)), memory: r.memory, free: append(f.taken[:0], r.free...)}
-	f.taken = a.free
+	a := &f.scratch
+	*a = room{machine: r.machine, cpu: max(0, r.cpu-s.Resources.Of(cluster.CPU)), memory: r.memory, free: append(a.free[:0], r.free...)}
 	if f.counting {
 		a.tasks = min(r.tasks+1, maxTasks)
 	}
 	if m := int64(r.machine.memory); m > 0 {
 		a.memory = max(0, r.memory-(min(s.Resources.Of(cluster.Memory), unlimited)*parts+m-1)/m)
 	}
-	return &a
+	return a
 }
 
 // with returns the room that is left after a task of the shape takes the device with the index or,

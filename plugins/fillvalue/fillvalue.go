@@ -38,27 +38,41 @@ type plugin struct {
 	prices prices
 	given  []int64 // the parameters that the prices were taken from
 	epoch  uint64  // grows when the workload or the prices change; values of rooms of earlier epochs are not valid
+	hooks  hooks
+}
+
+// hooks are the functions that a session registers. They are made once, because each method value
+// is allocated.
+type hooks struct {
+	use         func([]int64)
+	learn       engine.Learner
+	score       engine.ShapeScore
+	deviceScore engine.DeviceScore
 }
 
 // New builds the plugin. It has no arguments.
-var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
+var New = engine.WithoutArguments(func() engine.Plugin {
+	p := &plugin{}
+	p.hooks = hooks{p.use, p.learn, p.score, p.deviceScore}
+	return p
+})
 
 func (*plugin) Name() string { return Name }
 
 // OnSessionOpen registers a score for nodes, one for devices, and the function that learns prices.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.open(s.View)
-	s.Hooks.AddLearner(notes, p.use, p.learn)
-	s.Hooks.AddShapeScore(matters, p.score)
+	s.Hooks.AddLearner(notes, p.hooks.use, p.hooks.learn)
+	s.Hooks.AddShapeScore(matters, p.hooks.score)
 	engine.EqualNodes(s.Hooks)
-	s.Hooks.AddDeviceScore(p.deviceScore)
+	s.Hooks.AddDeviceScore(p.hooks.deviceScore)
 	engine.EqualNodes(s.Hooks)
 }
 
 // open forgets what was learnt about another State or from other requests.
 func (p *plugin) open(v cluster.View) {
 	if p.view != v {
-		*p = plugin{view: v}
+		*p = plugin{view: v, hooks: p.hooks}
 	}
 	p.takeDemand()
 }

@@ -90,7 +90,7 @@ type fleet struct {
 	counting bool    // whether rooms count tasks
 	// Buffers.
 	key       []byte
-	taken     []cluster.Milli
+	scratch   room            // that is compared with those that are known
 	prices    []cluster.Milli // see pricesOf
 	pricedFor *cluster.Shape  // the shape that prices are for
 }
@@ -239,21 +239,19 @@ func capacity(n *cluster.Node, resource string) int64 {
 
 // kindOf returns the kind of the device: an index in kinds.
 func (f *fleet) kindOf(d *cluster.Device) int32 {
-	spec := cluster.DeviceSpec{Product: d.Product, Profile: d.Profile, Resource: d.Resource, Type: d.Type, Memory: d.Memory, Reserved: d.Reserved, Fraction: d.Fraction}
 	for i := range f.kinds {
-		if *f.kinds[i].DeviceSpec == spec {
+		if compareKinds(&f.kinds[i], d) == 0 {
 			return int32(i)
 		}
 	}
-	f.kinds = append(f.kinds, cluster.Device{DeviceSpec: &spec})
+	f.kinds = append(f.kinds, cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: d.Product, Profile: d.Profile, Resource: d.Resource, Type: d.Type, Memory: d.Memory, Reserved: d.Reserved, Fraction: d.Fraction}})
 	return int32(len(f.kinds) - 1)
 }
 
 // read returns the room of the node.
 func (f *fleet) read(n *cluster.Node, k *known) *room {
-	r := room{machine: k.machine, cpu: free(n, cluster.CPU), memory: free(n, cluster.Memory)}
-	var buffer [16]cluster.Milli
-	r.free = buffer[:0]
+	r := &f.scratch
+	*r = room{machine: k.machine, cpu: free(n, cluster.CPU), memory: free(n, cluster.Memory), free: f.scratch.free[:0]}
 	if f.counting {
 		r.tasks = min(len(n.Tasks), maxTasks)
 	}
@@ -263,7 +261,7 @@ func (f *fleet) read(n *cluster.Node, k *known) *room {
 	if m := int64(k.machine.memory); m > 0 {
 		r.memory = r.memory * parts / m
 	}
-	return f.share(&r)
+	return f.share(r)
 }
 
 // free returns how much of the resource is free on the node.

@@ -42,7 +42,7 @@ func TestAllocations(t *testing.T) {
 	})
 	must(s.Close())
 	must(state.Apply(cluster.JobGone{Job: job.ID}))
-	check(t, "a session", 10, func() {
+	check(t, "a session", 8, func() {
 		s := e.Open(state, engine.Options{Patient: true})
 		if _, err := s.Run(); err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ func TestIslands(t *testing.T) {
 		}
 		for _, devices := range []int{2, 4} {
 			for i := 1; i < len(shares); i++ {
-				if apart, before := 100-shares[i].share(devices), 100-shares[i-1].share(devices); apart > 0.8*before {
+				if apart, before := 100-shares[i].share(devices), 100-shares[i-1].share(devices); apart > max(0.8*before, 1) {
 					t.Errorf("%d %% held: %.1f %% of the tasks of %d devices are not in one domain, and %.1f %% in the row before", percent, apart, devices, before)
 				}
 			}
