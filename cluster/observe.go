@@ -59,9 +59,9 @@ func foreignMemory(n *Node, free []Bytes) []Bytes {
 	return out
 }
 
-// FreeBeside returns the free memory that a reading of the devices would report if other processes used
+// FreeBeside returns the free memory that a reading of the node's devices would report if other processes used
 // this much of each, by UUID. A NodeRead with it makes the memory foreign.
-func (n *Node) FreeBeside(foreign map[string]Bytes) map[string]Bytes {
+func FreeBeside(n *Node, foreign map[string]Bytes) map[string]Bytes {
 	out := make(map[string]Bytes, len(foreign))
 	for i, left := range unclaimedMemory(n) {
 		d := &n.Devices[i]

@@ -320,7 +320,7 @@ func (p *logPlayer) event(e *event) error {
 		if n == nil {
 			return nil
 		}
-		return p.apply(cluster.NodeRead{Name: n.Name, Free: n.FreeBeside(e.memory)})
+		return p.apply(cluster.NodeRead{Name: n.Name, Free: cluster.FreeBeside(n, e.memory)})
 	case jobFact:
 		return p.apply(p.renamed(e))
 	case taskPlaced:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/backfill"
 	"github.com/berth-project/berth/plugins/standard"
 	"github.com/google/go-cmp/cmp"
 )
@@ -23,6 +24,22 @@ func newEngine(t *testing.T, policy string) *engine.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e, err := engine.New(standard.Registry(), profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// withoutBackfill returns an engine with the policy that earmarks no room, so that all that differs is
+// how tasks are packed.
+func withoutBackfill(t *testing.T, policy string) *engine.Engine {
+	t.Helper()
+	profile, err := standard.Pack(standard.Profile(), policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	profile = slices.DeleteFunc(profile, func(c engine.PluginConfig) bool { return c.Name == backfill.Name })
 	e, err := engine.New(standard.Registry(), profile)
 	if err != nil {
 		t.Fatal(err)
@@ -371,7 +388,7 @@ func TestSteadyState(t *testing.T) {
 	measure := func(policy string) (allocated, waited float64) {
 		for seed := range int64(2) {
 			tr := s.Trace(seed)
-			r := run(t, tr, Options{Engine: newEngine(t, policy), WarmUp: int64(s.Length) / 10, Until: int64(s.Length)})
+			r := run(t, tr, Options{Engine: withoutBackfill(t, policy), WarmUp: int64(s.Length) / 10, Until: int64(s.Length)})
 			allocated += r.Mean
 			for _, w := range r.Waits {
 				if tr.Jobs[w.Job].Devices == 8 {

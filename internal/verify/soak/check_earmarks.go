@@ -18,9 +18,14 @@ type earmarkBefore struct {
 // the session and is still: unless the task left the room, its job must come before the other job,
 // have a stronger tier, or end in time. What tasks that move hold is never an exception.
 func (c *sessionCheck) checkEarmarks() error {
+	withdrawn := map[string]bool{} // by job; an earmark that it gets in the same session is another one
 	for _, e := range c.out.Events {
-		if e.Kind == engine.Earmarked && len(e.Rooms) > 0 {
+		switch {
+		case e.Kind != engine.Earmarked:
+		case len(e.Rooms) > 0:
 			c.counts.Earmarks++
+		default:
+			withdrawn[e.Job] = true
 		}
 	}
 	for i := range c.out.Decisions {
@@ -31,7 +36,7 @@ func (c *sessionCheck) checkEarmarks() error {
 		}
 		was := c.before.earmarks[d.Node]
 		t, of := c.state.Task(d.Task), cluster.EarmarksOf(c.state.View()).On(n)
-		if of == nil || of.Job == d.Task.Job || was.job != of.Job || c.before.nodes[t] == n {
+		if of == nil || of.Job == d.Task.Job || was.job != of.Job || withdrawn[of.Job] || c.before.nodes[t] == n {
 			continue
 		}
 		moved := t.Landing() != nil
