@@ -15,7 +15,7 @@ import (
 func severalProfiles(t *testing.T) []engine.NamedProfile {
 	t.Helper()
 	merge := func(overrides ...standard.Override) engine.Profile {
-		p, err := standard.Merge(standard.Profile(), overrides, false)
+		p, err := standard.Merge(standard.ProfileFor(overrides), overrides, false)
 		if err != nil {
 			t.Fatal(err)
 		}
