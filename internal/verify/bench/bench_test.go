@@ -14,12 +14,18 @@ import (
 
 // BenchmarkDecide measures one decision at a time on a cluster that is kept half full: a
 // job arrives, is placed, and the oldest job ends. decisions/s includes all of these
-// steps; the percentiles are of placing alone.
-func BenchmarkDecide(b *testing.B) {
+// steps; the percentiles are of placing alone. The policy is per-resource, which the default profile had
+// before, so that versions can be compared.
+func BenchmarkDecide(b *testing.B) { decide(b, "per-resource") }
+
+// BenchmarkDecideFillValue is BenchmarkDecide with the policy of the default profile.
+func BenchmarkDecideFillValue(b *testing.B) { decide(b, "fill-value") }
+
+func decide(b *testing.B, policy string) {
 	for _, shapes := range []int{1, 100} {
 		for _, nodes := range []int{1_000, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("shapes=%d/nodes=%d", shapes, nodes), func(b *testing.B) {
-				c := newChurn(b, nodes, shapes, engine.Indexed)
+				c := newChurn(b, policy, nodes, shapes, engine.Indexed)
 				took := make([]time.Duration, b.N)
 				b.ReportAllocs()
 				b.ResetTimer()
@@ -49,7 +55,7 @@ func reportLive(b *testing.B) {
 func BenchmarkIndexAgainstScan(b *testing.B) {
 	for _, shapes := range []int{1, 100} {
 		b.Run(fmt.Sprintf("shapes=%d/nodes=10000", shapes), func(b *testing.B) {
-			fast, slow := newChurn(b, 10_000, shapes, engine.Indexed), newChurn(b, 10_000, shapes, engine.Scan)
+			fast, slow := newChurn(b, "per-resource", 10_000, shapes, engine.Indexed), newChurn(b, "per-resource", 10_000, shapes, engine.Scan)
 			var index, scan time.Duration
 			b.ResetTimer()
 			for range b.N {
@@ -71,7 +77,7 @@ func BenchmarkManyShapes(b *testing.B) {
 	for _, shapes := range []int{100, 500, 2_000, 10_000} {
 		b.Run(fmt.Sprintf("shapes=%d/nodes=10000", shapes), func(b *testing.B) {
 			b.StopTimer()
-			c, anew := newChurn(b, 10_000, 100, engine.Indexed), time.Duration(0)
+			c, anew := newChurn(b, "per-resource", 10_000, 100, engine.Indexed), time.Duration(0)
 			c.shapes = distinctShapes(shapes)
 			for range shapes {
 				anew += c.step(b)
@@ -113,7 +119,7 @@ func distinctShapes(n int) []cluster.Shape {
 func BenchmarkRank(b *testing.B) {
 	for _, nodes := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			c := newChurn(b, nodes, 1, engine.Indexed)
+			c := newChurn(b, "per-resource", nodes, 1, engine.Indexed)
 			c.addJob(b)
 			shape := Shapes(1)[0]
 			b.ResetTimer()
@@ -144,12 +150,12 @@ type churn struct {
 	arrived int
 }
 
-func newChurn(b *testing.B, nodes, shapes int, search engine.Search) *churn {
+func newChurn(b *testing.B, policy string, nodes, shapes int, search engine.Search) *churn {
 	b.Helper()
-	e, err := engine.New(standard.Registry(), standard.Profile())
-	if err != nil {
-		b.Fatal(err)
-	}
+	profile, err := standard.Pack(standard.Profile(), policy)
+	must(b, err)
+	e, err := engine.New(standard.Registry(), profile)
+	must(b, err)
 	// The cluster is always filled with the index, because filling is not measured.
 	c := &churn{engine: e, state: Cluster(nodes), shapes: Shapes(shapes)}
 	devices := int64(nodes) * 8 / 2 * int64(cluster.Whole)
