@@ -201,11 +201,10 @@ func (r *runner) arrive(number int) error {
 		search = engine.Twin
 		r.Checked++
 	}
-	change := j.put(number, r.options.KnownRunTimes)
+	change := j.put(number, r.options.KnownRunTimes || r.options.Log != nil)
 	change.Job.Preemptible = r.options.Preemptible
 	r.waiting[number] = true
 	begin := r.options.Clock()
-	change.Job.RunFor = j.RunTime
 	if err := r.apply(change); err != nil {
 		return err
 	}

@@ -120,9 +120,14 @@ func restrict(r *rand.Rand, p *corev1.Pod) {
 
 // TestDecisions compares, for random clusters, what kubectl berth simulate says with what
 // berth-scheduler then does, and with what berth simulate says about the snapshot if no filter
-// of Kubernetes is needed.
+// of Kubernetes is needed. The policy does not learn: what arrived before, and in which order, is known
+// to berth-scheduler alone.
 func TestDecisions(t *testing.T) {
 	w := newWorld(t)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte("apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\npacking: per-resource\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 6 {
 		w.addNodes(node(fmt.Sprintf("node-%d", i), 2+2*(i%3), func(n *controlplane.Node) {
 			n.Labels["zone"] = fmt.Sprintf("zone-%d", i%3)
@@ -140,21 +145,21 @@ func TestDecisions(t *testing.T) {
 			// kwok reports the status of a pod by its name, also if another pod has the name by then.
 			// A name is therefore used once.
 			w.create(randomPods(rand.New(rand.NewPCG(uint64(seed), 1)), fmt.Sprintf("s%d", seed), filters)...)
-			said := placements(t, w.answer("simulate", "-o", "json"))
+			said := placements(t, w.answer("simulate", "-o", "json", "--config", config))
 			file := filepath.Join(t.TempDir(), "snapshot.json")
-			notes := w.run("snapshot", file).stderr
+			notes := w.run("snapshot", file, "--config", config).stderr
 			offline := placements(t, berth("simulate", file, "-o", "json"))
 			if same := maps.Equal(said, offline); !same && notes == "" {
 				t.Errorf("berth simulate says\n%s\nand kubectl berth simulate says\n%s", show(offline), show(said))
 			}
-			w.answer("snapshot", "--objects", file)
-			if saved := placements(t, run("simulate", "-f", file, "-o", "json").stdout); !maps.Equal(said, saved) {
+			w.answer("snapshot", "--objects", file, "--config", config)
+			if saved := placements(t, run("simulate", "-f", file, "-o", "json", "--config", config).stdout); !maps.Equal(said, saved) {
 				t.Errorf("kubectl berth simulate -f says\n%s\nand without -f\n%s", show(saved), show(said))
 			}
 			if filters != (notes != "") {
 				t.Errorf("the notes of the snapshot are %q", notes)
 			}
-			stop := w.scheduler()
+			stop := w.scheduler("--config", config)
 			w.eventually(w.undecided)
 			if done := w.bound(); !maps.Equal(said, done) {
 				t.Errorf("berth-scheduler did\n%s\nand kubectl berth simulate says\n%s\nThe conditions are\n%s", show(done), show(said), show(w.conditions()))
