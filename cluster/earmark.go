@@ -100,8 +100,12 @@ func takesMoreMemory(s *Shape, n *Node) bool {
 	return !s.Need.None() && n.Unified || s.Need.Layers != nil && s.Need.Layers.Spill
 }
 
-// Within reports whether the node would have the room if no task were on it.
+// Within reports whether the node would have the room if no task were on it. A node with devices of
+// several kinds has no room with devices, because rooms do not say of which kind theirs are.
 func (r *EarmarkedRoom) Within(n *Node) bool {
+	if r.Devices > 0 && !n.uniform {
+		return false
+	}
 	for _, a := range r.Resources {
 		if n.Capacity(a.Name) < a.Value {
 			return false

@@ -153,7 +153,7 @@ func policyName(policy string) string {
 type logFlag struct{ path string }
 
 func (l *logFlag) addFlag(c *cobra.Command) {
-	c.Flags().StringVar(&l.path, "log", "", "write all changes of the replay to this file, for berth replay log; needs one policy and one seed")
+	c.Flags().StringVar(&l.path, "log", "", "write all changes of the replay to this file, for berth replay log; jobs then state their run times, as with --known-run-times; needs one policy and one seed")
 }
 
 // write calls run with a function that writes changes to the log, or with nil if there is no log.

@@ -165,12 +165,22 @@ func (st *Statement) Earmark(j *cluster.Job, e *cluster.Earmarked) error {
 	if st.clerk.closed {
 		return errClosed
 	}
-	at := st.position()
+	at, before := st.position(), j.Earmarked
 	if err := st.tx.Earmark(j, e); err != nil {
 		return err
 	}
-	st.logOperation(operation{kind: earmarked, at: at, job: j})
+	st.logOperation(operation{kind: earmarked, at: at, job: j, sameRoom: sameRoom(before, e)})
 	return nil
+}
+
+// sameRoom reports whether the earmarks are of the same room for the same time.
+func sameRoom(a, b *cluster.Earmarked) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Start == b.Start && slices.EqualFunc(a.Rooms, b.Rooms, func(x, y cluster.EarmarkedRoom) bool {
+		return x.Node == y.Node && x.Devices == y.Devices && slices.Equal(x.Resources, y.Resources)
+	})
 }
 
 // starvesAgain is how long after Starving returned jobs it returns them again, in nanoseconds.
@@ -202,6 +212,22 @@ func (e Earmarks) Starving(after int64) (out []Starving) {
 		return cmp.Or(strings.Compare(x.Job.Queue, y.Job.Queue), s.order.compareTurns(turnOf(x.Job), turnOf(y.Job)))
 	})
 	return out
+}
+
+// Refusal returns why the job was refused last, nil if the engine does not know.
+func (e Earmarks) Refusal(j *cluster.Job) *Refusal {
+	s := e.session
+	for i := len(s.refused) - 1; i >= 0; i-- {
+		if s.refused[i].Job == j {
+			return s.refused[i].Refusal
+		}
+	}
+	if b := s.engine.backlog; s.options.Patient && b != nil && j.Slot() < len(b.waiters) {
+		if w := b.waiters[j.Slot()]; w != nil && w.bucket != nil {
+			return w.bucket.refusal
+		}
+	}
+	return nil
 }
 
 // WhenEmpty returns a function that counts how many tasks of the shape of the given one a node

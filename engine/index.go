@@ -40,10 +40,12 @@ type code struct {
 }
 
 // maxEntries bounds memory: a ranking has an entry of about 12 bytes for each node, or of about 20
-// if static scores give many different points. If there are more entries, the ranking that was
-// used least recently is dropped, as long as there are more than minRankings.
+// if static scores give many different points, and the answers that it keeps for patterns, which take
+// as much as keptEntries entries. If there are more entries, the ranking that was used least recently
+// is dropped, as long as there are more than minRankings.
 const (
 	maxEntries  = 25_000_000
+	keptEntries = 1_000
 	minRankings = 16
 )
 
@@ -209,7 +211,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 }
 
 func (x *index) dropOldest() {
-	if n := len(x.rankings); n < minRankings || n*x.view.Recent().Slots() < maxEntries {
+	if n := len(x.rankings); n < minRankings || n*(x.view.Recent().Slots()+keptEntries) < maxEntries {
 		return
 	}
 	var oldest *ranking
@@ -352,10 +354,18 @@ func (x *index) refreshMany(r *ranking) {
 // sharesAnswers reports whether equal nodes are judged once for the ranking. If so, it prepares the
 // patterns for all its slots.
 func (x *index) sharesAnswers(r *ranking) bool {
-	if r.shares {
-		x.patterns.begin(len(r.keys))
+	if !r.shares {
+		return false
 	}
-	return r.shares
+	if x.patterns.last > lastNumber {
+		x.patterns.forget()
+		x.patterns.last = 0
+		for _, other := range x.rankings {
+			other.kept.forget()
+		}
+	}
+	x.patterns.begin(len(r.keys))
+	return true
 }
 
 // judgeChanged judges the node in the slot after it changed. If its key or its code is another one

@@ -86,6 +86,10 @@ func (p *patterns) open(h *Hooks) bool {
 	return known == len(h.deviceScores)
 }
 
+// lastNumber is the last number that is given to a pattern; 0 means none. After it, the index forgets
+// all answers and numbers.
+const lastNumber = 1<<32 - 1<<24
+
 // forget drops all numbers. They are not given again.
 func (p *patterns) forget() {
 	clear(p.numbers)
@@ -189,7 +193,7 @@ func spellSpec(b []byte, n *cluster.Node, labels []string) []byte {
 		b = appendText(appendText(b, n.Defect.Label), n.Defect.Problem)
 	}
 	if b = appendBool(b, len(n.Avoids) > 0); len(n.Avoids) > 0 {
-		b = appendText(b, n.Name) // such nodes are few: each is equal only to itself
+		b = binary.AppendUvarint(appendText(b, n.Name), n.SpecVersion()) // such nodes are few: each is equal only to itself, until what it avoids changes
 	}
 	return spellDevices(b, n.Devices)
 }

@@ -40,6 +40,7 @@ type operation struct {
 	purpose    Purpose
 	planSearch *PlanSearch
 	worth      *Score // of a retired job: its score
+	sameRoom   bool   // of an earmark: the job had the same room earmarked before
 	// decision is the index in Statement.decisions, counted from 1, of the decision that
 	// places or binds the task; 0: there is none.
 	decision int
@@ -398,7 +399,9 @@ func (st *Statement) Commit() []Decision {
 			t := op.task.Ref()
 			st.clerk.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
 		case earmarked:
-			st.clerk.recordEarmark(op.job)
+			if !op.sameRoom {
+				st.clerk.recordEarmark(op.job)
+			}
 		case retired:
 			st.clerk.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})
 		}

@@ -407,3 +407,17 @@ func TestSteadyState(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownRunTimes: whether the engine knows run times makes a difference for earmarked room.
+func TestKnownRunTimes(t *testing.T) {
+	s := Synth{Nodes: Machines(8, 8, "L4", 128, 1024), Jobs: DefaultRequests(8), Load: 0.98, Mean: 4 * time.Hour, Sigma: 1.2, Length: 3 * 24 * time.Hour}
+	waited := func(known bool) (sum int64) {
+		for _, w := range run(t, s.Trace(1), Options{Engine: newEngine(t, "best-fit"), Until: int64(s.Length), KnownRunTimes: known}).Waits {
+			sum += w.Time
+		}
+		return sum
+	}
+	if known, unknown := waited(true), waited(false); known == unknown {
+		t.Errorf("jobs wait %v whether run times are known or not", time.Duration(known))
+	}
+}

@@ -104,6 +104,9 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddSweep(p.sweeper)
 }
 
+// maxQueues is for jobs of how many queues a sweep looks for room. Each queue has perQueue plans.
+const maxQueues = 64
+
 // sweep reviews the earmarks, and gives further ones to jobs that have waited for long.
 func (p *plugin) sweep(stmt *engine.Statement) {
 	view := p.session.View
@@ -111,7 +114,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 	clear(p.left)
 	p.meanAge = -1
 	for _, j := range cluster.EarmarksOf(view).Jobs() {
-		if !view.IsPending(j) || j.HasMinimum() {
+		if refusal := p.session.Earmarks.Refusal(j); !view.IsPending(j) || j.HasMinimum() || refusal != nil && !lacksRoom(refusal) {
 			for _, r := range j.Earmarked.Rooms {
 				p.left[r.Node] = true
 			}
@@ -129,9 +132,9 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 			devices += earmarkedDevices(j.Earmarked)
 		}
 	}
-	limit := -1
+	limit, plans := -1, map[string]int{}
 	for _, w := range p.session.Earmarks.Starving(p.after) {
-		if perQueue[w.Job.Queue] >= p.perQueue || !lacksRoom(w.Refusal) {
+		if perQueue[w.Job.Queue] >= p.perQueue || plans[w.Job.Queue] >= p.perQueue || !lacksRoom(w.Refusal) {
 			continue
 		}
 		if limit < 0 {
@@ -139,6 +142,12 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		}
 		if devices > 0 && devices >= limit {
 			break
+		}
+		if least, tasks := p.wants(w.Job); devices+least > limit && (devices > 0 || tasks > 1) {
+			continue
+		}
+		if plans[w.Job.Queue]++; len(plans) > maxQueues {
+			break // a plan looks at all nodes
 		}
 		e := p.plan(w.Job)
 		if e == nil || devices+earmarkedDevices(e) > limit && !(devices == 0 && len(e.Rooms) == 1) {
@@ -149,6 +158,24 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 			devices += earmarkedDevices(e)
 		}
 	}
+}
+
+// wants returns the least number of devices that an alternative of the job lacks, and for how many tasks.
+func (p *plugin) wants(j *cluster.Job) (devices, tasks int) {
+	for i := range j.Alternatives {
+		alt := &j.Alternatives[i]
+		if j.Chosen >= 0 && i != j.Chosen || alt.Running {
+			continue
+		}
+		sum, n := 0, 0
+		for _, t := range p.session.Lacking(alt) {
+			sum, n = sum+t.Shape.Need.Devices, n+1
+		}
+		if tasks == 0 || sum < devices {
+			devices, tasks = sum, n
+		}
+	}
+	return devices, tasks
 }
 
 // void reports whether the job cannot start any more when its earmark says: another scheduler has

@@ -40,6 +40,9 @@ func (f *fleet) after(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 		}
 		out = append(out, f.share(a))
 	}
+	if f.nexts++; f.nexts > maxNext {
+		f.forgetNext()
+	}
 	if r.next == nil {
 		r.next = map[*cluster.Shape][]*room{}
 	}

@@ -90,6 +90,7 @@ type fleet struct {
 	counting bool    // whether rooms count tasks
 	// Buffers.
 	key       []byte
+	nexts     int             // the entries of room.next of all rooms
 	scratch   room            // that is compared with those that are known
 	prices    []cluster.Milli // see pricesOf
 	pricedFor *cluster.Shape  // the shape that prices are for
@@ -176,9 +177,21 @@ func (f *fleet) countNode(k *known, now *room, tasks int64) {
 	}
 }
 
+// maxNext bounds the memory for what may be left of rooms by shape.
+const maxNext = 500_000
+
+// forgetNext forgets what may be left of rooms.
+func (f *fleet) forgetNext() {
+	for _, r := range f.rooms {
+		r.next = nil
+	}
+	f.nexts = 0
+}
+
 // forgetUnused forgets rooms that no node has and that were not valued for the workload with the
 // number.
 func (f *fleet) forgetUnused(workload uint64) {
+	f.forgetNext()
 	if len(f.rooms) < max(enoughRooms, 2*f.kept) {
 		return
 	}

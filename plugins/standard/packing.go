@@ -74,29 +74,26 @@ func Pack(profile engine.Profile, word string) (engine.Profile, error) {
 	return slices.Insert(out, position, chosen...), nil
 }
 
-// ProfileFor returns the default profile, or the default profile with another policy if the overrides
-// name a plugin of that policy, be it to configure it, to disable it, or to put another plugin next
-// to it. So a configuration that was written for the plugins of per-resource keeps its meaning. The
-// first policy that is named counts, and the default one if one of its own plugins is named.
+// ProfileFor returns the default profile or, if the overrides name a plugin of another policy, be it
+// to configure it, to disable it, or to put another plugin next to it, the default profile with the
+// policy per-resource, which it had before FillValue. So configurations that were written for that
+// profile keep their meaning. If the overrides name a plugin of the default policy too, that remains.
 func ProfileFor(overrides []Override) engine.Profile {
-	profile := Profile()
-	word := ""
+	profile, other := Profile(), false
 	for _, o := range overrides {
 		for _, name := range []string{o.Name, o.Place.Plugin} {
 			if indexOf(profile, name) >= 0 && isPacking(name) {
 				return profile
 			}
-			if word == "" {
-				word = policyWith(name)
-			}
+			other = other || isPacking(name)
 		}
 	}
-	if word == "" {
+	if !other {
 		return profile
 	}
-	packed, err := Pack(profile, word)
+	packed, err := Pack(profile, "per-resource")
 	if err != nil {
-		panic(err) // policyWith returns words of policies
+		panic(err) // it is one of policies
 	}
 	return packed
 }

@@ -57,7 +57,7 @@ func TestPackKeepsArguments(t *testing.T) {
 	}
 }
 
-// TestProfileFor: a configuration that names a plugin of a policy gets that policy.
+// TestProfileFor: a configuration that names a plugin of another policy keeps its meaning.
 func TestProfileFor(t *testing.T) {
 	tests := map[string]struct {
 		overrides []Override
@@ -68,8 +68,7 @@ func TestProfileFor(t *testing.T) {
 		"configured":                    {[]Override{{Name: "NodeResourcesFitPlus"}}, "per-resource"},
 		"disabled":                      {[]Override{{Name: "DeviceOrder", Disabled: true}}, "per-resource"},
 		"a place beside it":             {[]Override{{Name: "Mine", Place: Place{Side: After, Plugin: "DeviceOrder"}}}, "per-resource"},
-		"a policy that was not default": {[]Override{{Name: "BestFit"}}, "best-fit"},
-		"the first of two":              {[]Override{{Name: "NodeResourcesFitPlus"}, {Name: "BestFit"}}, "per-resource"},
+		"a policy that was not default": {[]Override{{Name: "BestFit"}}, "per-resource"},
 		"the default one too":           {[]Override{{Name: "NodeResourcesFitPlus"}, {Name: "FillValue"}}, "fill-value"},
 	}
 	for name, tt := range tests {
