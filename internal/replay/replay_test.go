@@ -20,27 +20,23 @@ import (
 
 func newEngine(t *testing.T, policy string) *engine.Engine {
 	t.Helper()
-	profile, err := standard.Pack(standard.Profile(), policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(standard.Registry(), profile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return engineWithout(t, policy, "")
 }
 
 // withoutBackfill returns an engine with the policy that earmarks no room, so that all that differs is
 // how tasks are packed.
 func withoutBackfill(t *testing.T, policy string) *engine.Engine {
 	t.Helper()
+	return engineWithout(t, policy, backfill.Name)
+}
+
+func engineWithout(t *testing.T, policy, plugin string) *engine.Engine {
+	t.Helper()
 	profile, err := standard.Pack(standard.Profile(), policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	profile = slices.DeleteFunc(profile, func(c engine.PluginConfig) bool { return c.Name == backfill.Name })
-	e, err := engine.New(standard.Registry(), profile)
+	e, err := engine.New(standard.Registry(), slices.DeleteFunc(profile, func(c engine.PluginConfig) bool { return c.Name == plugin }))
 	if err != nil {
 		t.Fatal(err)
 	}
