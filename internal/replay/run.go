@@ -103,6 +103,7 @@ type runner struct {
 	next    int              // the number of arrivals at which the next point is kept
 	log     []cluster.Change // what is not written to the log yet
 	observe func(*Point, *cluster.State)
+	memory  arrival // of the last job
 }
 
 // Replay runs the trace. It ends early, with an error, when the context is cancelled.
@@ -201,8 +202,7 @@ func (r *runner) arrive(number int) error {
 		search = engine.Twin
 		r.Checked++
 	}
-	change := j.put(number, r.options.KnownRunTimes || r.options.Log != nil)
-	change.Job.Preemptible = r.options.Preemptible
+	change := r.arrival(number)
 	r.waiting[number] = true
 	begin := r.options.Clock()
 	if err := r.apply(change); err != nil {
@@ -233,6 +233,20 @@ func (r *runner) arrive(number int) error {
 	}
 	r.keepPoint(false)
 	return r.pause()
+}
+
+// arrival returns the change that adds the job with the number. Without a log, it is changed by the next call.
+func (r *runner) arrival(number int) cluster.Change {
+	a := &r.memory
+	if r.options.Log != nil {
+		a = &arrival{}
+	}
+	a.fill(r.trace.Job(number), number, r.options.KnownRunTimes || r.options.Log != nil)
+	a.Job.Preemptible = r.options.Preemptible
+	if r.options.Log != nil {
+		return a.JobPut
+	}
+	return &a.JobPut // a JobPut is large, and would be copied to be a Change
 }
 
 // pause makes the pauses for which it is time.

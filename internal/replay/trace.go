@@ -132,23 +132,41 @@ func (r *Request) shape() cluster.Shape {
 	return s
 }
 
-// put returns the change that adds the job. If known is set, the engine knows its run time.
-func (j *Job) put(number int, known bool) cluster.JobPut {
-	out := cluster.Job{ID: jobID(number), Queue: j.Queue, Created: j.Arrival + 1, Priority: j.Priority}
+// arrival is the change that adds a job, with the memory of its parts. A State copies what it keeps of
+// them, so that it can be filled again.
+type arrival struct {
+	cluster.JobPut
+	shape        cluster.Shape
+	alternatives [1]cluster.Alternative
+	tasks        []cluster.Task
+	list         []*cluster.Task
+}
+
+// fill makes it the change that adds the job. If known is set, the engine knows its run time.
+func (a *arrival) fill(j *Job, number int, known bool) {
+	a.Job = cluster.Job{ID: jobID(number), Queue: j.Queue, Created: j.Arrival + 1, Priority: j.Priority}
 	if known {
-		out.RunFor = j.RunTime
+		a.Job.RunFor = j.RunTime
 	}
-	shape := j.shape()
-	alternative := cluster.Alternative{Min: j.tasks()}
-	for i := range j.tasks() {
-		alternative.Tasks = append(alternative.Tasks, &cluster.Task{Name: fmt.Sprint(i), Shape: &shape, Index: i})
+	a.shape = j.shape()
+	n := j.tasks()
+	a.tasks, a.list = slices.Grow(a.tasks[:0], n)[:n], slices.Grow(a.list[:0], n)[:n]
+	for i := range n {
+		a.tasks[i] = cluster.Task{Name: strconv.Itoa(i), Shape: &a.shape, Index: i}
+		a.list[i] = &a.tasks[i]
 	}
-	out.Alternatives = []cluster.Alternative{alternative}
-	return cluster.JobPut{Job: out}
+	a.alternatives[0] = cluster.Alternative{Min: n, Tasks: a.list}
+	a.Job.Alternatives = a.alternatives[:]
 }
 
 // jobID returns the ID of the job with the number. Names of traces need not be unique.
-func jobID(number int) string { return fmt.Sprintf("%s%08d", idPrefix, number) }
+func jobID(number int) string {
+	id := append(make([]byte, 0, 16), idPrefix...)
+	for most := 10_000_000; most > 1 && number < most; most /= 10 {
+		id = append(id, '0')
+	}
+	return string(strconv.AppendInt(id, int64(number), 10))
+}
 
 const idPrefix = "job/"
 
