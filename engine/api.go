@@ -10,7 +10,12 @@ import (
 
 // Begin opens an empty statement. Its changes are visible to all hooks at once, and are
 // undone unless they are committed.
-func (s *Session) Begin() *Statement { return s.clerk.begin() }
+func (s *Session) Begin() *Statement {
+	if s.closed {
+		return &Statement{clerk: s.clerk, session: s} // its methods return an error
+	}
+	return s.clerk.begin()
+}
 
 // Place places the job's pending tasks in the statement: the minimum as a whole or not at
 // all, then as much surplus as fits. The alternatives of the job are tried in order, and

@@ -10,6 +10,7 @@ import (
 // and which jobs and tasks must not become victims in this session. The session changes the
 // State only through these statements, except that Session.advanceClock sets its clock.
 type clerk struct {
+	session    *Session
 	state      *cluster.State
 	view       cluster.View
 	now        int64
@@ -21,7 +22,6 @@ type clerk struct {
 	lastEvents *int // how many events the last session with any had
 
 	open    []*Statement // statements that are neither committed nor discarded
-	closed  bool         // the session is over
 	events  []Record
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
@@ -47,7 +47,7 @@ type spareMemory struct {
 
 // begin opens an empty statement.
 func (c *clerk) begin() *Statement {
-	st := &Statement{clerk: c, log: c.spare.log, decisions: c.spare.decisions}
+	st := &Statement{clerk: c, session: c.session, log: c.spare.log, decisions: c.spare.decisions}
 	c.spare.log, c.spare.decisions, c.open = nil, nil, append(c.open, st)
 	return st
 }
@@ -58,7 +58,7 @@ func (c *clerk) beginTurn() *Statement {
 	if c.spare.statement = nil; st == nil {
 		return c.begin()
 	}
-	*st = Statement{clerk: c, log: c.spare.log, decisions: c.spare.decisions, stamp: st.stamp}
+	*st = Statement{clerk: c, session: c.session, log: c.spare.log, decisions: c.spare.decisions, stamp: st.stamp}
 	c.spare.log, c.spare.decisions, c.open = nil, nil, append(c.open, st)
 	return st
 }

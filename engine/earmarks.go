@@ -162,7 +162,7 @@ func (e Earmarks) Attainable(r cluster.EarmarkedRoom) bool {
 // docs/designs/0009-earmarks.md). It returns an error and changes nothing if a node is not known, or if a
 // part of it is earmarked for another job.
 func (st *Statement) Earmark(j *cluster.Job, e *cluster.Earmarked) error {
-	if st.clerk.closed {
+	if st.session.closed {
 		return errClosed
 	}
 	at, before := st.position(), j.Earmarked

@@ -18,6 +18,7 @@ type Engine struct {
 	publish  func(plugin string, parameters uint64) // of index; a method value is allocated each time that it is made
 	events   int                                    // how many events the last session with any had
 	hooks    spareHooks
+	parts    *sessionParts // of a session that is closed; nil if there is none
 	spare    spareMemory
 	// observers holds the hooks that the last session registered.
 	observers     []hook[Observer]
@@ -90,15 +91,19 @@ const (
 // Open starts a session: it calls OnSessionOpen of each plugin, in which hooks are
 // registered. A plugin that fails makes Session.Run return the error.
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
-	view, b := state.View(), &sessionParts{}
-	s := &b.session
-	*s = Session{View: view, Now: o.Now, engine: e, options: o, fault: &b.fault, Hooks: e.hooks.take()}
+	view, b := state.View(), e.takeParts()
+	own := &struct { // what a closed session keeps
+		session Session
+		fault   fault
+	}{}
+	s := &own.session
+	*s = Session{View: view, Now: o.Now, engine: e, options: o, fault: &own.fault, Hooks: e.hooks.take(), parts: b}
 	s.Earmarks = Earmarks{s}
 	s.Hooks.opening, s.Hooks.fault, s.Hooks.publish, s.Hooks.makeRoom = nil, s.fault, e.publish, s.MakeRoom
 	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault, spare: &e.spare}
 	b.accounts = accounts{view: view, idle: &e.idle}
 	b.explainer = explainer{finder: &b.finder, all: o.Explain}
-	b.clerk = clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events, spare: &e.spare, open: b.open[:0]}
+	b.clerk = clerk{session: s, state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events, spare: &e.spare, open: b.open[:0]}
 	b.order = order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	b.victims, b.heaps = victims{view: view, hooks: s.Hooks, clerk: &b.clerk}, nodeHeaps{occupancies: &e.occupied}
 	s.finder, s.accounts, s.explainer, s.clerk, s.order, s.victims, s.heaps = &b.finder, &b.accounts, &b.explainer, &b.clerk, &b.order, &b.victims, &b.heaps
@@ -107,7 +112,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
 	s.learning = learning{clerk: s.clerk, index: e.index}
 	e.register(s)
-	staticFirst(s.Hooks.shapeFilters)
+	s.Hooks.staticFirst()
 	if o.Timings != nil {
 		o.Timings.measure(s.Hooks)
 	}
@@ -120,10 +125,9 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	return s
 }
 
-// sessionParts are a session and its parts, which are allocated together.
+// sessionParts are the parts of a session, which are allocated together. When it is closed, the next
+// session uses their memory.
 type sessionParts struct {
-	session   Session
-	fault     fault
 	finder    finder
 	accounts  accounts
 	explainer explainer
@@ -132,6 +136,15 @@ type sessionParts struct {
 	victims   victims
 	heaps     nodeHeaps
 	open      [2]*Statement // memory for clerk.open
+}
+
+// takeParts returns the memory for the parts of a session.
+func (e *Engine) takeParts() *sessionParts {
+	b := e.parts
+	if e.parts = nil; b == nil {
+		b = &sessionParts{}
+	}
+	return b
 }
 
 // register calls OnSessionOpen of each plugin.

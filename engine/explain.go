@@ -218,8 +218,8 @@ func (e *explainer) filterOrder(shape *cluster.Shape) map[string]int {
 			order[k.plugin] = 0
 		}
 	}
-	for i := range h.shapeFilters {
-		if k := &h.shapeFilters[i]; k.profiles.decideShape(shape) {
+	for _, k := range h.filters {
+		if k.profiles.decideShape(shape) {
 			order[k.plugin] = 1 + k.order
 		}
 	}

@@ -273,8 +273,7 @@ func (f *finder) verdicts(t *cluster.Task) verdict {
 // onlyHeld reports whether waiting or evicting may cure all rejections of the node by
 // shape-form filters.
 func (f *finder) onlyHeld(t *cluster.Task, n *cluster.Node) bool {
-	for i := range f.hooks.shapeFilters {
-		h := &f.hooks.shapeFilters[i]
+	for _, h := range f.hooks.filters {
 		if h.shapes == nil || h.shapes(t.Shape) {
 			if r := h.fn(t.Shape, n); r != nil && !r.Cure.Transient() {
 				return false

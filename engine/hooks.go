@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -178,6 +177,7 @@ type Hooks struct {
 	taskOrders       []hook[TaskOrder]
 	preFilters       []hook[PreFilter]
 	shapeFilters     []hook[ShapeFilter]
+	filters          []*hook[ShapeFilter] // the shape filters in the order of their calls: see staticFirst
 	taskFilters      []hook[TaskFilter]
 	shapeScores      []hook[ShapeScore]
 	domainScores     []hook[domainScore]
@@ -200,11 +200,23 @@ type Hooks struct {
 	hints            hints
 }
 
-// staticFirst moves static filters before all others, and keeps the profile order otherwise.
-func staticFirst(filters []hook[ShapeFilter]) {
-	slices.SortStableFunc(filters, func(a, b hook[ShapeFilter]) int { return trueFirst(a.static, b.static) })
-	for i := range filters {
-		filters[i].order = i
+// staticFirst puts static filters before all others, and keeps the profile order otherwise.
+func (h *Hooks) staticFirst() {
+	n := 0
+	if len(h.filters) != len(h.shapeFilters) {
+		h.filters = make([]*hook[ShapeFilter], len(h.shapeFilters))
+	}
+	for _, static := range [...]bool{true, false} {
+		for i := range h.shapeFilters {
+			f := &h.shapeFilters[i]
+			if f.static != static {
+				continue
+			}
+			if f.order = n; h.filters[n] != f {
+				h.filters[n] = f
+			}
+			n++
+		}
 	}
 }
 

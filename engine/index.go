@@ -135,8 +135,7 @@ func (x *index) sameHooks(h *Hooks) bool {
 		}
 		at++
 	}
-	for i := range h.shapeFilters {
-		p := &h.shapeFilters[i]
+	for _, p := range h.filters {
 		sign(signature{kind: 'p', plugin: p.plugin, static: p.static})
 	}
 	for i := range h.taskFilters {
@@ -231,8 +230,7 @@ func (x *index) compile(r *ranking) {
 	r.shares = x.sharing && len(r.shape.Need.Selected) == 0 // devices are selected by their IDs, in which equal nodes differ
 	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
-	for i := range h.shapeFilters {
-		p := &h.shapeFilters[i]
+	for _, p := range h.filters {
 		if p.shapes != nil && !p.shapes(r.shape) {
 			continue
 		}
@@ -241,7 +239,7 @@ func (x *index) compile(r *ranking) {
 		if p.static {
 			list = &r.staticFilters
 		}
-		*list = append(*list, compiledFilter{hook: p, remaining: int64(len(h.shapeFilters) - p.order)})
+		*list = append(*list, compiledFilter{hook: p, remaining: int64(len(h.filters) - p.order)})
 	}
 	for i := range h.shapeScores {
 		o := &h.shapeScores[i]

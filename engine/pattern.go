@@ -68,8 +68,8 @@ func (p *patterns) open(h *Hooks) bool {
 			}
 		}
 	}
-	for i := range h.shapeFilters {
-		see(&h.shapeFilters[i].equal)
+	for _, f := range h.filters {
+		see(&f.equal)
 	}
 	for i := range h.shapeScores {
 		see(&h.shapeScores[i].equal)

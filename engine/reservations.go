@@ -50,8 +50,7 @@ func (p *reservations) canKeep(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
 		return false
 	}
-	for i := range p.clerk.hooks.shapeFilters {
-		h := &p.clerk.hooks.shapeFilters[i]
+	for _, h := range p.clerk.hooks.filters {
 		if h.static && (h.shapes == nil || h.shapes(t.Shape)) && h.fn(t.Shape, t.Node) != nil {
 			return false
 		}

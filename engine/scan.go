@@ -55,7 +55,7 @@ func (f *finder) rejectAt(filters []*hook[TaskFilter], t *cluster.Task, n *clust
 func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection, int) {
 	var waiting *Rejection
 	left := 0
-	for i, h := range f.hooks.shapeFilters {
+	for i, h := range f.hooks.filters {
 		if waiting != nil && !h.static {
 			break
 		}
@@ -68,7 +68,7 @@ func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection,
 		}
 		f.fault.sign(h.plugin, r)
 		if waiting == nil {
-			left = len(f.hooks.shapeFilters) - i
+			left = len(f.hooks.filters) - i
 		}
 		if !h.static || !r.Cure.Transient() {
 			return r, left

@@ -22,6 +22,8 @@ type Session struct {
 
 	engine   *Engine
 	options  Options
+	parts    *sessionParts
+	closed   bool
 	wake     int64 // the earliest time that WakeAt was called with; 0: none
 	searched int   // steps that exact searches have used in this session
 	rooms    int   // searches for room in this session
@@ -308,9 +310,10 @@ func (s *Session) Close() error {
 		}
 		s.fault.err = nil
 	}
-	if s.fault.err = run; !s.clerk.closed {
-		s.clerk.closed = true
+	if s.fault.err = run; !s.closed {
+		s.closed = true
 		s.engine.hooks.keep(s.Hooks)
+		s.engine.parts = s.parts
 	}
 	return errors.Join(errs...)
 }

@@ -12,10 +12,11 @@ import (
 // except versions, which only grow. Commit makes the changes final, and Discard undoes all of
 // them.
 type Statement struct {
-	clerk *clerk
-	tx    cluster.Transaction
-	begun bool // the transaction is open
-	log   []operation
+	clerk   *clerk
+	session *Session
+	tx      cluster.Transaction
+	begun   bool // the transaction is open
+	log     []operation
 	// decisions are those that place or bind tasks, in the order of the log. Decisions to
 	// evict are made by Commit.
 	decisions []Decision
@@ -120,7 +121,7 @@ func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster
 }
 
 func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) error {
-	if st.clerk.closed {
+	if st.session.closed {
 		return errClosed
 	}
 	at := st.position()
@@ -166,7 +167,7 @@ var errClosed = errors.New("the session is closed; no more decisions can be made
 // with the ID. Tasks that are placed on its room from now on are nominated, until the evicted
 // task has released the room.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
-	if st.clerk.closed {
+	if st.session.closed {
 		return errClosed
 	}
 	at, n := st.position(), t.Node
@@ -193,7 +194,7 @@ func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 // Bind changes a Nominated task to Assumed if its reserved room is free now. It reports
 // whether it did.
 func (st *Statement) Bind(t *cluster.Task) bool {
-	if st.clerk.closed {
+	if st.session.closed {
 		return false
 	}
 	at := st.position()

@@ -54,8 +54,7 @@ func (f *finder) findUnstableFilter(r *ranking, n *cluster.Node) bool {
 		}
 		return string(c.reason)
 	}
-	for i := range f.hooks.shapeFilters {
-		h := &f.hooks.shapeFilters[i]
+	for _, h := range f.hooks.filters {
 		answer, kept := r.answers[answerKey{n.Slot(), h.order, true}]
 		if !kept || h.shapes != nil && !h.shapes(r.shape) {
 			continue
@@ -113,8 +112,8 @@ func (x *index) compareEqual(r *ranking, kept *keptAnswer, n *cluster.Node, anew
 			plugin = h.plugin
 		}
 	}
-	for i := range x.hooks.shapeFilters {
-		if h := &x.hooks.shapeFilters[i]; differs(h.order, true) {
+	for _, h := range x.hooks.filters {
+		if differs(h.order, true) {
 			plugin = h.plugin
 		}
 	}
