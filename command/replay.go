@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,6 +250,7 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 	if len(policies) == 0 {
 		policies = []string{""}
 	}
+	defer collectMore()()
 	var results []*replay.Result
 	for _, policy := range policies {
 		r, err := o.replay(c, t, base, policy, seeds, draw, options)
@@ -258,6 +260,20 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 		results = append(results, r)
 	}
 	return o.report(results, o.nodes, o.tasks)
+}
+
+// replayGCPercent is the growth of the heap between two collections while a trace is replayed. A large
+// trace needs much memory, and clearing new memory takes as long as collecting what is not used any more.
+const replayGCPercent = 75
+
+// collectMore makes collections as frequent as replayGCPercent says, unless the variable GOGC is set,
+// and returns a function that undoes that.
+func collectMore() (undo func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	before := debug.SetGCPercent(replayGCPercent)
+	return func() { debug.SetGCPercent(before) }
 }
 
 // plotPoints is how many points of the course a plot has.

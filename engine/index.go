@@ -26,6 +26,7 @@ type index struct {
 	twin       bool   // answers of hooks are kept, to find out which of them differs
 	patterns   patterns
 	kept       map[passingKey]*passing // nodes of groups that pass the filters
+	blocks     []int32                 // memory of refreshMany
 	changed    []*cluster.Node         // memory of update
 	sharing    bool                    // equal nodes may be judged together
 	domains    domains
@@ -337,15 +338,21 @@ func (x *index) refreshMany(r *ranking) {
 	recent, once := x.view.Recent(), x.sharesAnswers(r)
 	ranks := recent.Ranks()
 	r.nearest = nil
+	x.blocks = x.blocks[:0]
 	for slot := range r.keys {
 		if recent.NodeVersion(slot) <= r.version {
 			continue
 		}
-		if key, c, changed := x.judgeChanged(r, slot, once, ranks); changed {
+		key, c, changed := x.judgeChanged(r, slot, once, ranks)
+		if changed {
 			r.keys[slot], r.codes[slot] = key, c
 		}
+		// A slot may have a node with another rank, even if its key is the same.
+		if b := int32(slot / fanout); len(x.blocks) == 0 || x.blocks[len(x.blocks)-1] != b {
+			x.blocks = append(x.blocks, b)
+		}
 	}
-	r.build(ranks)
+	r.update(x.blocks, ranks)
 	r.version = x.view.Version()
 }
 

@@ -36,6 +36,25 @@ func (t *tree) build(ranks []int64) {
 	}
 }
 
+// update makes the levels of the slots whose keys have changed anew. The blocks are those of the
+// slots, in order; update changes the list. It builds all levels if there are more slots than before.
+func (t *tree) update(changed []int32, ranks []int64) {
+	if len(t.levels) == 0 || len(t.levels[0]) != blocks(len(t.keys)) {
+		t.build(ranks)
+		return
+	}
+	for level := range t.levels {
+		above := changed[:0]
+		for _, b := range changed {
+			t.levels[level][b] = t.winner(level, int(b), ranks)
+			if up := b / fanout; len(above) == 0 || above[len(above)-1] != up {
+				above = append(above, up)
+			}
+		}
+		changed = above
+	}
+}
+
 func blocks(n int) int { return (n + fanout - 1) / fanout }
 
 // winner returns the best slot of a block.

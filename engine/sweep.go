@@ -10,13 +10,15 @@ func (w *sweeping) run() []Decision {
 	if len(w.clerk.hooks.sweeps) == 0 {
 		return nil
 	}
-	stmt := w.clerk.begin()
+	stmt := w.clerk.beginTurn()
 	stmt.position()
 	w.markTorn(stmt)
 	for _, h := range w.clerk.hooks.sweeps {
 		h.fn(stmt)
 	}
-	return stmt.Commit()
+	decisions := stmt.Commit()
+	w.clerk.endTurn(stmt)
+	return decisions
 }
 
 // markTorn records in the State since when gangs run below their minimum. It looks only at

@@ -55,9 +55,12 @@ var reasons = []engine.ReasonDoc{
 type plugin struct {
 	filter engine.ShapeFilter // fit; a method value is allocated each time that it is made
 
-	shorts [256]short // of devices: the last one of each hash
-	lacks  [256]lack  // of other resources: the last one of each hash
+	shorts [kept]short // of devices: the last one of each hash
+	lacks  [kept]lack  // of other resources: the last one of each hash
 }
+
+// kept is how many rejections of each kind are kept at most.
+const kept = 1024
 
 // short is a shortage of devices, and the rejection for it.
 type short struct {
@@ -166,9 +169,9 @@ func (p *plugin) lacking(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 }
 
 // hash mixes two amounts.
-func hash(a, b int64) uint8 {
+func hash(a, b int64) uint {
 	const odd = 0x9e3779b97f4a7c15 // 2⁶⁴ divided by the golden ratio
-	return uint8((uint64(a)*odd ^ uint64(b)) * odd >> 56)
+	return uint((uint64(a)*odd ^ uint64(b)) * odd >> 54) // kept is 2¹⁰
 }
 
 // hasFree reports whether enough is free of all resources other than devices.
