@@ -100,7 +100,8 @@ type compiledFilter struct {
 
 // open prepares the index for a session. A new State drops all rankings.
 func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
-	if x.view != view {
+	anew := x.view != view
+	if anew {
 		x.view = view
 		x.forget()
 		x.patterns.forget()
@@ -112,6 +113,9 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 		x.epoch++
 	}
 	x.domains.open(h)
+	if anew && x.sharing { // so that the first decision does not take longer than others
+		x.patterns.all(view)
+	}
 }
 
 // signature identifies a hook. If the signatures of all hooks are the same as in the last

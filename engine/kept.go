@@ -48,7 +48,7 @@ func (k *keptAnswers) find(pattern uint32) *keptAnswer {
 
 // keep adds an answer. The table is for a ranking of so many slots.
 func (k *keptAnswers) keep(a keptAnswer, slots int) {
-	if len(k.places) == 0 || k.replaced >= len(k.places) && len(k.places) < max(mostKept, 1<<bits.Len(uint(slots/slotsPerKept))) {
+	if len(k.places) == 0 || k.replaced >= len(k.places)/8 && len(k.places) < max(mostKept, 1<<bits.Len(uint(slots/slotsPerKept))) {
 		k.grow()
 	}
 	at := k.at(a.pattern)

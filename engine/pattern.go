@@ -118,6 +118,17 @@ func (p *patterns) begin(slots int) {
 	}
 }
 
+// all computes the numbers of the patterns of all nodes.
+func (p *patterns) all(view cluster.View) {
+	recent := view.Recent()
+	p.begin(recent.Slots())
+	for slot := range recent.Slots() {
+		if n := view.At(slot); n != nil {
+			p.of(n, slot, recent.NodeVersion(slot))
+		}
+	}
+}
+
 // of returns the number of the pattern of the node in the slot. The version is that of the node.
 func (p *patterns) of(n *cluster.Node, slot int, version uint64) uint32 {
 	at := &p.ofNode[slot]

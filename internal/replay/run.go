@@ -123,6 +123,9 @@ func Replay(ctx context.Context, t *Trace, o Options) (*Run, error) {
 	if o.Points > 0 {
 		r.observe = fragmentationOf(t)
 	}
+	if err := o.Engine.Open(state, engine.Options{}).Close(); err != nil { // a scheduler runs before the first job arrives
+		return nil, err
+	}
 	for i := range t.Len() {
 		at := t.Job(i).Arrival
 		if at < r.now {
