@@ -35,9 +35,9 @@ func (k *keptAnswers) at(pattern uint32) *keptAnswer {
 	return &k.places[pattern&uint32(len(k.places)-1)]
 }
 
-// find returns the answer for the pattern, or nil.
+// find returns the answer for the pattern, or nil. The pattern 0 has none.
 func (k *keptAnswers) find(pattern uint32) *keptAnswer {
-	if len(k.places) == 0 {
+	if len(k.places) == 0 || pattern == 0 {
 		return nil
 	}
 	if a := k.at(pattern); a.pattern == pattern {

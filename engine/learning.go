@@ -112,6 +112,11 @@ func (x *index) rescore(r *ranking) {
 // keyAgain computes the key of the feasible node in the slot after parameters changed. If once is
 // set, it calls the scores only for one of several equal nodes.
 func (x *index) keyAgain(r *ranking, slot int, once bool) (key int64, ok bool) {
+	if once { // most nodes are not read
+		if a := r.kept.find(x.patterns.known(slot, x.view.Recent().NodeVersion(slot))); a != nil {
+			return a.key, true
+		}
+	}
 	n, static := x.view.At(slot), r.statics.at(slot)
 	if !once {
 		points, ok := x.points(r, r.scorers, n)

@@ -139,10 +139,19 @@ func (p *patterns) of(n *cluster.Node, slot int, version uint64) uint32 {
 	return at.number
 }
 
+// known returns the number of the pattern of the node in the slot if it is known, and otherwise 0. The
+// version is that of the node.
+func (p *patterns) known(slot int, version uint64) uint32 {
+	if at := &p.ofNode[slot]; at.version == version+1 {
+		return at.number
+	}
+	return 0
+}
+
 // specVersion returns Node.SpecVersion of the node in the slot. If the number of its pattern is
 // known, it does not read the node. The version is that of the node.
 func (p *patterns) specVersion(n *cluster.Node, slot int, version uint64) uint64 {
-	if p.ofNode[slot].version == version+1 {
+	if p.known(slot, version) != 0 {
 		return p.ofSpec[slot].version - 1
 	}
 	return n.SpecVersion()
