@@ -62,7 +62,10 @@ func (sharePart) tooSmall(v survey, _ int) Shortage {
 }
 
 func (sharePart) inUse(v survey, want int) Shortage {
-	out := Shortage{Lack: LackShare, Want: int64(v.s.Need.Share), Have: v.least(want, freeShare)}
+	out := Shortage{Lack: LackShare, Want: int64(v.s.Need.Share)}
+	if v.n.Unfilled() > 0 { // otherwise nothing of any device is free
+		out.Have = v.least(want, freeShare)
+	}
 	if v.s.Need.SumAtLeast > 0 && out.Have < out.Want {
 		out.Devices, out.Meet, out.Of = want, v.takers, v.kind
 		out.WantBytes, out.HaveBytes = v.shareBytes(out.Have)

@@ -147,7 +147,7 @@ func surveyGroup(v supply, group string) survey {
 	t := survey{supply: v, group: group}
 	s, n := v.s, v.n
 	alike, part := v.isOneGroup(), s.part()
-	kind, big := false, false
+	kind, big, spare := false, false, part.mostHeldByOthers(s)
 	if alike && n.Unfilled() == 0 { // all devices are equal and full, so that one answers for all
 		if t.includes(&n.Devices[0]) {
 			t.kind = len(n.Devices)
@@ -170,9 +170,9 @@ func surveyGroup(v supply, group string) survey {
 			continue
 		}
 		t.large++
-		// The cheap tests are made first: a device that is held whole takes nothing more.
+		// The cheap tests are made first: a device of which too much is held takes nothing more.
 		switch {
-		case d.Use.Milli >= Whole:
+		case d.Use.Milli > spare:
 		case d.Use.Leases == 0 && d.Use.Beside == 0 && d.Foreign == 0 && part.idleSuffices(), s.Takes(d):
 			t.takers++
 		}
