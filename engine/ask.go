@@ -104,6 +104,17 @@ func (acc *accounts) adjustUnplaced(t *cluster.Task, sign int64) {
 	}
 }
 
+// emptied returns the map of estimates, empty, for the next session, unless it is large: clearing it
+// in each session would take longer than making another one.
+func (acc *accounts) emptied() map[*cluster.Shape]cluster.DeviceEstimate {
+	const few = 64
+	if len(acc.asks) > few {
+		return nil
+	}
+	clear(acc.asks)
+	return acc.asks
+}
+
 func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceEstimate {
 	a, known := acc.asks[shape]
 	if !known {
