@@ -76,7 +76,7 @@ func (ac *accounts) charge(names []string, sign int64) {
 		for _, j := range ac.roster.byQueue[name] {
 			for t := range j.each {
 				ac.tree.chargePlaced(t, sign)
-				ac.tree.chargePlaced(t.landing, sign)
+				ac.tree.chargePlaced(t.Landing(), sign)
 			}
 		}
 	}

@@ -159,7 +159,7 @@ func (c Move) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	if t.Status != Releasing || t.landing != nil {
+	if t.Status != Releasing || t.Landing() != nil {
 		return fmt.Errorf("task %s is not releasing, or room on another node is reserved for it already", t.ID)
 	}
 	shadow := t.shadow(t.Job)
@@ -179,7 +179,7 @@ func (c Withdraw) apply(s *State) error {
 	switch {
 	case err != nil:
 		return err
-	case c.Landing && t.landing == nil:
+	case c.Landing && t.Landing() == nil:
 		return fmt.Errorf("task %s does not move: no room on another node is reserved for it", t.ID)
 	case c.Landing:
 		s.taskStates.dropLanding(t)

@@ -84,7 +84,7 @@ func auditLists(s, o *State) error {
 		}
 	}
 	for id, j := range s.roster.jobs {
-		if list := s.roster.byQueue[j.Queue]; j.queueIndex >= len(list) || list[j.queueIndex] != j {
+		if list := s.roster.byQueue[j.Queue]; int(j.queueIndex) >= len(list) || list[j.queueIndex] != j {
 			return fmt.Errorf("%s is not at its index in the list of queue %s", id, j.Queue)
 		}
 		if j.pending != (s.roster.pending[id] == j) {
@@ -99,7 +99,7 @@ func auditLists(s, o *State) error {
 		return fmt.Errorf("%d jobs are listed by queue, and there are %d jobs", listed, len(s.roster.jobs))
 	}
 	for i, t := range s.roster.releasing {
-		if t.releasing != i || t.Status != Releasing {
+		if int(t.releasing) != i || t.Status != Releasing {
 			return fmt.Errorf("task %s is in the list of releasing tasks at a wrong index, or is not releasing", t.ID)
 		}
 	}

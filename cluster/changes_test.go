@@ -407,7 +407,8 @@ func TestAnotherUID(t *testing.T) {
 			}
 			put := cluster.JobPut{Job: j.Spec()}
 			put.Job.UID = "another"
-			put.Job.Displaced, put.Job.Retired, put.Job.BelowMinimumSince, put.Job.Parked = nil, false, 0, nil
+			d := put.Job.OwnDetails()
+			d.Displaced, put.Job.Retired, d.BelowMinimumSince, d.Parked = nil, false, 0, nil
 			w.apply(cluster.JobGone{Job: j.ID})
 			w.apply(cluster.JobPut{Job: j.Spec()}) // the same spec and UID, with no task on a node
 			fresh := w.state.Job(j.ID)

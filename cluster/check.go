@@ -113,14 +113,15 @@ func (q *Queue) checkQuota() error {
 // checkAmounts returns an error for amounts that are negative or too large. check
 // returns other errors.
 func (j *Job) checkAmounts() error {
-	err := cmp.Or(checkAmount("runFor", j.RunFor), checkAmount("preemptionDelay", j.PreemptionDelay), checkAmount("desired", j.Set.Desired))
-	if j.StaleGrace != nil {
-		err = cmp.Or(err, checkAmount("staleGrace", max(0, *j.StaleGrace)))
+	d := j.details()
+	err := cmp.Or(checkAmount("runFor", j.RunFor), checkAmount("preemptionDelay", d.PreemptionDelay), checkAmount("desired", d.Set.Desired))
+	if d.StaleGrace != nil {
+		err = cmp.Or(err, checkAmount("staleGrace", max(0, *d.StaleGrace)))
 	}
-	if j.Earmarked != nil {
-		err = cmp.Or(err, j.Earmarked.check())
+	if d.Earmarked != nil {
+		err = cmp.Or(err, d.Earmarked.check())
 	}
-	if !slices.IsSorted(j.Displaced) {
+	if !slices.IsSorted(d.Displaced) {
 		err = cmp.Or(err, errors.New("the displaced jobs are not sorted"))
 	}
 	for a := range j.Alternatives {

@@ -138,9 +138,9 @@ func (sn *Snapshot) checkJobs() error {
 		if err := cmp.Or(known.add("job", j.ID), r.checkTasks(), j.checkAmounts()); err != nil {
 			return err
 		}
-		if j.Earmarked != nil {
-			for i := range j.Earmarked.Rooms {
-				name := j.Earmarked.Rooms[i].Node
+		if e := j.details().Earmarked; e != nil {
+			for i := range e.Rooms {
+				name := e.Rooms[i].Node
 				if of := earmarked[name]; of != "" {
 					return fmt.Errorf("node %q is earmarked for %s and %s", name, of, j.ID)
 				}

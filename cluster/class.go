@@ -338,7 +338,7 @@ func (n *Node) PreemptibleMilli() int64 { return n.preemptibleMilli }
 // elastic reports whether the job of the task may have surplus tasks, so that the task
 // may be evicted alone.
 func (t *Task) elastic() bool {
-	if t.shadowOf != nil || t.Job.Open {
+	if t.ShadowOf() != nil || t.Job.Open {
 		return true
 	}
 	alt := &t.Job.Alternatives[t.Alternative]

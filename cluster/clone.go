@@ -43,8 +43,6 @@ func (n *Node) clone() *Node {
 func (j *Job) clone(f *fleet, tasks map[*Task]*Task) *Job {
 	k := *j
 	k.Labels = maps.Clone(j.Labels)
-	k.Affinity = slices.Clone(j.Affinity)
-	k.Displaced = slices.Clone(j.Displaced)
 	k.Alternatives = slices.Clone(j.Alternatives)
 	for a := range k.Alternatives {
 		alt := &k.Alternatives[a]
@@ -57,11 +55,14 @@ func (j *Job) clone(f *fleet, tasks map[*Task]*Task) *Job {
 				u.Node = f.find(t.Node.Name)
 			}
 			alt.Tasks[i], tasks[t] = &u, &u
-			if t.landing != nil {
-				l := *t.landing
+			if landing := t.Landing(); landing != nil {
+				l := *landing
 				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), f.find(l.Node.Name)
-				l.shadowOf, u.landing = &u, &l
-				tasks[t.landing] = &l
+				of, to := l.inTransit(), u.inTransit()
+				of.shadowOf, to.landing = &u, &l
+				l.setTransit(of)
+				u.setTransit(to)
+				tasks[landing] = &l
 			}
 		}
 	}

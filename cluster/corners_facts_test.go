@@ -165,7 +165,7 @@ func TestNodePutAgain(t *testing.T) {
 // the jobs of the set.
 func TestSetScaledOrder(t *testing.T) {
 	job := putJob("job/m1", "w")
-	job.Job.Set = cluster.Set{Name: "m", Desired: 1}
+	job.Job.OwnDetails().Set = cluster.Set{Name: "m", Desired: 1}
 	a, b := newCorner(t), newCorner(t)
 	a.do(cluster.SetScaled{Set: "m", Desired: 3}, job, cluster.JobGone{Job: "job/m1"}, job)
 	b.do(job, cluster.JobGone{Job: "job/m1"}, job, cluster.SetScaled{Set: "m", Desired: 3})
@@ -221,7 +221,7 @@ func TestAvoidUntil(t *testing.T) {
 func TestDisplacedUnsorted(t *testing.T) {
 	h := newCorner(t)
 	j := putJob("job/a", "w")
-	j.Job.Displaced = []string{"job/z", "job/y", "job/b"}
+	j.Job.OwnDetails().Displaced = []string{"job/z", "job/y", "job/b"}
 	h.do(j, cluster.Displace{Job: "job/a", Victims: []string{"job/z"}})
 	if got := h.Job("job/a").Displaced; len(got) != 3 {
 		t.Errorf("Displaced is %v, want 3 jobs", got)

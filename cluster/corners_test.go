@@ -222,7 +222,7 @@ func TestNilDecision(t *testing.T) {
 func TestSetWithoutJobs(t *testing.T) {
 	job := func(set string) cluster.JobPut {
 		j := putJob("job/m1", "w")
-		j.Job.Set = cluster.Set{Name: set, Desired: 1}
+		j.Job.OwnDetails().Set = cluster.Set{Name: set, Desired: 1}
 		return j
 	}
 	h := newCorner(t)

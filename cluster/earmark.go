@@ -175,13 +175,15 @@ func (w *workload) setEarmarked(j *Job, e *Earmarked, frees bool) {
 	if was == e {
 		return
 	}
-	j.Earmarked = e
+	d := *j.JobDetails
+	d.Earmarked = e
+	j.JobDetails = d.shared()
 	if !sameRooms(was, e) {
 		w.unlistEarmark(j, was, frees)
 	}
 	w.listEarmark(j, e)
 	if w.roster.knows(j) {
-		w.roster.slots.touch(j.slot)
+		w.roster.slots.touch(int(j.slot))
 	}
 }
 

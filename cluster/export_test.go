@@ -87,7 +87,7 @@ func (s *State) AddNodes(nodes []*Node) error {
 func (s *State) RemoveNode(name string) error {
 	var tasks []*Task
 	for _, t := range s.Node(name).Tasks {
-		if t.shadowOf == nil {
+		if t.ShadowOf() == nil {
 			tasks = append(tasks, t)
 		}
 	}

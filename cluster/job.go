@@ -16,74 +16,42 @@ type Job struct {
 	UID       string `json:"uid,omitempty"`
 	Namespace string `json:"namespace,omitempty"` // the namespace of its manifest
 	Queue     string `json:"queue,omitempty"`     // the name of its queue
-	Priority  int32  `json:"priority,omitempty"`  // within a queue, jobs of a higher priority are tried first
 	// Created is when the job was created, in nanoseconds since 1970. Older jobs are tried
 	// first; a job with 0 counts as the oldest.
-	Created     int64 `json:"created,omitempty"`
-	Preemptible bool  `json:"preemptible,omitempty"` // its tasks may be evicted and moved
+	Created int64 `json:"created,omitempty"`
 	// RunFor is how long the job runs after its minimum has started, in nanoseconds; 0:
 	// not known. Simulations end the job then. Only earmarks depend on it (see Earmarked).
-	RunFor int64 `json:"runFor,omitempty"`
-	// StaleGrace is how long the job may run below its minimum before its remaining tasks
-	// are evicted, in nanoseconds. A negative value means without limit; nil means the
-	// value of the profile.
-	StaleGrace *int64 `json:"staleGrace,omitempty"`
-	// PreemptionDelay is how long after its creation, or after an eviction of one of its
-	// tasks, no task is evicted or moved for the job, in nanoseconds. It may be Forever.
-	PreemptionDelay int64             `json:"preemptionDelay,omitempty"`
-	Labels          map[string]string `json:"labels,omitempty"`       // affinity terms and disruption budgets select jobs by them
-	Alternatives    []Alternative     `json:"alternatives,omitempty"` // the forms that the job may take, the preferred one first
-	// Affinity has the terms about other jobs. Affinity to nodes is in the shapes of the
-	// tasks.
-	Affinity []JobTerm `json:"affinity,omitempty"`
-	// Set is the set of replicas that the job belongs to.
-	Set Set `json:"set,omitzero"`
-	// Displaced has the IDs, sorted, of the jobs of which tasks were evicted for this job.
-	// Tasks of these jobs are not evicted for it again.
-	Displaced []string `json:"displaced,omitempty"`
-	// Health is the reported health of a running replica.
-	Health  Health  `json:"health,omitempty"`
-	Offload Offload `json:"offload,omitzero"` // how many layers of a running replica are on devices
+	RunFor       int64             `json:"runFor,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`       // affinity terms and disruption budgets select jobs by them
+	Alternatives []Alternative     `json:"alternatives,omitempty"` // the forms that the job may take, the preferred one first
+
+	// JobDetails are fields that most jobs do not have. Jobs of a State without them share one
+	// record. A job that is made without a record must get one before these fields are read.
+	*JobDetails
+
+	Priority    int32 `json:"priority,omitempty"`    // within a queue, jobs of a higher priority are tried first
+	Preemptible bool  `json:"preemptible,omitempty"` // its tasks may be evicted and moved
 	// Retired is true for a job that is removed permanently because its set has more
 	// replicas than it should have. A retired job is not pending.
 	Retired bool `json:"retired,omitempty"`
 	// Open is true for a job that gets and loses tasks one at a time, such as pods. It has
 	// one alternative, and is not pending before it has as many tasks as the minimum.
 	Open bool `json:"open,omitempty"`
-	// The next fields are here because there is room for them beside the fields before.
-	absent  bool // it is not reported; only its tasks are known
-	pending bool // it is in roster.pending
 
-	// Remarks are sentences that `berth why` shows. Decisions do not depend on them.
-	Remarks []string `json:"remarks,omitempty"`
-	// BelowMinimumSince is when a session first found the job running below its minimum, in
-	// nanoseconds since 1970; 0: it has its minimum, does not run, or this was not recorded.
-	// Sessions record it only if a plugin of the profile has a Sweep hook.
-	BelowMinimumSince int64 `json:"torn,omitempty"`
-	// Evicted is when a task of the job was last evicted; 0: never. It is set only for
-	// jobs with a PreemptionDelay.
-	Evicted int64 `json:"evicted,omitempty"`
-	// Parked is the back-off after a refusal; nil: the job was not refused.
-	Parked *Parked `json:"parked,omitempty"`
-	// BindRefused is the back-off after bindings of tasks of the job were refused (BindFailed
-	// with RetryAt): the job is not pending before RetryAt. It is kept after that time, so that
-	// the next back-off can be longer, until a task of the job is seen on the node that it was
-	// assigned to. Nil: no binding was refused since then.
-	BindRefused *Parked `json:"bindRefused,omitempty"`
-	// Earmarked is the room that must not fill up before the job starts; nil: none. What it
-	// points to never changes.
-	Earmarked *Earmarked `json:"earmarked,omitempty"`
+	// The next fields are here because there is room for them beside the fields before.
+	absent       bool // it is not reported; only its tasks are known
+	pending      bool // it is in roster.pending
+	slot         int32
+	tasksOnNodes int32 // how many of its tasks are on a node, in any status
+	landings     int32 // the number of landings: how many of its tasks move, and have room reserved on another node
+	ended        int32 // how many of its tasks have ended
+	queueIndex   int32 // its index in roster.byQueue
 
 	// Chosen is the index of the alternative that is placed; -1 if no task is placed.
 	Chosen int `json:"-"`
 
-	slot         int
-	spec         uint64 // the version of jobs when its spec last changed
-	revision     uint64
-	tasksOnNodes int // how many of its tasks are on a node, in any status
-	landings     int // the number of landings: how many of its tasks move, and have room reserved on another node
-	ended        int // how many of its tasks have ended
-	queueIndex   int // its index in roster.byQueue
+	spec     uint64 // the version of jobs when its spec last changed
+	revision uint64
 }
 
 // Profile returns the name of the profile that decides about the job as a whole: that of its
@@ -260,14 +228,13 @@ type Task struct {
 	// to its node, in nanoseconds since 1970. 0 means that neither is known; such a task
 	// counts as the oldest.
 	Started int64 `json:"-"`
-	// ReservedAt is when it was nominated, in nanoseconds since 1970.
-	ReservedAt int64 `json:"-"`
 
 	Status Status `json:"-"` // its state, such as Pending or Bound
 	// The next fields are here because there is room for them beside Status.
-	sent           bool // its binding was sent, and the outcome is not known
-	devicesUnknown bool // which devices it holds is not known, and State has chosen as many as it requests
-	notRequested   bool // its job does not request it any more; it is removed when it is on no node
+	sent           bool  // its binding was sent, and the outcome is not known
+	devicesUnknown bool  // which devices it holds is not known, and State has chosen as many as it requests
+	notRequested   bool  // its job does not request it any more; it is removed when it is on no node
+	releasing      int32 // its index in roster.releasing, while it is Releasing
 
 	Node   *Node   `json:"-"` // the node that it is on, or on which room is reserved for it; nil if it is pending or has ended
 	Claims []Claim `json:"-"` // what it holds of the devices of its node, sorted by device
@@ -275,18 +242,66 @@ type Task struct {
 	// Attempt counts how often the task was assigned or evicted. Facts about a binding or
 	// an eviction name it, so that a late fact about an earlier attempt is recognized.
 	Attempt uint64 `json:"-"`
-	// ProtectedUntil is a time before which the task is not evicted, because an eviction
-	// of it was refused; 0: none.
-	ProtectedUntil int64 `json:"-"`
 
-	held     *Shape    // the shape that its room is booked with; nil if it is on no node
-	eviction *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
-	subgroup int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
+	held     *Shape   // the shape that its room is booked with; nil if it is on no node
+	transit  *transit // nil for most tasks; what it points to never changes
+	subgroup int      // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
 	revision uint64
-	// releasing is its index in roster.releasing, while it is Releasing.
-	releasing int
-	landing   *Task // the shadow for which room is reserved on another node, while the task moves
-	shadowOf  *Task // if the task is a shadow: the task that moves
+}
+
+// transit is the part of a task's state that only a few tasks have at a time: those that are
+// nominated, are evicted or move.
+type transit struct {
+	reservedAt     int64     // see Task.ReservedAt
+	protectedUntil int64     // see Task.ProtectedUntil
+	eviction       *eviction // set while the task is Releasing because of an eviction; nil if it was stopped otherwise
+	landing        *Task     // the shadow for which room is reserved on another node, while the task moves
+	shadowOf       *Task     // if the task is a shadow: the task that moves
+}
+
+// setTransit replaces what transit points to.
+func (t *Task) setTransit(to transit) {
+	switch {
+	case to == transit{}:
+		t.transit = nil
+	case t.transit == nil || *t.transit != to:
+		kept := to
+		t.transit = &kept
+	}
+}
+
+// inTransit returns the transit of the task, which is zero for most tasks.
+func (t *Task) inTransit() transit {
+	if t.transit == nil {
+		return transit{}
+	}
+	return *t.transit
+}
+
+// ReservedAt returns when the task was nominated, in nanoseconds since 1970; 0 if it is not
+// nominated.
+func (t *Task) ReservedAt() int64 {
+	if t.transit == nil {
+		return 0
+	}
+	return t.transit.reservedAt
+}
+
+// ProtectedUntil returns a time before which the task is not evicted, because an eviction of it
+// was refused; 0: none.
+func (t *Task) ProtectedUntil() int64 {
+	if t.transit == nil {
+		return 0
+	}
+	return t.transit.protectedUntil
+}
+
+// eviction returns how the task was evicted, or nil.
+func (t *Task) eviction() *eviction {
+	if t.transit == nil {
+		return nil
+	}
+	return t.transit.eviction
 }
 
 // TaskRef identifies a task. The alternative is part of it, because tasks of different
@@ -302,8 +317,8 @@ func (r TaskRef) ID() string { return r.Job + "/" + r.Name }
 
 // Ref returns the TaskRef of the task. For a shadow it is that of the task that moves.
 func (t *Task) Ref() TaskRef {
-	if t.shadowOf != nil {
-		t = t.shadowOf
+	if o := t.ShadowOf(); o != nil {
+		t = o
 	}
 	return TaskRef{t.Job.ID, t.Alternative, t.Name}
 }
@@ -353,15 +368,15 @@ func (t *Task) Sent() bool { return t.sent }
 // EvictedAt returns when the task was evicted, in nanoseconds since 1970. It returns
 // false if the task is not Releasing, or is Releasing without an eviction.
 func (t *Task) EvictedAt() (at int64, evicted bool) {
-	if t.Status != Releasing || t.eviction == nil {
+	if t.Status != Releasing || t.eviction() == nil {
 		return 0, false
 	}
-	return t.eviction.at, true
+	return t.eviction().at, true
 }
 
 // Overdue reports whether the task was evicted and has not stopped in time. Its room
 // then counts as held again.
-func (t *Task) Overdue() bool { return t.eviction != nil && t.eviction.overdue }
+func (t *Task) Overdue() bool { return t.eviction() != nil && t.eviction().overdue }
 
 // eviction describes an eviction. A value never changes after it was made.
 type eviction struct {
@@ -372,7 +387,7 @@ type eviction struct {
 
 // Slot returns the job's slot, by which Recent.Jobs reports changes. After the job was
 // removed, another job may get its slot.
-func (j *Job) Slot() int { return j.slot }
+func (j *Job) Slot() int { return int(j.slot) }
 
 // Tasks returns the tasks of the chosen alternative, or of the first one if none is
 // chosen.
@@ -439,7 +454,7 @@ func (j *Job) IsSurplus(t *Task) bool {
 // Placed reports whether the task is nominated, assumed or bound, or moves, so that room
 // is reserved for it on another node.
 func (t *Task) Placed() bool {
-	return t.Runs() || t.Status == Nominated || t.landing != nil
+	return t.Runs() || t.Status == Nominated || t.Landing() != nil
 }
 
 // Running reports whether any task of the job runs.

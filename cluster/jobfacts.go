@@ -10,6 +10,9 @@ import (
 
 func (c JobPut) apply(s *State) error {
 	spec := &c.Job
+	if spec.JobDetails = spec.details(); spec.Earmarked != nil {
+		spec.OwnDetails().Earmarked = nil // a decision, which no fact reports
+	}
 	if err := spec.check(); err != nil {
 		return err
 	}
@@ -118,13 +121,7 @@ func buildJob(spec *Job, revision uint64) *Job {
 	j, made, list := allocateJob(spec)
 	forms := j.Alternatives
 	*j = *spec
-	j.Labels, j.Affinity, j.Displaced = maps.Clone(spec.Labels), slices.Clone(spec.Affinity), slices.Clone(spec.Displaced)
-	slices.Sort(j.Displaced)
-	j.Displaced = slices.Compact(j.Displaced)
-	if spec.StaleGrace != nil {
-		grace := *spec.StaleGrace
-		j.StaleGrace = &grace
-	}
+	j.Labels, j.JobDetails = maps.Clone(spec.Labels), spec.details().kept()
 	j.slot, j.queueIndex, j.revision, j.absent, j.tasksOnNodes, j.landings, j.ended, j.pending, j.Chosen = 0, 0, revision, false, 0, 0, 0, false, -1
 	j.Queue = cmp.Or(j.Queue, DefaultQueue)
 	j.Alternatives = forms
@@ -155,6 +152,14 @@ func buildJob(spec *Job, revision uint64) *Job {
 	return j
 }
 
+// plainJob is the memory of a job with one alternative and one task.
+type plainJob struct {
+	job          Job
+	alternatives [1]Alternative
+	tasks        [1]Task
+	list         [1]*Task
+}
+
 // allocateJob allocates a job, its alternatives, its tasks, and a list for pointers to
 // these, with the sizes of the spec. Most jobs have one task; for them it makes a
 // single allocation.
@@ -164,12 +169,7 @@ func allocateJob(spec *Job) (j *Job, tasks []Task, list []*Task) {
 		count += len(spec.Alternatives[a].Tasks)
 	}
 	if len(spec.Alternatives) == 1 && count == 1 {
-		block := &struct {
-			job          Job
-			alternatives [1]Alternative
-			tasks        [1]Task
-			list         [1]*Task
-		}{}
+		block := &plainJob{}
 		block.job.Alternatives = block.alternatives[:]
 		return &block.job, block.tasks[:], block.list[:]
 	}
@@ -256,7 +256,9 @@ func (c JobSeen) apply(s *State) error {
 	was := c
 	was.Health, was.Offload = j.Health, j.Offload
 	set := func(c JobSeen) {
-		j.Health, j.Offload = c.Health, c.Offload
+		to := *j.JobDetails
+		to.Health, to.Offload = c.Health, c.Offload
+		j.JobDetails = to.shared()
 		s.workload.update(j)
 	}
 	set(c)
@@ -294,17 +296,7 @@ func (c SetScaled) apply(s *State) error {
 // not change them.
 func (j *Job) Spec() Job {
 	spec := *j
-	spec.Labels, spec.Displaced, spec.Remarks = maps.Clone(j.Labels), slices.Clone(j.Displaced), slices.Clone(j.Remarks)
-	spec.StaleGrace, spec.Parked, spec.BindRefused, spec.Set.Group = clonePointer(j.StaleGrace), clonePointer(j.Parked), clonePointer(j.BindRefused), clonePointer(j.Set.Group)
-	spec.Earmarked = nil
-	spec.Affinity = slices.Clone(j.Affinity)
-	for i := range spec.Affinity {
-		t := &spec.Affinity[i]
-		t.Namespaces, t.Selector = slices.Clone(t.Namespaces), slices.Clone(t.Selector)
-		for k := range t.Selector {
-			t.Selector[k].Values = slices.Clone(t.Selector[k].Values)
-		}
-	}
+	spec.Labels, spec.JobDetails = maps.Clone(j.Labels), j.JobDetails.copied()
 	spec.Alternatives = copyAlternatives(j.requested())
 	for a := range spec.Alternatives {
 		alt := &spec.Alternatives[a]

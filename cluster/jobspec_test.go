@@ -12,13 +12,16 @@ func TestSpecIsACopy(t *testing.T) {
 	grace := int64(7)
 	s := cluster.NewState()
 	put := cluster.JobPut{Job: cluster.Job{
-		ID: "job/a", Labels: map[string]string{"app": "a"}, StaleGrace: &grace,
-		Affinity: []cluster.JobTerm{{
-			Selector:   cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"b"}}},
-			Namespaces: []string{"n"},
-		}},
-		Set:       cluster.Set{Name: "s", Desired: 1, Group: &cluster.GroupKey{Product: "L4"}},
-		Displaced: []string{"job/b"}, Remarks: []string{"first"}, Parked: &cluster.Parked{Tries: 1},
+		ID: "job/a", Labels: map[string]string{"app": "a"},
+		JobDetails: &cluster.JobDetails{
+			StaleGrace: &grace,
+			Affinity: []cluster.JobTerm{{
+				Selector:   cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"b"}}},
+				Namespaces: []string{"n"},
+			}},
+			Set:       cluster.Set{Name: "s", Desired: 1, Group: &cluster.GroupKey{Product: "L4"}},
+			Displaced: []string{"job/b"}, Remarks: []string{"first"}, Parked: &cluster.Parked{Tries: 1},
+		},
 		Alternatives: []cluster.Alternative{{
 			Min: 1, Tasks: []*cluster.Task{{Name: "t", Subgroup: 1, Shape: &cluster.Shape{}}},
 			Whole:     &cluster.WholeNodes{Replicas: 1, Only: &cluster.GroupKey{Product: "L4"}},

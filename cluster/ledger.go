@@ -256,10 +256,10 @@ func (b *booking) rebookAll(sign int64) {
 // count adds (by +1) or subtracts (-1) a task that is on a node, or the shadow of one
 // that moves, in the counts of its job and of its class.
 func (b *booking) count(t *Task, by int) {
-	if t.shadowOf != nil {
-		t.Job.landings += by
+	if t.ShadowOf() != nil {
+		t.Job.landings += int32(by)
 	} else {
-		t.Job.tasksOnNodes += by
+		t.Job.tasksOnNodes += int32(by)
 	}
 	if t.Job.Preemptible {
 		b.classes.preemptible += by

@@ -45,21 +45,31 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 
 // shadow returns a pending shadow of the task, as a task of the job j.
 func (t *Task) shadow(j *Job) *Task {
-	return &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: j, Shape: t.Shape, Subgroup: t.Subgroup, shadowOf: t}
+	return &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: j, Shape: t.Shape, Subgroup: t.Subgroup, transit: &transit{shadowOf: t}}
 }
 
 // ShadowOf returns the task that moves if t is its shadow, and nil otherwise.
-func (t *Task) ShadowOf() *Task { return t.shadowOf }
+func (t *Task) ShadowOf() *Task {
+	if t.transit == nil {
+		return nil
+	}
+	return t.transit.shadowOf
+}
 
 // Landing returns the shadow for which room is reserved on the node that the task moves
 // to, or nil if the task does not move.
-func (t *Task) Landing() *Task { return t.landing }
+func (t *Task) Landing() *Task {
+	if t.transit == nil {
+		return nil
+	}
+	return t.transit.landing
+}
 
 // At returns the node that the task moves to, or the node that it is on if it does not
 // move.
 func (t *Task) At() *Node {
-	if t.landing != nil {
-		return t.landing.Node
+	if l := t.Landing(); l != nil {
+		return l.Node
 	}
 	return t.Node
 }
@@ -68,26 +78,27 @@ func (t *Task) At() *Node {
 // that.
 func (p *taskStates) addLanding(shadow *Task) {
 	job := shadow.Job
-	p.changeLanding(shadow, shadow.shadowOf.Job, +1)
+	p.changeLanding(shadow, shadow.ShadowOf().Job, +1)
 	p.journal.recordOther(otherChange{landing: shadow, job: job})
 }
 
 // changeLanding makes the shadow a task of the job, and makes it the landing of its task
 // (by +1) or ends that (-1).
 func (p *taskStates) changeLanding(shadow *Task, job *Job, by int) {
-	t := shadow.shadowOf
+	t := shadow.ShadowOf()
 	shadow.Job = job
-	t.Job.landings += by
-	if t.landing = nil; by > 0 {
-		t.landing = shadow
+	t.Job.landings += int32(by)
+	if by > 0 {
+		p.setLanding(t, shadow)
+	} else {
+		p.setLanding(t, nil)
 	}
-	p.roster.listMoving(t)
 	p.workload.update(t.Job)
 }
 
 // linkLanding sets the landing of the task, which may be nil, and records how to undo that.
 func (p *taskStates) linkLanding(t, landing *Task) {
-	if was := t.landing; p.journal.recording() {
+	if was := t.Landing(); p.journal.recording() {
 		p.journal.recordUndo(func() { p.setLanding(t, was) })
 	}
 	p.setLanding(t, landing)
@@ -95,7 +106,9 @@ func (p *taskStates) linkLanding(t, landing *Task) {
 
 // setLanding is linkLanding without the journal.
 func (p *taskStates) setLanding(t, landing *Task) {
-	t.landing = landing
+	to := t.inTransit()
+	to.landing = landing
+	t.setTransit(to)
 	p.roster.listMoving(t)
 }
 

@@ -88,12 +88,12 @@ func (n *netChanges) isNew(thing any, listed int, find func() bool) bool {
 
 // task adds the decisions about the task, which had the state was before.
 func (n *netChanges) task(t *Task, was *taskState) {
-	if t.shadowOf != nil {
+	if t.ShadowOf() != nil {
 		n.landing(t, was)
 		return
 	}
 	ref := t.Ref()
-	kept := t.Node == was.node && slices.Equal(t.Claims, was.claims) && t.held == was.held && (t.Status != Nominated || t.ReservedAt == was.reservedAt)
+	kept := t.Node == was.node && slices.Equal(t.Claims, was.claims) && t.held == was.held && (t.Status != Nominated || t.ReservedAt() == was.reservedAt)
 	if was.status == Nominated && (t.Status == Pending || !kept) {
 		n.frees = append(n.frees, Withdraw{Task: ref})
 	}
@@ -101,29 +101,29 @@ func (n *netChanges) task(t *Task, was *taskState) {
 	case t.Status == Assumed && was.status != Assumed:
 		n.takes = append(n.takes, Assign{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.Started, t.Attempt})
 	case t.Status == Nominated && (was.status != Nominated || !kept):
-		n.takes = append(n.takes, Nominate{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.ReservedAt})
+		n.takes = append(n.takes, Nominate{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.ReservedAt()})
 	case t.Status == Releasing && was.status != Releasing:
-		evict := Evict{ref, t.UID, t.eviction.forJob, t.eviction.at, t.Attempt}
+		evict := Evict{ref, t.UID, t.eviction().forJob, t.eviction().at, t.Attempt}
 		if was.status != Bound && was.status != Assumed { // it was assigned and then evicted
 			n.evictedAgain = append(n.evictedAgain, Assign{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.Started, t.Attempt - 1}, evict)
 		} else {
 			n.frees = append(n.frees, evict)
 		}
 	}
-	if t.Status == Releasing && t.eviction != nil && t.eviction.overdue && (was.eviction == nil || !was.eviction.overdue) {
+	if t.Status == Releasing && t.eviction() != nil && t.eviction().overdue && (was.eviction == nil || !was.eviction.overdue) {
 		n.overdue = append(n.overdue, Overdue{ref})
 	}
 }
 
 // landing adds the decisions about the shadow of a task that moves or moved.
 func (n *netChanges) landing(shadow *Task, was *taskState) {
-	t := shadow.shadowOf
-	landed := t.landing == shadow
+	t := shadow.ShadowOf()
+	landed := t.Landing() == shadow
 	if was.node != nil && !landed {
 		n.frees = append(n.frees, Withdraw{t.Ref(), true})
 	}
 	if was.node == nil && landed {
-		n.moves = append(n.moves, Move{t.Ref(), shadow.Node.Name, shadow.Node.holdings(shadow.Claims), shadow.ReservedAt})
+		n.moves = append(n.moves, Move{t.Ref(), shadow.Node.Name, shadow.Node.holdings(shadow.Claims), shadow.ReservedAt()})
 	}
 }
 

@@ -167,21 +167,21 @@ func (w *world) queuePut() cluster.Change {
 
 func (w *world) jobPut() cluster.Change {
 	id := w.job()
-	j := cluster.Job{ID: id, UID: w.uid(), Queue: of(w, "", "a", "b", "root"), Priority: int32(w.roll(3)), Preemptible: w.chance(60), Created: int64(w.roll(3))}
+	j := cluster.Job{ID: id, UID: w.uid(), Queue: of(w, "", "a", "b", "root"), Priority: int32(w.roll(3)), Preemptible: w.chance(60), Created: int64(w.roll(3)), JobDetails: &cluster.JobDetails{}}
 	if w.chance(30) {
 		j.Labels = map[string]string{"app": of(w, "web", "db")}
 	}
 	if w.chance(30) {
-		j.PreemptionDelay = int64(1 + w.roll(20))
+		j.JobDetails.PreemptionDelay = int64(1 + w.roll(20))
 	}
 	if w.chance(20) {
 		grace := int64(w.roll(3) - 1)
-		j.StaleGrace = &grace
+		j.JobDetails.StaleGrace = &grace
 	}
 	if id == "job/m1" || id == "job/m2" {
-		j.Set = cluster.Set{Name: of(w, "m", "n"), Desired: w.roll(3)}
+		j.JobDetails.Set = cluster.Set{Name: of(w, "m", "n"), Desired: w.roll(3)}
 		if w.chance(20) {
-			j.Set.Group = &cluster.GroupKey{Product: "L4", Count: 1}
+			j.JobDetails.Set.Group = &cluster.GroupKey{Product: "L4", Count: 1}
 		}
 	}
 	if j.Open = (id == "pod/o1" || id == "pod/o2") != w.chance(3); j.Open { // rarely, a job changes between open and not open

@@ -25,7 +25,6 @@ type specs struct {
 // known.
 func (sp *specs) add(spec *Job, revision uint64) {
 	j := buildJob(spec, revision)
-	j.Earmarked = nil // a decision, which no fact reports
 	sp.workload.add(j)
 	sp.demand.arrive(j.Alternatives[0].Tasks)
 	sp.sightings.applyEarly(j)
@@ -37,10 +36,8 @@ func (sp *specs) add(spec *Job, revision uint64) {
 func (sp *specs) respec(j, spec *Job, revision uint64) {
 	sp.workload.earmark(j, nil) // it was made for what the job requested, and for its place in the order
 	next := buildJob(spec, revision)
-	next.Earmarked = nil
-	next.BelowMinimumSince, next.Evicted, next.Displaced, next.Retired, next.Parked, next.BindRefused = j.BelowMinimumSince, j.Evicted, j.Displaced, j.Retired, j.Parked, j.BindRefused
-	next.UID = cmp.Or(next.UID, j.UID)
-	next.Health, next.Offload = j.Health, j.Offload
+	next.UID, next.Retired = cmp.Or(next.UID, j.UID), j.Retired
+	next.JobDetails = next.withStatus(j.JobDetails)
 	sp.dropReplaced(j, next)
 	if next.Set.Name != j.Set.Name {
 		sp.sets.forgetGroup(j)
@@ -129,7 +126,7 @@ func (j *Job) mergedTasks(next *Job) [][]taskSpec {
 		}
 	}
 	next.Chosen = slices.IndexFunc(tasks, func(list []taskSpec) bool {
-		return slices.ContainsFunc(list, func(f taskSpec) bool { return f.task.isPlacedOrEnded() || f.task.landing != nil })
+		return slices.ContainsFunc(list, func(f taskSpec) bool { return f.task.isPlacedOrEnded() || f.task.Landing() != nil })
 	})
 	return tasks
 }
@@ -202,7 +199,7 @@ func (sp *specs) replaceSpec(j, version *Job, tasks [][]taskSpec) {
 func (sp *specs) rewrite(j, version *Job, tasks [][]taskSpec) {
 	book := func(sign int) {
 		for t := range j.each {
-			for _, o := range [...]*Task{t, t.landing} {
+			for _, o := range [...]*Task{t, t.Landing()} {
 				if o != nil && o.Node != nil {
 					if sign < 0 {
 						o.Node.Tasks = remove(o.Node.Tasks, o, (*Task).compare) // the order of the list depends on the alternative

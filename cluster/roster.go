@@ -33,14 +33,14 @@ func newRoster(l *journal) roster {
 // add adds a new job. The caller adds it to the lists.
 func (r *roster) add(j *Job) {
 	r.jobs[j.ID] = j
-	j.slot = r.slots.take(j)
+	j.slot = int32(r.slots.take(j))
 }
 
 // remove removes a job. The caller has taken it out of the lists.
 func (r *roster) remove(j *Job) {
 	delete(r.jobs, j.ID)
-	r.slots.free(j.slot)
-	r.slots.touch(j.slot)
+	r.slots.free(int(j.slot))
+	r.slots.touch(int(j.slot))
 }
 
 // task returns the task that a decision names. It fails if the task is not known or has
@@ -71,14 +71,14 @@ func (r *roster) withJob(job string, change func(*Job)) error {
 // from was.
 func (r *roster) listNominated(t *Task, was Status) {
 	switch {
-	case t.Status == Nominated && t.shadowOf == nil:
+	case t.Status == Nominated && t.ShadowOf() == nil:
 		r.nominated[t] = true
 	case was == Nominated:
 		delete(r.nominated, t)
 	}
 }
 
-func (r *roster) listMoving(t *Task) { keepIf(t.landing != nil, r.moving, t, true) }
+func (r *roster) listMoving(t *Task) { keepIf(t.Landing() != nil, r.moving, t, true) }
 
 // keepEarly keeps a report about a task that is not known yet, until the task is known.
 func (r *roster) keepEarly(c TaskSeen) {
@@ -102,7 +102,7 @@ func (r *roster) forgetEarly(ref TaskRef, uid string) {
 // its status. On removal the last task of the list takes its place.
 func (r *roster) listReleasing(t *Task) {
 	if t.Status == Releasing {
-		t.releasing = len(r.releasing)
+		t.releasing = int32(len(r.releasing))
 		r.releasing = append(r.releasing, t)
 		return
 	}
@@ -115,7 +115,7 @@ func (r *roster) listReleasing(t *Task) {
 
 // list adds the job to the lists of jobs, and unlist removes it from them.
 func (r *roster) list(j *Job) {
-	j.queueIndex = len(r.byQueue[j.Queue])
+	j.queueIndex = int32(len(r.byQueue[j.Queue]))
 	r.byQueue[j.Queue] = append(r.byQueue[j.Queue], j)
 	r.listRetired(j)
 	r.listBelowMinimum(j)
@@ -161,7 +161,7 @@ func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 }
 
 // knows reports whether the job itself is in State. A job that Job.Shadow made is not.
-func (r *roster) knows(j *Job) bool { return j.slot < len(r.slots.at) && r.slots.at[j.slot] == j }
+func (r *roster) knows(j *Job) bool { return int(j.slot) < len(r.slots.at) && r.slots.at[j.slot] == j }
 
 func (r *roster) listPending(j *Job, pending bool) {
 	if pending != j.pending {

@@ -93,7 +93,7 @@ func TestRetire(t *testing.T) {
 	if err := c.RemoveJob("job/m-2"); err != nil || len(c.View().Retired()) != 2 || len(s.View().Retired()) != 1 {
 		t.Fatal(err, len(c.View().Retired()), len(s.View().Retired()))
 	}
-	if r := (cluster.Job{ID: "job/m-3", Retired: true, Set: cluster.Set{Name: "m"}, Alternatives: j.Alternatives}); c.AddJob(&r) != nil || len(c.View().Sets().Names()) != 0 || len(c.Pending()) != 0 {
+	if r := (cluster.Job{ID: "job/m-3", Retired: true, JobDetails: &cluster.JobDetails{Set: cluster.Set{Name: "m"}}, Alternatives: j.Alternatives}); c.AddJob(&r) != nil || len(c.View().Sets().Names()) != 0 || len(c.Pending()) != 0 {
 		t.Error("a job that was retired before it was added is in its Set, or is pending")
 	}
 }

@@ -210,18 +210,18 @@ func (j *Job) record() JobRecord {
 }
 
 func (t *Task) record() TaskRecord {
-	r := TaskRecord{Task: t.Ref(), Status: t.Status, DevicesUnknown: t.devicesUnknown, NotRequested: t.notRequested, Started: t.Started, ReservedAt: t.ReservedAt, Attempt: t.Attempt, ProtectedUntil: t.ProtectedUntil, Sent: t.sent}
+	r := TaskRecord{Task: t.Ref(), Status: t.Status, DevicesUnknown: t.devicesUnknown, NotRequested: t.notRequested, Started: t.Started, ReservedAt: t.ReservedAt(), Attempt: t.Attempt, ProtectedUntil: t.ProtectedUntil(), Sent: t.sent}
 	if t.Node != nil {
 		r.Node, r.Devices = t.Node.Name, t.Node.holdings(t.Claims)
 	}
 	if t.held != nil && !t.held.sameInterned(t.Shape) {
 		r.Held = t.held
 	}
-	if e := t.eviction; e != nil {
+	if e := t.eviction(); e != nil {
 		r.Evicted, r.For, r.At, r.Overdue = true, e.forJob, e.at, e.overdue
 	}
-	if l := t.landing; l != nil {
-		r.Landing = &Landing{Node: l.Node.Name, Devices: l.Node.holdings(l.Claims), ReservedAt: l.ReservedAt}
+	if l := t.Landing(); l != nil {
+		r.Landing = &Landing{Node: l.Node.Name, Devices: l.Node.holdings(l.Claims), ReservedAt: l.ReservedAt()}
 		if !l.held.sameInterned(t.Shape) {
 			r.Landing.Held = l.held
 		}

@@ -134,7 +134,7 @@ func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 		n.normalize()
 	}
 	here := t.Node == n && t.Status != Nominated
-	to := taskState{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, protectedUntil: t.ProtectedUntil}
+	to := taskState{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, protectedUntil: t.ProtectedUntil()}
 	if here {
 		to = t.state()
 		if to.sent = false; to.status == Assumed {
@@ -272,17 +272,17 @@ func (c BindFailed) apply(s *State) error {
 
 func (c EvictionRefused) apply(s *State) error {
 	t := s.roster.Task(c.Task)
-	if t == nil || uidsDiffer(t.UID, c.UID) || t.Status != Releasing || t.eviction == nil || t.Attempt != c.Attempt {
+	if t == nil || uidsDiffer(t.UID, c.UID) || t.Status != Releasing || t.eviction() == nil || t.Attempt != c.Attempt {
 		return nil
 	}
-	if j := s.roster.jobs[t.eviction.forJob]; j != nil {
+	if j := s.roster.jobs[t.eviction().forJob]; j != nil {
 		for o := range j.each {
 			if o.Status == Nominated {
 				s.taskStates.clear(o)
 			}
 			s.taskStates.dropLanding(o)
 		}
-		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction != nil && o.eviction.forJob == j.ID }) {
+		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction() != nil && o.eviction().forJob == j.ID }) {
 			s.workload.undisplace(j, t.Job.ID)
 		}
 	}

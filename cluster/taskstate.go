@@ -35,7 +35,7 @@ type taskStates struct {
 }
 
 func (t *Task) state() taskState {
-	return taskState{t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt, t.Attempt, t.ProtectedUntil, t.eviction, t.sent, t.devicesUnknown}
+	return taskState{t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt(), t.Attempt, t.ProtectedUntil(), t.eviction(), t.sent, t.devicesUnknown}
 }
 
 // unplaced returns the state of the task if it is pending and on no node.
@@ -59,7 +59,7 @@ func (t *Task) Held() *Shape {
 
 // releasesRoom is taskState.releasesRoom for the current state of the task.
 func (t *Task) releasesRoom() bool {
-	return t.Status == Releasing && (t.eviction == nil || !t.eviction.overdue)
+	return t.Status == Releasing && (t.eviction() == nil || !t.eviction().overdue)
 }
 
 // set gives the task another state and records the old one in the journal.
@@ -81,7 +81,7 @@ func (p *taskStates) set(t *Task, to taskState) {
 	}
 	p.recountLater(n)
 	p.recountLater(to.node)
-	if t.notRequested && t.Node == nil && t.landing == nil {
+	if t.notRequested && t.Node == nil && t.Landing() == nil {
 		p.specs.dropNotRequested(t)
 	}
 }
@@ -126,8 +126,9 @@ func (p *taskStates) setUnrecorded(t *Task, to taskState) {
 		p.shapes.useHeld(to.held, t.Shape, +1)
 		p.shapes.useHeld(t.held, t.Shape, -1)
 	}
-	t.Status, t.Node, t.Claims, t.held, t.Started, t.ReservedAt = to.status, to.node, to.claims, to.held, to.started, to.reservedAt
-	t.Attempt, t.ProtectedUntil, t.eviction, t.sent, t.devicesUnknown = to.attempt, to.protectedUntil, to.eviction, to.sent, to.devicesUnknown
+	t.Status, t.Node, t.Claims, t.held, t.Started = to.status, to.node, to.claims, to.held, to.started
+	t.Attempt, t.sent, t.devicesUnknown = to.attempt, to.sent, to.devicesUnknown
+	t.setTransit(transit{to.reservedAt, to.protectedUntil, to.eviction, t.Landing(), t.ShadowOf()})
 	if t.Ended() != ended {
 		j.recountEnded()
 	}
@@ -142,7 +143,7 @@ func (p *taskStates) setUnrecorded(t *Task, to taskState) {
 		p.booking.rebook(t, +1)
 	}
 	p.roster.listNominated(t, was)
-	if t.shadowOf == nil && (was == Releasing) != (to.status == Releasing) {
+	if t.ShadowOf() == nil && (was == Releasing) != (to.status == Releasing) {
 		p.roster.listReleasing(t)
 	}
 	if alternative := j.placedAlternative(t); alternative != j.Chosen {
@@ -176,7 +177,7 @@ func (j *Job) placedAlternative(t *Task) int {
 	switch {
 	case j.tasksOnNodes+j.landings+j.ended == 0:
 		return -1 // no task is placed, so the job may take any alternative again
-	case len(j.Alternatives) == 1 || t.shadowOf != nil && j.Chosen >= 0:
+	case len(j.Alternatives) == 1 || t.ShadowOf() != nil && j.Chosen >= 0:
 		return max(0, j.Chosen)
 	case t.isPlacedOrEnded() && j.Chosen < 0:
 		return t.Alternative
@@ -186,7 +187,7 @@ func (j *Job) placedAlternative(t *Task) int {
 		return j.Chosen
 	}
 	for a := range j.Alternatives {
-		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.isPlacedOrEnded() || o.landing != nil }) {
+		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.isPlacedOrEnded() || o.Landing() != nil }) {
 			return a
 		}
 	}
@@ -201,7 +202,7 @@ func (t *Task) isPlacedOrEnded() bool { return t.Node != nil || t.Ended() }
 func (j *Job) recountEnded() {
 	j.ended = 0
 	for a := range j.Alternatives {
-		j.ended += count(j.Alternatives[a].Tasks, (*Task).Ended)
+		j.ended += int32(count(j.Alternatives[a].Tasks, (*Task).Ended))
 	}
 }
 
@@ -218,8 +219,8 @@ func (p *taskStates) clear(t *Task) {
 	if !t.isPlacedOrEnded() {
 		return
 	}
-	shadow := t.landing
-	if o := t.shadowOf; o != nil && o.landing == t {
+	shadow := t.Landing()
+	if o := t.ShadowOf(); o != nil && o.Landing() == t {
 		p.linkLanding(o, nil)
 	}
 	p.set(t, t.unplaced())
@@ -231,8 +232,8 @@ func (p *taskStates) clear(t *Task) {
 // dropLanding releases the landing of the task, if it has one. The task stays evicted, and is
 // pending after it has stopped.
 func (p *taskStates) dropLanding(t *Task) {
-	if t.landing != nil {
-		p.clear(t.landing)
+	if t.Landing() != nil {
+		p.clear(t.Landing())
 	}
 }
 
@@ -301,7 +302,7 @@ func (p *taskStates) withdrawBroken(n *Node) {
 			reserved = append(reserved, t)
 		}
 	}
-	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.ReservedAt, a.ReservedAt), b.compare(a)) })
+	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.ReservedAt(), a.ReservedAt()), b.compare(a)) })
 	for _, t := range reserved {
 		if !n.Keeps(t) {
 			p.clear(t)
@@ -329,9 +330,9 @@ func (p *taskStates) evict(t *Task, forJob string, now int64) error {
 // setOverdue marks an evicted task that did not leave in time. From then on its room
 // counts as held.
 func (p *taskStates) setOverdue(t *Task) {
-	if t.Status == Releasing && t.eviction != nil && !t.eviction.overdue {
+	if t.Status == Releasing && t.eviction() != nil && !t.eviction().overdue {
 		to := t.state()
-		late := *t.eviction
+		late := *t.eviction()
 		late.overdue = true
 		to.eviction = &late
 		p.set(t, to)

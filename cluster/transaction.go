@@ -57,7 +57,7 @@ func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
 	}
 	to := taskState{node: n, claims: claims, held: t.Shape, attempt: t.Attempt}
-	if t.shadowOf != nil || !s.roster.canStartNow(t, n, claims) { // a task that moves is still on its old node
+	if t.ShadowOf() != nil || !s.roster.canStartNow(t, n, claims) { // a task that moves is still on its old node
 		to.status, to.reservedAt = Nominated, now
 	} else {
 		to.status, to.started = Assumed, now

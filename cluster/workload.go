@@ -103,7 +103,9 @@ func (w *workload) changeStatus(j *Job, to jobStatus) {
 func (w *workload) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
 	refused := j.BindRefused
-	j.BelowMinimumSince, j.Evicted, j.Displaced, j.Parked, j.BindRefused = to.belowMinimumSince, to.evicted, to.displaced, to.parked, to.bindRefused
+	d := *j.JobDetails
+	d.BelowMinimumSince, d.Evicted, d.Displaced, d.Parked, d.BindRefused = to.belowMinimumSince, to.evicted, to.displaced, to.parked, to.bindRefused
+	j.JobDetails = d.shared()
 	w.setEarmarked(j, to.earmarked, false)
 	w.roster.listBelowMinimum(j)
 	if refused != to.bindRefused {
@@ -130,7 +132,7 @@ func (w *workload) isEligible(j *Job) bool {
 // of its tasks failed, so that the job is refused with that reason.
 func (j *Job) needsPlacement() bool {
 	if len(j.Alternatives) == 1 && j.ended == 0 {
-		return j.tasksOnNodes < len(j.Tasks())
+		return int(j.tasksOnNodes) < len(j.Tasks())
 	}
 	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.isPlacedOrEnded() }) || // tasksOnNodes does not suffice: tasks of other alternatives may be on nodes
 		j.ended > 0 && j.Running() && !j.HasMinimum()
@@ -142,7 +144,7 @@ func (w *workload) update(j *Job) {
 	if !w.roster.knows(j) {
 		return
 	}
-	w.roster.slots.touch(j.slot)
+	w.roster.slots.touch(int(j.slot))
 	w.roster.listPending(j, j.needsPlacement() && !j.Retired && w.isEligible(j))
 }
 

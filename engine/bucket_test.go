@@ -150,7 +150,7 @@ func TestParkedJobWithAnotherSpec(t *testing.T) {
 func TestSetOfParkedJobChanges(t *testing.T) {
 	put := func(name, set string) cluster.Change {
 		c := jobPut(enginetest.Job(name).Devices(1)).(cluster.JobPut)
-		c.Job.Set = cluster.Set{Name: set, Desired: 10}
+		c.Job.OwnDetails().Set = cluster.Set{Name: set, Desired: 10}
 		return c
 	}
 	s := with(twoNodes(), enginetest.Job("busy").Devices(2).On("a"), enginetest.Job("also").Devices(2).On("b"))

@@ -26,7 +26,7 @@ type form struct {
 // replica adds a job with one alternative for each form.
 func replica(s *cluster.State, name string, set cluster.Set, replicas int, forms ...form) {
 	j := enginetest.Job(name).Set(set.Name, set.Desired).Build()
-	j.Set = set
+	j.OwnDetails().Set = set
 	j.Alternatives = nil
 	for _, f := range forms {
 		alt := enginetest.Job(name).WholeNodes(f.nodes, "8Gi").Build().Alternatives[0]

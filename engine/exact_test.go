@@ -155,7 +155,7 @@ func tinyGang(roll func(int) int) *cluster.Job {
 	for i := range alt.Subgroups {
 		alt.Subgroups[i] = cluster.Subgroup{Name: fmt.Sprint("g", i), Min: roll(members[i] + 1), Topology: topology(4)}
 	}
-	j := &cluster.Job{ID: "job/tiny", Alternatives: []cluster.Alternative{alt}}
+	j := &cluster.Job{ID: "job/tiny", JobDetails: &cluster.JobDetails{}, Alternatives: []cluster.Alternative{alt}}
 	if roll(4) == 3 {
 		j.Affinity = []cluster.JobTerm{{Anti: roll(2) == 0, Within: []string{"", "rack"}[roll(2)]}}
 	}

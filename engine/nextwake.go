@@ -10,10 +10,10 @@ func (s *Session) nextWake() int64 {
 	}
 	if hold := s.options.Hold; hold > 0 {
 		for _, t := range s.View.Nominated() {
-			s.WakeAt(t.ReservedAt + hold + 1)
+			s.WakeAt(t.ReservedAt() + hold + 1)
 		}
 		for _, t := range s.View.Moving() {
-			s.WakeAt(t.Landing().ReservedAt + hold + 1)
+			s.WakeAt(t.Landing().ReservedAt() + hold + 1)
 		}
 		for _, t := range s.View.Releasing() {
 			if at, evicted := t.EvictedAt(); evicted && !t.Overdue() {

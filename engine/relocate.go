@@ -25,7 +25,7 @@ func (m Mover) Move(stmt *Statement, t *cluster.Task, may func(*cluster.Node) bo
 		return nil, p
 	}
 	mark, from := stmt.Checkpoint(), t.Node
-	if err := stmt.evictFor(&cluster.Job{}, mover(t), reasonToMove(s.Hooks)); err != nil {
+	if err := stmt.evictFor(&cluster.Job{JobDetails: &cluster.JobDetails{}}, mover(t), reasonToMove(s.Hooks)); err != nil {
 		s.fault.fail("engine", "moving %s: %v", t.ID, err)
 		return nil, nil
 	}
@@ -51,10 +51,10 @@ func (m Mover) Protects(t *cluster.Task) *Protector {
 	switch form := &j.Alternatives[max(j.Chosen, 0)]; {
 	case !j.Preemptible:
 		return &Protector{"engine", VictimNotPreemptible}
-	case !s.victims.mayBeVictim(t, &cluster.Job{}), !mover(t).isValid(), form.Running, form.Whole != nil, !j.HasMinimum():
+	case !s.victims.mayBeVictim(t, &cluster.Job{JobDetails: &cluster.JobDetails{}}), !mover(t).isValid(), form.Running, form.Whole != nil, !j.HasMinimum():
 		return &Protector{"engine", VictimCannotMove}
 	}
-	may := s.victims.may(Move, &cluster.Job{Queue: cluster.DefaultQueue}, nil, false)
+	may := s.victims.may(Move, &cluster.Job{Queue: cluster.DefaultQueue, JobDetails: &cluster.JobDetails{}}, nil, false)
 	if may == nil {
 		return &Protector{"engine", NoPluginAllows}
 	}

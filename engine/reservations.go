@@ -67,7 +67,7 @@ func (p *reservations) withdrawExpired() {
 	if p.hold <= 0 {
 		return
 	}
-	expired := func(t *cluster.Task) bool { return p.clerk.now-t.ReservedAt > p.hold }
+	expired := func(t *cluster.Task) bool { return p.clerk.now-t.ReservedAt() > p.hold }
 	stmt := p.clerk.begin()
 	for _, t := range p.clerk.view.Nominated() {
 		if t.Status == cluster.Nominated && expired(t) {

@@ -284,7 +284,7 @@ func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool
 // evicted other tasks, tasks of jobs that were evicted for this job before, and tasks for a while
 // after their eviction was refused.
 func (v *victims) mayBeVictim(t *cluster.Task, job *cluster.Job) bool {
-	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.ProtectedUntil > v.clerk.now {
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.ProtectedUntil() > v.clerk.now {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)

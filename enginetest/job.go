@@ -10,12 +10,13 @@ import (
 // JobBuilder builds a job of equal tasks, which are called worker-0, worker-1, … Each
 // method changes the builder and returns it.
 type JobBuilder struct {
-	j     cluster.Job
-	shape cluster.Shape
-	count int
-	min   int
-	whole *cluster.WholeNodes
-	nodes []string
+	j       cluster.Job
+	details cluster.JobDetails
+	shape   cluster.Shape
+	count   int
+	min     int
+	whole   *cluster.WholeNodes
+	nodes   []string
 
 	started   []int64
 	subgroups []cluster.Subgroup
@@ -53,10 +54,10 @@ func (b *JobBuilder) RunFor(d int64) *JobBuilder { b.j.RunFor = d; return b }
 
 // PreemptionDelay sets for how many nanoseconds after its creation, or after its last
 // eviction, no task is evicted or moved for the job.
-func (b *JobBuilder) PreemptionDelay(d int64) *JobBuilder { b.j.PreemptionDelay = d; return b }
+func (b *JobBuilder) PreemptionDelay(d int64) *JobBuilder { b.details.PreemptionDelay = d; return b }
 
 // StaleGrace sets how many nanoseconds the job may run below its minimum.
-func (b *JobBuilder) StaleGrace(d int64) *JobBuilder { b.j.StaleGrace = &d; return b }
+func (b *JobBuilder) StaleGrace(d int64) *JobBuilder { b.details.StaleGrace = &d; return b }
 
 // Preemptible makes the job preemptible: it may be evicted for other jobs.
 func (b *JobBuilder) Preemptible() *JobBuilder {
@@ -129,7 +130,7 @@ func (b *JobBuilder) Label(key, value string) *JobBuilder {
 
 // Affinity adds a term of affinity or anti-affinity to other jobs.
 func (b *JobBuilder) Affinity(t cluster.JobTerm) *JobBuilder {
-	b.j.Affinity = append(b.j.Affinity, t)
+	b.details.Affinity = append(b.details.Affinity, t)
 	return b
 }
 
@@ -148,12 +149,12 @@ func (b *JobBuilder) ModelReplica(s cluster.Strategy) *JobBuilder { b.shape.Stra
 
 // Set makes the job a replica of a set that should have the desired number of replicas.
 func (b *JobBuilder) Set(name string, desired int) *JobBuilder {
-	b.j.Set.Name, b.j.Set.Desired = name, desired
+	b.details.Set.Name, b.details.Set.Desired = name, desired
 	return b
 }
 
 // Health sets the reported health of the replica.
-func (b *JobBuilder) Health(h cluster.Health) *JobBuilder { b.j.Health = h; return b }
+func (b *JobBuilder) Health(h cluster.Health) *JobBuilder { b.details.Health = h; return b }
 
 // Shape calls change with the shape of the tasks, to set any other field.
 func (b *JobBuilder) Shape(change func(*cluster.Shape)) *JobBuilder {
@@ -171,7 +172,8 @@ func (b *JobBuilder) Started(at ...int64) *JobBuilder { b.started = at; return b
 
 // Build returns the job for use without a State. Its tasks are pending.
 func (b *JobBuilder) Build() *cluster.Job {
-	j := b.j
+	j, details := b.j, b.details
+	j.JobDetails = &details
 	alt := cluster.Alternative{Min: b.min, Whole: b.whole, Subgroups: slices.Clone(b.subgroups), Topology: b.topology}
 	if alt.Min == 0 {
 		alt.Min = b.count

@@ -148,7 +148,7 @@ func TestJob(t *testing.T) {
 			o := &v1alpha1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "lab"}, Spec: tt.spec}
 			defer unchanged(t, o)()
 			got, notes := convert.Job(o, &convert.Environment{})
-			compare(t, &cluster.Job{ID: "job/lab/j", Namespace: "lab", Chosen: -1, Alternatives: tt.want}, got)
+			compare(t, &cluster.Job{ID: "job/lab/j", Namespace: "lab", Chosen: -1, JobDetails: &cluster.JobDetails{}, Alternatives: tt.want}, got)
 			compare(t, tt.notes, notes)
 		})
 	}

@@ -78,17 +78,18 @@ func Job(o *v1alpha1.Job, env *Environment) (*cluster.Job, Notes) {
 		ID: JobID(o), Namespace: o.Namespace, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
 		Created: created(&o.ObjectMeta), Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
-	j.Preemptible, j.Remarks = env.preemptible(o.Spec.Preemptible, o.Spec.Queue)
+	details := j.OwnDetails()
+	j.Preemptible, details.Remarks = env.preemptible(o.Spec.Preemptible, o.Spec.Queue)
 	if d := o.Spec.RunTime; d != nil {
 		if j.RunFor = int64(d.Duration); j.RunFor <= 0 {
 			r.errorf(spec.Add("runTime"), "want more than 0, have %s; leave it out for a job that runs on", d.Duration)
 		}
 	}
-	j.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.Add("staleGrace"), r)
-	j.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
+	details.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.Add("staleGrace"), r)
+	details.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.Add("preemptionDelay"), r)
 	checkTime(o.Status.TornSince, path{"status", "tornSince"}, r)
 	checkTime(o.Status.Evicted, path{"status", "evicted"}, r)
-	j.BelowMinimumSince, j.Evicted = Nanoseconds(o.Status.TornSince), Nanoseconds(o.Status.Evicted)
+	details.BelowMinimumSince, details.Evicted = Nanoseconds(o.Status.TornSince), Nanoseconds(o.Status.Evicted)
 	checkDistinct(o.Spec.Cells, "cell", spec.Add("cells"), r)
 	checkLabels(o.Spec.NodeSelector, spec.Add("nodeSelector"), r)
 	if iso := o.Spec.Isolation; iso != nil {
@@ -101,7 +102,7 @@ func Job(o *v1alpha1.Job, env *Environment) (*cluster.Job, Notes) {
 		Tolerations: makeTolerations(o.Spec.Tolerations, spec.Add("tolerations"), r),
 		Preemptible: j.Preemptible, Profile: env.profile(o.Spec.SchedulerName),
 	}
-	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.Add("affinity"), r)
+	details.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.Add("affinity"), r)
 	for i := range o.Status.Placements {
 		checkPlacement(&o.Status.Placements[i], path{"status", "placements", i}, r)
 	}

@@ -167,8 +167,8 @@ func TestPod(t *testing.T) {
 			object:      corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelQueue: "spare"}}},
 			environment: convert.Environment{Scavengers: map[string]string{"spare": "idle"}},
 			want: &cluster.Job{ID: "pod/default/p", Namespace: "default", Queue: "spare", Chosen: -1, Preemptible: true,
-				Labels:  map[string]string{v1alpha1.LabelQueue: "spare"},
-				Remarks: []string{"Preemptible: queue idle is of the Scavenger tier, and the workload does not say otherwise."},
+				Labels:     map[string]string{v1alpha1.LabelQueue: "spare"},
+				JobDetails: &cluster.JobDetails{Remarks: []string{"Preemptible: queue idle is of the Scavenger tier, and the workload does not say otherwise."}},
 				Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: "0",
 					Shape: &cluster.Shape{Resources: none, Preemptible: true}}}}}},
 		},
@@ -195,7 +195,7 @@ func TestPod(t *testing.T) {
 				PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{byTeam}}}}},
 			want: func() *cluster.Job {
 				j := plain()
-				j.Affinity = []cluster.JobTerm{{Within: "zone", Anti: true}}
+				j.OwnDetails().Affinity = []cluster.JobTerm{{Within: "zone", Anti: true}}
 				return j
 			}(),
 			notes: convert.Notes{ignored("with a namespace selector by label; only the names of namespaces are known",
@@ -224,6 +224,9 @@ func TestPod(t *testing.T) {
 			tt.object.Name = "p"
 			check := unchanged(t, &tt.object)
 			got, notes := convert.Pod(&tt.object, &tt.environment)
+			if tt.want != nil && tt.want.JobDetails == nil {
+				tt.want.OwnDetails()
+			}
 			compare(t, tt.want, got)
 			compare(t, tt.notes, notes)
 			check()

@@ -43,10 +43,11 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 		ID: PodID(o), Namespace: CoreNamespace(&o.ObjectMeta), Created: created(&o.ObjectMeta),
 		Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
+	details := j.OwnDetails()
 	j.Queue, _ = labelOrAnnotation(o, v1alpha1.LabelQueue, r)
 	j.Priority = podPriority(o, env)
-	j.Preemptible, j.Remarks = env.preemptible(podPreemptible(o, r), j.Queue)
-	j.PreemptionDelay = podPreemptionDelay(o, env, r)
+	j.Preemptible, details.Remarks = env.preemptible(podPreemptible(o, r), j.Queue)
+	details.PreemptionDelay = podPreemptionDelay(o, env, r)
 	shape := cluster.Shape{Preemptible: j.Preemptible, Profile: env.profile(o.Spec.SchedulerName), Selector: cluster.SortLabels(o.Spec.NodeSelector)}
 	podRequests(o, &shape, env, r)
 	podIsolation(o, &shape, r)
@@ -56,7 +57,7 @@ func Pod(o *corev1.Pod, env *Environment) (*cluster.Job, Notes) {
 				Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: cluster.Effect(t.Effect)})
 		}
 	}
-	j.Affinity = podAffinity(o, &shape, env)
+	details.Affinity = podAffinity(o, &shape, env)
 	j.Alternatives = []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: podTask, Shape: &shape}}}}
 	if WhyLeftOut(o) != "" {
 		return nil, notes

@@ -216,7 +216,7 @@ func (f *Feed) reportSingle(j *job, t *terms) []cluster.Change {
 // sets the health of a new job only, and the State may still know an open job that was reported as
 // gone, so that health is also reported by JobSeen.
 func (j *job) reportSpec(spec *cluster.Job) []cluster.Change {
-	was := cluster.Job{}
+	was := cluster.Job{JobDetails: &cluster.JobDetails{}}
 	if j.put != nil {
 		was = *j.put
 	}
@@ -224,7 +224,10 @@ func (j *job) reportSpec(spec *cluster.Job) []cluster.Change {
 	seen := cluster.JobSeen{Job: j.id, Health: spec.Health, Offload: spec.Offload}
 	changed := was.Health != seen.Health || was.Offload != seen.Offload
 	var out []cluster.Change
-	was.Health, was.Offload = spec.Health, spec.Offload
+	if changed {
+		d := was.OwnDetails()
+		d.Health, d.Offload = spec.Health, spec.Offload
+	}
 	if !reflect.DeepEqual(spec, &was) {
 		out = append(out, cluster.JobPut{Job: *spec})
 	}

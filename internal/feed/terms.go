@@ -200,9 +200,10 @@ func (j *job) spec(t *terms) *cluster.Job {
 			form.Subgroups, form.MinSubgroups = g.subgroups, g.minSubgroups
 		}
 	}
-	return &cluster.Job{
+	spec := &cluster.Job{
 		ID: j.id, Namespace: j.namespace, Queue: t.queue, Priority: t.priority, Created: t.created,
-		Preemptible: t.preemptible, PreemptionDelay: t.delay, Labels: t.labels, Open: true, Remarks: t.remarks, Affinity: j.commonAffinity(),
-		Alternatives: []cluster.Alternative{form}, Chosen: -1, Set: t.set, Health: t.health, Offload: t.offload,
+		Preemptible: t.preemptible, Labels: t.labels, Open: true, Alternatives: []cluster.Alternative{form}, Chosen: -1,
 	}
+	spec.SetDetails(cluster.JobDetails{PreemptionDelay: t.delay, Remarks: t.remarks, Affinity: j.commonAffinity(), Set: t.set, Health: t.health, Offload: t.offload})
+	return spec
 }

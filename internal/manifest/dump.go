@@ -192,7 +192,8 @@ func (d *dump) addJobs(m *stateMaker) {
 		m.addJob(j, first)
 		if form := &j.Alternatives[0]; j.Open && !form.Enough(func(*cluster.Task) bool { return true }) {
 			m.incomplete.add(fmt.Sprintf("%s (%d of %d)", id, len(form.Tasks), form.Min))
-			j.Remarks = append(j.Remarks, fmt.Sprintf("Not scheduled: the input has %s of the gang, and at least %d are needed.", english.Count(len(form.Tasks), "pod"), form.Min))
+			details := j.OwnDetails()
+			details.Remarks = append(details.Remarks, fmt.Sprintf("Not scheduled: the input has %s of the gang, and at least %d are needed.", english.Count(len(form.Tasks), "pod"), form.Min))
 		}
 		if name, isThere := feed.UnknownQueue(d.feed, id); isThere {
 			m.inner.add(fmt.Sprintf("%s (%s)", id, phrase.Clip(name)))

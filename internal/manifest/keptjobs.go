@@ -64,7 +64,7 @@ func (m *stateMaker) noteKept(s *cluster.State, j *cluster.Job, why string) {
 		why = "none of its forms has these tasks on so many devices"
 	}
 	spec := *j
-	spec.Remarks = append(slices.Clone(j.Remarks), fmt.Sprintf("It is kept as it runs, which is not what its spec asks for now: %s.", why))
+	spec.OwnDetails().Remarks = append(slices.Clone(j.Remarks), fmt.Sprintf("It is kept as it runs, which is not what its spec asks for now: %s.", why))
 	m.recordError(s.Apply(cluster.JobPut{Job: spec}))
 	m.keptReplicas.add(fmt.Sprintf("%s (%s)", j.ID, why))
 }

@@ -87,7 +87,7 @@ func (f *Fleet) Convert(s *Spec) (*Result, error) {
 	}
 	for _, r := range replicas {
 		j := p.job(r, kept)
-		j.Remarks = remarks
+		j.OwnDetails().Remarks = remarks
 		result.Jobs = append(result.Jobs, j)
 	}
 	return result, nil
@@ -315,9 +315,11 @@ func (p *converter) job(r Replica, forms []Form) *cluster.Job {
 	j := &cluster.Job{
 		ID: s.ID + "-" + strconv.Itoa(r.Number), Namespace: s.Namespace, Queue: s.Queue, Priority: s.Priority,
 		Created: r.Created, Preemptible: s.Preemptible, Labels: maps.Clone(s.Labels), Chosen: -1,
-		Set:    cluster.Set{Name: s.ID, Desired: s.Replicas, Group: s.Group},
-		Health: r.Health, Offload: r.Offload,
-		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, BelowMinimumSince: r.BelowMinimumSince, Evicted: r.Evicted,
+		JobDetails: &cluster.JobDetails{
+			Set:    cluster.Set{Name: s.ID, Desired: s.Replicas, Group: s.Group},
+			Health: r.Health, Offload: r.Offload,
+			StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, BelowMinimumSince: r.BelowMinimumSince, Evicted: r.Evicted,
+		},
 	}
 	if slices.ContainsFunc(forms, func(f Form) bool { return f.whole == nil && f.Nodes > 1 }) {
 		keepTasksOnDifferentNodes(j)
@@ -343,7 +345,7 @@ func keepTasksOnDifferentNodes(j *cluster.Job) {
 		j.Labels = map[string]string{}
 	}
 	j.Labels[cluster.ReplicaLabel] = j.ID
-	j.Affinity = []cluster.JobTerm{{Selector: cluster.Term{{Key: cluster.ReplicaLabel, Operator: cluster.In, Values: []string{j.ID}}}, Anti: true}}
+	j.OwnDetails().Affinity = []cluster.JobTerm{{Selector: cluster.Term{{Key: cluster.ReplicaLabel, Operator: cluster.In, Values: []string{j.ID}}}, Anti: true}}
 }
 
 // alternative returns the form as an alternative of a job, in this cell; "": in any

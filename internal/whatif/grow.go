@@ -227,7 +227,7 @@ func (g *grower) emptyNodeTakes(n *cluster.Node, edit func(*cluster.Shape)) bool
 		return false
 	}
 	count := 1
-	probe := cluster.Job{ID: j.ID, Namespace: j.Namespace, Queue: j.Queue, Preemptible: j.Preemptible, Labels: j.Labels}
+	probe := cluster.Job{ID: j.ID, Namespace: j.Namespace, Queue: j.Queue, Preemptible: j.Preemptible, Labels: j.Labels, JobDetails: &cluster.JobDetails{}}
 	form := cluster.Alternative{Min: 1}
 	if alt.Whole != nil {
 		count = max(1, alt.Whole.NodesPerReplica)

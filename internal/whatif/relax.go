@@ -87,7 +87,7 @@ func (r *relaxer) conditions() []*change {
 	}
 	add(r.affinities()...)
 	if r.workload.job().PreemptionDelay == cluster.Forever {
-		add(newChange(wire.LiftCondition, "with preemption allowed", 13, r.workload.editJob(func(j *cluster.Job) { j.PreemptionDelay = 0 })))
+		add(newChange(wire.LiftCondition, "with preemption allowed", 13, r.workload.editJob(func(j *cluster.Job) { j.OwnDetails().PreemptionDelay = 0 })))
 	}
 	return out
 }
@@ -209,7 +209,7 @@ func (r *relaxer) affinities() []*change {
 			text = "without the required distance to jobs with "
 		}
 		out = append(out, newChange(wire.LiftCondition, text+explain.TermText(term.Selector), 11, r.workload.editJob(func(j *cluster.Job) {
-			j.Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1)
+			j.OwnDetails().Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1)
 		})))
 	}
 	return out

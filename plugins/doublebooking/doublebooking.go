@@ -110,8 +110,8 @@ func (p *plugin) mayEvict(t *cluster.Task) bool {
 	if t.Status != cluster.Bound || p.session.View.Queue(t.Job.Queue) == nil || t.Started == 0 || now-t.Started > p.within.Nanoseconds() {
 		return false
 	}
-	if t.ProtectedUntil > now {
-		p.session.WakeAt(t.ProtectedUntil)
+	if t.ProtectedUntil() > now {
+		p.session.WakeAt(t.ProtectedUntil())
 		return false
 	}
 	return true

@@ -43,7 +43,7 @@ func TestGraceOfAJob(t *testing.T) {
 					t.Fatal(err)
 				}
 				gang := enginetest.Job("gang").Gang(2).Devices(1).StaleGrace(int64(tt.own)).Build()
-				gang.BelowMinimumSince = tt.torn
+				gang.OwnDetails().BelowMinimumSince = tt.torn
 				state := enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"))
 				for _, c := range []cluster.Change{cluster.JobPut{Job: *gang}, cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/gang", Name: "worker-0"}, Node: "a"}} {
 					if err := state.Apply(c); err != nil {

@@ -120,6 +120,6 @@ func limited(job cluster.Job) cluster.Job {
 func beside(job cluster.Job, term cluster.JobTerm) cluster.Job {
 	term.Within = "rack"
 	term.Selector = cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"none"}}}
-	job.Affinity = []cluster.JobTerm{term}
+	job.OwnDetails().Affinity = []cluster.JobTerm{term}
 	return job
 }

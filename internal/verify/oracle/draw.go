@@ -159,7 +159,7 @@ func (d *drawing) waiting(i int) *cluster.Job {
 		d.cutFromFreeRoom(j)
 	}
 	if all := d.state.Jobs(); len(all) > 0 && d.chance(8) {
-		j.Displaced = []string{all[d.rand.IntN(len(all))].ID}
+		j.JobDetails.Displaced = []string{all[d.rand.IntN(len(all))].ID}
 	}
 	return j
 }
@@ -208,7 +208,7 @@ func (d *drawing) cutFromFreeRoom(j *cluster.Job) {
 
 // job draws a job. In most jobs all tasks have one shape, and all tasks are in the minimum.
 func (d *drawing) job(id string, preemptible bool) *cluster.Job {
-	j := &cluster.Job{ID: id, Queue: d.leaves[d.rand.IntN(len(d.leaves))], Priority: int32(d.rand.IntN(3)), Created: int64(d.rand.IntN(100)), Preemptible: preemptible}
+	j := &cluster.Job{ID: id, Queue: d.leaves[d.rand.IntN(len(d.leaves))], Priority: int32(d.rand.IntN(3)), Created: int64(d.rand.IntN(100)), Preemptible: preemptible, JobDetails: &cluster.JobDetails{}}
 	count := 1
 	switch {
 	case d.kind.usesAll():

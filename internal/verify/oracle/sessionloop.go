@@ -108,7 +108,7 @@ func (c *SessionLoop) clearDisplaced() error {
 	}
 	snapshot := c.State.Snapshot()
 	for i := range snapshot.Jobs {
-		snapshot.Jobs[i].Job.Displaced = nil
+		snapshot.Jobs[i].Job.OwnDetails().Displaced = nil
 	}
 	var err error
 	if c.State, err = snapshot.State(); err != nil {

@@ -18,13 +18,13 @@ type jobMaker struct {
 func (m *jobMaker) job(now int64, others []string) *cluster.Job {
 	j := &cluster.Job{
 		ID: fmt.Sprintf("job/j%04d", m.dice.step), Created: int64(m.dice.roll(5)), Priority: int32(m.dice.roll(3)),
-		Queue: pick(m.dice, leaves), Preemptible: m.dice.chance(60),
+		Queue: pick(m.dice, leaves), Preemptible: m.dice.chance(60), JobDetails: &cluster.JobDetails{},
 	}
 	if m.dice.chance(50) {
 		j.Labels = map[string]string{"app": pick(m.dice, apps)}
 	}
 	if !m.unconstrained && m.dice.chance(20) {
-		j.Affinity = append(j.Affinity, cluster.JobTerm{
+		j.JobDetails.Affinity = append(j.Affinity, cluster.JobTerm{
 			Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{pick(m.dice, apps)}}},
 			Within:   pick(m.dice, []string{"", "rack", "zone"}), Anti: m.dice.chance(60), Weight: int32(m.dice.roll(3) * 10),
 		})
@@ -42,10 +42,10 @@ func (m *jobMaker) job(now int64, others []string) *cluster.Job {
 	}
 	if m.dice.chance(20) {
 		grace := pick(m.dice, []int64{0, 30, 120}) * second
-		j.StaleGrace = &grace
+		j.JobDetails.StaleGrace = &grace
 	}
 	if m.dice.chance(20) {
-		j.Evicted, j.PreemptionDelay = now, pick(m.dice, []int64{20, 100})*second
+		j.JobDetails.Evicted, j.JobDetails.PreemptionDelay = now, pick(m.dice, []int64{20, 100})*second
 	}
 	return j
 }

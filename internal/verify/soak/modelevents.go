@@ -32,10 +32,10 @@ func (e *modelEvents) scale() error {
 		return err
 	}
 	template := e.site.models[pick(e.dice, sorted(e.site.models))]
-	template.Set.Desired = e.dice.roll(5)
+	template.OwnDetails().Set.Desired = e.dice.roll(5)
 	for _, j := range e.site.jobs {
 		if j.Set.Name == template.Set.Name {
-			j.Set.Desired = template.Set.Desired
+			j.OwnDetails().Set.Desired = template.Set.Desired
 		}
 	}
 	if err := e.scheduler.apply(cluster.SetScaled{Set: template.Set.Name, Desired: template.Set.Desired}); err != nil {

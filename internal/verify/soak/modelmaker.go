@@ -17,7 +17,7 @@ func (m *modelMaker) template(state *cluster.State) *cluster.Job {
 	desired := 1 + m.dice.roll(3)
 	j := &cluster.Job{
 		Priority: int32(m.dice.roll(3)), Queue: pick(m.dice, leaves), Preemptible: m.dice.chance(50),
-		Set: cluster.Set{Name: fmt.Sprintf("model/m%04d", m.dice.step), Desired: desired},
+		JobDetails: &cluster.JobDetails{Set: cluster.Set{Name: fmt.Sprintf("model/m%04d", m.dice.step), Desired: desired}},
 	}
 	if m.dice.chance(40) {
 		j.Labels = map[string]string{"app": pick(m.dice, apps)}

@@ -47,7 +47,9 @@ func digest(state *cluster.State) string {
 	}
 	for _, r := range snapshot.Jobs {
 		r.Revision, r.Tasks = 0, nil
-		r.Job.Displaced, r.Job.Retired, r.Job.BelowMinimumSince, r.Job.Evicted, r.Job.Parked, r.Job.BindRefused, r.Job.Earmarked = nil, false, 0, 0, nil, nil, nil
+		r.Job.Retired = false
+		d := r.Job.OwnDetails()
+		d.Displaced, d.BelowMinimumSince, d.Evicted, d.Parked, d.BindRefused, d.Earmarked = nil, 0, 0, nil, nil, nil
 		write(r)
 	}
 	for _, r := range snapshot.Tasks {

@@ -12,7 +12,7 @@ import (
 func TestHeldBack(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	after := func(p *cluster.Parked) time.Duration {
-		return time.Unix(0, heldBack(cluster.BindFailed{}, &cluster.Job{BindRefused: p}, now).RetryAt).Sub(now)
+		return time.Unix(0, heldBack(cluster.BindFailed{}, &cluster.Job{JobDetails: &cluster.JobDetails{BindRefused: p}}, now).RetryAt).Sub(now)
 	}
 	total := time.Duration(0)
 	for n := range 12 {
