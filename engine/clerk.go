@@ -52,7 +52,7 @@ func (c *clerk) begin() *Statement {
 	return st
 }
 
-// beginTurn is begin for a turn of a job or a sweep. The statement is that of the last one, which is over.
+// beginTurn is begin for a turn of a job. The statement is that of the last turn, which is over.
 func (c *clerk) beginTurn() *Statement {
 	st := c.spare.statement
 	if c.spare.statement = nil; st == nil {

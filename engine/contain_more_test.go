@@ -171,3 +171,28 @@ func TestClose(t *testing.T) {
 		t.Error("a task was allocated")
 	}
 }
+
+// TestCloseBeforeAnother: a closed session, and its statements, decide nothing while another session of
+// the engine is open.
+func TestCloseBeforeAnother(t *testing.T) {
+	state := enginetest.State(enginetest.Node("a").GPUs(8, "A100", "80Gi"), enginetest.Job("x").Devices(1).Preemptible().On("a"))
+	e := enginetest.Engine(enginetest.Fit())
+	first := e.Open(state, engine.Options{})
+	kept := first.Begin()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := e.Open(state, engine.Options{})
+	task := state.Job("job/x").Tasks()[0]
+	for name, st := range map[string]*engine.Statement{"a statement of a closed session": kept, "a new statement of a closed session": first.Begin()} {
+		if err := st.Evict(task, "", "Mine"); err == nil || task.Status != cluster.Bound {
+			t.Errorf("%s: %v: the task is %s", name, err, task.Status)
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Begin().Evict(task, "", "Mine"); err != nil || task.Status != cluster.Releasing {
+		t.Errorf("the open session: %v: the task is %s", err, task.Status)
+	}
+}

@@ -10,15 +10,13 @@ func (w *sweeping) run() []Decision {
 	if len(w.clerk.hooks.sweeps) == 0 {
 		return nil
 	}
-	stmt := w.clerk.beginTurn()
+	stmt := w.clerk.begin()
 	stmt.position()
 	w.markTorn(stmt)
 	for _, h := range w.clerk.hooks.sweeps {
 		h.fn(stmt)
 	}
-	decisions := stmt.Commit()
-	w.clerk.endTurn(stmt)
-	return decisions
+	return stmt.Commit()
 }
 
 // markTorn records in the State since when gangs run below their minimum. It looks only at
