@@ -11,8 +11,16 @@ import (
 // returns nil if the shape would not fit even if every possible victim were evicted.
 func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *heapNode {
 	all, prices := w.scratch[:0], w.prices[:0]
+	var last *cluster.Job // the job of the last class that was looked up; most tasks of a node are of one class
+	might := true
 	for _, t := range n.Tasks {
-		if w.evictor.victims.mayBeVictim(t, w.want.job) && (w.ways.might == nil || w.ways.might.class(t.Job.Class())) {
+		if !w.evictor.victims.mayBeVictim(t, w.want.job) {
+			continue
+		}
+		if w.ways.might != nil && (last == nil || last.Class() != t.Job.Class()) {
+			last, might = t.Job, w.ways.might.class(t.Job.Class())
+		}
+		if might {
 			all = append(all, t)
 		}
 	}

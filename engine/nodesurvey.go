@@ -94,7 +94,7 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 	h.entries.Init()
 	known, ranks := w.heaps.occupancies, w.view.Recent().Ranks()
 	known.refresh(w.view)
-	out := &survey{most: maxListed(len(known.bySlot))}
+	out := &survey{most: max(maxListed(len(known.bySlot)), len(w.want.lacks))} // each task that is lacking may need a node of its own
 	if w.finder.search == Twin {
 		out.most = 2 // so that further surveys are checked too
 	}

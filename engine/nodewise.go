@@ -20,7 +20,8 @@ type nodewise struct {
 	scratch []*cluster.Task
 	prices  []price
 	keeps   bool             // evictions that look finds may stay in the statement
-	sums    map[string]int64 // by resource: what the lacking tasks request together
+	sums    []cluster.Amount // what the lacking tasks request together, of the resources that were asked for
+	sumsBuf [2]cluster.Amount
 }
 
 // greedy makes room task by task. A task that fits a node without victims is placed there;
@@ -356,14 +357,16 @@ func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 
 // requested returns how much of the resource all lacking tasks of the job request.
 func (w *nodewise) requested(resource string) int64 {
-	sum, known := w.sums[resource]
-	if !known {
-		if w.sums == nil {
-			w.sums = map[string]int64{}
+	for i := range w.sums {
+		if w.sums[i].Name == resource {
+			return w.sums[i].Value
 		}
-		sum = w.accounts.sum(w.want.lacks, resource)
-		w.sums[resource] = sum
 	}
+	if w.sums == nil {
+		w.sums = w.sumsBuf[:0]
+	}
+	sum := w.accounts.sum(w.want.lacks, resource)
+	w.sums = append(w.sums, cluster.Amount{Name: resource, Value: sum})
 	return sum
 }
 

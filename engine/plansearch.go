@@ -166,19 +166,30 @@ func (r *room) newPlanSearch(plan []*Victim) *PlanSearch {
 // victim of the plan may be evicted yet.
 func (r *room) describe(w *PlanSearch, plan []*Victim) {
 	w.Purpose, w.Looks, w.Tries, w.Cost, w.Options = purposeOf(plan), r.looks, r.trial.tries, reportedCost(r.view, plan, r.cost), r.weighed
-	leaves, could := map[string]bool{}, map[string]bool{}
+	stays := map[string]bool{} // by the ID of a task that an option names: the plan does not evict or move it
+	for i := range w.Options {
+		for _, id := range w.Options[i].Victims {
+			stays[id] = true
+		}
+	}
 	for _, v := range plan {
-		could[v.Job.ID] = true
 		for _, t := range v.Tasks {
-			leaves[t.ID] = true
+			delete(stays, t.ID)
 		}
 	}
 	for i := range w.Options { // the plan may have been found by another search than the options
 		o := &w.Options[i]
-		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Victims, func(id string) bool { return !leaves[id] })
+		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Victims, func(id string) bool { return stays[id] })
 	}
 	if r.placer.explainer.all {
 		w.Rivals = r.possibleVictims(w.Purpose)
+	}
+	if len(r.evictor.protections[w.Purpose]) == 0 {
+		return
+	}
+	could := map[string]bool{}
+	for _, v := range plan {
+		could[v.Job.ID] = true
 	}
 	for i := range w.Rivals {
 		could[w.Rivals[i].Job] = true

@@ -45,7 +45,12 @@ func VictimOf(t *cluster.Task) *Victim {
 // wholeJob returns all running tasks of the job as one victim.
 func wholeJob(j *cluster.Job, p Purpose) *Victim {
 	v := &Victim{Job: j, Whole: true, Purpose: p}
-	for _, t := range j.Tasks() {
+	all := j.Tasks()
+	if !slices.ContainsFunc(all, func(t *cluster.Task) bool { return !t.Runs() }) {
+		v.Tasks = all[:len(all):len(all)]
+		return v
+	}
+	for _, t := range all {
 		if t.Runs() {
 			v.Tasks = append(v.Tasks, t)
 		}
