@@ -63,7 +63,8 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *heapNode {
 			return nil
 		}
 	}
-	e := &heapNode{slot: n.Slot()}
+	e := w.heaps.node()
+	e.slot = n.Slot()
 	if moves { // a plan may consist of moves alone
 		e.cost = noCost()
 		if e.cost.moved.tasks = 1; w.ways.way == moving {

@@ -127,7 +127,8 @@ func (st *Statement) beyond(checkpoint int) int64 {
 		node           *cluster.Node
 		evicted, taken int64
 	}
-	var nodes []touched
+	var few [4]touched
+	nodes := few[:0]
 	var index map[*cluster.Node]int // in nodes; nil as long as these are few
 	at := func(n *cluster.Node) *touched {
 		if i, known := index[n]; known {

@@ -14,11 +14,20 @@ type evictor struct {
 	victims      *victims
 	fault        *fault
 	may          [purposes]func(*Victim) answer // nil if no victim may be evicted for the purpose
-	mightClasses [purposes]*narrowed            // the classes that may have victims; nil means any
-	firstClasses [purposes]*narrowed            // those of them that may have a victim before others are evicted
+	mightClasses [purposes]purposeClasses       // the classes that may have victims
+	firstClasses [purposes]purposeClasses       // those of them that may have a victim before others are evicted
+	rules        []classRules                   // the rules of both, one after the other
+	memory       [6]classRules                  // of rules
 	reasons      [purposes]Reason
 	protections  [purposes][]Protection
 	counted      map[protected]bool
+}
+
+// purposeClasses is the classes that may have victims for a purpose.
+type purposeClasses struct {
+	rules    []classRules // with room for no more, so that another list can be appended
+	any      bool         // every class may; the rules do not count
+	narrower bool         // they may be fewer than those that may have victims after others
 }
 
 // evictionWays says in which ways victims are removed in one search: evicted, moved, or both.
@@ -185,9 +194,9 @@ func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 	for _, m := range allowed {
 		l.reasons[m.Purpose] = m.Reason
 		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
-			l.mightClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last, false)
+			l.mightClasses[m.Purpose] = l.classesFor(m.Purpose, false)
 			if l.firstClasses[m.Purpose] = l.mightClasses[m.Purpose]; l.victims.narrowsFirst(m.Purpose, w.last) {
-				l.firstClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last, true)
+				l.firstClasses[m.Purpose] = l.classesFor(m.Purpose, true)
 			}
 		} else if !w.last {
 			refusal.addProtected(m.Purpose, true, nil)
@@ -196,6 +205,17 @@ func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 	if w.limited = tried != nil && tried.Before != nil; w.limited && !l.can(evicting) {
 		l.may[Move] = nil // moves do not change what a queue uses
 	}
+}
+
+// classesFor returns the classes that may have victims for the purpose or, if first is set, that
+// may have a first victim.
+func (l *evictor) classesFor(p Purpose, first bool) purposeClasses {
+	if l.rules == nil {
+		l.rules = l.memory[:0]
+	}
+	from, narrows := len(l.rules), false
+	l.rules, narrows = l.victims.might(l.rules, p, l.want, first)
+	return purposeClasses{rules: l.rules[from:len(l.rules):len(l.rules)], any: !narrows, narrower: first}
 }
 
 // can reports whether victims may be removed in at least one of the ways.
@@ -207,21 +227,25 @@ func (l *evictor) can(w way) bool {
 // leaves out classes that may have victims only after others are evicted. It returns nil if
 // any class may.
 func (l *evictor) mights(w way, first bool) *narrowed {
-	var all []*narrowed
+	out := &narrowed{want: l.want}
 	for p := range purposes {
 		if !l.uses(p, w) {
 			continue
 		}
-		classes := l.mightClasses[p]
+		c := &l.mightClasses[p]
 		if first {
-			classes = l.firstClasses[p]
+			c = &l.firstClasses[p]
 		}
-		if classes == nil {
+		if c.any {
 			return nil
 		}
-		all = append(all, classes)
+		if out.rules == nil {
+			out.rules = c.rules
+		} else {
+			out.rules = append(out.rules, c.rules...)
+		}
 	}
-	return either(all)
+	return out
 }
 
 // uses reports whether victims may be removed for the purpose in one of the given ways.
@@ -233,7 +257,7 @@ func (l *evictor) uses(p Purpose, w way) bool {
 // may have victims after others.
 func (l *evictor) narrowsFirst(w way) bool {
 	for p := range purposes {
-		if l.uses(p, w) && l.firstClasses[p] != l.mightClasses[p] {
+		if l.uses(p, w) && l.firstClasses[p].narrower {
 			return true
 		}
 	}
@@ -301,9 +325,10 @@ func (e *evictionWays) mayBeFirst(t *cluster.Task) bool {
 	return false
 }
 
-// rivalsOn returns the tasks on the node that might be removed in one of the ways.
-func (e *evictionWays) rivalsOn(n *cluster.Node) []rival {
-	var line []rival
+// rivalsOn returns the tasks on the node that might be removed in one of the ways. It uses the
+// memory of the given list.
+func (e *evictionWays) rivalsOn(n *cluster.Node, memory []rival) []rival {
+	line := memory[:0]
 	for _, o := range n.Tasks {
 		if !e.evictor.victims.mayBeVictim(o, e.evictor.want.job) {
 			continue
@@ -312,11 +337,7 @@ func (e *evictionWays) rivalsOn(n *cluster.Node) []rival {
 		if c.evicts = e.way&evicting != 0; !c.evicts {
 			c.cost = e.evictor.victims.costOfTask(o) // the task moves alone
 		}
-		c.moves = e.way&moving != 0 && e.evictor.mightMove(o)
-		if c.evicts || c.moves {
-			if line == nil {
-				line = make([]rival, 0, len(n.Tasks))
-			}
+		if c.moves = e.way&moving != 0 && e.evictor.mightMove(o); c.evicts || c.moves {
 			line = append(line, c)
 		}
 	}

@@ -17,11 +17,17 @@ type nodewise struct {
 	evicted bool // victims of the plan so far are evicted in the statement
 	looks   int  // nodes for which a plan was searched for and not found
 	weighed []Option
-	scratch []*cluster.Task
-	prices  []price
 	keeps   bool             // evictions that look finds may stay in the statement
 	sums    []cluster.Amount // what the lacking tasks request together, of the resources that were asked for
 	sumsBuf [2]cluster.Amount
+	nodewiseMemory
+}
+
+// nodewiseMemory is lists that are used again for the next node.
+type nodewiseMemory struct {
+	scratch []*cluster.Task
+	prices  []price
+	line    []rival
 }
 
 // greedy makes room task by task. A task that fits a node without victims is placed there;
@@ -126,7 +132,8 @@ func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 // victims, two orders by cost are tried after the first. look reports whether the victims are
 // evicted, which they are only if keeps is set and no other plan was tried.
 func (w *nodewise) look(t *cluster.Task, n *cluster.Node) (plan []*Victim, spent cost, kept bool) {
-	line := w.ways.rivalsOn(n)
+	line := w.ways.rivalsOn(n, w.line)
+	w.line = line
 	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
 	idle, alike := idleOn(n), !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) })
 	best, kept := w.lookAndKeep(t, n, line, false, w.keeps && alike && !w.evictor.victims.priced())
@@ -342,6 +349,7 @@ func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *heapNode) {
 // heap returns the nodes ordered by the cost of room for the task. Jobs with equal requests
 // share a heap until the next decision.
 func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
+	w.heaps.dropOld(w.evictor.victims.clerk.decided)
 	key := heapKey{way: w.ways.way, lastResort: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
 		devices: w.requested(w.accounts.devicesOf(t.Shape).Name), cores: w.requested(cluster.CPU)}
 	filters, _, _ := w.finder.taskHooks(t)

@@ -143,14 +143,16 @@ func (r *room) planSearch(plan []*Victim) *PlanSearch {
 // lacks and the standings of the queues.
 func (r *room) newPlanSearch(plan []*Victim) *PlanSearch {
 	w := &PlanSearch{}
-	queues := []string{r.want.job.Queue}
+	queues := append(make([]string, 0, 4), r.want.job.Queue) // often enough
 	for _, v := range plan {
 		if !slices.Contains(queues, v.Job.Queue) {
 			queues = append(queues, v.Job.Queue)
 		}
 	}
 	for _, q := range queues {
-		for _, s := range r.placer.explainer.standings(q) {
+		list := r.placer.explainer.standings(q)
+		w.Standings = slices.Grow(w.Standings, len(list))
+		for _, s := range list {
 			if !slices.Contains(w.Standings, s) {
 				w.Standings = append(w.Standings, s)
 			}

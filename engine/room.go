@@ -114,7 +114,8 @@ type room struct {
 
 // newRoom prepares a search. It calls the VictimRules of each purpose.
 func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
-	evictor := &evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
+	parts := &roomParts{evictor: evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}, hosts: hosts{want: w, finder: s.finder}}
+	evictor := &parts.evictor
 	purposes := s.Hooks.evictionPurposes
 	if s.options.MovesOnly {
 		purposes = slices.DeleteFunc(slices.Clone(purposes), func(e EvictionPurpose) bool { return e.Purpose != Move })
@@ -124,9 +125,18 @@ func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	if s.options.Patient {
 		markPassed = s.engine.backlog.markPassed
 	}
-	return &room{markPassed: markPassed, planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
-		trial: &trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault},
-		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}}
+	parts.trial = trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault}
+	parts.room = room{markPassed: markPassed, planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
+		trial: &parts.trial, view: s.View, stmt: place.stmt, fault: s.fault, hosts: &parts.hosts}}
+	return &parts.room
+}
+
+// roomParts is a room with its parts, so that they are allocated together.
+type roomParts struct {
+	room    room
+	evictor evictor
+	trial   trial
+	hosts   hosts
 }
 
 // cheaper searches for a plan and returns the cheaper of this room and the best so far. If
@@ -190,17 +200,21 @@ func (r *room) search(w way) {
 	if ways.firsts = ways.might; r.evictor.narrowsFirst(w) {
 		ways.firsts = r.evictor.mights(w, true)
 	}
-	every := &everyPlan{r.planning, ways}
-	all := every.few()
+	var every *everyPlan
+	var all []rival
+	if small(r.view) {
+		every = &everyPlan{r.planning, ways}
+		all = every.few()
+	}
 	if r.trial.limit = r.trial.tries + maxTries; all != nil {
 		r.trial.limit = r.trial.tries + maxTriesAll
 	}
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // there are too many possible victims to compare all plans
 	}
-	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed, scratch: r.heaps.scratch, prices: r.heaps.prices}
+	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed, nodewiseMemory: r.heaps.memory}
 	plan, spent := nodes.greedy(), cost{}
-	r.heaps.scratch, r.heaps.prices = nodes.scratch, nodes.prices
+	r.heaps.memory = nodes.nodewiseMemory
 	if all == nil && r.isFinal(plan) {
 		if r.looks, r.weighed = nodes.looks, nodes.weighed; r.carryOutOnce(plan, w) {
 			return

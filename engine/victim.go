@@ -161,7 +161,7 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 		plugin string
 		may    func(*Victim) Verdict
 	}
-	var all []asked
+	all := make([]asked, 0, len(v.hooks.victims[p]))
 	for i := range v.hooks.victims[p] {
 		h := &v.hooks.victims[p][i]
 		fn := h.fn
@@ -209,58 +209,64 @@ func (v *victims) narrowsFirst(p Purpose, last bool) bool {
 	})
 }
 
-// might returns the classes that might have victims for the job; nil if every class might. If
-// first is set, it leaves out classes that may have victims only after others are evicted.
-func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last, first bool) *narrowed {
-	var all []*narrowed
+// might adds to the list what the hooks of the purpose return about the classes that might have
+// victims for the job. If first is set, it leaves out classes that may have victims only after
+// others are evicted. It returns false if every class might.
+func (v *victims) might(list []classRules, p Purpose, w *want, first bool) ([]classRules, bool) {
 	for i := range v.hooks.victims[p] {
 		h := &v.hooks.victims[p][i]
 		class, queues, narrower := h.class, h.queues, h.first
-		if last && h.last != nil {
+		if w.last && h.last != nil {
 			class, queues, narrower = h.last.Classes, h.last.Queues, h.last.First
 		}
 		if first && narrower.Classes != nil {
 			class, queues = narrower.Classes, narrower.Queues
 		}
 		if class == nil {
-			return nil
+			return list, false
 		}
-		n := &narrowed{class: class(job, lacks), queues: func() ([]string, bool) { return nil, true }}
-		if queues != nil {
-			n.queues = func() ([]string, bool) { return queues(job, lacks) }
-		}
-		all = append(all, n)
+		list = append(list, classRules{class(w.job, w.lacks), queues})
 	}
-	return either(all)
+	return list, true
 }
 
-// narrowed is the classes that might have victims, and the queues that have these classes.
-type narrowed struct {
+// classRules says which classes might have victims, as far as one plugin decides it.
+type classRules struct {
 	class  func(cluster.Class) bool
-	queues func() (queues []string, all bool)
+	queues QueueRule // nil means any queue
 }
 
-// either returns the union of the classes.
-func either(list []*narrowed) *narrowed {
-	if len(list) == 1 {
-		return list[0]
+// narrowed is the classes that might have victims for a job by at least one of the rules.
+type narrowed struct {
+	want  *want
+	rules []classRules
+}
+
+// class reports whether the class might have victims.
+func (n *narrowed) class(c cluster.Class) bool {
+	for i := range n.rules {
+		if n.rules[i].class(c) {
+			return true
+		}
 	}
-	return &narrowed{
-		class: func(c cluster.Class) bool {
-			return slices.ContainsFunc(list, func(n *narrowed) bool { return n.class(c) })
-		},
-		queues: func() (queues []string, all bool) {
-			for _, n := range list {
-				some, all := n.queues()
-				if all {
-					return nil, true
-				}
-				queues = append(queues, some...)
-			}
-			slices.Sort(queues)
-			return slices.Compact(queues), false
-		},
+	return false
+}
+
+// queues returns the queues that have such classes.
+func (n *narrowed) queues() (queues []string, all bool) {
+	for i := range n.rules {
+		rule := n.rules[i].queues
+		if rule == nil {
+			return nil, true
+		}
+		some, all := rule(n.want.job, n.want.lacks)
+		if all {
+			return nil, true
+		}
+		queues = append(queues, some...)
 	}
+	slices.Sort(queues)
+	return slices.Compact(queues), false
 }
 
 // visit calls the function for each class that has running tasks and might have victims, in no
