@@ -40,7 +40,7 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *heapNode {
 		p := price{here: 1, all: 1}
 		if w.ways.way&moving != 0 && w.evictor.mightMove(t) {
 			moves = true
-		} else if v := VictimOf(t); w.ways.way&evicting != 0 && w.evictor.mightBeEvicted(v) {
+		} else if v := w.evictor.victims.of(t); w.ways.way&evicting != 0 && w.evictor.mightBeEvicted(v) {
 			if p.all, p.freed = len(v.Tasks), freed(v.Tasks); v.Whole {
 				p.whole = v.Job
 			}

@@ -38,7 +38,7 @@ type clerk struct {
 type spareMemory struct {
 	log       []operation // of a statement that has ended
 	decisions []Decision  // of the same statement
-	gang      *gang       // nil while it is in use
+	gangs     []*gang     // that are not in use
 	statement *Statement  // of the last turn
 	parts     []ScorePart // of a score that is computed
 	claims    slab[cluster.Claim]

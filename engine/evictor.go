@@ -13,29 +13,34 @@ type evictor struct {
 	stmt         *Statement
 	victims      *victims
 	fault        *fault
-	may          [purposes]func(*Victim) answer // nil if no victim may be evicted for the purpose
-	mightClasses [purposes]purposeClasses       // the classes that may have victims
-	firstClasses [purposes]purposeClasses       // those of them that may have a victim before others are evicted
-	rules        []classRules                   // the rules of both, one after the other
-	memory       [6]classRules                  // of rules
-	reasons      [purposes]Reason
-	protections  [purposes][]Protection
-	counted      map[protected]bool
+	may          [purposes]bool           // victims may be evicted for the purpose
+	judges       [purposes][]judge        // of each of these purposes
+	mightClasses [purposes]purposeClasses // the classes that may have victims
+	firstClasses [purposes]purposeClasses // those of them that may have a victim before others are evicted
+	rules        []classRules             // the rules of both, one after the other
+	memory       struct {                 // of judges and rules
+		judges [6]judge
+		rules  [6]classRules
+	}
+	reasons     [purposes]Reason
+	protections [purposes][]Protection
+	counted     map[protected]bool
 }
 
 // purposeClasses is the classes that may have victims for a purpose.
 type purposeClasses struct {
-	rules    []classRules // with room for no more, so that another list can be appended
-	any      bool         // every class may; the rules do not count
-	narrower bool         // they may be fewer than those that may have victims after others
+	rules    []classRules
+	any      bool // every class may; the rules do not count
+	narrower bool // they may be fewer than those that may have victims after others
 }
 
 // evictionWays says in which ways victims are removed in one search: evicted, moved, or both.
 type evictionWays struct {
 	evictor *evictor
 	way     way
-	might   *narrowed // the classes that may have victims in this way; nil means any
-	firsts  *narrowed // the classes that may have a victim before others are evicted
+	might   *narrowed   // the classes that may have victims in this way; nil means any
+	firsts  *narrowed   // the classes that may have a victim before others are evicted
+	memory  [2]narrowed // of both
 }
 
 // evictAll evicts the victims of the plan, and reports whether all of them may be evicted. It
@@ -125,11 +130,14 @@ func (l *evictor) allows(v *Victim, from Purpose) bool {
 	return false
 }
 
+// ask returns what the hooks of the purpose decide about the victim.
+func (l *evictor) ask(p Purpose, v *Victim) answer { return l.victims.ask(l.judges[p], v) }
+
 func (l *evictor) hooksAllow(v *Victim) bool {
-	if l.may[v.Purpose] == nil {
+	if !l.may[v.Purpose] {
 		return false
 	}
-	a := l.may[v.Purpose](v)
+	a := l.ask(v.Purpose, v)
 	if a.protector != nil {
 		l.noteProtected(v.Purpose, a.protector, v)
 	}
@@ -139,10 +147,10 @@ func (l *evictor) hooksAllow(v *Victim) bool {
 // mightBeEvicted reports whether the victim may be evicted now, or perhaps after others.
 func (l *evictor) mightBeEvicted(v *Victim) bool {
 	for _, p := range [...]Purpose{Reclaim, Preempt} {
-		if l.may[p] == nil {
+		if !l.may[p] {
 			continue
 		}
-		if a := l.may[p](v); a.protector == nil || a.yet {
+		if a := l.ask(p, v); a.protector == nil || a.yet {
 			return true
 		}
 	}
@@ -159,7 +167,7 @@ func (l *evictor) taskMightBeEvicted(t *cluster.Task) bool {
 // mightMove reports whether the task may be moved. A job that must move as a whole is not
 // moved if it has more than maxMoved tasks.
 func (l *evictor) mightMove(t *cluster.Task) bool {
-	return l.may[Move] != nil && (t.Job.IsSurplus(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).protector == nil
+	return l.may[Move] && (t.Job.IsSurplus(t) || len(t.Job.Tasks()) <= maxMoved) && l.ask(Move, mover(t)).protector == nil
 }
 
 // protected says that a job was protected, by which plugin, why, and for which purpose.
@@ -191,9 +199,12 @@ func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 	if tried == nil || tried.Never || !slices.ContainsFunc(tried.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 }) {
 		allowed = nil // the room of other tasks does not help
 	}
+	memory := l.memory.judges[:0]
 	for _, m := range allowed {
 		l.reasons[m.Purpose] = m.Reason
-		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
+		judges, none := l.victims.judges(memory, m.Purpose, w.job, w.lacks, w.last)
+		if memory = judges[len(judges):]; !none {
+			l.may[m.Purpose], l.judges[m.Purpose] = true, judges
 			l.mightClasses[m.Purpose] = l.classesFor(m.Purpose, false)
 			if l.firstClasses[m.Purpose] = l.mightClasses[m.Purpose]; l.victims.narrowsFirst(m.Purpose, w.last) {
 				l.firstClasses[m.Purpose] = l.classesFor(m.Purpose, true)
@@ -203,7 +214,7 @@ func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 		}
 	}
 	if w.limited = tried != nil && tried.Before != nil; w.limited && !l.can(evicting) {
-		l.may[Move] = nil // moves do not change what a queue uses
+		l.may[Move] = false // moves do not change what a queue uses
 	}
 }
 
@@ -211,23 +222,27 @@ func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 // may have a first victim.
 func (l *evictor) classesFor(p Purpose, first bool) purposeClasses {
 	if l.rules == nil {
-		l.rules = l.memory[:0]
+		l.rules = l.memory.rules[:0]
 	}
 	from, narrows := len(l.rules), false
 	l.rules, narrows = l.victims.might(l.rules, p, l.want, first)
-	return purposeClasses{rules: l.rules[from:len(l.rules):len(l.rules)], any: !narrows, narrower: first}
+	return purposeClasses{rules: l.rules[from:], any: !narrows, narrower: first}
 }
 
 // can reports whether victims may be removed in at least one of the ways.
 func (l *evictor) can(w way) bool {
-	return w&moving != 0 && l.may[Move] != nil || w&evicting != 0 && (l.may[Reclaim] != nil || l.may[Preempt] != nil)
+	return w&moving != 0 && l.may[Move] || w&evicting != 0 && (l.may[Reclaim] || l.may[Preempt])
 }
 
 // mights returns the classes that may have victims in the given ways. If first is set, it
 // leaves out classes that may have victims only after others are evicted. It returns nil if
 // any class may.
-func (l *evictor) mights(w way, first bool) *narrowed {
-	out := &narrowed{want: l.want}
+func (l *evictor) mights(w way, first bool) *narrowed { return l.mightsIn(&narrowed{}, w, first) }
+
+// mightsIn is mights, and uses the memory of out.
+func (l *evictor) mightsIn(out *narrowed, w way, first bool) *narrowed {
+	*out = narrowed{want: l.want}
+	out.rules = out.memory[:0]
 	for p := range purposes {
 		if !l.uses(p, w) {
 			continue
@@ -239,18 +254,14 @@ func (l *evictor) mights(w way, first bool) *narrowed {
 		if c.any {
 			return nil
 		}
-		if out.rules == nil {
-			out.rules = c.rules
-		} else {
-			out.rules = append(out.rules, c.rules...)
-		}
+		out.rules = append(out.rules, c.rules...)
 	}
 	return out
 }
 
 // uses reports whether victims may be removed for the purpose in one of the given ways.
 func (l *evictor) uses(p Purpose, w way) bool {
-	return l.may[p] != nil && (p == Move && w&moving != 0 || p != Move && w&evicting != 0)
+	return l.may[p] && (p == Move && w&moving != 0 || p != Move && w&evicting != 0)
 }
 
 // narrowsFirst reports whether, in the given ways, fewer classes may have a first victim than
@@ -318,7 +329,7 @@ func (e *evictionWays) mayBeFirst(t *cluster.Task) bool {
 		return true
 	}
 	for _, p := range [...]Purpose{Reclaim, Preempt} {
-		if l.uses(p, e.way) && l.may[p](VictimOf(t)).protector == nil {
+		if l.uses(p, e.way) && l.ask(p, VictimOf(t)).protector == nil {
 			return true
 		}
 	}

@@ -231,7 +231,7 @@ func (w *nodewise) lookAndKeep(t *cluster.Task, n *cluster.Node, line []rival, w
 	for progress := true; progress && !fits; { // the verdict NotYet may change once other victims are evicted
 		progress = false
 		for i := 0; i < len(line) && !fits; i++ {
-			if c := &line[i]; c.evicts && c.task.Runs() && add(VictimOf(c.task)) {
+			if c := &line[i]; c.evicts && c.task.Runs() && add(w.evictor.victims.of(c.task)) {
 				progress = true
 			}
 		}

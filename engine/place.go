@@ -121,11 +121,16 @@ func canStart(alt *cluster.Alternative) bool {
 func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *Attempt) {
 	g := p.gang(alt, nil)
 	missing, surplus = p.placeGang(alt, g)
-	if spare := p.stmt.clerk.spare; p.fault.err == nil { // after a failure, it is not sure what still refers to it
-		*g = gang{}
-		spare.gang = g
-	}
+	p.release(g)
 	return missing, surplus
+}
+
+// release gives back the memory of a gang that is not used any more.
+func (p *placer) release(g *gang) {
+	if spare := p.stmt.clerk.spare; p.fault.err == nil && len(spare.gangs) < 2 { // after a failure, it is not sure what still refers to it
+		*g = gang{}
+		spare.gangs = append(spare.gangs, g)
+	}
 }
 
 // placeGang is placeAlternative with the gang that was made for the alternative.
@@ -153,6 +158,7 @@ func (p *placer) placeGang(alt *cluster.Alternative, g *gang) (missing, surplus 
 		} else if again.unsure && missing == g.alone {
 			missing.Never = false // another arrangement of the gang's own tasks might work
 		}
+		p.release(again)
 	}
 	if missing != nil {
 		return missing, nil

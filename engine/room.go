@@ -162,7 +162,7 @@ func (r *room) noteProtected(refusal *Refusal) {
 		return // the refusal has the victims that were protected in the first search
 	}
 	for _, m := range r.finder.hooks.evictionPurposes {
-		if p := m.Purpose; r.evictor.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
+		if p := m.Purpose; r.evictor.may[p] && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
 			refusal.addProtected(p, false, r.evictor.protections[p])
 		}
 	}
@@ -196,9 +196,10 @@ func (r *room) search(w way) {
 	if r.fault.err != nil {
 		return
 	}
-	ways := &evictionWays{evictor: r.evictor, way: w, might: r.evictor.mights(w, false)}
+	ways := &evictionWays{evictor: r.evictor, way: w}
+	ways.might = r.evictor.mightsIn(&ways.memory[0], w, false)
 	if ways.firsts = ways.might; r.evictor.narrowsFirst(w) {
-		ways.firsts = r.evictor.mights(w, true)
+		ways.firsts = r.evictor.mightsIn(&ways.memory[1], w, true)
 	}
 	var every *everyPlan
 	var all []rival

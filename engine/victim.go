@@ -33,13 +33,18 @@ type Victim struct {
 
 // VictimOf returns all tasks that are evicted together with the running task.
 func VictimOf(t *cluster.Task) *Victim {
+	v := victimOf(t)
+	return &v
+}
+
+func victimOf(t *cluster.Task) Victim {
 	if t.Job.IsSurplus(t) {
-		return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
+		return Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
 	}
 	if tasks := t.Job.SurplusSubgroup(t); tasks != nil {
-		return &Victim{Job: t.Job, Tasks: tasks}
+		return Victim{Job: t.Job, Tasks: tasks}
 	}
-	return wholeJob(t.Job, Reclaim)
+	return *wholeJob(t.Job, Reclaim)
 }
 
 // wholeJob returns all running tasks of the job as one victim.
@@ -151,17 +156,29 @@ type victims struct {
 	hooks *Hooks
 	clerk *clerk
 	costs map[*cluster.Task]int64 // the VictimCosts of tasks, as returned in this session
+	slab  []Victim                // memory of victims; those before its length are in use
 }
 
 // may calls the VictimRules of a purpose and returns a function that combines their verdicts. If
 // last is set, last resorts replace the VictimRules. It returns nil if a hook protects all
 // victims from this job.
 func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(*Victim) answer {
-	type asked struct {
-		plugin string
-		may    func(*Victim) Verdict
+	all, none := v.judges(nil, p, job, lacks, last)
+	if none {
+		return nil
 	}
-	all := make([]asked, 0, len(v.hooks.victims[p]))
+	return func(x *Victim) answer { return v.ask(all, x) }
+}
+
+// judge is what the VictimRule of a plugin returned for a job.
+type judge struct {
+	plugin string
+	may    func(*Victim) Verdict
+}
+
+// judges calls the VictimRules of a purpose and adds what they return to the list. It returns
+// true if a hook protects all victims from this job.
+func (v *victims) judges(list []judge, p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) (_ []judge, none bool) {
 	for i := range v.hooks.victims[p] {
 		h := &v.hooks.victims[p][i]
 		fn := h.fn
@@ -170,32 +187,36 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 		}
 		may := fn(job, lacks)
 		if may == nil {
-			return nil
+			return list, true
 		}
-		all = append(all, asked{h.plugin, may})
+		list = append(list, judge{h.plugin, may})
 	}
-	return func(x *Victim) answer {
-		var out answer
-		allowed := false
-		for _, a := range all {
-			switch got := a.may(x); {
-			case got.allow:
-				allowed = true
-			case got.reason == "":
-			case got.reason == unexplained:
-				v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
-				return answer{protector: &Protector{a.plugin, unexplained}}
-			case !got.notYet:
-				return answer{protector: &Protector{a.plugin, got.reason}}
-			case out.protector == nil:
-				out = answer{&Protector{a.plugin, got.reason}, true}
-			}
+	return list, false
+}
+
+// ask combines the verdicts about the victim.
+func (v *victims) ask(all []judge, x *Victim) answer {
+	var out answer
+	allowed := false
+	for i := range all {
+		a := &all[i]
+		switch got := a.may(x); {
+		case got.allow:
+			allowed = true
+		case got.reason == "":
+		case got.reason == unexplained:
+			v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
+			return answer{protector: &Protector{a.plugin, unexplained}}
+		case !got.notYet:
+			return answer{protector: &Protector{a.plugin, got.reason}}
+		case out.protector == nil:
+			out = answer{&Protector{a.plugin, got.reason}, true}
 		}
-		if out.protector == nil && !allowed {
-			return answer{protector: &Protector{"engine", NoPluginAllows}}
-		}
-		return out
 	}
+	if out.protector == nil && !allowed {
+		return answer{protector: &Protector{"engine", NoPluginAllows}}
+	}
+	return out
 }
 
 // narrowsFirst reports whether a hook of the purpose names the classes that may have a first
@@ -238,8 +259,9 @@ type classRules struct {
 
 // narrowed is the classes that might have victims for a job by at least one of the rules.
 type narrowed struct {
-	want  *want
-	rules []classRules
+	want   *want
+	rules  []classRules
+	memory [4]classRules // of rules
 }
 
 // class reports whether the class might have victims.
@@ -254,6 +276,7 @@ func (n *narrowed) class(c cluster.Class) bool {
 
 // queues returns the queues that have such classes.
 func (n *narrowed) queues() (queues []string, all bool) {
+	queues = make([]string, 0, 4)
 	for i := range n.rules {
 		rule := n.rules[i].queues
 		if rule == nil {
@@ -287,6 +310,15 @@ func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool
 			return
 		}
 	}
+}
+
+// of is VictimOf with fewer allocations.
+func (v *victims) of(t *cluster.Task) *Victim {
+	if len(v.slab) == cap(v.slab) {
+		v.slab = make([]Victim, 0, 32)
+	}
+	v.slab = append(v.slab, victimOf(t))
+	return &v.slab[len(v.slab)-1]
 }
 
 // mayBeVictim reports whether the task may be a victim for the job at all, whatever the hooks
