@@ -25,6 +25,7 @@ type evictor struct {
 	reasons     [purposes]Reason
 	protections [purposes][]Protection
 	counted     map[protected]bool
+	once        *staying // not nil while a victim is evicted that may stay evicted
 }
 
 // purposeClasses is the classes that may have victims for a purpose.
@@ -107,6 +108,9 @@ func (l *evictor) evict(v *Victim) bool { return l.evictFor(v, Reclaim) }
 func (l *evictor) evictFor(v *Victim, from Purpose) bool {
 	if !v.isValid() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !l.victims.mayBeVictim(t, l.want.job) }) || !l.allows(v, from) {
 		return false
+	}
+	if l.once != nil {
+		l.once.begin(v)
 	}
 	if err := l.stmt.evictFor(l.want.job, v, l.reasons[v.Purpose]); err != nil {
 		l.fault.fail("engine", "making room: %v", err)

@@ -20,6 +20,7 @@ type nodewise struct {
 	keeps   bool             // evictions that look finds may stay in the statement
 	sums    []cluster.Amount // what the lacking tasks request together, of the resources that were asked for
 	sumsBuf [2]cluster.Amount
+	once    *staying // nil if evictions do not stay when greedy returns
 	nodewiseMemory
 }
 
@@ -33,7 +34,8 @@ type nodewiseMemory struct {
 // greedy makes room task by task. A task that fits a node without victims is placed there;
 // otherwise room is made on the node where that costs least. If the job must stay within a
 // node group or a domain, each is tried and the cheapest counts. It returns the victims, or
-// nil if there is no plan, and rolls back its changes.
+// nil if there is no plan, and rolls back its changes unless they stay: see
+// staying.
 func (w *nodewise) greedy() []*Victim {
 	var best []*Victim
 	var least cost
@@ -44,6 +46,13 @@ func (w *nodewise) greedy() []*Victim {
 		}
 		mark := w.stmt.Checkpoint()
 		plan := w.planWithin(in, len(scopes) == 1)
+		if w.once != nil && w.once.stays {
+			return plan
+		}
+		if len(scopes) == 1 {
+			w.stmt.Rollback(mark)
+			return plan
+		}
 		spent := w.evictor.victims.costOf(plan)
 		spent.beyond = w.stmt.beyond(mark)
 		w.stmt.Rollback(mark)
@@ -87,7 +96,7 @@ func (w *nodewise) scopes() []*scope {
 // tried in any case.
 func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 	var plan []*Victim
-	moves := false
+	moves, kept := false, false
 	w.weighed, w.evicted = nil, false // the options of other scopes do not belong to this plan
 	for i, t := range w.want.lacks {
 		fits := w.finder.best(t, in) != nil
@@ -105,7 +114,7 @@ func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 				return nil
 			}
 			w.noteOptions(h, t, e)
-			if !e.kept && !w.evictor.evictInOrder(e.plan) {
+			if kept = e.kept; !kept && !w.evictor.evictInOrder(e.plan) {
 				return nil
 			}
 			plan, w.evicted, moves = append(plan, e.plan...), true, moves || hasMoves(e.plan)
@@ -113,6 +122,9 @@ func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 		if only && !moves && i == len(w.want.lacks)-1 && len(w.finder.hooks.reservers) == 0 {
 			if w.finder.before(t) != nil || w.finder.best(t, in) == nil {
 				return nil
+			}
+			if w.once != nil {
+				w.once.stays = kept && len(plan) == 1 && plan[0] == w.once.first
 			}
 			break
 		}
@@ -216,7 +228,11 @@ func (w *nodewise) lookAndKeep(t *cluster.Task, n *cluster.Node, line []rival, w
 	fits := false
 	add := func(v *Victim) bool {
 		before := w.stmt.Checkpoint()
-		if !w.evictor.evict(v) {
+		if keep && len(plan) == 0 && least <= 1 {
+			w.evictor.once = w.once
+		}
+		ok := w.evictor.evict(v)
+		if w.evictor.once = nil; !ok {
 			return false
 		}
 		rejection := w.rejection(filters, t, n)

@@ -214,10 +214,13 @@ func (r *room) search(w way) {
 		return // there are too many possible victims to compare all plans
 	}
 	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed, nodewiseMemory: r.heaps.memory}
+	if all == nil && r.mayStay() {
+		nodes.once = &staying{room: r, mark: r.stmt.Checkpoint()}
+	}
 	plan, spent := nodes.greedy(), cost{}
 	r.heaps.memory = nodes.nodewiseMemory
 	if all == nil && r.isFinal(plan) {
-		if r.looks, r.weighed = nodes.looks, nodes.weighed; r.carryOutOnce(plan, w) {
+		if r.looks, r.weighed = nodes.looks, nodes.weighed; r.carryOutOnce(plan, w, nodes.once) {
 			return
 		}
 		plan = nil
@@ -247,7 +250,7 @@ func (r *room) carryOut() *Refusal {
 	}
 	r.markPassed()
 	r.stmt.planSearch = r.planSearch(r.plan)
-	left, _ := r.trial.carryOut(r.plan)
+	left, _ := r.trial.carryOut(r.plan, false)
 	r.stmt.planSearch = nil
 	return left
 }

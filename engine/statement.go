@@ -179,6 +179,15 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	return nil
 }
 
+// setPlanSearch adds how their plan was found to the evictions since the checkpoint.
+func (st *Statement) setPlanSearch(checkpoint int, search *PlanSearch) {
+	for i := checkpoint; i < len(st.log); i++ {
+		if op := &st.log[i]; op.kind == evicted {
+			op.planSearch = search
+		}
+	}
+}
+
 // evictFor evicts all tasks of the victim for the job.
 func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 	for _, t := range v.Tasks {
