@@ -122,7 +122,7 @@ func (w *nodewise) cheapestOf(tasks []*cluster.Task, count int) cost {
 	var buffer [16]int64
 	each, young := buffer[:0], int64(0)
 	for _, t := range tasks {
-		each = append(each, grade(strength(tierOf(w.view, t.Job.Queue)), t.Job.Priority))
+		each = append(each, grade(strength(w.evictor.victims.tierOf(t.Job.Queue)), t.Job.Priority))
 		young = min(young, -t.Started)
 	}
 	slices.Sort(each)

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/heap"
 )
@@ -150,8 +148,11 @@ func (h *nodeHeaps) node() *heapNode {
 
 func newNodeHeap(view cluster.View, in *scope) *nodeHeap {
 	return &nodeHeap{in: in, current: map[int]*heapNode{}, entries: heap.Heap[*heapNode]{Before: func(a, b *heapNode) bool {
+		if by := a.cost.compare(&b.cost); by != 0 {
+			return by < 0
+		}
 		ranks := view.Recent().Ranks()
-		return cmp.Or(a.cost.compare(&b.cost), cmp.Compare(ranks[a.slot], ranks[b.slot])) < 0
+		return ranks[a.slot] < ranks[b.slot]
 	}}}
 }
 

@@ -156,6 +156,9 @@ func (r *room) newPlanSearch(plan []*Victim) *PlanSearch {
 			if !slices.Contains(w.Standings, s) {
 				w.Standings = append(w.Standings, s)
 			}
+			if w.Asks.Of(s.Resource) > 0 {
+				continue
+			}
 			if ask := r.accounts.chargeOf(r.view.Queue(r.want.job.Queue), r.want.lacks, s.Resource); ask > 0 {
 				w.Asks = w.Asks.With(s.Resource, ask)
 			}

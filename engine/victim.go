@@ -157,6 +157,10 @@ type victims struct {
 	clerk *clerk
 	costs map[*cluster.Task]int64 // the VictimCosts of tasks, as returned in this session
 	slab  []Victim                // memory of victims; those before its length are in use
+	last  struct {                // the queue that tierOf was called with last
+		queue string
+		tier  cluster.Tier
+	}
 }
 
 // may calls the VictimRules of a purpose and returns a function that combines their verdicts. If
