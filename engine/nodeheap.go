@@ -83,6 +83,9 @@ type nodeHeaps struct {
 	memory nodewiseMemory // of the last search
 	spare  *nodeHeap      // a heap that was dropped, the memory of which is used again
 	nodes  []heapNode     // memory of entries; those before its length are in use
+
+	rooms      []*roomParts // memory of rooms; the first of them are in use
+	roomsInUse int
 }
 
 // maxSurveyed bounds memory: if surveys listed more nodes together, of about 50 bytes each, all

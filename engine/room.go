@@ -52,6 +52,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		}
 		return refusal
 	}
+	defer s.heaps.releaseRooms(s.heaps.roomsInUse)
 	for _, last := range [...]bool{false, true} {
 		if last && !hasLastResort(s.Hooks) {
 			break
@@ -110,11 +111,13 @@ type room struct {
 	done    *carriedOut // the plan is carried out in the statement already; nil: it is not
 	// markPassed is called before a plan is carried out to stay: see backlog.markPassed.
 	markPassed func()
+	memory     *searchParts // of the present search
 }
 
 // newRoom prepares a search. It calls the VictimRules of each purpose.
 func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
-	parts := &roomParts{evictor: evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}, hosts: hosts{want: w, finder: s.finder}}
+	parts := s.heaps.takeRoom()
+	parts.evictor, parts.hosts = evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}, hosts{want: w, finder: s.finder}
 	evictor := &parts.evictor
 	purposes := s.Hooks.evictionPurposes
 	if s.options.MovesOnly {
@@ -127,7 +130,7 @@ func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	}
 	parts.trial = trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault}
 	parts.room = room{markPassed: markPassed, planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
-		trial: &parts.trial, view: s.View, stmt: place.stmt, fault: s.fault, hosts: &parts.hosts}}
+		trial: &parts.trial, view: s.View, stmt: place.stmt, fault: s.fault, hosts: &parts.hosts}, memory: &parts.search}
 	return &parts.room
 }
 
@@ -137,7 +140,27 @@ type roomParts struct {
 	evictor evictor
 	trial   trial
 	hosts   hosts
+	search  searchParts
 }
+
+// searchParts is the parts of one search of a room.
+type searchParts struct {
+	ways  evictionWays
+	nodes nodewise
+	once  staying
+}
+
+// takeRoom returns the memory of a room that is not in use.
+func (h *nodeHeaps) takeRoom() *roomParts {
+	if h.roomsInUse == len(h.rooms) {
+		h.rooms = append(h.rooms, &roomParts{})
+	}
+	h.roomsInUse++
+	return h.rooms[h.roomsInUse-1]
+}
+
+// releaseRooms ends the use of all rooms but the first ones.
+func (h *nodeHeaps) releaseRooms(first int) { h.roomsInUse = first }
 
 // cheaper searches for a plan and returns the cheaper of this room and the best so far. If
 // it finds none, it notes in the refusal which victims were protected.
@@ -196,7 +219,8 @@ func (r *room) search(w way) {
 	if r.fault.err != nil {
 		return
 	}
-	ways := &evictionWays{evictor: r.evictor, way: w}
+	ways, nodes := &r.memory.ways, &r.memory.nodes
+	*ways = evictionWays{evictor: r.evictor, way: w}
 	ways.might = r.evictor.mightsIn(&ways.memory[0], w, false)
 	if ways.firsts = ways.might; r.evictor.narrowsFirst(w) {
 		ways.firsts = r.evictor.mightsIn(&ways.memory[1], w, true)
@@ -213,9 +237,9 @@ func (r *room) search(w way) {
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // there are too many possible victims to compare all plans
 	}
-	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed, nodewiseMemory: r.heaps.memory}
+	*nodes = nodewise{planning: r.planning, ways: ways, weighed: r.weighed, nodewiseMemory: r.heaps.memory}
 	if all == nil && r.mayStay() {
-		nodes.once = &staying{room: r, mark: r.stmt.Checkpoint()}
+		nodes.once, r.memory.once = &r.memory.once, staying{room: r, mark: r.stmt.Checkpoint()}
 	}
 	plan, spent := nodes.greedy(), cost{}
 	r.heaps.memory = nodes.nodewiseMemory

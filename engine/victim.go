@@ -44,23 +44,27 @@ func victimOf(t *cluster.Task) Victim {
 	if tasks := t.Job.SurplusSubgroup(t); tasks != nil {
 		return Victim{Job: t.Job, Tasks: tasks}
 	}
-	return *wholeJob(t.Job, Reclaim)
+	return Victim{Job: t.Job, Tasks: running(t.Job), Whole: true}
 }
 
 // wholeJob returns all running tasks of the job as one victim.
 func wholeJob(j *cluster.Job, p Purpose) *Victim {
-	v := &Victim{Job: j, Whole: true, Purpose: p}
+	return &Victim{Job: j, Tasks: running(j), Whole: true, Purpose: p}
+}
+
+// running returns the running tasks of the job.
+func running(j *cluster.Job) []*cluster.Task {
 	all := j.Tasks()
 	if !slices.ContainsFunc(all, func(t *cluster.Task) bool { return !t.Runs() }) {
-		v.Tasks = all[:len(all):len(all)]
-		return v
+		return slices.Clip(all)
 	}
+	var out []*cluster.Task
 	for _, t := range all {
 		if t.Runs() {
-			v.Tasks = append(v.Tasks, t)
+			out = append(out, t)
 		}
 	}
-	return v
+	return out
 }
 
 // mover returns the task as a victim that moves.
