@@ -45,7 +45,9 @@ func (w *nodewise) greedy() []*Victim {
 			break
 		}
 		mark := w.stmt.Checkpoint()
+		w.placer.sketches = true
 		plan := w.planWithin(in, len(scopes) == 1)
+		w.placer.sketches = false
 		if w.once != nil && w.once.stays {
 			return plan
 		}

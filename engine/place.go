@@ -29,6 +29,7 @@ type placer struct {
 	stmt      *Statement
 	aim       aim
 	searched  *int // steps that exact searches have used in this session
+	sketches  bool // all placements will be undone, so that their decisions need no scores
 }
 
 // placer returns a placer that works in the statement, with the aim of the statement.
@@ -207,6 +208,9 @@ func (p *placer) placeTask(alt *cluster.Alternative, t *cluster.Task, in *scope)
 }
 
 func (p *placer) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster.Node, in *scope) Decision {
+	if p.sketches {
+		return Decision{Node: n.Name}
+	}
 	d := Decision{Node: n.Name, Alternative: alt.Name, Score: p.finder.score(t, n)}
 	if p.explainer.all {
 		d.Candidates = p.finder.candidates(t, in)

@@ -335,7 +335,8 @@ func (v *victims) of(t *cluster.Task) *Victim {
 // evicted other tasks, tasks of jobs that were evicted for this job before, and tasks for a while
 // after their eviction was refused.
 func (v *victims) mayBeVictim(t *cluster.Task, job *cluster.Job) bool {
-	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.ProtectedUntil > v.clerk.now {
+	served := len(t.Job.Displaced) > 0 && v.clerk.served[t.Job] // Displaced of a job that was served names the victims
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || served || v.clerk.bound[t] || t.ProtectedUntil > v.clerk.now {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)
