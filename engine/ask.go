@@ -59,9 +59,13 @@ func (acc *accounts) chargeUnplaced(q *cluster.Queue, tasks []*cluster.Task, res
 	}
 	k := &acc.unplaced
 	if len(k.tasks) != len(tasks) || &k.tasks[0] != &tasks[0] {
-		*k = unplacedCharges{tasks: tasks, contains: make(map[*cluster.Task]bool, len(tasks))}
-		for _, t := range tasks {
-			k.contains[t] = true
+		*k = unplacedCharges{tasks: tasks, charges: k.charges[:0], ofOneJob: true}
+		if len(tasks) > 1 {
+			k.contains = make(map[*cluster.Task]bool, len(tasks))
+			for _, t := range tasks {
+				k.contains[t] = true
+				k.ofOneJob = k.ofOneJob && t.Job == tasks[0].Job
+			}
 		}
 	}
 	for i := range k.charges {
@@ -82,7 +86,8 @@ func (acc *accounts) chargeUnplaced(q *cluster.Queue, tasks []*cluster.Task, res
 // unplacedCharges holds the results of chargeUnplaced for one list of tasks.
 type unplacedCharges struct {
 	tasks    []*cluster.Task
-	contains map[*cluster.Task]bool
+	contains map[*cluster.Task]bool // of tasks, if there are several
+	ofOneJob bool                   // all tasks are of the job of the first
 	charges  []charge
 }
 
@@ -96,7 +101,7 @@ type charge struct {
 // longer is.
 func (acc *accounts) adjustUnplaced(t *cluster.Task, sign int64) {
 	k := &acc.unplaced
-	if len(k.charges) == 0 || !k.contains[t] {
+	if len(k.charges) == 0 || k.ofOneJob && t.Job != k.tasks[0].Job || t != k.tasks[0] && !k.contains[t] {
 		return
 	}
 	for i := range k.charges {

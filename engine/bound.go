@@ -11,8 +11,16 @@ import (
 // returns nil if the shape would not fit even if every possible victim were evicted.
 func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *heapNode {
 	all, prices := w.scratch[:0], w.prices[:0]
+	var last *cluster.Job // the job of the last class that was looked up; most tasks of a node are of one class
+	might := true
 	for _, t := range n.Tasks {
-		if w.evictor.victims.mayBeVictim(t, w.want.job) && (w.ways.might == nil || w.ways.might.class(t.Job.Class())) {
+		if !w.evictor.victims.mayBeVictim(t, w.want.job) {
+			continue
+		}
+		if w.ways.might != nil && (last == nil || last.Class() != t.Job.Class()) {
+			last, might = t.Job, w.ways.might.class(t.Job.Class())
+		}
+		if might {
 			all = append(all, t)
 		}
 	}
@@ -32,7 +40,7 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *heapNode {
 		p := price{here: 1, all: 1}
 		if w.ways.way&moving != 0 && w.evictor.mightMove(t) {
 			moves = true
-		} else if v := VictimOf(t); w.ways.way&evicting != 0 && w.evictor.mightBeEvicted(v) {
+		} else if v := w.evictor.victims.of(t); w.ways.way&evicting != 0 && w.evictor.mightBeEvicted(v) {
 			if p.all, p.freed = len(v.Tasks), freed(v.Tasks); v.Whole {
 				p.whole = v.Job
 			}
@@ -55,7 +63,8 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *heapNode {
 			return nil
 		}
 	}
-	e := &heapNode{slot: n.Slot()}
+	e := w.heaps.node()
+	e.slot = n.Slot()
 	if moves { // a plan may consist of moves alone
 		e.cost = noCost()
 		if e.cost.moved.tasks = 1; w.ways.way == moving {
@@ -113,7 +122,7 @@ func (w *nodewise) cheapestOf(tasks []*cluster.Task, count int) cost {
 	var buffer [16]int64
 	each, young := buffer[:0], int64(0)
 	for _, t := range tasks {
-		each = append(each, grade(strength(tierOf(w.view, t.Job.Queue)), t.Job.Priority))
+		each = append(each, grade(strength(w.evictor.victims.tierOf(t.Job.Queue)), t.Job.Priority))
 		young = min(young, -t.Started)
 	}
 	slices.Sort(each)

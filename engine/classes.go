@@ -17,17 +17,12 @@ func (h *nodeHeap) enter(w *nodewise, t *cluster.Task) {
 		h.survey(w, t)
 		return
 	}
-	var classes []cluster.Class
 	h.classes(w).visit(w.view.Classes(), func(c cluster.Class) bool {
-		classes = append(classes, c)
-		return true
-	})
-	entries := make([]heapNode, len(classes))
-	for i := range classes {
-		if e := &entries[i]; h.representRest(w, e, &classes[i]) {
+		if e := w.heaps.node(); h.representRest(w, e, c) {
 			h.entries.Append(e)
 		}
-	}
+		return true
+	})
 	h.entries.Init()
 }
 
@@ -67,10 +62,10 @@ func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *heapNode, ask verdict) 
 
 // representRest makes the entry represent the nodes of the class that are not in the heap.
 // It reports whether there are any.
-func (h *nodeHeap) representRest(w *nodewise, e *heapNode, c *cluster.Class) bool {
-	slot, least, found := w.view.Classes().Newest(*c, h.seen)
+func (h *nodeHeap) representRest(w *nodewise, e *heapNode, c cluster.Class) bool {
+	slot, least, found := w.view.Classes().Newest(c, h.seen)
 	if found {
-		e.slot, e.class, e.cost = slot, c, h.leastCost(w, *c, &least)
+		e.slot, e.ofClass, e.class, e.cost = slot, true, c, h.leastCost(w, c, &least)
 	}
 	return found
 }
@@ -118,7 +113,7 @@ func (h *nodeHeap) check(w *nodewise, t *cluster.Task, ask verdict) {
 	}
 	w.view.Recent().Nodes(0, func(slot int) {
 		if h.seen(slot) || surveyed(slot) || slices.ContainsFunc(h.entries.Items, func(e *heapNode) bool {
-			return e.slot == slot || e.class != nil && w.view.Classes().RunOn(*e.class, slot)
+			return e.slot == slot || e.ofClass && w.view.Classes().RunOn(e.class, slot)
 		}) || h.bound(&every, t, slot, ask) == nil {
 			return
 		}

@@ -38,7 +38,7 @@ type clerk struct {
 type spareMemory struct {
 	log       []operation // of a statement that has ended
 	decisions []Decision  // of the same statement
-	gang      *gang       // nil while it is in use
+	gangs     []*gang     // that are not in use
 	statement *Statement  // of the last turn
 	parts     []ScorePart // of a score that is computed
 	claims    slab[cluster.Claim]
@@ -81,11 +81,17 @@ func (c *clerk) end(tx *cluster.Transaction) {
 // record adds an event to the session. The list is allocated with the length that the last
 // session needed.
 func (c *clerk) record(r Record) {
-	if c.events == nil {
-		c.events = make([]Record, 0, max(1, *c.lastEvents))
-	}
-	c.events = append(doubled(c.events, 1), r)
+	c.expect(1)
+	c.events = append(c.events, r)
 	*c.lastEvents = len(c.events)
+}
+
+// expect makes room for n more events.
+func (c *clerk) expect(n int) {
+	if c.events == nil {
+		c.events = make([]Record, 0, max(n, *c.lastEvents))
+	}
+	c.events = doubled(c.events, n)
 }
 
 // recordEarmark records which room is earmarked for the job now.

@@ -30,20 +30,29 @@ type cost struct {
 func noCost() cost { return cost{priority: math.MinInt32} }
 
 func (c *cost) compare(o *cost) int {
-	return cmp.Or(c.compareEvicted(o), c.compareMoved(o))
+	if by := c.compareEvicted(o); by != 0 {
+		return by
+	}
+	return c.compareMoved(o)
 }
 
 // compareEvicted compares the costs of evictions alone, without those of moves.
 func (c *cost) compareEvicted(o *cost) int {
-	return cmp.Or(
-		cmp.Compare(c.tier, o.tier),
-		cmp.Compare(c.priority, o.priority),
-		cmp.Compare(c.victims, o.victims),
-		cmp.Compare(c.beyond, o.beyond),
-		cmp.Compare(c.tasks, o.tasks),
-		cmp.Compare(c.jobs, o.jobs),
-		cmp.Compare(c.young, o.young),
-	)
+	switch {
+	case c.tier != o.tier:
+		return cmp.Compare(c.tier, o.tier)
+	case c.priority != o.priority:
+		return cmp.Compare(c.priority, o.priority)
+	case c.victims != o.victims:
+		return cmp.Compare(c.victims, o.victims)
+	case c.beyond != o.beyond:
+		return cmp.Compare(c.beyond, o.beyond)
+	case c.tasks != o.tasks:
+		return cmp.Compare(c.tasks, o.tasks)
+	case c.jobs != o.jobs:
+		return cmp.Compare(c.jobs, o.jobs)
+	}
+	return cmp.Compare(c.young, o.young)
 }
 
 func (c *cost) compareMoved(o *cost) int {
@@ -65,7 +74,7 @@ func (v *victims) add(c *cost, t *cluster.Task, p Purpose) {
 		c.moved.young = min(c.moved.young, -t.Started)
 		return
 	}
-	c.tier = max(c.tier, strength(tierOf(v.view, t.Job.Queue)))
+	c.tier = max(c.tier, strength(v.tierOf(t.Job.Queue)))
 	c.priority = max(c.priority, t.Job.Priority)
 	c.victims += v.costOfTask(t)
 	c.tasks++
@@ -107,6 +116,15 @@ func tierOf(s cluster.View, queue string) cluster.Tier {
 	return cluster.TierStandard
 }
 
+// tierOf is the function tierOf. Victims that are considered one after the other are most often of
+// the same queue.
+func (v *victims) tierOf(queue string) cluster.Tier {
+	if v.last.queue != queue || queue == "" {
+		v.last.queue, v.last.tier = queue, tierOf(v.view, queue)
+	}
+	return v.last.tier
+}
+
 // freed returns how much of devices the tasks hold, in thousandths of a device.
 func freed(tasks []*cluster.Task) int64 {
 	sum := int64(0)
@@ -127,7 +145,8 @@ func (st *Statement) beyond(checkpoint int) int64 {
 		node           *cluster.Node
 		evicted, taken int64
 	}
-	var nodes []touched
+	var few [4]touched
+	nodes := few[:0]
 	var index map[*cluster.Node]int // in nodes; nil as long as these are few
 	at := func(n *cluster.Node) *touched {
 		if i, known := index[n]; known {

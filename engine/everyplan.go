@@ -13,14 +13,11 @@ type everyPlan struct {
 	ways *evictionWays
 }
 
-// few returns the possible victims, if they and the nodes are so few that all plans can be
-// compared, and nil otherwise. If there are too many, it leaves out the tasks that may not
+// few returns the possible victims, if they are so few that all plans can be compared, and nil
+// otherwise. The cluster must be small. If there are too many, it leaves out the tasks that may not
 // be evicted even after others, and the tasks of jobs that have no task on a node that the
 // waiting job could use, because evicting these seldom helps.
 func (a *everyPlan) few() []rival {
-	if !small(a.view) {
-		return nil
-	}
 	line := a.evictor.victims.rivals(a.want.job, maxUnsure, nil)
 	if line == nil {
 		line = a.evictor.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.isRelevant(t.Job) && a.ways.isRemovable(t) })

@@ -13,20 +13,35 @@ type evictor struct {
 	stmt         *Statement
 	victims      *victims
 	fault        *fault
-	may          [purposes]func(*Victim) answer // nil if no victim may be evicted for the purpose
-	mightClasses [purposes]*narrowed            // the classes that may have victims; nil means any
-	firstClasses [purposes]*narrowed            // those of them that may have a victim before others are evicted
-	reasons      [purposes]Reason
-	protections  [purposes][]Protection
-	counted      map[protected]bool
+	may          [purposes]bool           // victims may be evicted for the purpose
+	judges       [purposes][]judge        // of each of these purposes
+	mightClasses [purposes]purposeClasses // the classes that may have victims
+	firstClasses [purposes]purposeClasses // those of them that may have a victim before others are evicted
+	rules        []classRules             // the rules of both, one after the other
+	memory       struct {                 // of judges and rules
+		judges [6]judge
+		rules  [6]classRules
+	}
+	reasons     [purposes]Reason
+	protections [purposes][]Protection
+	counted     map[protected]bool
+	once        *staying // not nil while a victim is evicted that may stay evicted
+}
+
+// purposeClasses is the classes that may have victims for a purpose.
+type purposeClasses struct {
+	rules    []classRules
+	any      bool // every class may; the rules do not count
+	narrower bool // they may be fewer than those that may have victims after others
 }
 
 // evictionWays says in which ways victims are removed in one search: evicted, moved, or both.
 type evictionWays struct {
 	evictor *evictor
 	way     way
-	might   *narrowed // the classes that may have victims in this way; nil means any
-	firsts  *narrowed // the classes that may have a victim before others are evicted
+	might   *narrowed   // the classes that may have victims in this way; nil means any
+	firsts  *narrowed   // the classes that may have a victim before others are evicted
+	memory  [2]narrowed // of both
 }
 
 // evictAll evicts the victims of the plan, and reports whether all of them may be evicted. It
@@ -94,6 +109,9 @@ func (l *evictor) evictFor(v *Victim, from Purpose) bool {
 	if !v.isValid() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !l.victims.mayBeVictim(t, l.want.job) }) || !l.allows(v, from) {
 		return false
 	}
+	if l.once != nil {
+		l.once.begin(v)
+	}
 	if err := l.stmt.evictFor(l.want.job, v, l.reasons[v.Purpose]); err != nil {
 		l.fault.fail("engine", "making room: %v", err)
 		return false
@@ -116,11 +134,14 @@ func (l *evictor) allows(v *Victim, from Purpose) bool {
 	return false
 }
 
+// ask returns what the hooks of the purpose decide about the victim.
+func (l *evictor) ask(p Purpose, v *Victim) answer { return l.victims.ask(l.judges[p], v) }
+
 func (l *evictor) hooksAllow(v *Victim) bool {
-	if l.may[v.Purpose] == nil {
+	if !l.may[v.Purpose] {
 		return false
 	}
-	a := l.may[v.Purpose](v)
+	a := l.ask(v.Purpose, v)
 	if a.protector != nil {
 		l.noteProtected(v.Purpose, a.protector, v)
 	}
@@ -130,10 +151,10 @@ func (l *evictor) hooksAllow(v *Victim) bool {
 // mightBeEvicted reports whether the victim may be evicted now, or perhaps after others.
 func (l *evictor) mightBeEvicted(v *Victim) bool {
 	for _, p := range [...]Purpose{Reclaim, Preempt} {
-		if l.may[p] == nil {
+		if !l.may[p] {
 			continue
 		}
-		if a := l.may[p](v); a.protector == nil || a.yet {
+		if a := l.ask(p, v); a.protector == nil || a.yet {
 			return true
 		}
 	}
@@ -150,7 +171,7 @@ func (l *evictor) taskMightBeEvicted(t *cluster.Task) bool {
 // mightMove reports whether the task may be moved. A job that must move as a whole is not
 // moved if it has more than maxMoved tasks.
 func (l *evictor) mightMove(t *cluster.Task) bool {
-	return l.may[Move] != nil && (t.Job.IsSurplus(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).protector == nil
+	return l.may[Move] && (t.Job.IsSurplus(t) || len(t.Job.Tasks()) <= maxMoved) && l.ask(Move, mover(t)).protector == nil
 }
 
 // protected says that a job was protected, by which plugin, why, and for which purpose.
@@ -182,58 +203,76 @@ func (l *evictor) prepare(allowed []EvictionPurpose, refusal *Refusal) {
 	if tried == nil || tried.Never || !slices.ContainsFunc(tried.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 }) {
 		allowed = nil // the room of other tasks does not help
 	}
+	memory := l.memory.judges[:0]
 	for _, m := range allowed {
 		l.reasons[m.Purpose] = m.Reason
-		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
-			l.mightClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last, false)
+		judges, none := l.victims.judges(memory, m.Purpose, w.job, w.lacks, w.last)
+		if memory = judges[len(judges):]; !none {
+			l.may[m.Purpose], l.judges[m.Purpose] = true, judges
+			l.mightClasses[m.Purpose] = l.classesFor(m.Purpose, false)
 			if l.firstClasses[m.Purpose] = l.mightClasses[m.Purpose]; l.victims.narrowsFirst(m.Purpose, w.last) {
-				l.firstClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last, true)
+				l.firstClasses[m.Purpose] = l.classesFor(m.Purpose, true)
 			}
 		} else if !w.last {
 			refusal.addProtected(m.Purpose, true, nil)
 		}
 	}
 	if w.limited = tried != nil && tried.Before != nil; w.limited && !l.can(evicting) {
-		l.may[Move] = nil // moves do not change what a queue uses
+		l.may[Move] = false // moves do not change what a queue uses
 	}
+}
+
+// classesFor returns the classes that may have victims for the purpose or, if first is set, that
+// may have a first victim.
+func (l *evictor) classesFor(p Purpose, first bool) purposeClasses {
+	if l.rules == nil {
+		l.rules = l.memory.rules[:0]
+	}
+	from, narrows := len(l.rules), false
+	l.rules, narrows = l.victims.might(l.rules, p, l.want, first)
+	return purposeClasses{rules: l.rules[from:], any: !narrows, narrower: first}
 }
 
 // can reports whether victims may be removed in at least one of the ways.
 func (l *evictor) can(w way) bool {
-	return w&moving != 0 && l.may[Move] != nil || w&evicting != 0 && (l.may[Reclaim] != nil || l.may[Preempt] != nil)
+	return w&moving != 0 && l.may[Move] || w&evicting != 0 && (l.may[Reclaim] || l.may[Preempt])
 }
 
 // mights returns the classes that may have victims in the given ways. If first is set, it
 // leaves out classes that may have victims only after others are evicted. It returns nil if
 // any class may.
-func (l *evictor) mights(w way, first bool) *narrowed {
-	var all []*narrowed
+func (l *evictor) mights(w way, first bool) *narrowed { return l.mightsIn(&narrowed{}, w, first) }
+
+// mightsIn is mights, and uses the memory of out.
+func (l *evictor) mightsIn(out *narrowed, w way, first bool) *narrowed {
+	*out = narrowed{want: l.want}
+	out.rules = out.memory[:0]
 	for p := range purposes {
 		if !l.uses(p, w) {
 			continue
 		}
-		classes := l.mightClasses[p]
+		c := &l.mightClasses[p]
 		if first {
-			classes = l.firstClasses[p]
+			c = &l.firstClasses[p]
 		}
-		if classes == nil {
+		if c.any {
 			return nil
 		}
-		all = append(all, classes)
+		out.rules = append(out.rules, c.rules...)
 	}
-	return either(all)
+	return out
 }
 
 // uses reports whether victims may be removed for the purpose in one of the given ways.
 func (l *evictor) uses(p Purpose, w way) bool {
-	return l.may[p] != nil && (p == Move && w&moving != 0 || p != Move && w&evicting != 0)
+	return l.may[p] && (p == Move && w&moving != 0 || p != Move && w&evicting != 0)
 }
 
 // narrowsFirst reports whether, in the given ways, fewer classes may have a first victim than
 // may have victims after others.
 func (l *evictor) narrowsFirst(w way) bool {
 	for p := range purposes {
-		if l.uses(p, w) && l.firstClasses[p] != l.mightClasses[p] {
+		if l.uses(p, w) && l.firstClasses[p].narrower {
 			return true
 		}
 	}
@@ -294,16 +333,17 @@ func (e *evictionWays) mayBeFirst(t *cluster.Task) bool {
 		return true
 	}
 	for _, p := range [...]Purpose{Reclaim, Preempt} {
-		if l.uses(p, e.way) && l.may[p](VictimOf(t)).protector == nil {
+		if l.uses(p, e.way) && l.ask(p, VictimOf(t)).protector == nil {
 			return true
 		}
 	}
 	return false
 }
 
-// rivalsOn returns the tasks on the node that might be removed in one of the ways.
-func (e *evictionWays) rivalsOn(n *cluster.Node) []rival {
-	var line []rival
+// rivalsOn returns the tasks on the node that might be removed in one of the ways. It uses the
+// memory of the given list.
+func (e *evictionWays) rivalsOn(n *cluster.Node, memory []rival) []rival {
+	line := memory[:0]
 	for _, o := range n.Tasks {
 		if !e.evictor.victims.mayBeVictim(o, e.evictor.want.job) {
 			continue
@@ -312,11 +352,7 @@ func (e *evictionWays) rivalsOn(n *cluster.Node) []rival {
 		if c.evicts = e.way&evicting != 0; !c.evicts {
 			c.cost = e.evictor.victims.costOfTask(o) // the task moves alone
 		}
-		c.moves = e.way&moving != 0 && e.evictor.mightMove(o)
-		if c.evicts || c.moves {
-			if line == nil {
-				line = make([]rival, 0, len(n.Tasks))
-			}
+		if c.moves = e.way&moving != 0 && e.evictor.mightMove(o); c.evicts || c.moves {
 			line = append(line, c)
 		}
 	}

@@ -253,7 +253,11 @@ func (e *explainer) standings(queue string) []Standing {
 	for q := state.Queue(queue); q != nil; q = state.Parent(q) {
 		for _, h := range e.finder.hooks.standings {
 			if list := h.fn(q); list != nil {
-				out = append(out, list...)
+				if out == nil {
+					out = slices.Clip(list)
+				} else {
+					out = append(out, list...)
+				}
 				break
 			}
 		}

@@ -74,8 +74,10 @@ func (p *placementPart) markExhausted(shape *cluster.Shape, scopes int) {
 // are placed already.
 func (p *placer) gang(alt *cluster.Alternative, in *scope) *gang {
 	spare := p.stmt.clerk.spare
-	g := spare.gang
-	if spare.gang = nil; g == nil {
+	var g *gang
+	if n := len(spare.gangs); n > 0 {
+		g, spare.gangs = spare.gangs[n-1], spare.gangs[:n-1]
+	} else {
 		g = &gang{}
 	}
 	*g = gang{placer: p, stmt: p.stmt, alt: alt, in: in, least: alt.Min, steps: trialSteps}
@@ -270,11 +272,11 @@ func (g *gang) take(i int) bool {
 			break
 		}
 	}
-	a := &Attempt{Task: unplaced(t)}
-	if !g.quiet && g.placer.fault.err == nil {
-		a = g.explain(t, p)
+	if g.quiet || g.placer.fault.err != nil {
+		g.fail(&Attempt{Task: unplaced(t)})
+	} else {
+		g.fail(g.explain(t, p))
 	}
-	g.fail(a)
 	g.dropIfHopeless()
 	return false
 }

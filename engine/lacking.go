@@ -22,6 +22,9 @@ func (s *Session) shortage(growing *cluster.Job) shortage {
 // the minimum needs, in the order in which they are placed. The others make up the minimum
 // of other subgroups, or of the smallest tasks if these have other shapes.
 func (l shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
+	if len(alt.Tasks) == 1 && len(alt.Subgroups) == 0 && alt.Min == 1 && alt.Tasks[0].Status == cluster.Pending {
+		return [][]*cluster.Task{alt.Tasks} // a shortcut for most jobs
+	}
 	first := l.lackingBy(alt, l.compare)
 	if len(first) == 0 {
 		return nil

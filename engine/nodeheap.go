@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/heap"
 )
@@ -37,10 +35,11 @@ type nodeHeap struct {
 type heapNode struct {
 	slot      int
 	cost      cost
-	class     *cluster.Class // of an entry that represents a class; slot is then the first node without an entry
-	surveyed  bool           // the entry represents the nodes of the survey; slot is then the cheapest of them
-	looked    bool           // plan and cost are those of a plan that was found
-	checkedAt uint64         // the version of the State at which the victims of plan were last allowed
+	ofClass   bool          // the entry represents a class; slot is then the first node without an entry
+	class     cluster.Class // the class that it represents
+	surveyed  bool          // the entry represents the nodes of the survey; slot is then the cheapest of them
+	looked    bool          // plan and cost are those of a plan that was found
+	checkedAt uint64        // the version of the State at which the victims of plan were last allowed
 	plan      []*Victim
 	kept      bool // the victims of plan are evicted in the statement already
 }
@@ -67,9 +66,11 @@ type heapKey struct {
 // nodeHeaps holds the heaps of a session. They are dropped after every decision, since the
 // victims that hooks allow may differ then.
 type nodeHeaps struct {
-	byKey    map[heapKey]*nodeHeap
-	decided  int // clerk.decided when the first heap was made
-	surveyed int // how many nodes the surveys of these heaps listed together
+	first    *nodeHeap // the first heap since the last decision; often there is no other
+	firstKey heapKey
+	byKey    map[heapKey]*nodeHeap // the others
+	decided  int                   // clerk.decided when the first heap was made
+	surveyed int                   // how many nodes the surveys of these heaps listed together
 	// wide has the shapes for which a search of this session compared many nodes. The next
 	// search for such a shape begins with a survey.
 	wide map[*cluster.Shape]bool
@@ -79,37 +80,90 @@ type nodeHeaps struct {
 
 	occupancies *occupancies
 
-	scratch []*cluster.Task // memory of nodewise
-	prices  []price         // likewise
+	memory nodewiseMemory // of the last search
+	spare  *nodeHeap      // a heap that was dropped, the memory of which is used again
+	nodes  []heapNode     // memory of entries; those before its length are in use
+
+	rooms      []*roomParts // memory of rooms; the first of them are in use
+	roomsInUse int
 }
 
 // maxSurveyed bounds memory: if surveys listed more nodes together, of about 50 bytes each, all
 // heaps are dropped.
 const maxSurveyed = 2_000_000
 
-// heapFor returns the heap with the key for the search, or makes it. If decided has changed
-// since the last call, all heaps are dropped first.
-func (h *nodeHeaps) heapFor(key heapKey, w *nodewise) *nodeHeap {
-	if decided := w.evictor.victims.clerk.decided; h.byKey == nil || h.decided != decided || h.surveyed > maxSurveyed {
-		if h.byKey == nil {
-			h.byKey = map[heapKey]*nodeHeap{}
+// dropOld drops all heaps if a decision was made since they were made, or if they list too many
+// nodes.
+func (h *nodeHeaps) dropOld(decided int) {
+	switch {
+	case h.decided != decided:
+		if h.first != nil && len(h.first.current) <= maxSpare {
+			h.spare = h.first
 		}
-		clear(h.byKey)
-		h.decided, h.surveyed = decided, 0
+		h.nodes = h.nodes[:0]
+	case h.surveyed <= maxSurveyed:
+		return
 	}
-	known := h.byKey[key]
-	if known == nil || known.enteredFor != nil && (known.enteredFor != w.want || !w.evicted) {
+	h.first, h.decided, h.surveyed = nil, decided, 0
+	clear(h.byKey)
+}
+
+// maxSpare is how many entries a heap may have had if its memory is used again.
+const maxSpare = 64
+
+// heapFor returns the heap with the key for the search, or makes it.
+func (h *nodeHeaps) heapFor(key heapKey, w *nodewise) *nodeHeap {
+	isFirst := h.first == nil || key == h.firstKey
+	known := h.first
+	if !isFirst {
+		known = h.byKey[key]
+	}
+	if known != nil && (known.enteredFor == nil || known.enteredFor == w.want && w.evicted) {
+		return known
+	}
+	if known = h.spare; known != nil {
+		known.reset(key.in)
+		h.spare = nil
+	} else {
 		known = newNodeHeap(w.view, key.in)
-		h.byKey[key] = known
 	}
+	if isFirst {
+		h.first, h.firstKey = known, key
+		return known
+	}
+	if h.byKey == nil {
+		h.byKey = map[heapKey]*nodeHeap{}
+	}
+	h.byKey[key] = known
 	return known
+}
+
+// node returns an empty entry.
+func (h *nodeHeaps) node() *heapNode {
+	if len(h.nodes) == cap(h.nodes) { // the full list stays in use
+		h.nodes = make([]heapNode, 0, min(max(8, 2*cap(h.nodes)), 1024))
+	}
+	h.nodes = h.nodes[:len(h.nodes)+1]
+	e := &h.nodes[len(h.nodes)-1]
+	*e = heapNode{}
+	return e
 }
 
 func newNodeHeap(view cluster.View, in *scope) *nodeHeap {
 	return &nodeHeap{in: in, current: map[int]*heapNode{}, entries: heap.Heap[*heapNode]{Before: func(a, b *heapNode) bool {
+		if by := a.cost.compare(&b.cost); by != 0 {
+			return by < 0
+		}
 		ranks := view.Recent().Ranks()
-		return cmp.Or(a.cost.compare(&b.cost), cmp.Compare(ranks[a.slot], ranks[b.slot])) < 0
+		return ranks[a.slot] < ranks[b.slot]
 	}}}
+}
+
+// reset makes the heap a new one.
+func (h *nodeHeap) reset(in *scope) {
+	clear(h.current)
+	h.entries.Clear()
+	*h = nodeHeap{in: in, current: h.current, entries: h.entries}
 }
 
 // verdict reports whether the filters reject a node as it is now, and whether waiting or
@@ -186,7 +240,7 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *heapNode {
 		}
 		e := h.entries.Items[0]
 		switch {
-		case e.class != nil:
+		case e.ofClass:
 			h.entries.Pop()
 			h.open(w, t, e, ask)
 		case e.surveyed:

@@ -90,11 +90,11 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 	if w.evicted && h.surveyed == nil {
 		h.enteredFor = w.want
 	}
-	h.entries.Items = slices.DeleteFunc(h.entries.Items, func(e *heapNode) bool { return e.class != nil || e.surveyed })
+	h.entries.Items = slices.DeleteFunc(h.entries.Items, func(e *heapNode) bool { return e.ofClass || e.surveyed })
 	h.entries.Init()
 	known, ranks := w.heaps.occupancies, w.view.Recent().Ranks()
 	known.refresh(w.view)
-	out := &survey{most: maxListed(len(known.bySlot))}
+	out := &survey{most: max(maxListed(len(known.bySlot)), len(w.want.lacks))} // each task that is lacking may need a node of its own
 	if w.finder.search == Twin {
 		out.most = 2 // so that further surveys are checked too
 	}
@@ -146,7 +146,9 @@ func (h *nodeHeap) survey(w *nodewise, t *cluster.Task) {
 	slices.SortFunc(out.nodes, func(a, b surveyedNode) int { return a.compare(&b, ranks) })
 	h.surveyed = out
 	w.heaps.surveyed += len(out.nodes)
-	h.representSurveyed(w, t, &heapNode{surveyed: true})
+	e := w.heaps.node()
+	e.surveyed = true
+	h.representSurveyed(w, t, e)
 }
 
 // openSurveyed adds the next node of the survey that has no entry yet.

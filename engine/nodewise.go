@@ -17,16 +17,25 @@ type nodewise struct {
 	evicted bool // victims of the plan so far are evicted in the statement
 	looks   int  // nodes for which a plan was searched for and not found
 	weighed []Option
+	keeps   bool             // evictions that look finds may stay in the statement
+	sums    []cluster.Amount // what the lacking tasks request together, of the resources that were asked for
+	sumsBuf [2]cluster.Amount
+	once    *staying // nil if evictions do not stay when greedy returns
+	nodewiseMemory
+}
+
+// nodewiseMemory is lists that are used again for the next node.
+type nodewiseMemory struct {
 	scratch []*cluster.Task
 	prices  []price
-	keeps   bool             // evictions that look finds may stay in the statement
-	sums    map[string]int64 // by resource: what the lacking tasks request together
+	line    []rival
 }
 
 // greedy makes room task by task. A task that fits a node without victims is placed there;
 // otherwise room is made on the node where that costs least. If the job must stay within a
 // node group or a domain, each is tried and the cheapest counts. It returns the victims, or
-// nil if there is no plan, and rolls back its changes.
+// nil if there is no plan, and rolls back its changes unless they stay: see
+// staying.
 func (w *nodewise) greedy() []*Victim {
 	var best []*Victim
 	var least cost
@@ -36,7 +45,16 @@ func (w *nodewise) greedy() []*Victim {
 			break
 		}
 		mark := w.stmt.Checkpoint()
+		w.placer.sketches = true
 		plan := w.planWithin(in, len(scopes) == 1)
+		w.placer.sketches = false
+		if w.once != nil && w.once.stays {
+			return plan
+		}
+		if len(scopes) == 1 {
+			w.stmt.Rollback(mark)
+			return plan
+		}
 		spent := w.evictor.victims.costOf(plan)
 		spent.beyond = w.stmt.beyond(mark)
 		w.stmt.Rollback(mark)
@@ -80,7 +98,7 @@ func (w *nodewise) scopes() []*scope {
 // tried in any case.
 func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 	var plan []*Victim
-	moves := false
+	moves, kept := false, false
 	w.weighed, w.evicted = nil, false // the options of other scopes do not belong to this plan
 	for i, t := range w.want.lacks {
 		fits := w.finder.best(t, in) != nil
@@ -98,7 +116,7 @@ func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 				return nil
 			}
 			w.noteOptions(h, t, e)
-			if !e.kept && !w.evictor.evictInOrder(e.plan) {
+			if kept = e.kept; !kept && !w.evictor.evictInOrder(e.plan) {
 				return nil
 			}
 			plan, w.evicted, moves = append(plan, e.plan...), true, moves || hasMoves(e.plan)
@@ -106,6 +124,9 @@ func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 		if only && !moves && i == len(w.want.lacks)-1 && len(w.finder.hooks.reservers) == 0 {
 			if w.finder.before(t) != nil || w.finder.best(t, in) == nil {
 				return nil
+			}
+			if w.once != nil {
+				w.once.stays = kept && len(plan) == 1 && plan[0] == w.once.first
 			}
 			break
 		}
@@ -125,7 +146,8 @@ func (w *nodewise) planWithin(in *scope, only bool) []*Victim {
 // victims, two orders by cost are tried after the first. look reports whether the victims are
 // evicted, which they are only if keeps is set and no other plan was tried.
 func (w *nodewise) look(t *cluster.Task, n *cluster.Node) (plan []*Victim, spent cost, kept bool) {
-	line := w.ways.rivalsOn(n)
+	line := w.ways.rivalsOn(n, w.line)
+	w.line = line
 	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
 	idle, alike := idleOn(n), !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) })
 	best, kept := w.lookAndKeep(t, n, line, false, w.keeps && alike && !w.evictor.victims.priced())
@@ -208,7 +230,11 @@ func (w *nodewise) lookAndKeep(t *cluster.Task, n *cluster.Node, line []rival, w
 	fits := false
 	add := func(v *Victim) bool {
 		before := w.stmt.Checkpoint()
-		if !w.evictor.evict(v) {
+		if keep && len(plan) == 0 && least <= 1 {
+			w.evictor.once = w.once
+		}
+		ok := w.evictor.evict(v)
+		if w.evictor.once = nil; !ok {
 			return false
 		}
 		rejection := w.rejection(filters, t, n)
@@ -223,7 +249,7 @@ func (w *nodewise) lookAndKeep(t *cluster.Task, n *cluster.Node, line []rival, w
 	for progress := true; progress && !fits; { // the verdict NotYet may change once other victims are evicted
 		progress = false
 		for i := 0; i < len(line) && !fits; i++ {
-			if c := &line[i]; c.evicts && c.task.Runs() && add(VictimOf(c.task)) {
+			if c := &line[i]; c.evicts && c.task.Runs() && add(w.evictor.victims.of(c.task)) {
 				progress = true
 			}
 		}
@@ -341,6 +367,7 @@ func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *heapNode) {
 // heap returns the nodes ordered by the cost of room for the task. Jobs with equal requests
 // share a heap until the next decision.
 func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
+	w.heaps.dropOld(w.evictor.victims.clerk.decided)
 	key := heapKey{way: w.ways.way, lastResort: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
 		devices: w.requested(w.accounts.devicesOf(t.Shape).Name), cores: w.requested(cluster.CPU)}
 	filters, _, _ := w.finder.taskHooks(t)
@@ -356,14 +383,16 @@ func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 
 // requested returns how much of the resource all lacking tasks of the job request.
 func (w *nodewise) requested(resource string) int64 {
-	sum, known := w.sums[resource]
-	if !known {
-		if w.sums == nil {
-			w.sums = map[string]int64{}
+	for i := range w.sums {
+		if w.sums[i].Name == resource {
+			return w.sums[i].Value
 		}
-		sum = w.accounts.sum(w.want.lacks, resource)
-		w.sums[resource] = sum
 	}
+	if w.sums == nil {
+		w.sums = w.sumsBuf[:0]
+	}
+	sum := w.accounts.sum(w.want.lacks, resource)
+	w.sums = append(w.sums, cluster.Amount{Name: resource, Value: sum})
 	return sum
 }
 

@@ -4,6 +4,30 @@ package engine
 // left to compare it with, it stays carried out, because carrying it out again would give the same
 // result. On large clusters, that is most plans.
 
+//
+// If the job lacks one task and one victim makes room for it, the search itself has evicted that
+// victim already. The eviction then stays, and only the task is placed.
+
+// staying is a search after which the eviction of a single victim may stay in the statement.
+type staying struct {
+	room   *room
+	mark   int         // the checkpoint before the search
+	first  *Victim     // the victim that was evicted last while no other was
+	search *PlanSearch // the result of newPlanSearch before that
+	stays  bool        // the victim is the plan that was found, and is evicted in the statement
+}
+
+// begin is called before the victim is evicted. No other victim is evicted then.
+func (s *staying) begin(v *Victim) {
+	s.room.markPassed()
+	s.first, s.search = v, s.room.newPlanSearch([]*Victim{v})
+}
+
+// mayStay reports whether an eviction of the search may stay in the statement.
+func (r *room) mayStay() bool {
+	return len(r.want.lacks) == 1 && !r.want.exactly && r.mayBeFinal()
+}
+
 // carriedOut is a plan that is carried out in the statement.
 type carriedOut struct {
 	mark int      // the checkpoint before it
@@ -13,17 +37,27 @@ type carriedOut struct {
 // isFinal reports whether the plan is used if it works, whatever other plans there are for the
 // same tasks. The session must not explain, because explanations try other plans before.
 func (r *room) isFinal(plan []*Victim) bool {
-	return plan != nil && r.plan == nil && !r.want.last && !small(r.view) && !r.placer.explainer.all && !r.mayThinOut(plan)
+	return plan != nil && r.mayBeFinal() && !r.mayThinOut(plan)
+}
+
+func (r *room) mayBeFinal() bool {
+	return r.plan == nil && !r.want.last && !small(r.view) && !r.placer.explainer.all
 }
 
 // carryOutOnce carries out a plan that was found by a search in the given way. If it works, its
 // changes stay in the statement until withdraw is called. Otherwise it rolls them back and
 // returns false.
-func (r *room) carryOutOnce(plan []*Victim, w way) bool {
+func (r *room) carryOutOnce(plan []*Victim, w way, once *staying) bool {
 	r.markPassed()
-	mark, search := r.stmt.Checkpoint(), r.newPlanSearch(plan)
+	mark, search, stays := r.stmt.Checkpoint(), (*PlanSearch)(nil), once != nil && once.stays
+	if stays {
+		mark, search = once.mark, once.search
+		r.stmt.setPlanSearch(mark, search)
+	} else {
+		search = r.newPlanSearch(plan)
+	}
 	r.stmt.planSearch = search
-	left, spent, ok := r.trial.perform(plan)
+	left, spent, ok := r.trial.perform(plan, mark, stays)
 	r.stmt.planSearch = nil
 	if !ok {
 		r.stmt.Rollback(mark)

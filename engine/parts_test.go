@@ -19,7 +19,7 @@ var parts = []struct {
 }{
 	{"session", "Engine Session Mover Earmarks"},
 	{"turns", "backlog lane laneOrder rankedLanes bucket parkedHeap turns contender order"},
-	{"making room", "room want nodewise nodeHeap nodeHeaps everyPlan trial evictor evictionWays hosts"},
+	{"making room", "room want nodewise nodeHeap nodeHeaps everyPlan trial staying evictor evictionWays hosts"},
 	{"victims", "victims"},
 	{"placing", "placer gang demand search whole"},
 	{"keeping", "reservations retirement sweeping learning"},

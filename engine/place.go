@@ -29,6 +29,7 @@ type placer struct {
 	stmt      *Statement
 	aim       aim
 	searched  *int // steps that exact searches have used in this session
+	sketches  bool // all placements will be undone, so that their decisions need no scores
 }
 
 // placer returns a placer that works in the statement, with the aim of the statement.
@@ -121,11 +122,16 @@ func canStart(alt *cluster.Alternative) bool {
 func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *Attempt) {
 	g := p.gang(alt, nil)
 	missing, surplus = p.placeGang(alt, g)
-	if spare := p.stmt.clerk.spare; p.fault.err == nil { // after a failure, it is not sure what still refers to it
-		*g = gang{}
-		spare.gang = g
-	}
+	p.release(g)
 	return missing, surplus
+}
+
+// release gives back the memory of a gang that is not used any more.
+func (p *placer) release(g *gang) {
+	if spare := p.stmt.clerk.spare; p.fault.err == nil && len(spare.gangs) < 2 { // after a failure, it is not sure what still refers to it
+		*g = gang{}
+		spare.gangs = append(spare.gangs, g)
+	}
 }
 
 // placeGang is placeAlternative with the gang that was made for the alternative.
@@ -153,6 +159,7 @@ func (p *placer) placeGang(alt *cluster.Alternative, g *gang) (missing, surplus 
 		} else if again.unsure && missing == g.alone {
 			missing.Never = false // another arrangement of the gang's own tasks might work
 		}
+		p.release(again)
 	}
 	if missing != nil {
 		return missing, nil
@@ -201,6 +208,9 @@ func (p *placer) placeTask(alt *cluster.Alternative, t *cluster.Task, in *scope)
 }
 
 func (p *placer) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster.Node, in *scope) Decision {
+	if p.sketches {
+		return Decision{Node: n.Name}
+	}
 	d := Decision{Node: n.Name, Alternative: alt.Name, Score: p.finder.score(t, n)}
 	if p.explainer.all {
 		d.Candidates = p.finder.candidates(t, in)

@@ -143,16 +143,21 @@ func (r *room) planSearch(plan []*Victim) *PlanSearch {
 // lacks and the standings of the queues.
 func (r *room) newPlanSearch(plan []*Victim) *PlanSearch {
 	w := &PlanSearch{}
-	queues := []string{r.want.job.Queue}
+	queues := append(make([]string, 0, 4), r.want.job.Queue) // often enough
 	for _, v := range plan {
 		if !slices.Contains(queues, v.Job.Queue) {
 			queues = append(queues, v.Job.Queue)
 		}
 	}
 	for _, q := range queues {
-		for _, s := range r.placer.explainer.standings(q) {
+		list := r.placer.explainer.standings(q)
+		w.Standings = slices.Grow(w.Standings, len(list))
+		for _, s := range list {
 			if !slices.Contains(w.Standings, s) {
 				w.Standings = append(w.Standings, s)
+			}
+			if w.Asks.Of(s.Resource) > 0 {
+				continue
 			}
 			if ask := r.accounts.chargeOf(r.view.Queue(r.want.job.Queue), r.want.lacks, s.Resource); ask > 0 {
 				w.Asks = w.Asks.With(s.Resource, ask)
@@ -166,19 +171,30 @@ func (r *room) newPlanSearch(plan []*Victim) *PlanSearch {
 // victim of the plan may be evicted yet.
 func (r *room) describe(w *PlanSearch, plan []*Victim) {
 	w.Purpose, w.Looks, w.Tries, w.Cost, w.Options = purposeOf(plan), r.looks, r.trial.tries, reportedCost(r.view, plan, r.cost), r.weighed
-	leaves, could := map[string]bool{}, map[string]bool{}
+	stays := map[string]bool{} // by the ID of a task that an option names: the plan does not evict or move it
+	for i := range w.Options {
+		for _, id := range w.Options[i].Victims {
+			stays[id] = true
+		}
+	}
 	for _, v := range plan {
-		could[v.Job.ID] = true
 		for _, t := range v.Tasks {
-			leaves[t.ID] = true
+			delete(stays, t.ID)
 		}
 	}
 	for i := range w.Options { // the plan may have been found by another search than the options
 		o := &w.Options[i]
-		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Victims, func(id string) bool { return !leaves[id] })
+		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Victims, func(id string) bool { return stays[id] })
 	}
 	if r.placer.explainer.all {
 		w.Rivals = r.possibleVictims(w.Purpose)
+	}
+	if len(r.evictor.protections[w.Purpose]) == 0 {
+		return
+	}
+	could := map[string]bool{}
+	for _, v := range plan {
+		could[v.Job.ID] = true
 	}
 	for i := range w.Rivals {
 		could[w.Rivals[i].Job] = true

@@ -19,7 +19,7 @@ type rival struct {
 }
 
 func (v *victims) rival(t *cluster.Task) rival {
-	c := rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), surplus: t.Job.IsSurplus(t) || t.Job.SurplusSubgroup(t) != nil}
+	c := rival{task: t, tier: v.tierOf(t.Job.Queue).Rank(), surplus: t.Job.IsSurplus(t) || t.Job.SurplusSubgroup(t) != nil}
 	if v.priced() {
 		c.cost = v.costOfTasks(VictimOf(t).Tasks)
 	}
@@ -29,14 +29,19 @@ func (v *victims) rival(t *cluster.Task) rival {
 // compare orders rivals by which is evicted first: weaker tier, lower priority, lower cost,
 // surplus tasks, later start, ID.
 func (c *rival) compare(o *rival) int {
-	return cmp.Or(
-		cmp.Compare(o.tier, c.tier),
-		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
-		cmp.Compare(c.cost, o.cost),
-		trueFirst(c.surplus, o.surplus),
-		cmp.Compare(o.task.Started, c.task.Started),
-		strings.Compare(c.task.ID, o.task.ID),
-	)
+	switch {
+	case c.tier != o.tier:
+		return cmp.Compare(o.tier, c.tier)
+	case c.task.Job.Priority != o.task.Job.Priority:
+		return cmp.Compare(c.task.Job.Priority, o.task.Job.Priority)
+	case c.cost != o.cost:
+		return cmp.Compare(c.cost, o.cost)
+	case c.surplus != o.surplus:
+		return trueFirst(c.surplus, o.surplus)
+	case c.task.Started != o.task.Started:
+		return cmp.Compare(o.task.Started, c.task.Started)
+	}
+	return strings.Compare(c.task.ID, o.task.ID)
 }
 
 // rivals returns, in order, all tasks that might be victims for the job and for which may

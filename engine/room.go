@@ -52,6 +52,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		}
 		return refusal
 	}
+	defer s.heaps.releaseRooms(s.heaps.roomsInUse)
 	for _, last := range [...]bool{false, true} {
 		if last && !hasLastResort(s.Hooks) {
 			break
@@ -110,11 +111,14 @@ type room struct {
 	done    *carriedOut // the plan is carried out in the statement already; nil: it is not
 	// markPassed is called before a plan is carried out to stay: see backlog.markPassed.
 	markPassed func()
+	memory     *searchParts // of the present search
 }
 
 // newRoom prepares a search. It calls the VictimRules of each purpose.
 func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
-	evictor := &evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
+	parts := s.heaps.takeRoom()
+	parts.evictor, parts.hosts = evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}, hosts{want: w, finder: s.finder}
+	evictor := &parts.evictor
 	purposes := s.Hooks.evictionPurposes
 	if s.options.MovesOnly {
 		purposes = slices.DeleteFunc(slices.Clone(purposes), func(e EvictionPurpose) bool { return e.Purpose != Move })
@@ -124,10 +128,39 @@ func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	if s.options.Patient {
 		markPassed = s.engine.backlog.markPassed
 	}
-	return &room{markPassed: markPassed, planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
-		trial: &trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault},
-		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}}
+	parts.trial = trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault}
+	parts.room = room{markPassed: markPassed, planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
+		trial: &parts.trial, view: s.View, stmt: place.stmt, fault: s.fault, hosts: &parts.hosts}, memory: &parts.search}
+	return &parts.room
 }
+
+// roomParts is a room with its parts, so that they are allocated together.
+type roomParts struct {
+	room    room
+	evictor evictor
+	trial   trial
+	hosts   hosts
+	search  searchParts
+}
+
+// searchParts is the parts of one search of a room.
+type searchParts struct {
+	ways  evictionWays
+	nodes nodewise
+	once  staying
+}
+
+// takeRoom returns the memory of a room that is not in use.
+func (h *nodeHeaps) takeRoom() *roomParts {
+	if h.roomsInUse == len(h.rooms) {
+		h.rooms = append(h.rooms, &roomParts{})
+	}
+	h.roomsInUse++
+	return h.rooms[h.roomsInUse-1]
+}
+
+// releaseRooms ends the use of all rooms but the first ones.
+func (h *nodeHeaps) releaseRooms(first int) { h.roomsInUse = first }
 
 // cheaper searches for a plan and returns the cheaper of this room and the best so far. If
 // it finds none, it notes in the refusal which victims were protected.
@@ -152,7 +185,7 @@ func (r *room) noteProtected(refusal *Refusal) {
 		return // the refusal has the victims that were protected in the first search
 	}
 	for _, m := range r.finder.hooks.evictionPurposes {
-		if p := m.Purpose; r.evictor.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
+		if p := m.Purpose; r.evictor.may[p] && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
 			refusal.addProtected(p, false, r.evictor.protections[p])
 		}
 	}
@@ -186,23 +219,32 @@ func (r *room) search(w way) {
 	if r.fault.err != nil {
 		return
 	}
-	ways := &evictionWays{evictor: r.evictor, way: w, might: r.evictor.mights(w, false)}
+	ways, nodes := &r.memory.ways, &r.memory.nodes
+	*ways = evictionWays{evictor: r.evictor, way: w}
+	ways.might = r.evictor.mightsIn(&ways.memory[0], w, false)
 	if ways.firsts = ways.might; r.evictor.narrowsFirst(w) {
-		ways.firsts = r.evictor.mights(w, true)
+		ways.firsts = r.evictor.mightsIn(&ways.memory[1], w, true)
 	}
-	every := &everyPlan{r.planning, ways}
-	all := every.few()
+	var every *everyPlan
+	var all []rival
+	if small(r.view) {
+		every = &everyPlan{r.planning, ways}
+		all = every.few()
+	}
 	if r.trial.limit = r.trial.tries + maxTries; all != nil {
 		r.trial.limit = r.trial.tries + maxTriesAll
 	}
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // there are too many possible victims to compare all plans
 	}
-	nodes := &nodewise{planning: r.planning, ways: ways, weighed: r.weighed, scratch: r.heaps.scratch, prices: r.heaps.prices}
+	*nodes = nodewise{planning: r.planning, ways: ways, weighed: r.weighed, nodewiseMemory: r.heaps.memory}
+	if all == nil && r.mayStay() {
+		nodes.once, r.memory.once = &r.memory.once, staying{room: r, mark: r.stmt.Checkpoint()}
+	}
 	plan, spent := nodes.greedy(), cost{}
-	r.heaps.scratch, r.heaps.prices = nodes.scratch, nodes.prices
+	r.heaps.memory = nodes.nodewiseMemory
 	if all == nil && r.isFinal(plan) {
-		if r.looks, r.weighed = nodes.looks, nodes.weighed; r.carryOutOnce(plan, w) {
+		if r.looks, r.weighed = nodes.looks, nodes.weighed; r.carryOutOnce(plan, w, nodes.once) {
 			return
 		}
 		plan = nil
@@ -232,7 +274,7 @@ func (r *room) carryOut() *Refusal {
 	}
 	r.markPassed()
 	r.stmt.planSearch = r.planSearch(r.plan)
-	left, _ := r.trial.carryOut(r.plan)
+	left, _ := r.trial.carryOut(r.plan, false)
 	r.stmt.planSearch = nil
 	return left
 }

@@ -180,6 +180,15 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	return nil
 }
 
+// setPlanSearch adds how their plan was found to the evictions since the checkpoint.
+func (st *Statement) setPlanSearch(checkpoint int, search *PlanSearch) {
+	for i := checkpoint; i < len(st.log); i++ {
+		if op := &st.log[i]; op.kind == evicted {
+			op.planSearch = search
+		}
+	}
+}
+
 // evictFor evicts all tasks of the victim for the job.
 func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 	for _, t := range v.Tasks {
@@ -304,23 +313,38 @@ func (st *Statement) placedSince(checkpoint int) []move {
 // recordDisplaced writes to the State which jobs were evicted for which other jobs: no job is
 // evicted twice for the same job.
 func (st *Statement) recordDisplaced() {
-	victims := map[string][]string{}
-	var jobs []string
+	type served struct {
+		id      string
+		job     *cluster.Job // nil if there is no such job
+		victims []string
+	}
+	var all []served
 	for i := range st.log {
-		if op := &st.log[i]; op.kind == evicted && st.clerk.view.Job(op.forJob) != nil {
-			if victims[op.forJob] == nil {
-				jobs = append(jobs, op.forJob)
-			}
-			victims[op.forJob] = append(victims[op.forJob], op.task.Job.ID)
+		op := &st.log[i]
+		if op.kind != evicted {
+			continue
+		}
+		at := len(all) - 1
+		for at >= 0 && all[at].id != op.forJob { // most statements evict for one job
+			at--
+		}
+		if at < 0 {
+			at = len(all)
+			all = append(all, served{id: op.forJob, job: st.clerk.view.Job(op.forJob)})
+		}
+		if s := &all[at]; s.job != nil {
+			s.victims = append(s.victims, op.task.Job.ID)
 		}
 	}
-	for _, id := range jobs {
-		job := st.clerk.view.Job(id)
+	for _, s := range all {
+		if s.job == nil {
+			continue
+		}
 		if st.clerk.served == nil {
 			st.clerk.served = map[*cluster.Job]bool{}
 		}
-		st.clerk.served[job] = true
-		st.tx.Displace(job, victims[id]...)
+		st.clerk.served[s.job] = true
+		st.tx.Displace(s.job, s.victims...)
 	}
 }
 
@@ -333,14 +357,14 @@ func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	}
 }
 
-// evictionDecision returns the decision for an eviction of the log.
-func (st *Statement) evictionDecision(op *operation) Decision {
+// decideEviction sets the empty decision to that for an eviction of the log.
+func (st *Statement) decideEviction(d *Decision, op *operation) {
 	t := op.task
-	d := Decision{Action: EvictTask, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, PlanSearch: op.planSearch}
+	d.Action, d.Task, d.Node, d.Claims = EvictTask, t.Ref(), t.Node.Name, t.Claims
+	d.Reason, d.For, d.Purpose, d.PlanSearch = op.why, op.forJob, op.purpose, op.planSearch
 	if op.worth != nil {
 		d.Score = *op.worth
 	}
-	return d
 }
 
 // Discard undoes all changes and ends the statement.
@@ -365,12 +389,13 @@ func (st *Statement) Commit() []Decision {
 			if op.kind != want {
 				continue
 			}
-			if op.kind == evicted {
-				out = append(out, st.evictionDecision(op))
-			} else {
-				out = append(out, st.decisions[op.decision-1])
-			}
+			out = out[:len(out)+1]
 			d := &out[len(out)-1]
+			if op.kind == evicted {
+				st.decideEviction(d, op)
+			} else {
+				*d = st.decisions[op.decision-1]
+			}
 			if len(d.Claims) > 0 {
 				d.Claims = st.clerk.spare.claims.keep(d.Claims) // the State keeps the original slice
 			}
@@ -406,6 +431,9 @@ func (st *Statement) Commit() []Decision {
 		case retired:
 			st.clerk.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})
 		}
+	}
+	if len(out) > 0 {
+		st.clerk.expect(len(out))
 	}
 	for i := range out {
 		d := &out[i]

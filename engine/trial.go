@@ -38,7 +38,7 @@ func (x *trial) works(plan []*Victim) bool {
 // works. As a last resort, the plan must also make the shares of queues more even.
 func (x *trial) try(plan []*Victim) (cost, bool) {
 	mark := x.stmt.Checkpoint()
-	_, spent, ok := x.perform(plan)
+	_, spent, ok := x.perform(plan, mark, false)
 	if x.want.last && ok {
 		ok = x.fair(plan, mark)
 	} else {
@@ -47,11 +47,11 @@ func (x *trial) try(plan []*Victim) (cost, bool) {
 	return spent, ok
 }
 
-// perform carries the plan out and computes its cost. It returns what Place returned, and reports
+// perform carries the plan out and computes its cost. The checkpoint is that before the plan. If
+// evicted is set, its victims are evicted already. perform returns what Place returned, and reports
 // whether the plan works. The changes stay in the statement in both cases.
-func (x *trial) perform(plan []*Victim) (*Refusal, cost, bool) {
-	mark := x.stmt.Checkpoint()
-	left, ok := x.carryOut(plan)
+func (x *trial) perform(plan []*Victim, mark int, evicted bool) (*Refusal, cost, bool) {
+	left, ok := x.carryOut(plan, evicted)
 	ok = ok && !slices.ContainsFunc(plan, landsBack)
 	spent := x.evictor.victims.costOf(plan)
 	if ok {
@@ -61,11 +61,12 @@ func (x *trial) perform(plan []*Victim) (*Refusal, cost, bool) {
 }
 
 // carryOut carries the plan out: it evicts the victims, places the job, and reserves room for
-// the victims that move. It returns what Place returned, and reports whether the plan works.
-// The changes stay in the statement in both cases; the caller rolls them back.
-func (x *trial) carryOut(plan []*Victim) (*Refusal, bool) {
+// the victims that move. If evicted is set, the victims are evicted already. It returns what Place
+// returned, and reports whether the plan works. The changes stay in the statement in both cases;
+// the caller rolls them back.
+func (x *trial) carryOut(plan []*Victim, evicted bool) (*Refusal, bool) {
 	x.tries++
-	if !x.evictor.evictAll(plan) {
+	if !evicted && !x.evictor.evictAll(plan) {
 		return &Refusal{}, false
 	}
 	mark := x.stmt.Checkpoint()

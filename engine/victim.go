@@ -33,24 +33,38 @@ type Victim struct {
 
 // VictimOf returns all tasks that are evicted together with the running task.
 func VictimOf(t *cluster.Task) *Victim {
+	v := victimOf(t)
+	return &v
+}
+
+func victimOf(t *cluster.Task) Victim {
 	if t.Job.IsSurplus(t) {
-		return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
+		return Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
 	}
 	if tasks := t.Job.SurplusSubgroup(t); tasks != nil {
-		return &Victim{Job: t.Job, Tasks: tasks}
+		return Victim{Job: t.Job, Tasks: tasks}
 	}
-	return wholeJob(t.Job, Reclaim)
+	return Victim{Job: t.Job, Tasks: running(t.Job), Whole: true}
 }
 
 // wholeJob returns all running tasks of the job as one victim.
 func wholeJob(j *cluster.Job, p Purpose) *Victim {
-	v := &Victim{Job: j, Whole: true, Purpose: p}
-	for _, t := range j.Tasks() {
+	return &Victim{Job: j, Tasks: running(j), Whole: true, Purpose: p}
+}
+
+// running returns the running tasks of the job.
+func running(j *cluster.Job) []*cluster.Task {
+	all := j.Tasks()
+	if !slices.ContainsFunc(all, func(t *cluster.Task) bool { return !t.Runs() }) {
+		return slices.Clip(all)
+	}
+	var out []*cluster.Task
+	for _, t := range all {
 		if t.Runs() {
-			v.Tasks = append(v.Tasks, t)
+			out = append(out, t)
 		}
 	}
-	return v
+	return out
 }
 
 // mover returns the task as a victim that moves.
@@ -146,17 +160,33 @@ type victims struct {
 	hooks *Hooks
 	clerk *clerk
 	costs map[*cluster.Task]int64 // the VictimCosts of tasks, as returned in this session
+	slab  []Victim                // memory of victims; those before its length are in use
+	last  struct {                // the queue that tierOf was called with last
+		queue string
+		tier  cluster.Tier
+	}
 }
 
 // may calls the VictimRules of a purpose and returns a function that combines their verdicts. If
 // last is set, last resorts replace the VictimRules. It returns nil if a hook protects all
 // victims from this job.
 func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(*Victim) answer {
-	type asked struct {
-		plugin string
-		may    func(*Victim) Verdict
+	all, none := v.judges(nil, p, job, lacks, last)
+	if none {
+		return nil
 	}
-	var all []asked
+	return func(x *Victim) answer { return v.ask(all, x) }
+}
+
+// judge is what the VictimRule of a plugin returned for a job.
+type judge struct {
+	plugin string
+	may    func(*Victim) Verdict
+}
+
+// judges calls the VictimRules of a purpose and adds what they return to the list. It returns
+// true if a hook protects all victims from this job.
+func (v *victims) judges(list []judge, p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) (_ []judge, none bool) {
 	for i := range v.hooks.victims[p] {
 		h := &v.hooks.victims[p][i]
 		fn := h.fn
@@ -165,32 +195,36 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 		}
 		may := fn(job, lacks)
 		if may == nil {
-			return nil
+			return list, true
 		}
-		all = append(all, asked{h.plugin, may})
+		list = append(list, judge{h.plugin, may})
 	}
-	return func(x *Victim) answer {
-		var out answer
-		allowed := false
-		for _, a := range all {
-			switch got := a.may(x); {
-			case got.allow:
-				allowed = true
-			case got.reason == "":
-			case got.reason == unexplained:
-				v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
-				return answer{protector: &Protector{a.plugin, unexplained}}
-			case !got.notYet:
-				return answer{protector: &Protector{a.plugin, got.reason}}
-			case out.protector == nil:
-				out = answer{&Protector{a.plugin, got.reason}, true}
-			}
+	return list, false
+}
+
+// ask combines the verdicts about the victim.
+func (v *victims) ask(all []judge, x *Victim) answer {
+	var out answer
+	allowed := false
+	for i := range all {
+		a := &all[i]
+		switch got := a.may(x); {
+		case got.allow:
+			allowed = true
+		case got.reason == "":
+		case got.reason == unexplained:
+			v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
+			return answer{protector: &Protector{a.plugin, unexplained}}
+		case !got.notYet:
+			return answer{protector: &Protector{a.plugin, got.reason}}
+		case out.protector == nil:
+			out = answer{&Protector{a.plugin, got.reason}, true}
 		}
-		if out.protector == nil && !allowed {
-			return answer{protector: &Protector{"engine", NoPluginAllows}}
-		}
-		return out
 	}
+	if out.protector == nil && !allowed {
+		return answer{protector: &Protector{"engine", NoPluginAllows}}
+	}
+	return out
 }
 
 // narrowsFirst reports whether a hook of the purpose names the classes that may have a first
@@ -204,58 +238,66 @@ func (v *victims) narrowsFirst(p Purpose, last bool) bool {
 	})
 }
 
-// might returns the classes that might have victims for the job; nil if every class might. If
-// first is set, it leaves out classes that may have victims only after others are evicted.
-func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last, first bool) *narrowed {
-	var all []*narrowed
+// might adds to the list what the hooks of the purpose return about the classes that might have
+// victims for the job. If first is set, it leaves out classes that may have victims only after
+// others are evicted. It returns false if every class might.
+func (v *victims) might(list []classRules, p Purpose, w *want, first bool) ([]classRules, bool) {
 	for i := range v.hooks.victims[p] {
 		h := &v.hooks.victims[p][i]
 		class, queues, narrower := h.class, h.queues, h.first
-		if last && h.last != nil {
+		if w.last && h.last != nil {
 			class, queues, narrower = h.last.Classes, h.last.Queues, h.last.First
 		}
 		if first && narrower.Classes != nil {
 			class, queues = narrower.Classes, narrower.Queues
 		}
 		if class == nil {
-			return nil
+			return list, false
 		}
-		n := &narrowed{class: class(job, lacks), queues: func() ([]string, bool) { return nil, true }}
-		if queues != nil {
-			n.queues = func() ([]string, bool) { return queues(job, lacks) }
-		}
-		all = append(all, n)
+		list = append(list, classRules{class(w.job, w.lacks), queues})
 	}
-	return either(all)
+	return list, true
 }
 
-// narrowed is the classes that might have victims, and the queues that have these classes.
-type narrowed struct {
+// classRules says which classes might have victims, as far as one plugin decides it.
+type classRules struct {
 	class  func(cluster.Class) bool
-	queues func() (queues []string, all bool)
+	queues QueueRule // nil means any queue
 }
 
-// either returns the union of the classes.
-func either(list []*narrowed) *narrowed {
-	if len(list) == 1 {
-		return list[0]
+// narrowed is the classes that might have victims for a job by at least one of the rules.
+type narrowed struct {
+	want   *want
+	rules  []classRules
+	memory [4]classRules // of rules
+}
+
+// class reports whether the class might have victims.
+func (n *narrowed) class(c cluster.Class) bool {
+	for i := range n.rules {
+		if n.rules[i].class(c) {
+			return true
+		}
 	}
-	return &narrowed{
-		class: func(c cluster.Class) bool {
-			return slices.ContainsFunc(list, func(n *narrowed) bool { return n.class(c) })
-		},
-		queues: func() (queues []string, all bool) {
-			for _, n := range list {
-				some, all := n.queues()
-				if all {
-					return nil, true
-				}
-				queues = append(queues, some...)
-			}
-			slices.Sort(queues)
-			return slices.Compact(queues), false
-		},
+	return false
+}
+
+// queues returns the queues that have such classes.
+func (n *narrowed) queues() (queues []string, all bool) {
+	queues = make([]string, 0, 4)
+	for i := range n.rules {
+		rule := n.rules[i].queues
+		if rule == nil {
+			return nil, true
+		}
+		some, all := rule(n.want.job, n.want.lacks)
+		if all {
+			return nil, true
+		}
+		queues = append(queues, some...)
 	}
+	slices.Sort(queues)
+	return slices.Compact(queues), false
 }
 
 // visit calls the function for each class that has running tasks and might have victims, in no
@@ -278,13 +320,23 @@ func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool
 	}
 }
 
+// of is VictimOf with fewer allocations.
+func (v *victims) of(t *cluster.Task) *Victim {
+	if len(v.slab) == cap(v.slab) {
+		v.slab = make([]Victim, 0, 32)
+	}
+	v.slab = append(v.slab, victimOf(t))
+	return &v.slab[len(v.slab)-1]
+}
+
 // mayBeVictim reports whether the task may be a victim for the job at all, whatever the hooks
 // return. It must be a running task of another job that is preemptible. These tasks may not be
 // victims: tasks with a Bind decision of this session, tasks of jobs for which this session
 // evicted other tasks, tasks of jobs that were evicted for this job before, and tasks for a while
 // after their eviction was refused.
 func (v *victims) mayBeVictim(t *cluster.Task, job *cluster.Job) bool {
-	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.ProtectedUntil() > v.clerk.now {
+	served := len(t.Job.Displaced) > 0 && v.clerk.served[t.Job] // Displaced of a job that was served names the victims
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || served || v.clerk.bound[t] || t.ProtectedUntil() > v.clerk.now {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)

@@ -70,8 +70,8 @@ func (d *demand) follow(s cluster.View, visit func(*cluster.Job)) map[string]boo
 	}
 	d.nodes = s.Version()
 	s.Recent().Jobs(d.known, func(slot int) {
-		for slot >= len(d.jobs) {
-			d.jobs = append(d.jobs, pending{})
+		if more := slot + 1 - len(d.jobs); more > 0 {
+			d.jobs = append(d.jobs, make([]pending, more)...)
 		}
 		job := s.JobAt(slot)
 		if job != nil {

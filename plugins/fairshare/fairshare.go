@@ -128,7 +128,10 @@ func (p *plugin) standings(q *cluster.Queue) []engine.Standing {
 	if known == nil {
 		return nil
 	}
-	var out []engine.Standing
+	if len(known.Shares) == 0 {
+		return nil
+	}
+	out := make([]engine.Standing, 0, len(known.Shares))
 	for i := range known.Shares {
 		sh := &known.Shares[i]
 		out = append(out, engine.Standing{Queue: q.Name, Resource: sh.Resource, Used: q.Used.Of(sh.Resource), Request: sh.Request, Share: sh.Share(), Quota: sh.Quota})

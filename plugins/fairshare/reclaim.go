@@ -75,11 +75,13 @@ func (p *plugin) newReclaimer(job *cluster.Job, lacks []*cluster.Task) *reclaime
 		return nil
 	}
 	c := &reclaimer{plugin: p, tree: t, job: job, branch: leaf.Branch, lacks: lacks, opened: p.view.Recent().QueuesVersion()}
-	for _, q := range c.branch {
-		c.asks = append(c.asks, p.charged(q, lacks))
+	levels := len(c.branch)
+	asks, within := make([]cluster.Resources, 2*levels), make([]bool, 2*levels+2)
+	c.asks, c.left = asks[:levels], asks[levels:]
+	c.within, c.mayBeWithin = within[:levels+1], within[levels+1:]
+	for i, q := range c.branch {
+		c.asks[i] = p.charged(q, lacks)
 	}
-	c.left = make([]cluster.Resources, len(c.branch))
-	c.within, c.mayBeWithin = make([]bool, len(c.branch)+1), make([]bool, len(c.branch)+1)
 	c.refresh()
 	return c
 }
@@ -94,7 +96,10 @@ func (c *reclaimer) refresh() {
 	}
 	c.version = version
 	for i, q := range c.branch {
-		left := make(cluster.Resources, 0, len(c.asks[i]))
+		left := c.left[i][:0]
+		if left == nil {
+			left = make(cluster.Resources, 0, len(c.asks[i]))
+		}
 		for _, a := range c.asks[i] {
 			left = append(left, cluster.Amount{Name: a.Name, Value: c.plugin.session.ChargeUnplaced(q.Queue, c.lacks, a.Name)})
 		}
