@@ -64,7 +64,7 @@ func auditNode(n, o *Node) error {
 			}
 			continue
 		}
-		if d.Use != o.Devices[k].Use {
+		if !d.Use.equal(o.Devices[k].Use) {
 			return fmt.Errorf("device %s has the ledger %+v; recomputed from its tasks, it is %+v", d.UUID, d.Use, o.Devices[k].Use)
 		}
 	}
