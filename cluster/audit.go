@@ -64,7 +64,7 @@ func auditNode(n, o *Node) error {
 			}
 			continue
 		}
-		if d.Use != o.Devices[k].Use {
+		if !d.Use.equal(o.Devices[k].Use) {
 			return fmt.Errorf("device %s has the ledger %+v; recomputed from its tasks, it is %+v", d.UUID, d.Use, o.Devices[k].Use)
 		}
 	}
@@ -84,16 +84,16 @@ func auditLists(s, o *State) error {
 		}
 	}
 	for id, j := range s.roster.jobs {
-		if list := s.roster.byQueue[j.Queue]; int(j.queueIndex) >= len(list) || list[j.queueIndex] != j {
+		if list := s.roster.inQueue(j.Queue); int(j.queueIndex) >= len(list) || list[j.queueIndex] != j {
 			return fmt.Errorf("%s is not at its index in the list of queue %s", id, j.Queue)
 		}
-		if j.pending != (s.roster.pending[id] == j) {
-			return fmt.Errorf("%s is in the list of pending jobs: %v; its own mark says: %v", id, !j.pending, j.pending)
+		if at := int(j.pendingAt); at > len(s.roster.pending) || at > 0 && s.roster.pending[at-1] != j {
+			return fmt.Errorf("%s is not at its index in the list of pending jobs", id)
 		}
 	}
 	listed := 0
 	for _, list := range s.roster.byQueue {
-		listed += len(list)
+		listed += len(list.jobs)
 	}
 	if listed != len(s.roster.jobs) {
 		return fmt.Errorf("%d jobs are listed by queue, and there are %d jobs", listed, len(s.roster.jobs))
@@ -108,9 +108,9 @@ func auditLists(s, o *State) error {
 			return fmt.Errorf("queues %v are listed below %s; recomputed, these are %v", list, name, o.tree.byParent[name])
 		}
 	}
-	for id := range s.roster.pending {
-		if o.roster.pending[id] == nil {
-			return fmt.Errorf("%s is listed as pending, and is not", id)
+	for i, j := range s.roster.pending {
+		if of := o.roster.jobs[j.ID]; int(j.pendingAt) != i+1 || s.roster.jobs[j.ID] != j || of == nil || !of.isPending() {
+			return fmt.Errorf("%s is listed as pending, and is not", j.ID)
 		}
 	}
 	return nil

@@ -20,15 +20,15 @@ type Device struct {
 	// well. It stays in Node.Devices after the task has released it, until the next NodePut
 	// that changes the spec of the node, or until another device gets its index. Snapshots
 	// leave it out once no task holds it.
-	Gone bool `json:"gone,omitempty"`
+	Gone  bool  `json:"gone,omitempty"`
+	Index int32 `json:"-"` // its index in Node.Devices
 	// Foreign is memory that is used by processes that Berth did not place. It is
 	// determined from NodeRead.
 	Foreign Bytes     `json:"foreign,omitempty"`
 	Use     DeviceUse `json:"-"` // what tasks hold of the device
 
-	UUID  string   `json:"uuid,omitempty"` // unique on its node; facts name the device by it
-	Index int      `json:"-"`              // its index in Node.Devices
-	ID    DeviceID `json:"id,omitzero"`    // the name by which a Need can select it; State sets it if it is missing or not consistent
+	UUID string   `json:"uuid,omitempty"` // unique on its node; facts name the device by it
+	ID   DeviceID `json:"id,omitzero"`    // the name by which a Need can select it; State sets it if it is missing or not consistent
 }
 
 // DeviceSpec is everything that is reported of a device, apart from its name and its state.
@@ -149,18 +149,38 @@ func (p *deviceSpecs) share(n *Node, nodes []*Node) {
 // DeviceUse is the ledger of a device. Figures that begin with Releasing are what
 // releasing tasks still hold; the others are what other tasks hold or have reserved.
 type DeviceUse struct {
-	Milli     Milli  // thousandths of the device that are held
-	Memory    Bytes  // memory that is held
-	Leases    int32  // how many tasks hold a part of the device
-	Exclusive int32  // how many of these tasks tolerate no other task on the device
-	Session   string // the named session of the SessionExclusive tasks, the first by name if facts report several
-	Sessions  int32  // how many of the tasks are SessionExclusive with a named session
-	Nodes     int32  // how many of the tasks hold the node as a whole (Need.WholeNode)
-	Beside    Bytes  // what is held of the shared memory through other replicas
+	Milli     Milli // thousandths of the device that are held
+	Memory    Bytes // memory that is held
+	Leases    int32 // how many tasks hold a part of the device
+	Exclusive int32 // how many of these tasks tolerate no other task on the device
+	Sessions  int32 // how many of the tasks are SessionExclusive with a named session
+	Nodes     int32 // how many of the tasks hold the node as a whole (Need.WholeNode)
+	Beside    Bytes // what is held of the shared memory through other replicas
 
 	ReleasingMilli  Milli
 	ReleasingMemory Bytes
 	ReleasingLeases int32
+
+	// Session is the named session of the SessionExclusive tasks, the first by name if facts report
+	// several; nil: none.
+	Session *string
+}
+
+// SessionName returns the named session of the SessionExclusive tasks, or "" if there is none.
+func (u *DeviceUse) SessionName() string {
+	if u.Session == nil {
+		return ""
+	}
+	return *u.Session
+}
+
+// equal reports whether both ledgers have the same content.
+func (u DeviceUse) equal(o DeviceUse) bool {
+	if u.SessionName() != o.SessionName() {
+		return false
+	}
+	o.Session = u.Session
+	return u == o
 }
 
 // Claim is what a task holds, or would hold, of one device.

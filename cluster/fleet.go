@@ -27,6 +27,7 @@ type fleet struct {
 	samples       []Device         // one device of each kind, sorted
 	sharedSamples map[kind]*Device // the devices that Node.Sample returns, which nodes share
 	specs         deviceSpecs
+	isolation     SupportedIsolation // that of the node that was added last
 }
 
 func newFleet(l *journal) fleet {
@@ -148,10 +149,21 @@ func (f *fleet) delete(n *Node) {
 	f.slots.free(n.slot)
 }
 
+// shareIsolation makes the node share its lists of isolation classes with the node that was added
+// before it, if they are equal. They are never written to.
+func (f *fleet) shareIsolation(n *Node) {
+	is, last := &n.SupportedIsolation, &f.isolation
+	if slices.Equal(is.CPU, last.CPU) && slices.Equal(is.GPU, last.GPU) {
+		is.CPU, is.GPU = last.CPU, last.GPU
+	}
+	f.isolation = *is
+}
+
 // joinGroup counts the devices of the node, and sets and returns its group, or nil if the
 // node has no devices. The caller adds the node to Group.Nodes.
 func (f *fleet) joinGroup(n *Node) *Group {
 	f.specs.share(n, f.slots.at)
+	f.shareIsolation(n)
 	f.countKinds(n, +1)
 	if n.uniform && !n.Devices[0].Lost {
 		n.sample = f.sharedSample(n.Devices[0].kind())

@@ -40,12 +40,12 @@ type Job struct {
 
 	// The next fields are here because there is room for them beside the fields before.
 	absent       bool // it is not reported; only its tasks are known
-	pending      bool // it is in roster.pending
 	slot         int32
 	tasksOnNodes int32 // how many of its tasks are on a node, in any status
 	landings     int32 // the number of landings: how many of its tasks move, and have room reserved on another node
 	ended        int32 // how many of its tasks have ended
 	queueIndex   int32 // its index in roster.byQueue
+	pendingAt    int32 // its index in roster.pending plus one; 0: it is not pending
 
 	// Chosen is the index of the alternative that is placed; -1 if no task is placed.
 	Chosen int `json:"-"`

@@ -122,7 +122,7 @@ func buildJob(spec *Job, revision uint64) *Job {
 	forms := j.Alternatives
 	*j = *spec
 	j.Labels, j.JobDetails = maps.Clone(spec.Labels), spec.details().kept()
-	j.slot, j.queueIndex, j.revision, j.absent, j.tasksOnNodes, j.landings, j.ended, j.pending, j.Chosen = 0, 0, revision, false, 0, 0, 0, false, -1
+	j.slot, j.queueIndex, j.pendingAt, j.revision, j.absent, j.tasksOnNodes, j.landings, j.ended, j.Chosen = 0, 0, 0, revision, false, 0, 0, 0, -1
 	j.Queue = cmp.Or(j.Queue, DefaultQueue)
 	j.Alternatives = forms
 	for a := range forms {

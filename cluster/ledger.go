@@ -76,7 +76,7 @@ func (b *booking) book(t *Task, sign int64) {
 		was := u.Milli >= Whole
 		u.Milli += Milli(sign) * c.Milli
 		if now := u.Milli >= Whole; now != was {
-			n.filled += int(sign)
+			n.filled += int32(sign)
 		}
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
@@ -95,9 +95,9 @@ func (b *booking) book(t *Task, sign int64) {
 			u.Sessions += int32(sign)
 			switch {
 			case u.Sessions == 0:
-				u.Session = ""
+				u.Session = nil
 			case u.Sessions == 1 && sign > 0:
-				u.Session = iso.Session
+				u.Session = &t.held.Isolation.Session
 			default: // facts may report tasks of several sessions on one device
 				u.Session = firstSession(n, c.Device, t, sign > 0)
 			}
@@ -108,12 +108,12 @@ func (b *booking) book(t *Task, sign int64) {
 
 // firstSession returns the first, by name, of the sessions that hold the device.
 // include says whether the session of t is one of them.
-func firstSession(n *Node, device int, t *Task, include bool) string {
-	first, found := "", false
+func firstSession(n *Node, device int, t *Task, include bool) *string {
+	var first *string
 	see := func(o *Task) {
 		if o.held.Isolation.GPU == GPUSessionExclusive && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Device == device }) {
-			if name := o.held.Isolation.Session; !found || name < first {
-				first, found = name, true
+			if name := &o.held.Isolation.Session; first == nil || *name < *first {
+				first = name
 			}
 		}
 	}

@@ -14,6 +14,12 @@ type Node struct {
 	Labels        map[string]string `json:"labels,omitempty"`        // as in Kubernetes
 	Taints        []Taint           `json:"taints,omitempty"`        // a task must tolerate them, as in Kubernetes
 	Unschedulable bool              `json:"unschedulable,omitempty"` // no new task is placed on it; running tasks stay
+
+	// The next fields are here because there is room for them beside Unschedulable.
+	absent             bool  // the node was removed or never reported, and tasks are on it
+	unreported         bool  // tasks were seen on the node, but the node itself was never reported
+	unknownDeviceTasks int32 // number of tasks on it with unknown devices, which recount chooses
+
 	// Phase is the reported condition of the node. A node takes new tasks only if its
 	// phase is "" or READY.
 	Phase Phase `json:"phase,omitempty"`
@@ -23,10 +29,10 @@ type Node struct {
 
 	// Filters read the following fields of every node. They are kept next to each
 	// other, so that they share cache lines.
-	sample  *Device // the device that Sample returns
-	filled  int     // number of devices that are held whole
 	sliced  bool    // some devices share their memory with other replicas
 	uniform bool    // all devices are of one kind and size
+	filled  int32   // number of devices that are held whole
+	sample  *Device // the device that Sample returns
 	wiring  *wiring // how the devices are connected; nil if it makes no difference
 
 	// Resources are the node's ledgers, sorted by name. Devices are accounted for in
@@ -57,15 +63,12 @@ type Node struct {
 	deviceCapacity, deviceUsed int64
 	preemptibleMilli           int64 // thousandths of devices that running preemptible tasks hold
 
-	absent             bool   // the node was removed or never reported, and tasks are on it
-	unknownDeviceTasks int    // number of tasks on it with unknown devices, which recount chooses
-	unreported         bool   // tasks were seen on the node, but the node itself was never reported
-	revision           uint64 // of the last NodePut, as its source numbers them
-	slot               int
-	group              *Group
-	version            uint64
-	spec               uint64 // the version at which the node changed last, other than in its ledgers
-	freed              uint64 // the version at which room was freed last; unlike other versions, an undo restores it
+	revision uint64 // of the last NodePut, as its source numbers them
+	slot     int
+	group    *Group
+	version  uint64
+	spec     uint64 // the version at which the node changed last, other than in its ledgers
+	freed    uint64 // the version at which room was freed last; unlike other versions, an undo restores it
 }
 
 // Ledger accounts for one resource of a node: in thousandths of a core for cpu, in
@@ -173,7 +176,7 @@ func (n *Node) DeviceUsed() int64 { return n.deviceUsed }
 
 // Unfilled returns the number of devices that are not held whole. Only these can take
 // another task.
-func (n *Node) Unfilled() int { return len(n.Devices) - n.filled }
+func (n *Node) Unfilled() int { return len(n.Devices) - int(n.filled) }
 
 // Emptied returns a copy of the node in which the ledgers of resources and devices are
 // empty, without foreign use. Tasks and Isolated are not changed. Emptied returns the node

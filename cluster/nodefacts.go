@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 func (c NodePut) apply(s *State) error {
@@ -62,7 +63,27 @@ func (n *Node) prepare() error {
 		}
 		uuids[d.UUID] = true
 	}
+	joinUUIDs(n.Devices)
 	return nil
+}
+
+// joinUUIDs copies the UUIDs of the devices into one string, which takes less memory than a string
+// for each.
+func joinUUIDs(devices []Device) {
+	var all strings.Builder
+	size := 0
+	for i := range devices {
+		size += len(devices[i].UUID)
+	}
+	all.Grow(size)
+	for i := range devices {
+		all.WriteString(devices[i].UUID)
+	}
+	rest := all.String()
+	for i := range devices {
+		size := len(devices[i].UUID)
+		devices[i].UUID, rest = rest[:size], rest[size:]
+	}
 }
 
 // nilIfEmpty returns nil for an empty list. JSON omits both, so a decoded list is nil where

@@ -17,7 +17,7 @@ func (n *Node) normalize() {
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		n.sliced = n.sliced || d.Shares != ""
-		d.Index = i
+		d.Index = int32(i)
 		if i > 0 && d.DeviceSpec == reported {
 			d.DeviceSpec = n.Devices[i-1].DeviceSpec
 		} else {

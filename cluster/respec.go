@@ -224,7 +224,7 @@ func (sp *specs) rewrite(j, version *Job, tasks [][]taskSpec) {
 	sp.workload.unlist(j)
 	slot, attached, expected := j.slot, j.tasksOnNodes, j.landings
 	j.replaceSpec(version, tasks)
-	j.slot, j.tasksOnNodes, j.landings, j.pending = slot, attached, expected, false
+	j.slot, j.tasksOnNodes, j.landings, j.pendingAt = slot, attached, expected, 0
 	j.recountEnded()
 	sp.workload.list(j)
 	if set := sp.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // if the job is the only one of its set, unlist removed the set
@@ -255,6 +255,7 @@ func (sp *specs) dropNotRequested(t *Task) {
 
 // remove removes the job with all its tasks.
 func (sp *specs) remove(j *Job) {
+	sp.workload.leaving = j // it does not become pending when its tasks leave their nodes
 	var room [8]*Task
 	for a := range j.Alternatives {
 		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a copy, because clear may remove the task from the list
@@ -265,6 +266,7 @@ func (sp *specs) remove(j *Job) {
 	}
 	sp.sets.forgetGroup(j)
 	sp.workload.remove(j)
+	sp.workload.leaving = nil
 }
 
 // replace replaces a job by one with the same ID and another UID. The new job inherits

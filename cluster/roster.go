@@ -11,21 +11,24 @@ type roster struct {
 	journal        *journal
 	jobs           map[string]*Job // by ID
 	slots          slots[Job]
-	pending        map[string]*Job // by ID: jobs with tasks that are to be placed
+	pending        []*Job          // in any order: jobs with tasks that are to be placed
 	belowMinimum   map[string]*Job // by ID: jobs that run below their minimum
 	heldBack       map[string]*Job // by ID: jobs with BindRefused
 	earmarked      map[string]*Job // by ID: jobs with Earmarked
 	retired        map[string]*Job
-	byQueue        map[string][]*Job // by queue, which need not be known: the jobs that name it, in any order
+	byQueue        map[string]*jobList // by queue, which need not be known: the jobs that name it, in any order
 	nominated      map[*Task]bool
 	moving         map[*Task]bool       // tasks that have a landing
 	releasing      []*Task              // in any order
 	earlySightings map[TaskRef]TaskSeen // reports about tasks that are not known yet
 }
 
+// jobList is a list of jobs that is changed in place.
+type jobList struct{ jobs []*Job }
+
 func newRoster(l *journal) roster {
 	return roster{
-		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, belowMinimum: map[string]*Job{}, heldBack: map[string]*Job{}, earmarked: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
+		journal: l, jobs: map[string]*Job{}, belowMinimum: map[string]*Job{}, heldBack: map[string]*Job{}, earmarked: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string]*jobList{},
 		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, earlySightings: map[TaskRef]TaskSeen{},
 	}
 }
@@ -115,8 +118,13 @@ func (r *roster) listReleasing(t *Task) {
 
 // list adds the job to the lists of jobs, and unlist removes it from them.
 func (r *roster) list(j *Job) {
-	j.queueIndex = int32(len(r.byQueue[j.Queue]))
-	r.byQueue[j.Queue] = append(r.byQueue[j.Queue], j)
+	list := r.byQueue[j.Queue]
+	if list == nil {
+		list = &jobList{}
+		r.byQueue[j.Queue] = list
+	}
+	j.queueIndex = int32(len(list.jobs))
+	list.jobs = append(list.jobs, j)
 	r.listRetired(j)
 	r.listBelowMinimum(j)
 	r.listHeldBack(j)
@@ -130,19 +138,27 @@ func (r *roster) unlist(j *Job) {
 	delete(r.heldBack, j.ID)
 }
 
+// inQueue returns the jobs that name the queue, in any order.
+func (r *roster) inQueue(name string) []*Job {
+	if list := r.byQueue[name]; list != nil {
+		return list.jobs
+	}
+	return nil
+}
+
 // leaveQueue removes the job from the list of its queue. The last job of the list takes
 // its place.
 func (r *roster) leaveQueue(j *Job) {
 	list := r.byQueue[j.Queue]
-	last := len(list) - 1
+	last := len(list.jobs) - 1
 	if last == 0 {
 		delete(r.byQueue, j.Queue)
 		return
 	}
-	list[j.queueIndex] = list[last]
-	list[j.queueIndex].queueIndex = j.queueIndex
-	list[last] = nil
-	r.byQueue[j.Queue] = list[:last]
+	moved := list.jobs[last]
+	list.jobs[j.queueIndex], moved.queueIndex = moved, j.queueIndex
+	list.jobs[last] = nil
+	list.jobs = list.jobs[:last]
 }
 
 func (r *roster) listRetired(j *Job) { keepIf(j.Retired, r.retired, j.ID, j) }
@@ -163,11 +179,25 @@ func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 // knows reports whether the job itself is in State. A job that Job.Shadow made is not.
 func (r *roster) knows(j *Job) bool { return int(j.slot) < len(r.slots.at) && r.slots.at[j.slot] == j }
 
+// isPending reports whether the job is in roster.pending.
+func (j *Job) isPending() bool { return j.pendingAt > 0 }
+
+// listPending adds the job to the list of pending jobs or removes it. On removal the last job of
+// the list takes its place.
 func (r *roster) listPending(j *Job, pending bool) {
-	if pending != j.pending {
-		keepIf(pending, r.pending, j.ID, j)
-		j.pending = pending
+	if pending == j.isPending() {
+		return
 	}
+	if pending {
+		r.pending = append(r.pending, j)
+		j.pendingAt = int32(len(r.pending))
+		return
+	}
+	last := len(r.pending) - 1
+	moved := r.pending[last]
+	r.pending[j.pendingAt-1], moved.pendingAt = moved, j.pendingAt
+	r.pending[last], j.pendingAt = nil, 0
+	r.pending = r.pending[:last]
 }
 
 // Task implements View.Task.
@@ -222,10 +252,10 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 		k := j.clone(f, tasks)
 		c.jobs[id], c.slots.at[k.slot] = k, k
 	}
-	c.pending, c.belowMinimum, c.retired = c.copiesByID(r.pending), c.copiesByID(r.belowMinimum), c.copiesByID(r.retired)
+	c.pending, c.belowMinimum, c.retired = c.same(r.pending), c.copiesByID(r.belowMinimum), c.copiesByID(r.retired)
 	c.heldBack, c.earmarked = c.copiesByID(r.heldBack), c.copiesByID(r.earmarked)
 	for name, jobs := range r.byQueue {
-		c.byQueue[name] = c.same(jobs)
+		c.byQueue[name] = &jobList{c.same(jobs.jobs)}
 	}
 	for t := range r.nominated {
 		c.nominated[tasks[t]] = true

@@ -12,3 +12,14 @@ func TestSizeOfPlainJob(t *testing.T) {
 		t.Errorf("a job with one task takes %d bytes; want at most 512", size)
 	}
 }
+
+// TestSizeOfNode checks that a node and its list of eight devices stay in the size classes of 416
+// and 1280 bytes. Of these, 8 bytes are not for the devices.
+func TestSizeOfNode(t *testing.T) {
+	if size := unsafe.Sizeof(Node{}); size > 416 {
+		t.Errorf("a node takes %d bytes; want at most 416", size)
+	}
+	if size := 8 * unsafe.Sizeof(Device{}); size > 1280-8 {
+		t.Errorf("eight devices take %d bytes; want at most %d", size, 1280-8)
+	}
+}

@@ -41,7 +41,7 @@ func NewState() *State {
 
 // connect gives the types that change several tables pointers to these tables.
 func (s *State) connect() {
-	s.workload = workload{&s.journal, &s.roster, &s.tree, &s.sets, &s.shapes, &s.fleet}
+	s.workload = workload{&s.journal, &s.roster, &s.tree, &s.sets, &s.shapes, &s.fleet, nil}
 	s.booking = booking{&s.fleet, &s.tree, &s.classes}
 	s.accounts = accounts{&s.journal, &s.roster, &s.tree, &s.workload, &s.booking}
 	s.taskStates = taskStates{&s.journal, &s.fleet, &s.roster, &s.shapes, &s.classes, &s.workload, &s.booking, &s.specs, nil}

@@ -77,7 +77,7 @@ func (d *Device) Permits(i Isolation) bool {
 		return false
 	}
 	if u.Sessions > 0 || i.GPU == GPUSessionExclusive {
-		return u.Sessions == u.Leases && u.Session == i.Session && i.GPU == GPUSessionExclusive
+		return u.Sessions == u.Leases && u.SessionName() == i.Session && i.GPU == GPUSessionExclusive
 	}
 	return true
 }

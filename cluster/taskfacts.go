@@ -195,7 +195,7 @@ func (f *fleet) addUnlistedDevice(n *Node, h Holding, place int, taken []Claim) 
 	var was *Device
 	if place < 0 {
 		place = slices.IndexFunc(n.Devices, func(d Device) bool {
-			return d.Gone && d.Idle() && !slices.ContainsFunc(taken, func(c Claim) bool { return c.Device == d.Index })
+			return d.Gone && d.Idle() && !slices.ContainsFunc(taken, func(c Claim) bool { return c.Device == int(d.Index) })
 		})
 	}
 	if place < 0 {
@@ -207,7 +207,7 @@ func (f *fleet) addUnlistedDevice(n *Node, h Holding, place int, taken []Claim) 
 	}
 	uniform, sample := n.uniform, n.sample
 	n.uniform, n.sample = false, nil
-	n.Devices[place] = Device{DeviceSpec: &DeviceSpec{Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}, UUID: h.Device, Lost: true, Gone: true, Index: place}
+	n.Devices[place] = Device{DeviceSpec: &DeviceSpec{Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}, UUID: h.Device, Lost: true, Gone: true, Index: int32(place)}
 	if f.journal.recording() {
 		f.journal.recordUndo(func() {
 			n.uniform, n.sample = uniform, sample

@@ -162,7 +162,7 @@ func (v View) Past(q *Queue) []Usage {
 }
 
 // Pending returns the jobs that have a task to place, sorted by ID.
-func (v View) Pending() []*Job { return byID(v.state.roster.pending) }
+func (v View) Pending() []*Job { return sortedByID(v.state.roster.pending) }
 
 // Products returns the product resources (see ProductResource) that the quota, limits or
 // weights of any queue name, sorted. Queue.Used counts devices under these names in addition
@@ -197,7 +197,7 @@ func (v View) Unified() int { return v.state.fleet.unified }
 func (v View) Version() uint64 { return v.state.fleet.slots.version }
 
 // IsPending reports whether the job is pending: it is in the list that Pending returns.
-func (v View) IsPending(j *Job) bool { return j.pending && v.state.roster.knows(j) }
+func (v View) IsPending(j *Job) bool { return j.isPending() && v.state.roster.knows(j) }
 
 // Weakest returns the rank (Tier.Rank) of the weakest tier that any queue has.
 func (v View) Weakest() int { return v.state.tree.Weakest() }

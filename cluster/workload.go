@@ -11,6 +11,7 @@ type workload struct {
 	sets    *sets
 	shapes  *shapes
 	fleet   *fleet
+	leaving *Job // the job that is being removed, which is not eligible; nil: none
 }
 
 // add adds a new job.
@@ -121,7 +122,7 @@ func (w *workload) setStatus(j *Job, to jobStatus) {
 // as its minimum, its queue is a leaf of the tree, and it does not wait because a binding was
 // refused.
 func (w *workload) isEligible(j *Job) bool {
-	if q := w.tree.byName[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
+	if q := w.tree.byName[j.Queue]; j.absent || j == w.leaving || q == nil || !q.Leaf() || q.loose {
 		return false
 	}
 	return (!j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })) && !j.isHeldBack(w.tree.now)
@@ -152,6 +153,13 @@ func byID(jobs map[string]*Job) []*Job {
 	return ordered(jobs, (*Job).compare)
 }
 
+// sortedByID returns a copy of the list that is sorted by ID.
+func sortedByID(jobs []*Job) []*Job {
+	out := append(make([]*Job, 0, len(jobs)), jobs...)
+	slices.SortFunc(out, (*Job).compare)
+	return out
+}
+
 func byTaskID(tasks map[*Task]bool) []*Task {
 	out := make([]*Task, 0, len(tasks))
 	for t := range tasks {
@@ -173,7 +181,7 @@ func (w *workload) setAbsent(j *Job, absent bool) {
 
 // updateQueue calls update for all jobs that name the queue.
 func (w *workload) updateQueue(name string) {
-	for _, j := range w.roster.byQueue[name] {
+	for _, j := range w.roster.inQueue(name) {
 		w.update(j)
 	}
 }

@@ -285,7 +285,7 @@ func spellUse(b []byte, n *cluster.Node) []byte {
 		} {
 			b = binary.AppendVarint(b, v)
 		}
-		b = appendText(b, u.Session)
+		b = appendText(b, u.SessionName())
 	}
 	return b
 }

@@ -100,7 +100,7 @@ func (b *NodeBuilder) GPUs(count int, product, memory string) *NodeBuilder {
 		b.n.Devices = append(b.n.Devices, cluster.Device{
 			DeviceSpec: &cluster.DeviceSpec{Product: product, Type: "cuda", Memory: Size(memory), NUMA: -1},
 			UUID:       fmt.Sprintf("GPU-%s-%d", b.n.Name, i),
-			Index:      i,
+			Index:      int32(i),
 		})
 	}
 	return b

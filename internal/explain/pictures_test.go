@@ -182,7 +182,7 @@ func (c *mixed) shared(i int) {
 			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{DeviceSpec: &cluster.DeviceSpec{Product: "NVIDIA-L4-SHARED", Type: "cuda", Memory: enginetest.Size("24Gi"), NUMA: -1}, UUID: fmt.Sprintf("GPU-%s-%d", name, gpu)}, n.Sharing)...)
 		}
 		for k := range n.Devices {
-			n.Devices[k].Index = k
+			n.Devices[k].Index = int32(k)
 		}
 	}))
 	for range c.below(7) {

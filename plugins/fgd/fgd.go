@@ -131,7 +131,7 @@ func (p *plugin) deviceScore(s *cluster.Shape, n *cluster.Node, d *cluster.Devic
 		return 0
 	}
 	p.before.Read(n)
-	return float64(p.gain(s, n, p.workload.Of(&p.before), d.Index))
+	return float64(p.gain(s, n, p.workload.Of(&p.before), int(d.Index)))
 }
 
 // gain returns the score of the node if a task of the shape takes the device. With the device -1, it

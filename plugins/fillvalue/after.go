@@ -108,7 +108,7 @@ func (f *fleet) with(r *room, s *cluster.Shape, n *cluster.Node, device int) *ro
 		if left == 0 {
 			break
 		}
-		if device >= 0 && d.Index != device || !s.Takes(d) {
+		if device >= 0 && int(d.Index) != device || !s.Takes(d) {
 			continue
 		}
 		// The room has the devices of a kind in another order: take one that is as free.

@@ -119,7 +119,7 @@ func (p *plugin) deviceScore(s *cluster.Shape, n *cluster.Node, d *cluster.Devic
 		return 0
 	}
 	before := p.room(n)
-	after := p.fleet.with(before, s, n, d.Index)
+	after := p.fleet.with(before, s, n, int(d.Index))
 	// Of devices that cost the same, the fullest one is taken, and a device that another task
 	// releases is the last of those that are equally full, because the task would have to wait.
 	cost := p.loss(s, before, after) + int64(freeOf(d))*unit*tieBreak/1000

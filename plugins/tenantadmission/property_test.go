@@ -31,7 +31,7 @@ func (r room) OnSessionOpen(s *engine.Session) {
 		if s.Need.Layers != nil || len(r.order) == 0 {
 			return 0
 		}
-		return float64(r.order[d.Index%len(r.order)])
+		return float64(r.order[int(d.Index)%len(r.order)])
 	})
 }
 
