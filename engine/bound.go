@@ -97,6 +97,10 @@ type price struct {
 // evicted. It takes the victims with the lowest price per task on the node first, and the
 // last one in part. The result is not below the price of the cheapest victim.
 func leastTotal(prices []price, count int, pays func(price) int64) int64 {
+	first := pays(prices[0])
+	if !slices.ContainsFunc(prices, func(p price) bool { return p.here != 1 || pays(p) != first }) {
+		return max(first, first*int64(min(count, len(prices)))) // the usual case, which needs no order
+	}
 	slices.SortStableFunc(prices, func(a, b price) int {
 		return cmp.Compare(pays(a)*int64(b.here), pays(b)*int64(a.here))
 	})

@@ -149,9 +149,12 @@ func (r *room) newPlanSearch(plan []*Victim) *PlanSearch {
 			queues = append(queues, v.Job.Queue)
 		}
 	}
+	own := r.view.Queue(r.want.job.Queue)
 	for _, q := range queues {
 		list := r.placer.explainer.standings(q)
-		w.Standings = slices.Grow(w.Standings, len(list))
+		if w.Standings == nil && len(list) > 0 {
+			w.Standings = make([]Standing, 0, len(queues)*len(list))
+		}
 		for _, s := range list {
 			if !slices.Contains(w.Standings, s) {
 				w.Standings = append(w.Standings, s)
@@ -159,7 +162,7 @@ func (r *room) newPlanSearch(plan []*Victim) *PlanSearch {
 			if w.Asks.Of(s.Resource) > 0 {
 				continue
 			}
-			if ask := r.accounts.chargeOf(r.view.Queue(r.want.job.Queue), r.want.lacks, s.Resource); ask > 0 {
+			if ask := r.accounts.chargeOf(own, r.want.lacks, s.Resource); ask > 0 {
 				w.Asks = w.Asks.With(s.Resource, ask)
 			}
 		}

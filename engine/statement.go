@@ -33,7 +33,7 @@ type operation struct {
 	at   int // the position of the journal before the change
 	task *cluster.Task
 	node *cluster.Node // of a withdrawn reservation: its node
-	job  *cluster.Job  // of a retirement or an earmark: the job
+	job  *cluster.Job  // of a retirement or an earmark: the job; of an eviction: the job with the ID forJob, or nil if it is not known
 	// why, forJob, purpose and planSearch are about an eviction. Its Decision is made by Commit,
 	// since most evictions are rolled back.
 	why        Reason
@@ -195,7 +195,10 @@ func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 		if err := st.Evict(t, j.ID, why); err != nil {
 			return err
 		}
-		st.log[len(st.log)-1].purpose = v.Purpose
+		op := &st.log[len(st.log)-1]
+		if op.purpose = v.Purpose; st.clerk.view.JobAt(j.Slot()) == j {
+			op.job = j
+		}
 	}
 	return nil
 }
@@ -330,7 +333,11 @@ func (st *Statement) recordDisplaced() {
 		}
 		if at < 0 {
 			at = len(all)
-			all = append(all, served{id: op.forJob, job: st.clerk.view.Job(op.forJob)})
+			s := served{id: op.forJob, job: op.job}
+			if s.job == nil {
+				s.job = st.clerk.view.Job(op.forJob)
+			}
+			all = append(all, s)
 		}
 		if s := &all[at]; s.job != nil {
 			s.victims = append(s.victims, op.task.Job.ID)
