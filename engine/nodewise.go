@@ -14,13 +14,13 @@ type nodewise struct {
 	planning
 	ways *evictionWays
 
-	evicted bool // victims of the plan so far are evicted in the statement
-	looks   int  // nodes for which a plan was searched for and not found
-	weighed []Option
-	keeps   bool             // evictions that look finds may stay in the statement
-	sums    []cluster.Amount // what the lacking tasks request together, of the resources that were asked for
-	sumsBuf [2]cluster.Amount
-	once    *staying // nil if evictions do not stay when greedy returns
+	evicted    bool // victims of the plan so far are evicted in the statement
+	looks      int  // nodes for which a plan was searched for and not found
+	weighed    []Option
+	keeps      bool             // evictions that look finds may stay in the statement
+	sums       []cluster.Amount // what the lacking tasks request together, of the resources that were asked for
+	sumsMemory [2]cluster.Amount
+	once       *staying // nil if evictions do not stay when greedy returns
 	nodewiseMemory
 }
 
@@ -389,7 +389,7 @@ func (w *nodewise) requested(resource string) int64 {
 		}
 	}
 	if w.sums == nil {
-		w.sums = w.sumsBuf[:0]
+		w.sums = w.sumsMemory[:0]
 	}
 	sum := w.accounts.sum(w.want.lacks, resource)
 	w.sums = append(w.sums, cluster.Amount{Name: resource, Value: sum})

@@ -3,7 +3,6 @@ package engine
 // A plan that is compared with others is tried: it is carried out and rolled back. If nothing is
 // left to compare it with, it stays carried out, because carrying it out again would give the same
 // result. On large clusters, that is most plans.
-
 //
 // If the job lacks one task and one victim makes room for it, the search itself has evicted that
 // victim already. The eviction then stays, and only the task is placed.
@@ -40,6 +39,7 @@ func (r *room) isFinal(plan []*Victim) bool {
 	return plan != nil && r.mayBeFinal() && !r.mayThinOut(plan)
 }
 
+// mayBeFinal is isFinal before a plan is known.
 func (r *room) mayBeFinal() bool {
 	return r.plan == nil && !r.want.last && !small(r.view) && !r.placer.explainer.all
 }
