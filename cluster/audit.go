@@ -109,7 +109,7 @@ func auditLists(s, o *State) error {
 		}
 	}
 	for i, j := range s.roster.pending {
-		if of := o.roster.jobs[j.ID]; int(j.pendingAt) != i+1 || s.roster.jobs[j.ID] != j || of == nil || !of.isPending() {
+		if of := o.roster.jobs[j.ID]; int(j.pendingAt) != i+1 || s.roster.jobs[j.ID] != j || of == nil || of.pendingAt == 0 {
 			return fmt.Errorf("%s is listed as pending, and is not", j.ID)
 		}
 	}

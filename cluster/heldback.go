@@ -36,7 +36,7 @@ func (w *workload) endingBackOffs(now int64) []*Job {
 	if len(w.roster.heldBack) == 0 {
 		return nil
 	}
-	ending := slices.DeleteFunc(byID(w.roster.heldBack), func(j *Job) bool { return j.isPending() || j.isHeldBack(now) })
+	ending := slices.DeleteFunc(byID(w.roster.heldBack), func(j *Job) bool { return j.pendingAt > 0 || j.isHeldBack(now) })
 	if w.journal.recording() { // it is undone after the clock
 		w.journal.recordUndo(func() {
 			for _, j := range ending {

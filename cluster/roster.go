@@ -179,13 +179,10 @@ func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 // knows reports whether the job itself is in State. A job that Job.Shadow made is not.
 func (r *roster) knows(j *Job) bool { return int(j.slot) < len(r.slots.at) && r.slots.at[j.slot] == j }
 
-// isPending reports whether the job is in roster.pending.
-func (j *Job) isPending() bool { return j.pendingAt > 0 }
-
 // listPending adds the job to the list of pending jobs or removes it. On removal the last job of
 // the list takes its place.
 func (r *roster) listPending(j *Job, pending bool) {
-	if pending == j.isPending() {
+	if pending == (j.pendingAt > 0) {
 		return
 	}
 	if pending {

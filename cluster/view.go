@@ -197,7 +197,7 @@ func (v View) Unified() int { return v.state.fleet.unified }
 func (v View) Version() uint64 { return v.state.fleet.slots.version }
 
 // IsPending reports whether the job is pending: it is in the list that Pending returns.
-func (v View) IsPending(j *Job) bool { return j.isPending() && v.state.roster.knows(j) }
+func (v View) IsPending(j *Job) bool { return j.pendingAt > 0 && v.state.roster.knows(j) }
 
 // Weakest returns the rank (Tier.Rank) of the weakest tier that any queue has.
 func (v View) Weakest() int { return v.state.tree.Weakest() }
