@@ -128,7 +128,7 @@ func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 		shape := a.Task.Shape
 		a.nearestDeferred, a.Nearest = false, e.nearest(shape)
 		if e.finder.search == Twin {
-			e.compareTwin(a, e.summarize(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
+			e.compareTwin(a, e.summarize(&cluster.Task{Job: job, Alternative: a.Task.Alternative, Name: a.Task.Name, Shape: shape}, nil, true, 0))
 		}
 	}
 }
