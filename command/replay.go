@@ -264,7 +264,7 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 
 // replayGCPercent is the growth of the heap between two collections while a trace is replayed. A large
 // trace needs much memory, and clearing new memory takes as long as collecting what is not used any more.
-const replayGCPercent = 50
+const replayGCPercent = 40
 
 // collectMore makes collections as frequent as replayGCPercent says, unless the variable GOGC is set,
 // and returns a function that undoes that.

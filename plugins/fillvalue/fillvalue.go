@@ -71,10 +71,13 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 
 // open forgets what was learnt about another State or from other requests.
 func (p *plugin) open(v cluster.View) {
-	if p.view != v {
-		*p = plugin{view: v, hooks: p.hooks}
+	if p.view == v {
+		p.takeDemand()
+		return
 	}
+	*p = plugin{view: v, hooks: p.hooks}
 	p.takeDemand()
+	p.count() // here, so that no decision takes long because all nodes are counted for the first prices
 }
 
 // takeDemand makes the workload of the requests that State has learnt.
