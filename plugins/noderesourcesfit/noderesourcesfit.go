@@ -170,7 +170,7 @@ func (p *plugin) lacking(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 
 // hash mixes two amounts.
 func hash(a, b int64) uint {
-	const odd = 0x9e3779b97f4a7c15 // 2⁶⁴ divided by the golden ratio
+	const odd = 0x9e3779b97f4a7c15                       // 2⁶⁴ divided by the golden ratio
 	return uint((uint64(a)*odd ^ uint64(b)) * odd >> 54) // kept is 2¹⁰
 }
 
