@@ -25,7 +25,9 @@
 package backfill
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/berth-project/berth/cluster"
@@ -133,8 +135,9 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		}
 	}
 	limit, plans := -1, map[string]int{}
-	for _, w := range p.session.Earmarks.Starving(p.after) {
-		if perQueue[w.Job.Queue] >= p.perQueue || plans[w.Job.Queue] >= p.perQueue || !lacksRoom(w.Refusal) {
+	for _, c := range p.candidates() {
+		queue := c.job.Queue
+		if perQueue[queue] >= p.perQueue || plans[queue] >= p.perQueue {
 			continue
 		}
 		if limit < 0 {
@@ -143,21 +146,45 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		if devices > 0 && devices >= limit {
 			break
 		}
-		if least, tasks := p.wants(w.Job); devices+least > limit && (devices > 0 || tasks > 1) {
+		if devices+c.devices > limit && (devices > 0 || c.tasks > 1) {
 			continue
 		}
-		if plans[w.Job.Queue]++; len(plans) > maxQueues {
+		if plans[queue]++; len(plans) > maxQueues {
 			break // a plan looks at all nodes
 		}
-		e := p.plan(w.Job)
+		e := p.plan(c.job)
 		if e == nil || devices+earmarkedDevices(e) > limit && !(devices == 0 && len(e.Rooms) == 1) {
 			continue
 		}
-		if stmt.Earmark(w.Job, e) == nil {
-			perQueue[w.Job.Queue]++
+		if stmt.Earmark(c.job, e) == nil {
+			perQueue[queue]++
 			devices += earmarkedDevices(e)
 		}
 	}
+}
+
+// candidate is a job that has waited for long, and what it lacks; see plugin.wants.
+type candidate struct {
+	job            *cluster.Job
+	devices, tasks int
+	waited         int64 // in seconds
+}
+
+// candidates returns the jobs that may get an earmark, in the order in which they get one: by
+// priority, then by the devices that they lack multiplied by the time that they have waited. A job
+// that lacks few devices finds room sooner without an earmark than one that lacks many. Because the
+// product grows with time, it also gets one at last.
+func (p *plugin) candidates() (out []candidate) {
+	for _, w := range p.session.Earmarks.Starving(p.after) {
+		if lacksRoom(w.Refusal) {
+			devices, tasks := p.wants(w.Job)
+			out = append(out, candidate{w.Job, devices, tasks, (p.session.Now - w.Job.Created) / int64(time.Second)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), cmp.Compare(int64(b.devices)*b.waited, int64(a.devices)*a.waited))
+	})
+	return out
 }
 
 // wants returns the least number of devices that an alternative of the job lacks, and for how many tasks.

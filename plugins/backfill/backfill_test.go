@@ -105,6 +105,15 @@ func TestChoiceOfNodes(t *testing.T) {
 		"two per queue": {`{"share": 1, "perQueue": 2}`, []enginetest.Part{
 			node("a", 4), node("b", 4), runs("a1", "a", 1, hours(2)), runs("b1", "b", 1, hours(2)), large(), enginetest.Job("second").Devices(4).Created(hours(1) + 1),
 		}, map[string][]string{"job/large": {"a"}, "job/second": {"b"}}},
+		"the one that lacks more": {`{"perQueue": 1}`, []enginetest.Part{
+			node("a", 4), runs("a1", "a", 1, hours(2)), runs("a2", "a", 1, hours(2)), runs("a3", "a", 2, hours(2)), large(), enginetest.Job("small").Devices(2).Created(hours(2) + 1),
+		}, map[string][]string{"job/large": {"a"}}},
+		"the one that lacks less, and has waited for more than twice as long": {`{"perQueue": 1}`, []enginetest.Part{
+			node("a", 4), runs("a1", "a", 1, hours(2)), runs("a2", "a", 1, hours(2)), runs("a3", "a", 2, hours(2)), large(), enginetest.Job("small").Devices(2).Created(hours(3)),
+		}, map[string][]string{"job/small": {"a"}}},
+		"the one of a higher priority": {`{"perQueue": 1}`, []enginetest.Part{
+			node("a", 4), runs("a1", "a", 1, hours(2)), runs("a2", "a", 1, hours(2)), runs("a3", "a", 2, hours(2)), large(), enginetest.Job("small").Devices(2).Priority(1).Created(hours(1)),
+		}, map[string][]string{"job/small": {"a"}}},
 		"without devices": {`{}`, []enginetest.Part{
 			enginetest.Node("a").CPU(4, "8Gi"), enginetest.Job("cpu").CPU(3000, "1Gi").Created(1).On("a"), enginetest.Job("large").CPU(4000, "1Gi").Created(hours(1)),
 		}, map[string][]string{}},
