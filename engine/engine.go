@@ -112,7 +112,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
 	s.learning = learning{clerk: s.clerk, index: e.index}
 	e.register(s)
-	s.Hooks.staticFirst()
+	staticFirst(s.Hooks)
 	if o.Timings != nil {
 		o.Timings.measure(s.Hooks)
 	}

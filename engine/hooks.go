@@ -174,7 +174,7 @@ type Hooks struct {
 }
 
 // staticFirst puts static filters before all others, and keeps the profile order otherwise.
-func (h *Hooks) staticFirst() {
+func staticFirst(h *Hooks) {
 	n := 0
 	if len(h.filters) != len(h.shapeFilters) {
 		h.filters = make([]*hook[ShapeFilter], len(h.shapeFilters))
