@@ -65,7 +65,10 @@ func auditNode(n, o *Node) error {
 			continue
 		}
 		if !d.Use.equal(o.Devices[k].Use) {
-			return fmt.Errorf("device %s has the ledger %+v; recomputed from its tasks, it is %+v", d.UUID, d.Use, o.Devices[k].Use)
+			has, want := d.Use, o.Devices[k].Use
+			sessions := [...]string{has.SessionName(), want.SessionName()}
+			has.Session, want.Session = nil, nil // a pointer would be printed as an address
+			return fmt.Errorf("device %s has the ledger %+v of session %q; recomputed from its tasks, it is %+v of session %q", d.UUID, has, sessions[0], want, sessions[1])
 		}
 	}
 	return nil

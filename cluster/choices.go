@@ -61,7 +61,7 @@ func (c choice) interchangeable(d, o *Device, others Distinctions) bool {
 	if d != o && (others.Links && d.Link != o.Link || slices.Contains(others.Named, d.ID) || slices.Contains(others.Named, o.ID)) || c.s.mustMatch() && c.s.group(d) != c.s.group(o) {
 		return false
 	}
-	return d.Type == o.Type && d.Shares == o.Shares && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
+	return d.Type == o.Type && d.Shares == o.Shares && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use.equal(o.Use)
 }
 
 // combine calls yield with each way to add left devices to those that are taken. Ways

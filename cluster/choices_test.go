@@ -27,6 +27,14 @@ func TestChoices(t *testing.T) {
 			enginetest.Node("n").GPUs(3, "A", "8Gi"), []*enginetest.JobBuilder{enginetest.Job("x").Share(2, 500)},
 			enginetest.Job("j").Share(2, 500), [][]int{{0, 1}, {0, 2}},
 		},
+		"two are held by one session, through requests that differ": {
+			enginetest.Node("n").CPU(8, "8Gi").GPUs(3, "A", "8Gi"),
+			[]*enginetest.JobBuilder{
+				enginetest.Job("x").CPU(1000, "1Gi").Share(1, 600).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}),
+				enginetest.Job("y").CPU(2000, "1Gi").Share(1, 600).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}),
+			},
+			enginetest.Job("j").Share(1, 300).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}), [][]int{{0}, {2}},
+		},
 		"same product required": {
 			enginetest.Node("n").GPUs(2, "A", "8Gi").GPUs(2, "B", "8Gi"), nil,
 			enginetest.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SameProduct = true }), [][]int{{0, 1}, {2, 3}},

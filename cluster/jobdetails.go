@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 )
@@ -126,7 +127,10 @@ func (d *JobDetails) copied() *JobDetails {
 // that snapshots stay as they are.
 func (j Job) MarshalJSON() ([]byte, error) {
 	d := j.details()
-	return json.Marshal(struct {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // whether <, > and & are escaped is for the encoder that calls MarshalJSON to say
+	err := e.Encode(struct {
 		ID                string            `json:"id"`
 		UID               string            `json:"uid,omitempty"`
 		Namespace         string            `json:"namespace,omitempty"`
@@ -154,4 +158,5 @@ func (j Job) MarshalJSON() ([]byte, error) {
 		Earmarked         *Earmarked        `json:"earmarked,omitempty"`
 	}{j.ID, j.UID, j.Namespace, j.Queue, j.Priority, j.Created, j.Preemptible, j.RunFor, d.StaleGrace, d.PreemptionDelay, j.Labels, j.Alternatives,
 		d.Affinity, d.Set, d.Displaced, d.Health, d.Offload, j.Retired, j.Open, d.Remarks, d.BelowMinimumSince, d.Evicted, d.Parked, d.BindRefused, d.Earmarked})
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }

@@ -37,6 +37,12 @@ func TestJobFormat(t *testing.T) {
 			}
 		}
 	}
+	var plain strings.Builder
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(cluster.Job{ID: "job/<&>", Labels: map[string]string{"x": "<&>"}}); err != nil || plain.String() != `{"id":"job/<&>","labels":{"x":"<&>"}}`+"\n" {
+		t.Errorf("wrote %s (%v)", plain.String(), err)
+	}
 	empty, err := json.Marshal(cluster.Job{})
 	if want := `{"id":""}`; err != nil || string(empty) != want {
 		t.Errorf("wrote %s (%v), want %s", empty, err, want)

@@ -296,7 +296,7 @@ func (c SetScaled) apply(s *State) error {
 // not change them.
 func (j *Job) Spec() Job {
 	spec := *j
-	spec.Labels, spec.JobDetails = maps.Clone(j.Labels), j.JobDetails.copied()
+	spec.Labels, spec.JobDetails = maps.Clone(j.Labels), j.details().copied()
 	spec.Alternatives = copyAlternatives(j.requested())
 	for a := range spec.Alternatives {
 		alt := &spec.Alternatives[a]

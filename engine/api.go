@@ -159,4 +159,9 @@ func (s *Session) Published(plugin string) (parameters uint64, ok bool) {
 
 // Changes returns the changes that the session has made to State so far. It is empty unless
 // Options.Record is set.
-func (s *Session) Changes() []cluster.Change { return s.clerk.changes }
+func (s *Session) Changes() []cluster.Change {
+	if s.closed {
+		return s.changes
+	}
+	return s.clerk.changes
+}

@@ -24,7 +24,7 @@ func (s *Session) contain() {
 		s.fault.err = fmt.Errorf("plugin %s: %s panicked at %s: %v", by.plugin, by.hook, by.where, p)
 	}
 	s.Hooks.handlers, s.Hooks.reservers = nil, nil // one of them may have panicked, and plugins start each session with new ones
-	for len(s.clerk.open) > 0 {
+	for !s.closed && len(s.clerk.open) > 0 {       // the parts of a closed session may be those of another one
 		s.clerk.open[len(s.clerk.open)-1].Discard()
 	}
 	s.engine.index.forget()

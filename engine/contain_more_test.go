@@ -189,6 +189,9 @@ func TestCloseBeforeAnother(t *testing.T) {
 			t.Errorf("%s: %v: the task is %s", name, err, task.Status)
 		}
 	}
+	if _, err := first.Run(); err == nil {
+		t.Error("a closed session runs")
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -254,7 +254,7 @@ func (e *explainer) standings(queue string) []Standing {
 		for _, h := range e.finder.hooks.standings {
 			if list := h.fn(q); list != nil {
 				if out == nil {
-					out = slices.Clip(list)
+					out = slices.Clone(list)
 				} else {
 					out = append(out, list...)
 				}

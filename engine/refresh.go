@@ -71,8 +71,8 @@ func (x *index) refresh(r *ranking) {
 
 // With fewer changes than fewChanges, equal nodes are not looked for. If more than leastMany slots,
 // and more than one in manyChanges, may have changed, all slots are visited in order, and the tree
-// is built again, which is faster than following the list of changes and updating the tree for each
-// of them. Equal nodes are then looked for even if that was not worth its time before.
+// is updated once for all of them, which is faster than following the list of changes and updating
+// the tree for each. Equal nodes are then looked for even if that was not worth its time before.
 const (
 	fewChanges  = 8
 	manyChanges = 8

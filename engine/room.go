@@ -109,7 +109,7 @@ type room struct {
 	looks   int // nodes for which a plan was searched for and not found
 	weighed []Option
 	done    *carriedOut // the plan is carried out in the statement already; nil: it is not
-	// markPassed is called before a plan is carried out to stay: see backlog.markPassed.
+	// markPassed is called before an eviction that may stay: see backlog.markPassed.
 	markPassed func()
 	memory     *searchParts // of the present search
 }

@@ -24,9 +24,10 @@ type Session struct {
 	options  Options
 	parts    *sessionParts
 	closed   bool
-	wake     int64 // the earliest time that WakeAt was called with; 0: none
-	searched int   // steps that exact searches have used in this session
-	rooms    int   // searches for room in this session
+	changes  []cluster.Change // of a closed session
+	wake     int64            // the earliest time that WakeAt was called with; 0: none
+	searched int              // steps that exact searches have used in this session
+	rooms    int              // searches for room in this session
 	// searchedFurther is like searched, for searches that only explain refusals.
 	searchedFurther int
 	denied          denied
@@ -78,6 +79,9 @@ type Outcome struct {
 // outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
+	if s.closed {
+		return out, errClosed
+	}
 	func() {
 		defer s.contain()
 		s.run(&out)
@@ -296,7 +300,11 @@ func mayMakeRoomForSurplus(rules []hook[SurplusRule], job *cluster.Job, lacks []
 
 // Close ends the session and calls OnSessionClose of each plugin that is a Closer. If a
 // plugin panics, the remaining plugins are still called, and the error names the plugin.
+// Closing a session again does nothing.
 func (s *Session) Close() error {
+	if s.closed {
+		return nil
+	}
 	run := s.fault.err
 	s.fault.err = nil
 	var errs []error
@@ -310,11 +318,9 @@ func (s *Session) Close() error {
 		}
 		s.fault.err = nil
 	}
-	if s.fault.err = run; !s.closed {
-		s.closed = true
-		s.engine.hooks.keep(s.Hooks)
-		s.engine.parts = s.parts
-	}
+	s.fault.err, s.closed, s.changes = run, true, s.clerk.changes
+	s.engine.hooks.keep(s.Hooks)
+	s.engine.parts = s.parts
 	return errors.Join(errs...)
 }
 

@@ -385,8 +385,13 @@ func (st *Statement) Discard() {
 }
 
 // Commit makes all changes final and ends the statement. It returns the decisions in the
-// order in which they are to be carried out, evictions first.
+// order in which they are to be carried out, evictions first. If the session is closed, it
+// undoes them instead.
 func (st *Statement) Commit() []Decision {
+	if st.session.closed {
+		st.Discard()
+		return nil
+	}
 	out := make([]Decision, 0, len(st.log))
 	evicts := false
 	var last *cluster.Job // the job that was compared with its minimum last; a gang is compared once and not for each of its tasks

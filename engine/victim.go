@@ -26,7 +26,7 @@ func (p Purpose) String() string { return [...]string{"Reclaim", "Preempt", "Mov
 // tasks of the gang stay on their nodes.
 type Victim struct {
 	Job     *cluster.Job    // the job of the tasks
-	Tasks   []*cluster.Task // the tasks, all of which are running
+	Tasks   []*cluster.Task // the tasks, all of which are running; the list must not be changed
 	Whole   bool            // these are all running tasks of the job
 	Purpose Purpose         // why it would be evicted: Reclaim, Preempt or Move
 }

@@ -288,8 +288,8 @@ func (b *backlog) afterCommit(evicted bool) {
 // markPassed marks the lanes that come before the job of the last search for room and are not
 // in line as passed. Changes from now on wake their buckets in the next session, not in this
 // one. Its result matters only if tasks are evicted later in the session. So it is called
-// before a plan is carried out and before another job has its turn, and not at all for the
-// last job of a session that finds no plan. Until it is called, no decision may be committed.
+// before a plan is carried out, before a search evicts a victim that may stay evicted, and before
+// another job has its turn. Until it is called, no decision may be committed.
 //
 // It may leave lanes in passedRanked instead of marking them. So lane.passed must not be read
 // for lanes that are not in line before markRanked was called.

@@ -195,3 +195,17 @@ func TestArguments(t *testing.T) {
 		t.Error("New takes arguments that it does not have")
 	}
 }
+
+// TestAbsentNode: a task is evicted from a node that is absent in a State without other nodes.
+func TestAbsentNode(t *testing.T) {
+	state := enginetest.State(app("a", "web").Preemptible())
+	task := state.Job("job/a").Tasks()[0]
+	if err := state.Apply(cluster.TaskSeen{Task: task.Ref(), Node: "ghost"}); err != nil {
+		t.Fatal(err)
+	}
+	st := enginetest.Engine(enginetest.Fit(), &plugin{}).Open(state, engine.Options{}).Begin()
+	if err := st.Evict(task, "", "Mine"); err != nil || task.Status != cluster.Releasing {
+		t.Errorf("%v: the task is %s", err, task.Status)
+	}
+	st.Discard()
+}

@@ -63,7 +63,7 @@ func (c *Counter) countOn(view cluster.View, by int) func(*engine.Event) {
 	return func(e *engine.Event) {
 		// The condition is false if a session was opened on another State, or if the node
 		// was removed, so that its tasks do not count.
-		if c.view == view && c.view.At(e.Node.Slot()) == e.Node {
+		if slot := e.Node.Slot(); c.view == view && slot < view.Recent().Slots() && view.At(slot) == e.Node {
 			c.add(e.Task, e.Node, by)
 		}
 	}
