@@ -11,15 +11,17 @@ import (
 // newer answer may replace that of another pattern.
 type keptAnswers struct {
 	places   []keptAnswer // their number is a power of two
+	points   []int64      // by place: the points of static scores, of answers that are scoredOtherwise; nil if there are none
 	replaced int          // how many answers of other patterns were replaced since the table grew
 }
 
-// keptAnswer is the answer for the nodes of a pattern.
+// keptAnswer is the answer for the nodes of a pattern. Four of them share a cache line: looking up
+// answers waits mostly for memory.
 type keptAnswer struct {
+	key     int64  // without scores of domains
 	pattern uint32 // 0: there is none
 	code    uint16
-	key     int64 // without scores of domains
-	static  static
+	static  staticAnswer
 }
 
 // fewestKept and mostKept limit the places of a table. A large cluster may have more: one for
@@ -30,41 +32,59 @@ const (
 	slotsPerKept = 8
 )
 
-// at returns the place of the pattern, which may have the answer for another one.
-func (k *keptAnswers) at(pattern uint32) *keptAnswer {
-	return &k.places[pattern&uint32(len(k.places)-1)]
-}
+// place returns the place of the pattern, which may have the answer for another one.
+func (k *keptAnswers) place(pattern uint32) uint32 { return pattern & uint32(len(k.places)-1) }
 
 // find returns the answer for the pattern, or nil. The pattern 0 has none.
 func (k *keptAnswers) find(pattern uint32) *keptAnswer {
 	if len(k.places) == 0 || pattern == 0 {
 		return nil
 	}
-	if a := k.at(pattern); a.pattern == pattern {
+	if a := &k.places[k.place(pattern)]; a.pattern == pattern {
 		return a
 	}
 	return nil
 }
 
-// keep adds an answer. The table is for a ranking of so many slots.
-func (k *keptAnswers) keep(a keptAnswer, slots int) {
+// staticOf returns the answer of the static hooks for the pattern of a.
+func (k *keptAnswers) staticOf(a *keptAnswer) static {
+	if a.static == scoredOtherwise {
+		return static{a.static, k.points[k.place(a.pattern)]}
+	}
+	return static{answer: a.static}
+}
+
+// keep adds an answer. The points are those of the static scores. The table is for a ranking of so
+// many slots.
+func (k *keptAnswers) keep(a keptAnswer, points int64, slots int) {
 	if len(k.places) == 0 || k.replaced >= len(k.places)/8 && len(k.places) < max(mostKept, 1<<bits.Len(uint(slots/slotsPerKept))) {
 		k.grow()
 	}
-	at := k.at(a.pattern)
-	if at.pattern != 0 && at.pattern != a.pattern {
+	if at := k.places[k.place(a.pattern)].pattern; at != 0 && at != a.pattern {
 		k.replaced++
 	}
-	*at = a
+	k.set(a, points)
+}
+
+func (k *keptAnswers) set(a keptAnswer, points int64) {
+	at := k.place(a.pattern)
+	k.places[at] = a
+	if a.static != scoredOtherwise {
+		return
+	}
+	if k.points == nil {
+		k.points = make([]int64, len(k.places))
+	}
+	k.points[at] = points
 }
 
 // grow doubles the table.
 func (k *keptAnswers) grow() {
-	before := k.places
-	k.places, k.replaced = make([]keptAnswer, max(fewestKept, 2*len(before))), 0
-	for _, a := range before {
-		if a.pattern != 0 {
-			*k.at(a.pattern) = a
+	before := *k
+	*k = keptAnswers{places: make([]keptAnswer, max(fewestKept, 2*len(before.places)))}
+	for i := range before.places {
+		if a := &before.places[i]; a.pattern != 0 {
+			k.set(*a, before.staticOf(a).points)
 		}
 	}
 }
@@ -114,13 +134,14 @@ func (x *index) judgeOnce(r *ranking, slot int, n *cluster.Node, anew bool) (int
 		if x.twin {
 			x.compareEqual(r, a, n, anew)
 		}
-		if anew || a.static.answer != unscored {
-			r.statics.set(slot, a.static)
+		if anew || a.static != unscored {
+			r.statics.set(slot, r.kept.staticOf(a))
 		}
 		return a.key, a.code
 	}
 	p.yield.judged++
 	key, c := x.judge(r, slot, n, anew)
-	r.kept.keep(keptAnswer{pattern, c, key, r.statics.at(slot)}, len(r.keys))
+	static := r.statics.at(slot)
+	r.kept.keep(keptAnswer{key, pattern, c, static.answer}, static.points, len(r.keys))
 	return key, c
 }

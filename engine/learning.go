@@ -127,7 +127,7 @@ func (x *index) keyAgain(r *ranking, slot int, once bool) (key int64, ok bool) {
 		return a.key, true
 	}
 	points, ok := x.points(r, r.scorers, n)
-	r.kept.keep(keptAnswer{pattern, 0, static.points + points, static}, len(r.keys))
+	r.kept.keep(keptAnswer{static.points + points, pattern, 0, static.answer}, static.points, len(r.keys))
 	return static.points + points, ok
 }
 
