@@ -43,7 +43,7 @@ func (s *State) Audit() error {
 }
 
 func auditNode(n, o *Node) error {
-	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity || n.filled != o.filled {
+	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity || n.filled != o.filled || n.touched != o.touched {
 		return fmt.Errorf("it has the ledgers %v; recomputed from its tasks, these are %v", n.Resources, o.Resources)
 	}
 	if n.uniform && !allAlike(n.Devices) || n.sample != nil && (!n.uniform || n.Devices[0].Lost || n.sample.kind() != n.Devices[0].kind()) {

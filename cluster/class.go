@@ -248,10 +248,10 @@ func (k *classes) list(t *Task, by int) {
 		at, _ := k.at(name)
 		k.byQueue[name.Queue] = slices.Insert(k.byQueue[name.Queue], at, c)
 	}
-	r := c.nodes[t.Node.slot]
+	r := c.nodes[t.Node.Slot()]
 	first := r == nil
 	if first {
-		r = &classNode{slot: t.Node.slot, name: t.Node.Name}
+		r = &classNode{slot: t.Node.Slot(), name: t.Node.Name}
 		c.nodes[r.slot] = r
 	}
 	was, newest := r.evictionBound, r.newest

@@ -123,7 +123,8 @@ func (f *fleet) insert(n *Node) {
 
 // takeSlot gives the node a slot, and adds it to the maps by name.
 func (f *fleet) takeSlot(n *Node) {
-	if n.slot = f.slots.take(n); n.slot == len(f.ranks) {
+	slot := f.slots.take(n)
+	if n.slot = int32(slot); slot == len(f.ranks) {
 		f.ranks = append(f.ranks, 0)
 		f.addedVersions = append(f.addedVersions, 0)
 	}
@@ -146,7 +147,7 @@ func (f *fleet) delete(n *Node) {
 	delete(f.byName, n.Name)
 	delete(f.avoiding, n.Name)
 	f.sorted = remove(f.sorted, n, byName)
-	f.slots.free(n.slot)
+	f.slots.free(n.Slot())
 }
 
 // shareIsolation makes the node share its lists of isolation classes with the node that was added
@@ -206,7 +207,7 @@ func (f *fleet) touch(n *Node) {
 	if n.absent {
 		return
 	}
-	f.slots.touch(n.slot)
+	f.slots.touch(n.Slot())
 	n.version = f.slots.version
 }
 

@@ -73,10 +73,13 @@ func (b *booking) book(t *Task, sign int64) {
 	for _, c := range t.Claims {
 		d := &n.Devices[c.Device]
 		u := &d.Use
-		was := u.Milli >= Whole
+		was := u.Milli
 		u.Milli += Milli(sign) * c.Milli
-		if now := u.Milli >= Whole; now != was {
+		if (u.Milli >= Whole) != (was >= Whole) {
 			n.filled += int32(sign)
+		}
+		if (u.Milli > 0) != (was > 0) {
+			n.touched += int32(sign)
 		}
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)

@@ -64,7 +64,8 @@ type Node struct {
 	preemptibleMilli           int64 // thousandths of devices that running preemptible tasks hold
 
 	revision uint64 // of the last NodePut, as its source numbers them
-	slot     int
+	slot     int32
+	touched  int32 // number of devices of which a share is held
 	group    *Group
 	version  uint64
 	spec     uint64 // the version at which the node changed last, other than in its ledgers
@@ -125,7 +126,7 @@ type Defect struct {
 
 // Slot returns the index of the node in State's table of nodes. Slots are dense, and
 // the slot of a removed node is used again.
-func (n *Node) Slot() int { return n.slot }
+func (n *Node) Slot() int { return int(n.slot) }
 
 // Version grows with every change of the node and never shrinks.
 func (n *Node) Version() uint64 { return n.version }
@@ -187,7 +188,7 @@ func (n *Node) Emptied() *Node {
 		return n
 	}
 	e := *n
-	e.filled, e.deviceUsed = 0, 0
+	e.filled, e.touched, e.deviceUsed = 0, 0, 0
 	e.Devices = slices.Clone(n.Devices)
 	for i := range e.Devices {
 		e.Devices[i].Use, e.Devices[i].Foreign = DeviceUse{}, 0
@@ -256,9 +257,18 @@ func (n *Node) Room(s *Shape) int {
 }
 
 // Lacks is a cheap test that no task of the shape fits on the node as it is. It looks
-// only at the ledgers and at the number of devices that are not held whole. If it
-// returns false, a task may still not fit.
+// only at the ledgers and at the number of devices that are not held, or not held whole. If
+// it returns false, a task may still not fit.
 func (n *Node) Lacks(s *Shape) bool {
+	if want := s.Need.Devices; want > 0 {
+		able := n.Unfilled()
+		if s.holdsWhole() {
+			able = len(n.Devices) - int(n.touched)
+		}
+		if able < want {
+			return true
+		}
+	}
 	for i := range s.Resources {
 		if a := &s.Resources[i]; a.Value > 0 {
 			if l := n.Ledger(a.Name); l == nil || l.Free() < a.Value {
@@ -266,7 +276,7 @@ func (n *Node) Lacks(s *Shape) bool {
 			}
 		}
 	}
-	return n.Unfilled() < s.Need.Devices
+	return false
 }
 
 // compare orders tasks by ID, then by alternative: two alternatives of one job may

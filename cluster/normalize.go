@@ -11,7 +11,7 @@ import (
 func (n *Node) normalize() {
 	n.DeviceResource = cmp.Or(n.DeviceResource, DefaultDeviceResource)
 	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
-	n.sliced, n.deviceCapacity, n.deviceUsed, n.filled = false, 0, 0, 0
+	n.sliced, n.deviceCapacity, n.deviceUsed, n.filled, n.touched = false, 0, 0, 0, 0
 	nameDevices(n.Name, n.Devices)
 	var reported *DeviceSpec // that of the device before, without what State sets
 	for i := range n.Devices {
@@ -33,6 +33,9 @@ func (n *Node) normalize() {
 		}
 		if d.Use.Milli >= Whole {
 			n.filled++
+		}
+		if d.Use.Milli > 0 {
+			n.touched++
 		}
 	}
 	n.uniform, n.sample = allAlike(n.Devices), nil // fleet.joinGroup sets the sample

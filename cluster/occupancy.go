@@ -101,7 +101,7 @@ func (k Classes) Linked(j *Job, visit func(slot int)) {
 	}
 	for _, t := range j.Tasks() {
 		if t.mayBeVictim() && !t.elastic() {
-			visit(t.Node.slot)
+			visit(t.Node.Slot())
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 // of many jobs and never modified.
 func (e *explainer) tallies(shape *cluster.Shape) []Tally {
 	x := e.finder.index
-	r := x.ranking(shape)
+	r := x.settled(shape)
 	if r.tallies != nil {
 		return r.tallies
 	}
@@ -156,7 +156,7 @@ func (e *explainer) tallies(shape *cluster.Shape) []Tally {
 // nearest returns the rejected nodes that are nearest to being feasible for the shape. The list is
 // shared like that of tallies.
 func (e *explainer) nearest(shape *cluster.Shape) []Miss {
-	r := e.finder.index.ranking(shape)
+	r := e.finder.index.settled(shape)
 	if r.nearest != nil && !e.all {
 		return r.nearest
 	}

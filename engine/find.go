@@ -263,7 +263,7 @@ func (f *finder) verdicts(t *cluster.Task) verdict {
 		}
 	}
 	x := f.index
-	r := x.ranking(t.Shape)
+	r := x.settled(t.Shape)
 	return func(n *cluster.Node) (bool, bool) {
 		c := r.codes[n.Slot()]
 		return c != 0, c != 0 && x.codes[c].cure.Transient()

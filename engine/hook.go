@@ -22,6 +22,7 @@ type hook[F any] struct {
 	changes    BidChanges   // of such a comparison; nil if it is not known which bids have changed
 	isBound    bool         // the function is the upper bound of another score: nodes are ranked by it, and it adds nothing to their scores
 	upperBound ShapeScore   // of a task-form score; nil means 100
+	quick      QuickReject  // of a shape-form filter; nil if it has no cheap test
 	class      ClassRule    // of a VictimRule: the classes that it may allow; nil means any
 	queues     QueueRule    // of a VictimRule: the queues that have these classes; nil means any
 	first      FirstVictims // of a VictimRule: the classes that may have the first victim
@@ -77,6 +78,9 @@ func (k *hook[F]) reuse(fn F, p *weighted) {
 	}
 	if k.tasks != nil {
 		k.tasks = nil
+	}
+	if k.quick != nil {
+		k.quick = nil
 	}
 	k.fn, k.weight, k.static, k.whole, k.siblings, k.isBound, k.equal = fn, p.weight, false, false, false, false, equality{}
 }

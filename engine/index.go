@@ -18,7 +18,7 @@ type index struct {
 	scoreEpoch uint64             // grows when learnt parameters change; scores of earlier epochs are invalid
 	learnt     map[string][]int64 // the parameters that plugins have learnt
 	rankings   map[*cluster.Shape]*ranking
-	codes      []code // by number; 0 is not used
+	codes      []code // by number; 0 and unsettledCode are not used
 	clock      uint64 // counts uses of rankings
 	sessions   uint64 // how many sessions were opened
 	twin       bool   // answers of hooks are kept, to find out which of them differs
@@ -41,7 +41,7 @@ const (
 )
 
 func newIndex() *index {
-	return &index{epoch: 1, params: map[string]uint64{}, learnt: map[string][]int64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, 1)}
+	return &index{epoch: 1, params: map[string]uint64{}, learnt: map[string][]int64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, unsettledCode+1)}
 }
 
 // ranking ranks all nodes for one shape.
@@ -63,6 +63,7 @@ type ranking struct {
 	tallies     []Tally
 	nearest     []Miss
 	lastNearest int
+	unsettled   unsettled
 
 	shares  bool        // equal nodes are judged together: all its hooks are declared with EqualNodes
 	kept    keptAnswers // if shares is set
@@ -74,6 +75,7 @@ type ranking struct {
 
 	// The hooks that are called for the shape.
 	filters, staticFilters []compiledFilter
+	quick                  []*hook[ShapeFilter] // those of filters that have a cheap test
 	scorers, staticScorers []*hook[ShapeScore]
 }
 
@@ -219,7 +221,7 @@ func (x *index) compile(r *ranking) {
 	r.session = x.sessions
 	x.domainHooks(r)
 	r.shares = x.sharing && len(r.shape.Need.Selected) == 0 // devices are selected by their IDs, in which equal nodes differ
-	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
+	r.filters, r.staticFilters, r.quick = r.filters[:0], r.staticFilters[:0], r.quick[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
 	for _, p := range h.filters {
 		if p.shapes != nil && !p.shapes(r.shape) {
@@ -229,6 +231,9 @@ func (x *index) compile(r *ranking) {
 		list := &r.filters
 		if p.static {
 			list = &r.staticFilters
+		}
+		if p.quick != nil {
+			r.quick = append(r.quick, p)
 		}
 		*list = append(*list, compiledFilter{hook: p, remaining: int64(len(h.filters) - p.order)})
 	}

@@ -1,6 +1,10 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // rebuild judges every node.
 func (x *index) rebuild(r *ranking) {
@@ -11,6 +15,7 @@ func (x *index) rebuild(r *ranking) {
 	r.counts, r.tallies, r.nearest = r.counts[:0], nil, nil
 	r.feasible, r.nodes = 0, 0
 	r.kept.forget()
+	r.unsettled.forget()
 	once := x.sharesAnswers(r)
 	for slot := range n {
 		var key int64
@@ -94,12 +99,17 @@ func (x *index) refreshMany(r *ranking) {
 			r.keys[slot], r.codes[slot] = key, c
 		}
 		// A slot may have a node with another rank, even if its key is the same.
-		if b := int32(slot / fanout); len(x.blocks) == 0 || x.blocks[len(x.blocks)-1] != b {
-			x.blocks = append(x.blocks, b)
-		}
+		x.noteBlock(slot)
 	}
 	r.update(x.blocks, ranks)
 	r.version = x.view.Version()
+}
+
+// noteBlock adds the block of the slot to those that are updated together. Slots are noted in order.
+func (x *index) noteBlock(slot int) {
+	if b := int32(slot / fanout); len(x.blocks) == 0 || x.blocks[len(x.blocks)-1] != b {
+		x.blocks = append(x.blocks, b)
+	}
 }
 
 // sharesAnswers reports whether equal nodes are judged once for the ranking. If so, it prepares the
@@ -126,6 +136,8 @@ func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (in
 	anew := true
 	switch {
 	case n == nil:
+	case len(r.quick) > 0: // the tests read the node, so that nothing is gained by not reading it here
+		anew = n.SpecVersion() > r.version
 	case once:
 		anew = x.patterns.specVersion(n, slot, x.view.Recent().NodeVersion(slot)) > r.version
 	default:
@@ -134,6 +146,19 @@ func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (in
 	if !anew && r.statics.answers[slot] == staticallyRejected {
 		return 0, 0, false // a static filter rejects the node, whatever tasks hold of it
 	}
+	if !anew && n != nil && x.quickly(r, n) {
+		r.unsettled.add(slot)
+		if r.codes[slot] != 0 {
+			return 0, 0, false // it was rejected before too
+		}
+		return r.changeTo(slot, unsettledKey, unsettledCode, ranks)
+	}
+	r.unsettled.remove(slot)
+	return x.judgeAgain(r, slot, n, once, anew, ranks)
+}
+
+// judgeAgain is judgeChanged for a slot that is not found to be rejected without calling filters.
+func (x *index) judgeAgain(r *ranking, slot int, n *cluster.Node, once, anew bool, ranks []int64) (int64, uint16, bool) {
 	var key int64
 	var c uint16
 	if once && n != nil {
@@ -141,7 +166,12 @@ func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (in
 	} else {
 		key, c = x.judge(r, slot, n, anew)
 	}
-	key = x.withDomain(r, slot, n, key, c)
+	return r.changeTo(slot, x.withDomain(r, slot, n, key, c), c, ranks)
+}
+
+// changeTo counts the new key and the new code of the slot. It reports whether one of them is another
+// one than before.
+func (r *ranking) changeTo(slot int, key int64, c uint16, ranks []int64) (int64, uint16, bool) {
 	r.outdate(slot, r.keys[slot], key, ranks)
 	if key == r.keys[slot] && c == r.codes[slot] {
 		return key, c, false

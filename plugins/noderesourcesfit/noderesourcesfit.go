@@ -92,6 +92,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddShapeFilter(nil, p.filter)
 	engine.EqualNodes(s.Hooks)
+	engine.AddQuickReject(s.Hooks, lacks)
 }
 
 // possible checks the node as if it were empty. What fits beside other tasks also fits on the
@@ -157,6 +158,9 @@ func (p *plugin) fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	}
 	return k.rejection
 }
+
+// lacks reports whether a few sums of the node show that fit rejects it.
+func lacks(s *cluster.Shape, n *cluster.Node) bool { return n.Lacks(s) }
 
 // lacking returns the rejection of a node that has too little of a resource.
 func (p *plugin) lacking(s *cluster.Shape, n *cluster.Node) *engine.Rejection {

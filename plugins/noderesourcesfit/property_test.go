@@ -162,6 +162,9 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 			if (r == nil) != room(s, n) {
 				t.Fatalf("%+v on %+v: rejection %+v, but room %v", s, n, r, room(s, n))
 			}
+			if r == nil && lacks(s, n) {
+				t.Fatalf("%+v on %+v: the cheap test rejects it, and the filters do not", s, n)
+			}
 			if r != nil {
 				if emptyFits := room(s, n.Emptied()); r.Cure.Transient() != emptyFits {
 					t.Fatalf("%+v on %+v: rejection %+v, but the empty node has room: %v", s, n, r, emptyFits)
