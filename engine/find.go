@@ -256,15 +256,19 @@ func (s *deviceScorer) score(d *cluster.Device) int64 {
 // task, and whether waiting or evicting may cure that. It uses the index, unless the session
 // checks the index.
 func (f *finder) verdicts(t *cluster.Task) verdict {
+	scan := func(n *cluster.Node) (bool, bool) {
+		r, _ := f.rejectAt(nil, t, n)
+		return r != nil, r != nil && r.Cure.Transient()
+	}
 	if f.search != Indexed {
-		return func(n *cluster.Node) (bool, bool) {
-			r, _ := f.rejectAt(nil, t, n)
-			return r != nil, r != nil && r.Cure.Transient()
-		}
+		return scan
 	}
 	x := f.index
 	r := x.settled(t.Shape)
 	return func(n *cluster.Node) (bool, bool) {
+		if r.unsettled.has(n.Slot()) { // a task was placed on the node after this function was made
+			return scan(n)
+		}
 		c := r.codes[n.Slot()]
 		return c != 0, c != 0 && x.codes[c].cure.Transient()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/plugins/noderesourcesfit"
 )
 
 // lonely rejects nodes that have a task, and counts the calls of its filter. Test is the cheap test.
@@ -26,7 +27,7 @@ func lonely(calls *int, test engine.QuickReject) *policy {
 func hasTask(_ *cluster.Shape, n *cluster.Node) bool { return len(n.Tasks) > 0 }
 
 // TestQuickReject counts the calls of a filter that has a cheap test: it is called for a node that
-// became full only when a refusal is explained, and the explanation is that of a scan.
+// became full only when the reason is needed, and the explanation is that of a scan.
 func TestQuickReject(t *testing.T) {
 	for _, search := range []engine.Search{engine.Indexed, engine.Twin} {
 		calls := 0
@@ -94,11 +95,11 @@ func TestQuickRejectMisused(t *testing.T) {
 		open func(*engine.Session)
 		want string
 	}{
-		"without a filter": {func(s *engine.Session) { engine.AddQuickReject(s.Hooks, hasTask) }, "call AddShapeFilter first"},
+		"without a filter": {func(s *engine.Session) { engine.AddQuickReject(s.Hooks, hasTask) }, "call it after AddShapeFilter"},
 		"after a static filter": {func(s *engine.Session) {
 			s.Hooks.AddStaticFilter(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection { return nil })
 			engine.AddQuickReject(s.Hooks, hasTask)
-		}, "call AddShapeFilter first"},
+		}, "call it after AddShapeFilter"},
 		"without a function": {func(s *engine.Session) {
 			s.Hooks.AddShapeFilter(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection { return nil })
 			engine.AddQuickReject(s.Hooks, nil)
@@ -107,6 +108,41 @@ func TestQuickRejectMisused(t *testing.T) {
 		_, err := enginetest.Engine(enginetest.Fit(), &policy{name: "Alone", open: test.open}).Open(zonedNodes(1), engine.Options{}).Run()
 		if err == nil || !strings.Contains(err.Error(), "plugin Alone: AddQuickReject: ") || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: the error is %v, want %s", name, err, test.want)
+		}
+	}
+}
+
+// TestVerdictOfChangedNode keeps the function that Earmarks.WhenEmpty returns while tasks are placed:
+// it has the same results as in a scan for nodes that became full since.
+func TestVerdictOfChangedNode(t *testing.T) {
+	for _, search := range []engine.Search{engine.Scan, engine.Twin, engine.Indexed} {
+		var room func(*cluster.Node) int
+		var got []int
+		keep := &policy{name: "Keep", open: func(s *engine.Session) {
+			s.Hooks.AddAdapter(func(_ *engine.Statement, _ *cluster.Job, r *engine.Refusal) *engine.Refusal {
+				if room == nil {
+					room = s.Earmarks.WhenEmpty(s.View.Job("job/b").Tasks()[0])
+				}
+				got = nil
+				for _, n := range s.View.Nodes() {
+					got = append(got, room(n))
+				}
+				return r
+			})
+		}}
+		fit, err := noderesourcesfit.New(enginetest.Arguments("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes := []enginetest.Part{enginetest.Node("n0").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"), enginetest.Node("n1").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")}
+		s := enginetest.State(append(nodes, enginetest.Job("x").Devices(1).On("n0"), enginetest.Job("y").Devices(1).On("n1"),
+			enginetest.Job("a").Devices(2).Created(1), enginetest.Job("b").Devices(1).Created(2), enginetest.Job("c").Devices(1).Created(3), enginetest.Job("d").Devices(2).Created(4))...)
+		out, err := enginetest.Engine(fit, keep).Open(s, engine.Options{Search: search}).Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Decisions) != 2 || len(out.Refusals) != 2 || fmt.Sprint(got) != "[2 2]" {
+			t.Errorf("search %v: %d decisions, %d refusals, room for %v tasks on the empty nodes; want 2, 2 and [2 2]", search, len(out.Decisions), len(out.Refusals), got)
 		}
 	}
 }

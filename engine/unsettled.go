@@ -11,9 +11,10 @@ import (
 // belongs to rejects the node for the shape. If it returns false, the filter may still reject it.
 type QuickReject func(*cluster.Shape, *cluster.Node) bool
 
-// AddQuickReject registers a cheap test for the shape-form filter that the plugin registered last
-// with AddShapeFilter. It is optional: when a node changes, the engine calls the test first, and if
-// the test returns true, the engine calls the filter for that node only when a refusal is explained.
+// AddQuickReject registers a cheap test for the filter that the plugin has just registered with
+// AddShapeFilter. It is optional: when what is in use on a node changes, the engine calls the test
+// first. If the test returns true, the filter is called for that node only when the reason is needed:
+// for a refusal, for a job that has a topology or takes whole nodes, and in a search for room.
 //
 // Combining: a node is not feasible if the test of at least one filter returns true.
 func AddQuickReject(h *Hooks, fn QuickReject) {
@@ -21,8 +22,8 @@ func AddQuickReject(h *Hooks, fn QuickReject) {
 	switch {
 	case fn == nil:
 		misused(h, "AddQuickReject", "the function is nil; register a function")
-	case last < 0 || h.opening == nil || h.shapeFilters[last].plugin != h.opening.name || h.shapeFilters[last].static:
-		misused(h, "AddQuickReject", "the last filter is not an AddShapeFilter of this plugin; call AddShapeFilter first")
+	case last < 0 || h.opening == nil || h.lastPlugin != h.opening || h.lastEquality != &h.shapeFilters[last].equal || h.shapeFilters[last].static:
+		misused(h, "AddQuickReject", "the last filter or score of the plugin is not an AddShapeFilter; call it after AddShapeFilter")
 	default:
 		h.shapeFilters[last].quick = fn
 	}
@@ -30,7 +31,7 @@ func AddQuickReject(h *Hooks, fn QuickReject) {
 
 // unsettled has the slots of a ranking that are known to be rejected, but not why: their keys and
 // codes are those of an earlier rejection, or unsettledKey and unsettledCode. The filters are called
-// for them when a refusal is explained.
+// for them when the reason is needed.
 type unsettled struct {
 	bits  []uint64
 	count int // how many slots were added since the last time that none was unsettled
@@ -56,6 +57,11 @@ func (u *unsettled) remove(slot int) {
 	if u.count > 0 && slot/64 < len(u.bits) {
 		u.bits[slot/64] &^= 1 << (slot % 64)
 	}
+}
+
+// has reports whether the slot is unsettled.
+func (u *unsettled) has(slot int) bool {
+	return u.count > 0 && slot/64 < len(u.bits) && u.bits[slot/64]&(1<<(slot%64)) != 0
 }
 
 // take returns the next unsettled slot and removes it. It returns -1 if there is none. From is
