@@ -29,9 +29,12 @@ type Node struct {
 
 	// Filters read the following fields of every node. They are kept next to each
 	// other, so that they share cache lines.
-	sliced  bool    // some devices share their memory with other replicas
-	uniform bool    // all devices are of one kind and size
-	filled  int32   // number of devices that are held whole
+	sliced  bool  // some devices share their memory with other replicas
+	uniform bool  // all devices are of one kind and size
+	filled  int32 // number of devices that are held whole
+	touched int32 // number of devices of which a share is held
+	slot    int32
+	spec    uint64  // the version at which the node changed last, other than in its ledgers
 	sample  *Device // the device that Sample returns
 	wiring  *wiring // how the devices are connected; nil if it makes no difference
 
@@ -64,11 +67,8 @@ type Node struct {
 	preemptibleMilli           int64 // thousandths of devices that running preemptible tasks hold
 
 	revision uint64 // of the last NodePut, as its source numbers them
-	slot     int32
-	touched  int32 // number of devices of which a share is held
 	group    *Group
 	version  uint64
-	spec     uint64 // the version at which the node changed last, other than in its ledgers
 	freed    uint64 // the version at which room was freed last; unlike other versions, an undo restores it
 }
 

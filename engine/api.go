@@ -12,7 +12,7 @@ import (
 // undone unless they are committed.
 func (s *Session) Begin() *Statement {
 	if s.closed {
-		return &Statement{clerk: s.clerk, session: s} // its methods return an error
+		return &Statement{clerk: &s.clerk, session: s} // its methods return an error
 	}
 	return s.clerk.begin()
 }

@@ -21,19 +21,18 @@ type backlog struct {
 	// the backlog is up to date with.
 	jobs, nodes, queues, revision, epoch, scoreEpoch uint64
 
-	waiters  []*waiter                 // by slot of the job; nil if the job is not pending
-	setNames []string                  // by slot of the job: the name of its set
-	lanes    []*lane                   // by slot of the queue; nil if the queue has had no pending job
-	asked    map[*cluster.Shape]*asked // the shapes that parked jobs request
-	freeIDs  []int                     // values of asked.id that are free for reuse
-	timers   heap.Heap[*bucket]
-	blocked  map[string][]*bucket // by the queue that prevented the placement, by its limit or share
-	replica  map[string][]*bucket // by set
-	kinds    []cluster.Device
-	byBid    laneOrder
+	waiters []*waiter // by slot of the job; nil if the job is not pending
+	moved   movedSets
+	lanes   []*lane                   // by slot of the queue; nil if the queue has had no pending job
+	asked   map[*cluster.Shape]*asked // the shapes that parked jobs request
+	freeIDs []int                     // values of asked.id that are free for reuse
+	timers  heap.Heap[*bucket]
+	blocked map[string][]*bucket // by the queue that prevented the placement, by its limit or share
+	replica map[string][]*bucket // by set
+	kinds   []cluster.Device
+	byBid   laneOrder
 
 	shapeIDs      map[*cluster.Shape]uint64
-	moved         map[string]bool // the result of takeChangedJobs, which the next call uses again
 	lastShapeID   uint64
 	keyBuffer     []byte
 	refusalNumber uint64 // the number of refusals so far
@@ -67,7 +66,7 @@ type backlog struct {
 func newBacklog(s cluster.View) *backlog {
 	return &backlog{
 		view: s, timers: newTimers(), asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
-		shapeIDs: map[*cluster.Shape]uint64{}, moved: map[string]bool{},
+		shapeIDs: map[*cluster.Shape]uint64{}, moved: movedSets{sets: map[string]bool{}},
 	}
 }
 
@@ -109,22 +108,13 @@ func (b *backlog) refreshQueues() {
 // takeChangedJobs updates the waiters with the jobs that changed. It returns the sets that
 // have such a job.
 func (b *backlog) takeChangedJobs() (moved map[string]bool) {
-	moved = b.moved
-	clear(moved)
+	clear(b.moved.sets)
 	b.view.Recent().Jobs(b.jobs, func(slot int) {
 		for slot >= len(b.waiters) {
 			b.waiters = append(b.waiters, nil)
-			b.setNames = append(b.setNames, "")
 		}
 		job, e := b.view.JobAt(slot), b.waiters[slot]
-		if b.setNames[slot] != "" {
-			moved[b.setNames[slot]] = true
-		}
-		b.setNames[slot] = ""
-		if job != nil && job.Set.Name != "" {
-			b.setNames[slot] = job.Set.Name
-			moved[job.Set.Name] = true
-		}
+		b.moved.note(job, slot)
 		if e != nil && (job != e.job || !b.view.IsPending(job)) {
 			b.remove(e)
 			b.waiters[slot], e = nil, nil
@@ -143,7 +133,33 @@ func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 			b.addArrival(e)
 		}
 	})
-	return moved
+	return b.moved.sets
+}
+
+// movedSets are the sets that have a job that changed.
+type movedSets struct {
+	sets  map[string]bool
+	names []string // by slot of the job: the name of its set; shorter if the last jobs have no set
+}
+
+// note adds the set of the job at the slot, and that of the job that was at the slot before.
+func (m *movedSets) note(job *cluster.Job, slot int) {
+	name := ""
+	if job != nil {
+		name = job.Set.Name
+	}
+	if slot >= len(m.names) {
+		if name == "" {
+			return
+		}
+		m.names = append(m.names, make([]string, slot+1-len(m.names))...)
+	}
+	for _, set := range [...]string{m.names[slot], name} {
+		if set != "" {
+			m.sets[set] = true
+		}
+	}
+	m.names[slot] = name
 }
 
 // addArrival adds the job to the arrivals of its lane, so that it is tried in this session.

@@ -39,7 +39,7 @@ type spareMemory struct {
 	log       []operation // of a statement that has ended
 	decisions []Decision  // of the same statement
 	gangs     []*gang     // that are not in use
-	statement *Statement  // of the last turn
+	statement *Statement  // of the last step
 	parts     []ScorePart // of a score that is computed
 	claims    slab[cluster.Claim]
 	scores    slab[ScorePart]
@@ -52,8 +52,9 @@ func (c *clerk) begin() *Statement {
 	return st
 }
 
-// beginTurn is begin for a turn of a job. The statement is that of the last turn, which is over.
-func (c *clerk) beginTurn() *Statement {
+// beginStep is begin for a step of the session, such as the turn of a job. The statement is that of
+// the last step, which is over.
+func (c *clerk) beginStep() *Statement {
 	st := c.spare.statement
 	if c.spare.statement = nil; st == nil {
 		return c.begin()
@@ -63,8 +64,8 @@ func (c *clerk) beginTurn() *Statement {
 	return st
 }
 
-// endTurn takes back the statement of a turn that was committed or discarded.
-func (c *clerk) endTurn(st *Statement) {
+// endStep takes back the statement of a step, which was committed or discarded.
+func (c *clerk) endStep(st *Statement) {
 	st.clerk, st.placer = nil, placer{}
 	c.spare.statement = st
 }

@@ -36,7 +36,7 @@ func (e Earmarks) Keep(why Reason) {
 		return
 	}
 	k := &s.finder.keeper
-	*k = keeper{view: s.View, now: s.Now, why: why, turns: s.order, hook: hook[TaskFilter]{plugin: s.Hooks.opening.name}}
+	*k = keeper{view: s.View, now: s.Now, why: why, turns: &s.order, hook: hook[TaskFilter]{plugin: s.Hooks.opening.name}}
 }
 
 // active reports whether there is room that tasks are kept out of.

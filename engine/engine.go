@@ -97,20 +97,20 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 		fault   fault
 	}{}
 	s := &own.session
-	*s = Session{View: view, Now: o.Now, engine: e, options: o, fault: &own.fault, Hooks: e.hooks.take(), parts: b}
+	*s = Session{View: view, Now: o.Now, engine: e, fault: &own.fault, Hooks: e.hooks.take(), sessionParts: b}
 	s.Earmarks = Earmarks{s}
 	s.Hooks.opening, s.Hooks.fault, s.Hooks.publish, s.Hooks.makeRoom = nil, s.fault, e.publish, s.MakeRoom
+	b.options, b.denied, b.refused = o, denied{}, nil
 	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault, spare: &e.spare}
 	b.accounts = accounts{view: view, idle: &e.idle, asks: b.accounts.emptied()}
 	b.explainer = explainer{finder: &b.finder, all: o.Explain}
 	b.clerk = clerk{session: s, state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events, spare: &e.spare, open: b.open[:0]}
 	b.order = order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	b.victims, b.heaps = victims{view: view, hooks: s.Hooks, clerk: &b.clerk}, nodeHeaps{occupancies: &e.occupied}
-	s.finder, s.accounts, s.explainer, s.clerk, s.order, s.victims, s.heaps = &b.finder, &b.accounts, &b.explainer, &b.clerk, &b.order, &b.victims, &b.heaps
-	s.reservations = reservations{clerk: s.clerk, hold: o.Hold}
-	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
-	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
-	s.learning = learning{clerk: s.clerk, index: e.index}
+	b.reservations = reservations{clerk: &b.clerk, hold: o.Hold}
+	b.sweeping = sweeping{clerk: &b.clerk, swept: &e.swept}
+	b.retirement = retirement{clerk: &b.clerk, finder: &b.finder}
+	b.learning = learning{clerk: &b.clerk, index: e.index}
 	e.register(s)
 	staticFirst(s.Hooks)
 	if o.Timings != nil {
@@ -123,19 +123,6 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	}()
 	e.observers, e.uncalledHooks = s.Hooks.observers, uncalledHooks(s.Hooks)
 	return s
-}
-
-// sessionParts are the parts of a session, which are allocated together. When it is closed, the next
-// session uses their memory.
-type sessionParts struct {
-	finder    finder
-	accounts  accounts
-	explainer explainer
-	clerk     clerk
-	order     order
-	victims   victims
-	heaps     nodeHeaps
-	open      [2]*Statement // memory for clerk.open
 }
 
 // takeParts returns the memory for the parts of a session.

@@ -15,7 +15,7 @@ type shortage struct {
 }
 
 func (s *Session) shortage(growing *cluster.Job) shortage {
-	return shortage{s.Hooks, s.accounts, growing}
+	return shortage{s.Hooks, &s.accounts, growing}
 }
 
 // minima returns the lists of tasks for which room may be made. The first has the tasks that

@@ -34,7 +34,7 @@ type placer struct {
 
 // placer returns a placer that works in the statement, with the aim of the statement.
 func (s *Session) placer(stmt *Statement) placer {
-	return placer{finder: s.finder, explainer: s.explainer, shortage: s.shortage(stmt.aim.growing), fault: s.fault, stmt: stmt, aim: stmt.aim, searched: &s.searched}
+	return placer{finder: &s.finder, explainer: &s.explainer, shortage: s.shortage(stmt.aim.growing), fault: s.fault, stmt: stmt, aim: stmt.aim, searched: &s.searched}
 }
 
 // place implements Session.Place.

@@ -68,7 +68,7 @@ func (p *reservations) withdrawExpired() {
 		return
 	}
 	expired := func(t *cluster.Task) bool { return p.clerk.now-t.ReservedAt() > p.hold }
-	stmt := p.clerk.begin()
+	stmt := p.clerk.beginStep()
 	for _, t := range p.clerk.view.Nominated() {
 		if t.Status == cluster.Nominated && expired(t) {
 			stmt.withdraw(t.Job, !t.Job.Running()) // a gang without a running task also loses the landings of its tasks
@@ -90,6 +90,7 @@ func (p *reservations) withdrawExpired() {
 		p.withdrawLostIn(stmt, p.clerk.view.Nominated())
 	}
 	stmt.Commit()
+	p.clerk.endStep(stmt)
 }
 
 // bindReady binds each nominated task if its reserved room is free now. The minimum of a gang is

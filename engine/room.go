@@ -117,7 +117,7 @@ type room struct {
 // newRoom prepares a search. It calls the VictimRules of each purpose.
 func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	parts := s.heaps.takeRoom()
-	parts.evictor, parts.hosts = evictor{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}, hosts{want: w, finder: s.finder}
+	parts.evictor, parts.hosts = evictor{want: w, stmt: place.stmt, victims: &s.victims, fault: s.fault}, hosts{want: w, finder: &s.finder}
 	evictor := &parts.evictor
 	purposes := s.Hooks.evictionPurposes
 	if s.options.MovesOnly {
@@ -129,7 +129,7 @@ func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 		markPassed = s.engine.backlog.markPassed
 	}
 	parts.trial = trial{want: w, evictor: evictor, placer: place, stmt: place.stmt, fault: s.fault}
-	parts.room = room{markPassed: markPassed, planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, evictor: evictor,
+	parts.room = room{markPassed: markPassed, planning: planning{want: w, placer: place, finder: &s.finder, accounts: &s.accounts, heaps: &s.heaps, evictor: evictor,
 		trial: &parts.trial, view: s.View, stmt: place.stmt, fault: s.fault, hosts: &parts.hosts}, memory: &parts.search}
 	return &parts.room
 }

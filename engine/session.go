@@ -21,8 +21,6 @@ type Session struct {
 	Hooks    *Hooks // plugins register their hooks here, in OnSessionOpen
 
 	engine   *Engine
-	options  Options
-	parts    *sessionParts
 	closed   bool
 	changes  []cluster.Change // of a closed session
 	wake     int64            // the earliest time that WakeAt was called with; 0: none
@@ -30,21 +28,30 @@ type Session struct {
 	rooms    int              // searches for room in this session
 	// searchedFurther is like searched, for searches that only explain refusals.
 	searchedFurther int
-	denied          denied
-	refused         []Starving // the refusals of minima in this session; in a patient session only of jobs that were not refused before
 	fault           *fault
+	*sessionParts
+}
 
-	order        *order       // decides which job has the next turn
-	finder       *finder      // finds nodes for tasks
-	explainer    *explainer   // finds out why jobs are refused
-	accounts     *accounts    // adds up what tasks request
-	clerk        *clerk       // opens statements and keeps what they commit
-	victims      *victims     // decides which tasks may be evicted or moved for a job
-	heaps        *nodeHeaps   // nodes, ordered by the cost of making room on them
+// sessionParts are the parts of a session that nothing needs when it is closed. The next session
+// uses their memory.
+type sessionParts struct {
+	options Options
+	denied  denied
+	refused []Starving // the refusals of minima in this session; in a patient session only of jobs that were not refused before
+
+	order        order        // decides which job has the next turn
+	finder       finder       // finds nodes for tasks
+	explainer    explainer    // finds out why jobs are refused
+	accounts     accounts     // adds up what tasks request
+	clerk        clerk        // opens statements and keeps what they commit
+	victims      victims      // decides which tasks may be evicted or moved for a job
+	heaps        nodeHeaps    // nodes, ordered by the cost of making room on them
 	reservations reservations // reservations of earlier sessions
 	retirement   retirement   // retires jobs of sets that have too many
 	sweeping     sweeping     // calls the Sweep hooks after all turns
 	learning     learning     // calls the Learner hooks
+
+	open [2]*Statement // memory for clerk.open
 }
 
 // Outcome is what a session decided.
@@ -170,7 +177,7 @@ func (s *Session) tryWoken(out *Outcome) {
 		b = newBacklog(s.View)
 		s.engine.backlog = b
 	}
-	b.open(s.order, s.finder, s.Now)
+	b.open(&s.order, &s.finder, s.Now)
 	b.beginTurns()
 	for job := b.next(); job != nil && s.fault.err == nil; job = b.next() {
 		before := len(out.Decisions)
@@ -205,7 +212,7 @@ func takeTurn(s *Session, job *cluster.Job, out *Outcome) (again bool) {
 // differs from the job's previous one.
 func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
-	stmt := s.clerk.beginTurn()
+	stmt := s.clerk.beginStep()
 	placed := job.Placed()
 	stmt.aim.minimumOnly = true
 	if job.HasMinimum() {
@@ -245,9 +252,9 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	} else {
 		stmt.Discard()
 	}
-	s.clerk.endTurn(stmt)
+	s.clerk.endStep(stmt)
 	if s.options.Patient {
-		s.engine.backlog.saveBackOff(s.clerk, job)
+		s.engine.backlog.saveBackOff(&s.clerk, job)
 	}
 	return refusal == nil && s.View.IsPending(job)
 }
@@ -320,7 +327,7 @@ func (s *Session) Close() error {
 	}
 	s.fault.err, s.closed, s.changes = run, true, s.clerk.changes
 	s.engine.hooks.keep(s.Hooks)
-	s.engine.parts = s.parts
+	s.engine.parts = s.sessionParts
 	return errors.Join(errs...)
 }
 

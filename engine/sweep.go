@@ -10,13 +10,15 @@ func (w *sweeping) run() []Decision {
 	if len(w.clerk.hooks.sweeps) == 0 {
 		return nil
 	}
-	stmt := w.clerk.begin()
+	stmt := w.clerk.beginStep()
 	stmt.position()
 	w.markTorn(stmt)
 	for _, h := range w.clerk.hooks.sweeps {
 		h.fn(stmt)
 	}
-	return stmt.Commit()
+	out := stmt.Commit()
+	w.clerk.endStep(stmt)
+	return out
 }
 
 // markTorn records in the State since when gangs run below their minimum. It looks only at

@@ -113,7 +113,7 @@ func Replay(ctx context.Context, t *Trace, o Options) (*Run, error) {
 		return nil, err
 	}
 	r := &runner{
-		Run:   &Run{State: state, FailedBy: map[int]int{}, Took: make([]int64, 0, t.Len())},
+		Run:   &Run{State: state, FailedBy: map[int]int{}, Took: make([]int64, 0, t.Len()), Waits: make([]Wait, 0, t.Len())},
 		trace: t, options: o, state: state, waiting: map[int]bool{}, total: max(1, t.Milli()),
 	}
 	r.ends.Before = end.before
