@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,8 +32,9 @@ type replayer struct {
 	copies       int
 	nodes, tasks string
 	replayPauses
-	log   logFlag
-	known bool
+	log    logFlag
+	known  bool
+	memory *collector
 }
 
 func replayCommand(p *program) *cobra.Command {
@@ -250,7 +250,8 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 	if len(policies) == 0 {
 		policies = []string{""}
 	}
-	defer collectMore()()
+	o.memory = newCollector()
+	defer o.memory.restore()
 	var results []*replay.Result
 	for _, policy := range policies {
 		r, err := o.replay(c, t, base, policy, seeds, draw, options)
@@ -260,20 +261,6 @@ func (o *replayer) run(c *cobra.Command, layout replay.Layout, draw func(*replay
 		results = append(results, r)
 	}
 	return o.report(results, o.nodes, o.tasks)
-}
-
-// replayGCPercent is the growth of the heap between two collections while a trace is replayed. A large
-// trace needs much memory, and clearing new memory takes as long as collecting what is not used any more.
-const replayGCPercent = 40
-
-// collectMore makes collections as frequent as replayGCPercent says, unless the variable GOGC is set,
-// and returns a function that undoes that.
-func collectMore() (undo func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	before := debug.SetGCPercent(replayGCPercent)
-	return func() { debug.SetGCPercent(before) }
 }
 
 // plotPoints is how many points of the course a plot has.
@@ -378,6 +365,7 @@ func (o *replayer) replay(c *cobra.Command, t *replay.Trace, base engine.Profile
 		options.Engine = e
 		options.Clock = func() time.Duration { return time.Since(begin) }
 		options.Progress = func(arrived int) {
+			o.memory.adjust()
 			done := float64(arrived) / float64(max(1, drawn.Len()))
 			shown.set("%s, seed %d (%d of %d) %s %3.0f %%, %d of %d jobs", name, seed, i+1, len(seeds), bar(done, 20), 100*done, arrived, drawn.Len())
 		}

@@ -1,0 +1,57 @@
+package command
+
+import (
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// The heap grows between two collections by collectGarbage bytes, but by at least collectGrowth percent
+// and at most the percentage that was set before the replay. A large trace needs much memory, and clearing new memory takes as long as collecting what
+// is not used any more.
+const (
+	collectGrowth  = 40
+	collectGarbage = 400 << 20
+)
+
+// collector decides how often memory is collected while a trace is replayed, unless the variable GOGC
+// is set.
+type collector struct {
+	before int              // the percentage before the replay
+	live   []metrics.Sample // how many bytes the last collection left
+	seen   uint64           // its value when the percentage was set last
+	off    bool
+}
+
+// newCollector makes collections as frequent as collectGrowth says.
+func newCollector() *collector {
+	if os.Getenv("GOGC") != "" {
+		return &collector{off: true}
+	}
+	return &collector{before: debug.SetGCPercent(collectGrowth), live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+}
+
+// adjust sets the percentage if memory was collected since the last call.
+func (c *collector) adjust() {
+	if c.off {
+		return
+	}
+	metrics.Read(c.live)
+	if live := c.live[0].Value.Uint64(); live > 0 && live != c.seen {
+		c.seen = live
+		debug.SetGCPercent(growthOf(live, c.before))
+	}
+}
+
+// growthOf returns by how many percent the heap grows until the next collection, if the last one left
+// so many bytes.
+func growthOf(live uint64, most int) int {
+	return max(collectGrowth, min(most, int(collectGarbage*100/live)))
+}
+
+// restore sets the percentage of the time before newCollector.
+func (c *collector) restore() {
+	if !c.off {
+		debug.SetGCPercent(c.before)
+	}
+}
