@@ -149,7 +149,7 @@ func (p *plan) oneReplica(r *replica) v1alpha1.ModelReplica {
 	for i, pod := range r.pods {
 		out.Pods = append(out.Pods, pod.Name)
 		if i == 0 {
-			out.Created = new(pod.CreationTimestamp)
+			out.Created = createdOf(pod)
 		}
 		if pod.Spec.NodeName == "" {
 			continue
@@ -180,6 +180,17 @@ func (p *plan) taskName(r *replica, i int) string {
 		}
 	}
 	return fmt.Sprintf("server-%d", i)
+}
+
+// createdOf returns the time by which the scheduler orders the job of the pod, and by which it chooses
+// which of equal replicas is retired: when the model was created. For a pod without that time, it is
+// when the pod was created.
+func createdOf(pod *corev1.Pod) *metav1.Time {
+	var task feed.ModelTask
+	if err := json.Unmarshal([]byte(pod.Annotations[feed.AnnotationModelTask]), &task); err != nil || task.Created == nil {
+		return new(pod.CreationTimestamp)
+	}
+	return task.Created
 }
 
 // layersOf returns how many layers of the pod are on devices, and how many it has.
