@@ -7,8 +7,8 @@ import (
 )
 
 // The heap grows between two collections by collectGarbage bytes, but by at least collectGrowth percent
-// and at most the percentage that was set before the replay. A large trace needs much memory, and clearing new memory takes as long as collecting what
-// is not used any more.
+// and at most the percentage that was set before the replay. With a percentage alone, either a large
+// trace needs too much memory, or a smaller one spends much of its time on collections.
 const (
 	collectGrowth  = 40
 	collectGarbage = 400 << 20

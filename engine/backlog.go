@@ -21,8 +21,8 @@ type backlog struct {
 	// the backlog is up to date with.
 	jobs, nodes, queues, revision, epoch, scoreEpoch uint64
 
-	waiters []*waiter // by slot of the job; nil if the job is not pending
-	moved   movedSets
+	waiters []*waiter                 // by slot of the job; nil if the job is not pending
+	moved   movedSets                 // since the last session
 	lanes   []*lane                   // by slot of the queue; nil if the queue has had no pending job
 	asked   map[*cluster.Shape]*asked // the shapes that parked jobs request
 	freeIDs []int                     // values of asked.id that are free for reuse

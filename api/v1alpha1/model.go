@@ -369,7 +369,8 @@ type ModelReplica struct {
 	// State is Running, Starting or Failed. Unless given, a replica counts as running if all
 	// its tasks run.
 	State string `json:"state,omitempty"`
-	// Created is when the replica was requested. The default is when the model was created.
+	// Created is when the replica was requested. On Kubernetes, and by default, it is when the model
+	// was created.
 	Created *metav1.Time `json:"created,omitempty"`
 	// Pods are the names of its pods, on Kubernetes.
 	Pods []string `json:"pods,omitempty"`

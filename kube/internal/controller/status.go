@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -147,9 +148,10 @@ func (p *plan) replicaStatus(was []v1alpha1.ModelReplica) []v1alpha1.ModelReplic
 func (p *plan) oneReplica(r *replica) v1alpha1.ModelReplica {
 	out := v1alpha1.ModelReplica{State: string(r.health), Form: p.chosen[r.form]}
 	for i, pod := range r.pods {
+		task := modelTaskOf(pod)
 		out.Pods = append(out.Pods, pod.Name)
-		if i == 0 {
-			out.Created = createdOf(pod)
+		if i == 0 { // the time by which the scheduler orders replicas, and retires one of equal ones
+			out.Created = cmp.Or(task.Created, new(pod.CreationTimestamp))
 		}
 		if pod.Spec.NodeName == "" {
 			continue
@@ -165,7 +167,7 @@ func (p *plan) oneReplica(r *replica) v1alpha1.ModelReplica {
 			}
 		}
 		place.Devices = visible
-		layers, total := layersOf(pod)
+		layers, total := layersOf(pod, task)
 		out.OffloadedLayers, out.TotalLayers = out.OffloadedLayers+layers, out.TotalLayers+total
 		out.Placements = append(out.Placements, place)
 	}
@@ -182,23 +184,19 @@ func (p *plan) taskName(r *replica, i int) string {
 	return fmt.Sprintf("server-%d", i)
 }
 
-// createdOf returns the time by which the scheduler orders the job of the pod, and by which it chooses
-// which of equal replicas is retired: when the model was created. For a pod without that time, it is
-// when the pod was created.
-func createdOf(pod *corev1.Pod) *metav1.Time {
-	var task feed.ModelTask
-	if err := json.Unmarshal([]byte(pod.Annotations[feed.AnnotationModelTask]), &task); err != nil || task.Created == nil {
-		return new(pod.CreationTimestamp)
+// modelTaskOf returns what the pod says of its task. It is empty if the pod says nothing that can be
+// read.
+func modelTaskOf(pod *corev1.Pod) (task feed.ModelTask) {
+	if json.Unmarshal([]byte(pod.Annotations[feed.AnnotationModelTask]), &task) != nil {
+		return feed.ModelTask{}
 	}
-	return task.Created
+	return task
 }
 
-// layersOf returns how many layers of the pod are on devices, and how many it has.
-func layersOf(pod *corev1.Pod) (on, total int) {
-	var task feed.ModelTask
+// layersOf returns how many layers of the pod are on devices, and how many its task has.
+func layersOf(pod *corev1.Pod, task feed.ModelTask) (on, total int) {
 	var held []cluster.Holding
-	if json.Unmarshal([]byte(pod.Annotations[feed.AnnotationModelTask]), &task) != nil || task.Need.Layers == nil ||
-		json.Unmarshal([]byte(pod.Annotations[feed.AnnotationDevices]), &held) != nil {
+	if task.Need.Layers == nil || json.Unmarshal([]byte(pod.Annotations[feed.AnnotationDevices]), &held) != nil {
 		return 0, 0
 	}
 	for _, h := range held {
