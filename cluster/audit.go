@@ -79,7 +79,7 @@ func auditLists(s, o *State) error {
 		"pending": {len(s.roster.pending), len(o.roster.pending)}, "nominated": {len(s.roster.nominated), len(o.roster.nominated)}, "moving": {len(s.roster.moving), len(o.roster.moving)},
 		"releasing": {len(s.roster.releasing), len(o.roster.releasing)}, "retired": {len(s.roster.retired), len(o.roster.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
 		"preemptible": {s.classes.preemptible, o.classes.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
-		"jobs below their minimum": {len(s.roster.belowMinimum), len(o.roster.belowMinimum)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "linked": {s.fleet.linked, o.fleet.linked}, "classes": {s.classes.audit(s.fleet.slots.at), o.classes.audit(o.fleet.slots.at)},
+		"jobs below their minimum": {len(s.roster.belowMinimum), len(o.roster.belowMinimum)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "linked": {s.fleet.linked, o.fleet.linked}, "classes": {s.classes.audit(&s.fleet.slots.table), o.classes.audit(&o.fleet.slots.table)},
 		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "earmarked": {len(s.roster.earmarked), len(o.roster.earmarked)}, "earmarks": {len(s.fleet.earmarks), len(o.fleet.earmarks)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
@@ -132,7 +132,7 @@ func sumPreemptibleMilli(n *Node) int64 {
 
 // audit returns how many tasks are in all classes. It returns -1 if a class has a
 // wrong figure for a node, or if nodes or classes are not sorted.
-func (k *classes) audit(nodes []*Node) (count int) {
+func (k *classes) audit(nodes *table[Node]) (count int) {
 	for queue, list := range k.byQueue {
 		for i, c := range list {
 			tasks := c.audit(nodes)
@@ -147,13 +147,13 @@ func (k *classes) audit(nodes []*Node) (count int) {
 
 // audit returns how many tasks are in the class. It returns -1 if one of its figures
 // is wrong.
-func (c *class) audit(nodes []*Node) (count int) {
+func (c *class) audit(nodes *table[Node]) (count int) {
 	bounds := map[evictionBound]int{}
 	if len(c.byAge.Items) != len(c.nodes) || len(c.nodes) == 0 {
 		return -1
 	}
 	for i, r := range c.byAge.Items {
-		n := nodes[r.slot]
+		n := nodes.at(int(r.slot))
 		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.heapIndex != i || r.before(c.byAge.Items[max(0, i-1)/2]) {
 			return -1
 		}

@@ -117,7 +117,7 @@ const leastDeviceSpecs = 1024
 
 // share makes the devices of the node share their specs with equal devices of other nodes. nodes
 // are the nodes of the fleet, and some may be nil.
-func (p *deviceSpecs) share(n *Node, nodes []*Node) {
+func (p *deviceSpecs) share(n *Node, nodes *table[Node]) {
 	if p.shared == nil {
 		p.shared, p.most = map[DeviceSpec]*DeviceSpec{}, leastDeviceSpecs
 	}
@@ -136,7 +136,8 @@ func (p *deviceSpecs) share(n *Node, nodes []*Node) {
 	}
 	if len(p.shared) > p.most {
 		clear(p.shared)
-		for _, n := range nodes {
+		for slot := range nodes.slots {
+			n := nodes.at(slot)
 			for i := 0; n != nil && i < len(n.Devices); i++ {
 				s := n.Devices[i].DeviceSpec
 				p.shared[*s] = s

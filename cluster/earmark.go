@@ -183,7 +183,7 @@ func (w *workload) setEarmarked(j *Job, e *Earmarked, frees bool) {
 	}
 	w.listEarmark(j, e)
 	if w.roster.knows(j) {
-		w.roster.slots.touch(int(j.slot))
+		w.roster.slots.Touch(int(j.slot))
 	}
 }
 

@@ -15,6 +15,7 @@ type fleet struct {
 	byName        map[string]*Node      // the nodes that are known
 	sorted        []*Node               // the same nodes, sorted by name
 	ranks         []int64               // by slot: a number that sorts like the names, with gaps for new nodes
+	reranks       uint64                // how often all nodes got new ranks
 	addedVersions []uint64              // by slot: the version with which its current node was added
 	lastAdded     uint64                // the highest of these
 	absent        map[string]*Node      // nodes that were removed, or are not known yet, and have tasks on them
@@ -163,7 +164,7 @@ func (f *fleet) shareIsolation(n *Node) {
 // joinGroup counts the devices of the node, and sets and returns its group, or nil if the
 // node has no devices. The caller adds the node to Group.Nodes.
 func (f *fleet) joinGroup(n *Node) *Group {
-	f.specs.share(n, f.slots.at)
+	f.specs.share(n, &f.slots.table)
 	f.shareIsolation(n)
 	f.countKinds(n, +1)
 	if n.uniform && !n.Devices[0].Lost {
@@ -207,8 +208,8 @@ func (f *fleet) touch(n *Node) {
 	if n.absent {
 		return
 	}
-	f.slots.touch(n.Slot())
-	n.version = f.slots.version
+	f.slots.Touch(n.Slot())
+	n.version = f.slots.Version
 }
 
 // avoid notes that no task of the shape is to be placed on the node before the time
@@ -265,7 +266,8 @@ func (f *fleet) clone(l *journal) fleet {
 	c.samples = f.samples // the list is never changed in place
 	for i, n := range f.sorted {
 		m := n.clone()
-		c.sorted[i], c.slots.at[m.slot], c.byName[m.Name] = m, m, m
+		c.sorted[i], c.byName[m.Name] = m, m
+		c.slots.table.set(int(m.slot), m)
 	}
 	for name, n := range f.absent {
 		c.absent[name] = n.clone()
@@ -273,7 +275,7 @@ func (f *fleet) clone(l *journal) fleet {
 	for key, g := range f.groups {
 		to := &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
 		for i, n := range g.Nodes {
-			to.Nodes[i] = c.slots.at[n.slot]
+			to.Nodes[i] = c.slots.table.at(int(n.slot))
 			to.Nodes[i].group = to
 		}
 		c.groups[key] = to

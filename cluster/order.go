@@ -86,6 +86,7 @@ func (f *fleet) rankBetween(i int) (int64, bool) {
 
 // rerank gives all nodes new ranks, rankGap apart. Their order stays the same.
 func (f *fleet) rerank() {
+	f.reranks++
 	for i, n := range f.sorted {
 		f.ranks[n.slot] = int64(i) * rankGap
 	}

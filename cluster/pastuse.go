@@ -29,8 +29,8 @@ func (tr *tree) advance(now int64) {
 	var changed []*Queue
 	var before []Queue
 	recording := tr.journal.recording()
-	tr.slots.since(tr.advancedVersion, func(slot int) {
-		if q := tr.slots.at[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.current.used) {
+	tr.slots.Since(tr.advancedVersion, func(slot int) {
+		if q := tr.slots.table.at(slot); q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.current.used) {
 			if recording {
 				changed, before = append(changed, q), append(before, Queue{Past: q.Past, current: q.current})
 				q.Past = slices.Clone(q.Past) // closeInterval changes it in place
@@ -38,7 +38,7 @@ func (tr *tree) advance(now int64) {
 			q.closeInterval(from)
 		}
 	})
-	tr.advancedVersion = tr.slots.version
+	tr.advancedVersion = tr.slots.Version
 	tr.now = now
 	if recording {
 		tr.journal.recordUndo(func() {

@@ -233,7 +233,7 @@ func (sp *specs) rewrite(j, version *Job, tasks [][]taskSpec) {
 	}
 	book(+1)
 	sp.workload.update(j)
-	j.spec = sp.roster.slots.version
+	j.spec = sp.roster.slots.Version
 }
 
 // dropNotRequested removes a task that its job does not request any more and that has

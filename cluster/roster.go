@@ -43,7 +43,7 @@ func (r *roster) add(j *Job) {
 func (r *roster) remove(j *Job) {
 	delete(r.jobs, j.ID)
 	r.slots.free(int(j.slot))
-	r.slots.touch(int(j.slot))
+	r.slots.Touch(int(j.slot))
 }
 
 // task returns the task that a decision names. It fails if the task is not known or has
@@ -177,7 +177,9 @@ func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 }
 
 // knows reports whether the job itself is in State. A job that Job.Shadow made is not.
-func (r *roster) knows(j *Job) bool { return int(j.slot) < len(r.slots.at) && r.slots.at[j.slot] == j }
+func (r *roster) knows(j *Job) bool {
+	return int(j.slot) < r.slots.table.slots && r.slots.table.at(int(j.slot)) == j
+}
 
 // listPending adds the job to the list of pending jobs or removes it. On removal the last job of
 // the list takes its place.
@@ -247,7 +249,8 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 	c.jobs, c.slots = make(map[string]*Job, len(r.jobs)), r.slots.clone()
 	for id, j := range r.jobs {
 		k := j.clone(f, tasks)
-		c.jobs[id], c.slots.at[k.slot] = k, k
+		c.jobs[id] = k
+		c.slots.table.set(int(k.slot), k)
 	}
 	c.pending, c.belowMinimum, c.retired = c.same(r.pending), c.copiesByID(r.belowMinimum), c.copiesByID(r.retired)
 	c.heldBack, c.earmarked = c.copiesByID(r.heldBack), c.copiesByID(r.earmarked)

@@ -91,7 +91,7 @@ func (tr *tree) sumQuota(q *Queue) {
 // of all queues above that.
 func (tr *tree) charge(t *Task, sign int64) {
 	for q := tr.byName[t.Job.Queue]; q != nil; q = tr.Parent(q) {
-		tr.slots.touch(q.slot)
+		tr.slots.Touch(q.slot)
 		for _, a := range t.held.Resources {
 			q.charge(t, a.Name, sign*(a.Value+t.Node.hostMemory(t.held, t.Claims, a.Name)))
 		}
@@ -189,12 +189,12 @@ func (tr *tree) replace(old, q *Queue, below []string) (above [2]*Queue) {
 		if k := tr.byName[name]; k != nil {
 			tr.listChildren(k)
 			tr.sumQuota(k)
-			tr.slots.touch(k.slot)
+			tr.slots.Touch(k.slot)
 		}
 	}
 	for _, k := range above {
 		for tr.sumQuotas(k); k != nil; k = tr.Parent(k) {
-			tr.slots.touch(k.slot)
+			tr.slots.Touch(k.slot)
 		}
 	}
 	return above
@@ -245,7 +245,7 @@ func (tr *tree) listChildren(q *Queue) {
 func (tr *tree) build() {
 	for _, q := range tr.byName {
 		q.loose = tr.isLoose(q)
-		tr.slots.touch(q.slot)
+		tr.slots.Touch(q.slot)
 	}
 	for _, q := range tr.byName {
 		tr.listChildren(q)
@@ -284,7 +284,7 @@ func (tr *tree) enter(q, old *Queue) {
 	slot := 0
 	if old != nil {
 		slot = old.slot
-		tr.slots.at[slot] = q
+		tr.slots.table.set(slot, q)
 		tr.tierCounts[old.Tier.Rank()]--
 	} else {
 		slot = tr.slots.take(q)
@@ -297,7 +297,7 @@ func (tr *tree) enter(q, old *Queue) {
 		tr.slots.free(slot)
 		delete(tr.byName, old.Name)
 	}
-	tr.slots.touch(slot)
+	tr.slots.Touch(slot)
 }
 
 func (tr *tree) clone(l *journal) tree {
@@ -309,7 +309,8 @@ func (tr *tree) clone(l *journal) tree {
 		copied.Used, copied.Past = slices.Clone(q.Used), slices.Clone(q.Past)
 		copied.UsedByFirm = slices.Clone(q.UsedByFirm)
 		copied.children = slices.Clone(q.children)
-		c.byName[name], c.slots.at[q.slot] = &copied, &copied
+		c.byName[name] = &copied
+		c.slots.table.set(q.slot, &copied)
 	}
 	for name, queues := range tr.byParent {
 		c.byParent[name] = slices.Clone(queues)

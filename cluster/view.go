@@ -56,7 +56,7 @@ func (v View) Recent() Recent { return Recent(v) }
 func (v View) Absent() []*Node { return v.state.fleet.Absent() }
 
 // At returns the node in the slot, or nil if there is none.
-func (v View) At(slot int) *Node { return v.state.fleet.slots.at[slot] }
+func (v View) At(slot int) *Node { return v.state.fleet.slots.table.at(slot) }
 
 // Avoiding calls visit with each time until which a node avoids a shape, in nanoseconds
 // and in no order.
@@ -118,7 +118,7 @@ func (v View) Held(q *Queue) (Usage, bool) {
 func (v View) Job(id string) *Job { return v.state.roster.jobs[id] }
 
 // JobAt returns the job in the slot, or nil if there is none.
-func (v View) JobAt(slot int) *Job { return v.state.roster.slots.at[slot] }
+func (v View) JobAt(slot int) *Job { return v.state.roster.slots.table.at(slot) }
 
 // Jobs returns all jobs, sorted by ID.
 func (v View) Jobs() []*Job { return byID(v.state.roster.jobs) }
@@ -194,7 +194,7 @@ func (v View) BelowMinimum() []*Job { return byID(v.state.roster.belowMinimum) }
 func (v View) Unified() int { return v.state.fleet.unified }
 
 // Version returns the version of the most recent change of a node.
-func (v View) Version() uint64 { return v.state.fleet.slots.version }
+func (v View) Version() uint64 { return v.state.fleet.slots.Version }
 
 // IsPending reports whether the job is pending: it is in the list that Pending returns.
 func (v View) IsPending(j *Job) bool { return j.pendingAt > 0 && v.state.roster.knows(j) }

@@ -123,36 +123,36 @@ func (r Recent) NodesAdded() uint64 { return r.state.fleet.lastAdded }
 
 // Jobs calls visit once for each slot with a job that changed after the version, most recent
 // first: the job was added or removed, or its spec or the status of a task changed.
-func (r Recent) Jobs(since uint64, visit func(slot int)) { r.state.roster.slots.since(since, visit) }
+func (r Recent) Jobs(since uint64, visit func(slot int)) { r.state.roster.slots.Since(since, visit) }
 
 // JobsVersion returns the version of the most recent change of a job.
-func (r Recent) JobsVersion() uint64 { return r.state.roster.slots.version }
+func (r Recent) JobsVersion() uint64 { return r.state.roster.slots.Version }
 
 // Nodes calls visit once for each slot with a node that changed after the version, most
 // recent first. The slot of a node that was removed is visited too.
-func (r Recent) Nodes(since uint64, visit func(slot int)) { r.state.fleet.slots.since(since, visit) }
+func (r Recent) Nodes(since uint64, visit func(slot int)) { r.state.fleet.slots.Since(since, visit) }
 
 // NodeVersion returns the version of the last change of the slot's node. It reads only a table of
 // versions, which is faster than Node.Version for a reader that visits many slots.
-func (r Recent) NodeVersion(slot int) uint64 { return r.state.fleet.slots.versions[slot] }
+func (r Recent) NodeVersion(slot int) uint64 { return r.state.fleet.slots.Versions[slot] }
 
 // Queue returns the version at which the queue's use or spec changed last.
-func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.versions[q.slot] }
+func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.Versions[q.slot] }
 
 // Queues calls visit once for each queue that changed its use or spec after the version,
 // most recent first. A queue that was removed is not visited, but its removal changes
 // QueueSpecsVersion.
 func (r Recent) Queues(since uint64, visit func(*Queue)) {
 	queues := &r.state.tree.slots
-	queues.since(since, func(slot int) {
-		if q := queues.at[slot]; q != nil {
+	queues.Since(since, func(slot int) {
+		if q := queues.table.at(slot); q != nil {
 			visit(q)
 		}
 	})
 }
 
 // QueuesVersion returns the version of the most recent change of a queue's use or spec.
-func (r Recent) QueuesVersion() uint64 { return r.state.tree.slots.version }
+func (r Recent) QueuesVersion() uint64 { return r.state.tree.slots.Version }
 
 // Rank returns a number by which slots can be sorted by the names of their nodes. Adding a
 // node may change the ranks of other nodes, but never their order.
@@ -161,12 +161,15 @@ func (r Recent) Rank(slot int) int64 { return r.state.fleet.ranks[slot] }
 // Ranks returns Rank for every slot, for callers that compare many slots.
 func (r Recent) Ranks() []int64 { return r.state.fleet.ranks }
 
+// Reranks grows whenever all nodes get new ranks.
+func (r Recent) Reranks() uint64 { return r.state.fleet.reranks }
+
 // Commits grows whenever a change becomes final. Versions, in contrast, also grow with
 // changes that a session makes and then undoes.
 func (r Recent) Commits() uint64 { return r.state.journal.commits }
 
 // Slots returns the number of slots of nodes: one more than the highest slot ever used.
-func (r Recent) Slots() int { return len(r.state.fleet.slots.at) }
+func (r Recent) Slots() int { return r.state.fleet.slots.table.slots }
 
 // QueueSpecsVersion grows whenever a queue or a budget is added or removed, or its spec
 // changes.

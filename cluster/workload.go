@@ -145,7 +145,7 @@ func (w *workload) update(j *Job) {
 	if !w.roster.knows(j) {
 		return
 	}
-	w.roster.slots.touch(int(j.slot))
+	w.roster.slots.Touch(int(j.slot))
 	w.roster.listPending(j, j.needsPlacement() && !j.Retired && w.isEligible(j))
 }
 
@@ -219,7 +219,7 @@ func (w *workload) setTasks(j *Job, tasks []*Task) {
 	j.Alternatives[0].Tasks = tasks
 	j.recountEnded()
 	w.update(j)
-	j.spec = w.roster.slots.version
+	j.spec = w.roster.slots.Version
 }
 
 func (w *workload) retire(j *Job) {
