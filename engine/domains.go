@@ -277,7 +277,7 @@ func (x *index) domainPoints(r *ranking, slot int, n *cluster.Node) (total int64
 
 // refreshDomains computes the scores of domains that changed again, for their feasible nodes.
 func (x *index) refreshDomains(r *ranking) {
-	d, ranks := &x.domains, x.view.Recent().Ranks()
+	d := &x.domains
 	for i := len(d.recent) - 1; i >= 0 && d.recent[i].version > r.domainClock; i-- {
 		change := d.recent[i]
 		if !d.isLast(change) {
@@ -292,10 +292,10 @@ func (x *index) refreshDomains(r *ranking) {
 			before := r.domainKeys[slot]
 			points, ok := x.domainPoints(r, slot, n)
 			if r.domainKeys[slot] = points; !ok {
-				r.set(slot, absent, ranks)
+				r.set(slot, absent, r.ranks[slot])
 				return
 			}
-			r.set(slot, key-before+points, ranks)
+			r.set(slot, key-before+points, r.ranks[slot])
 		}
 	}
 	r.domainClock = d.clock

@@ -121,6 +121,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 		defer s.contain()
 		s.learning.open()
 	}()
+	b.accounts.free() // here, so that no decision takes long because all nodes are read
 	e.observers, e.uncalledHooks = s.Hooks.observers, uncalledHooks(s.Hooks)
 	return s
 }

@@ -36,7 +36,7 @@ func zonedNodes(n int) *cluster.State {
 func TestEqualNodesAreJudgedOnce(t *testing.T) {
 	judged := 0
 	e := enginetest.Engine(enginetest.Fit(), zoned(&judged, "zone"))
-	s := zonedNodes(900)
+	s := zonedNodes(6000)
 	place := func(name string, devices, want int, node string) {
 		t.Helper()
 		judged = 0
@@ -51,11 +51,11 @@ func TestEqualNodesAreJudgedOnce(t *testing.T) {
 	}
 	place("one of each zone", 1, 3, "n0001")
 	place("only the changed node", 1, 1, "n0001")
-	for i := range 300 { // all nodes of zone a change in the same way
+	for i := range 2000 { // all nodes of zone a change in the same way
 		n := s.Node(fmt.Sprintf("n%04d", 3*i))
 		apply(t, s, respecified(n, func(n *cluster.Node) { n.Labels["zone"] = "b" }))
 	}
-	place("only the node of the last placement: the changed nodes are like others before", 1, 1, "n0000")
+	place("many nodes changed: two zones, and a node with tasks", 1, 3, "n0000")
 	place("a new shape: two zones, and two nodes with tasks", 2, 4, "n0000")
 }
 

@@ -45,11 +45,11 @@ func (e *explainer) rejectedByTask(t *cluster.Task) (out []Miss) {
 	}
 	ranks := e.finder.view.Recent().Ranks()
 	slots := make([]int, 0, r.feasible)
-	r.walk(ranks, func(slot int) bool {
-		if r.keys[slot] >= 0 {
+	r.walk(func(slot int, key int64) bool {
+		if key >= 0 {
 			slots = append(slots, slot)
 		}
-		return r.keys[slot] >= 0
+		return key >= 0
 	})
 	slices.SortFunc(slots, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
 	for _, slot := range slots {
@@ -157,23 +157,53 @@ func (e *explainer) tallies(shape *cluster.Shape) []Tally {
 // shared like that of tallies.
 func (e *explainer) nearest(shape *cluster.Shape) []Miss {
 	r := e.finder.index.settled(shape)
-	if r.nearest != nil && !e.all {
-		return r.nearest
+	known := &r.nearest
+	if known.misses != nil && !e.all && (!known.outdated || r.stillNearest()) {
+		return known.misses
 	}
 	var out []Miss
-	last := 0
-	r.walk(e.finder.view.Recent().Ranks(), func(slot int) bool {
+	now := nearestNodes{version: e.finder.view.Version()}
+	ranks := e.finder.view.Recent().Ranks()
+	r.walk(func(slot int, key int64) bool {
+		if key >= 0 {
+			return true
+		}
 		n := e.finder.view.At(slot)
 		if rejection, _ := e.finder.rejectShape(shape, n); rejection != nil {
-			out, last = append(out, Miss{n.Name, *rejection}), slot
+			out, now.slots = append(out, Miss{n.Name, *rejection}), append(now.slots, int32(slot))
+			now.key, now.rank = key, ranks[slot]
 		}
 		return e.all || len(out) < nearestMisses
 	})
 	out = slices.Clip(out)
 	if len(out) == nearestMisses && !e.all {
-		r.nearest, r.lastNearest = out, last
+		now.misses = out
+		r.nearest = now
 	}
 	return out
+}
+
+// stillNearest reports whether the nodes that were nearest still are, and have not changed.
+func (r *ranking) stillNearest() bool {
+	known, recent := &r.nearest, r.division.view.Recent()
+	at := 0
+	r.walk(func(slot int, key int64) bool {
+		if key >= 0 {
+			return true
+		}
+		if slot != int(known.slots[at]) || recent.NodeVersion(slot) > known.version {
+			return false
+		}
+		at++
+		return at < len(known.slots)
+	})
+	if at < len(known.slots) {
+		return false
+	}
+	known.outdated = false
+	last := known.slots[at-1]
+	known.key, known.rank = r.keyAt(int(last)), recent.Rank(int(last))
+	return true
 }
 
 // explainScan calls the filters for every node, because rankings do not include task-form

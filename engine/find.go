@@ -69,7 +69,7 @@ func (f *finder) walkRanking(t *cluster.Task, in *scope) *cluster.Node {
 	filters, scorers, most := f.taskHooks(t)
 	if len(filters) == 0 && len(scorers) == 0 && in == nil {
 		if top := r.top(); top >= 0 && r.keys[top] >= 0 {
-			return f.view.At(top)
+			return f.view.At(r.division.first(top))
 		}
 		return nil
 	}
@@ -79,8 +79,7 @@ func (f *finder) walkRanking(t *cluster.Task, in *scope) *cluster.Node {
 	var best *cluster.Node
 	var bestScore int64
 	ranks := f.view.Recent().Ranks()
-	r.walk(ranks, func(slot int) bool {
-		key := r.keys[slot]
+	r.walk(func(slot int, key int64) bool {
 		// Without task-form scores, the first node that passes is the best. Nodes with
 		// equal keys are visited in the order of their names, so no later node wins a tie.
 		if key < 0 || f.fault.err != nil || (best != nil && (len(scorers) == 0 || key+most < bestScore ||
@@ -107,7 +106,7 @@ func (f *finder) bestOfNodes(r *ranking, t *cluster.Task, nodes []*cluster.Node)
 	var best *cluster.Node
 	var bestScore int64
 	for _, n := range nodes { // they are ordered by name, so that the lowest name wins a tie
-		key := r.keys[n.Slot()]
+		key := r.keyAt(n.Slot())
 		if key < 0 || (best != nil && key+most <= bestScore) || f.rejectTask(filters, t, n) != nil {
 			continue
 		}
@@ -263,13 +262,14 @@ func (f *finder) verdicts(t *cluster.Task) verdict {
 	if f.search != Indexed {
 		return scan
 	}
-	x := f.index
-	r := x.settled(t.Shape)
+	x, shape := f.index, t.Shape
+	r := x.settled(shape)
+	version := f.view.Version()
 	return func(n *cluster.Node) (bool, bool) {
-		if r.unsettled.has(n.Slot()) { // a task was placed on the node after this function was made
-			return scan(n)
+		if now := f.view.Version(); version != now { // a task was placed or evicted since
+			r, version = x.settled(shape), now
 		}
-		c := r.codes[n.Slot()]
+		c := r.codeAt(n.Slot())
 		return c != 0, c != 0 && x.codes[c].cure.Transient()
 	}
 }

@@ -5,9 +5,9 @@ import (
 )
 
 // index keeps, for each shape in use, a ranking of all nodes: the feasible nodes by score,
-// then the rejected ones by how near they are to being feasible. When a ranking is used
-// again, only the nodes that changed since are judged. The index lives as long as the
-// engine.
+// then the rejected ones by how near they are to being feasible. Nodes that are equal are peers and
+// have one entry. When a ranking is used again, only the peers that it does not know are judged. The
+// index lives as long as the engine.
 type index struct {
 	view       cluster.View
 	hooks      *Hooks
@@ -18,11 +18,14 @@ type index struct {
 	scoreEpoch uint64             // grows when learnt parameters change; scores of earlier epochs are invalid
 	learnt     map[string][]int64 // the parameters that plugins have learnt
 	rankings   map[*cluster.Shape]*ranking
-	codes      []code // by number; 0 and unsettledCode are not used
-	clock      uint64 // counts uses of rankings
-	sessions   uint64 // how many sessions were opened
-	twin       bool   // answers of hooks are kept, to find out which of them differs
-	patterns   patterns
+	codes      []code                  // by number; 0 and unsettledCode are not used
+	clock      uint64                  // counts uses of rankings
+	sessions   uint64                  // how many sessions were opened
+	twin       bool                    // answers of hooks are kept, to find out which of them differs
+	single     division                // each node has no peers
+	equal      division                // equal nodes are peers
+	variety    variety                 // by which one of them is used
+	entries    int                     // how many entries all rankings have
 	kept       map[passingKey]*passing // nodes of groups that pass the filters
 	blocks     []int32                 // memory of refreshMany
 	changed    []*cluster.Node         // memory of update
@@ -30,44 +33,48 @@ type index struct {
 	domains    domains
 }
 
-// maxEntries bounds memory: a ranking has an entry of about 12 bytes for each node, or of about 20
-// if static scores give many different points, and the answers that it keeps for patterns, which take
-// as much as keptEntries entries. If there are more entries, the ranking that was used least recently
-// is dropped, as long as there are more than minRankings.
+// maxEntries bounds memory: an entry of a ranking takes about 22 bytes, and everything else of a ranking
+// is counted as so many entries, at least fixedEntries. If there are more, the ranking that was used least
+// recently is dropped, as long as there are more than minRankings.
 const (
-	maxEntries  = 25_000_000
-	keptEntries = 1_000
-	minRankings = 16
+	maxEntries   = 25_000_000
+	fixedEntries = 1_000
+	minRankings  = 16
 )
 
 func newIndex() *index {
-	return &index{epoch: 1, params: map[string]uint64{}, learnt: map[string][]int64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, unsettledCode+1)}
+	x := &index{epoch: 1, params: map[string]uint64{}, learnt: map[string][]int64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, unsettledCode+1), variety: newVariety()}
+	x.equal.patterns = &patterns{}
+	return x
 }
 
-// ranking ranks all nodes for one shape.
+// ranking ranks all nodes for one shape. It has an entry for the peers of each number of its division.
 type ranking struct {
 	tree
 	shape      *cluster.Shape
-	version    uint64 // the version of State that it is up to date with
+	division   *division
+	shares     bool   // equal nodes have the same answers: all hooks are declared with EqualNodes
+	generation uint64 // of the division
+	version    uint64 // the version of the division that it is up to date with
+	reranks    uint64 // Recent.Reranks at that version
 	epoch      uint64
 	scoreEpoch uint64
-	session    uint64   // the number of the session that its hooks are of
-	lastUsed   uint64   // the value of index.clock at its last use
-	statics    statics  // what static hooks answered
-	codes      []uint16 // by slot: why the node is rejected; 0 if it is feasible or absent
-	counts     []int32  // by code: how many nodes are rejected
-	feasible   int      // how many nodes are feasible
-	nodes      int      // how many nodes there are
-	// For explanations: the counts with their reasons, and the rejected nodes that are nearest to
-	// being feasible; nil if they are not known. lastNearest is the slot of the last of these.
-	tallies     []Tally
-	nearest     []Miss
-	lastNearest int
-	unsettled   unsettled
-
-	shares  bool        // equal nodes are judged together: all its hooks are declared with EqualNodes
-	kept    keptAnswers // if shares is set
-	answers hookAnswers // the answers of hooks, in twin sessions
+	session    uint64      // the number of the session that its hooks are of
+	lastUsed   uint64      // the value of index.clock at its last use
+	span       uint64      // the last span in which index.variety has counted it
+	counted    int         // how many entries index.entries has of it
+	statics    statics     // what static hooks answered, by division.spec
+	codes      []uint16    // by entry: why the nodes are rejected; 0 if they are feasible, or there are none
+	sizes      []int32     // by entry: how many nodes there are; nil if there is at most one
+	kept       keptAnswers // of peers
+	counts     []int32     // by code: how many nodes are rejected
+	feasible   int         // how many nodes are feasible
+	tallies    []Tally     // for explanations: the counts with their reasons; nil if they are not known
+	nearest    nearestNodes
+	unsettled  unsettled
+	walks      int         // how many walks visit its nodes at the moment
+	answers    hookAnswers // the answers of hooks, in twin sessions
+	compared   uint64      // in twin sessions: the version of State at which equal nodes were compared
 
 	domainScorers []*hook[domainScore] // those that are called for the shape
 	domainKeys    []int64              // by slot: what they add to the key of a feasible node
@@ -92,17 +99,24 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	if anew {
 		x.view = view
 		x.forget()
-		x.patterns.forget()
+	}
+	if twin && !x.twin { // answers of hooks were not kept meanwhile
+		for _, r := range x.rankings {
+			r.answers, r.compared = nil, 0
+		}
 	}
 	x.hooks, x.fault, x.twin = h, fault, twin
 	x.sessions++
-	x.sharing = x.patterns.open(h)
+	sharing, changed := x.equal.patterns.open(h)
+	if x.sharing = sharing; changed {
+		x.equal.forget()
+	}
 	if !x.sameHooks(h) {
 		x.epoch++
 	}
 	x.domains.open(h)
 	if anew && x.sharing { // so that the first decision does not take longer than others
-		x.patterns.all(view)
+		x.equal.follow(view)
 	}
 }
 
@@ -156,6 +170,7 @@ func (x *index) sameHooks(h *Hooks) bool {
 func (x *index) forget() {
 	clear(x.rankings)
 	clear(x.kept)
+	x.entries = 0
 }
 
 func (x *index) publish(plugin string, parameters uint64) {
@@ -168,6 +183,9 @@ func (x *index) publish(plugin string, parameters uint64) {
 // ranking returns the shape's ranking, up to date.
 func (x *index) ranking(shape *cluster.Shape) *ranking {
 	r := x.rankings[shape]
+	if r != nil && r.walks > 0 {
+		return r // a hook that the walk calls requests it
+	}
 	if r == nil {
 		x.dropOldest()
 		r = &ranking{shape: shape}
@@ -182,13 +200,18 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 		x.domains.follow(x.view)
 	}
 	if r.scoreEpoch != x.scoreEpoch {
-		r.kept.forget()
+		r.kept.forgetScores()
 	}
-	if r.epoch != x.epoch || r.keys == nil {
-		r.epoch, r.scoreEpoch = x.epoch, x.scoreEpoch
+	d := x.divisionOf(r)
+	d.follow(x.view)
+	if r.epoch != x.epoch || r.division != d || r.generation != d.generation {
+		r.epoch, r.scoreEpoch, r.division = x.epoch, x.scoreEpoch, d
 		x.rebuild(r)
-	} else if r.version != x.view.Version() {
+	} else if r.version != d.now() || r.reranks != x.view.Recent().Reranks() {
 		x.refresh(r)
+	}
+	if r.shares {
+		x.variety.note(r)
 	}
 	if len(r.domainScorers) > 0 && r.domainClock != x.domains.clock {
 		x.refreshDomains(r)
@@ -196,14 +219,35 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	if r.scoreEpoch != x.scoreEpoch {
 		x.rescore(r)
 	}
+	if x.twin {
+		x.compareEqual(r)
+	}
+	if r.shares && (r.division == &x.single) != x.variety.few {
+		x.regroup(r)
+	}
+	size := len(r.keys) + len(r.kept.places) + len(r.statics.answers)/8 + fixedEntries
+	x.entries += size - r.counted
+	r.counted = size
 	if x.fault.err != nil {
 		r.epoch = 0 // answers of a session that failed are not remembered
 	}
 	return r
 }
 
+// divisionOf returns the division by which the ranking is brought up to date. If all nodes must be judged,
+// or many, equal nodes are judged once.
+func (x *index) divisionOf(r *ranking) *division {
+	switch {
+	case !r.shares:
+		return &x.single
+	case r.epoch != x.epoch || r.division == &x.single && areMany(x.view.Version()-r.version, len(r.keys)):
+		return &x.equal
+	}
+	return r.division
+}
+
 func (x *index) dropOldest() {
-	if n := len(x.rankings); n < minRankings || n*(x.view.Recent().Slots()+keptEntries) < maxEntries {
+	if len(x.rankings) < minRankings || x.entries < maxEntries {
 		return
 	}
 	var oldest *ranking
@@ -212,6 +256,7 @@ func (x *index) dropOldest() {
 			oldest = r
 		}
 	}
+	x.entries -= oldest.counted
 	delete(x.rankings, oldest.shape)
 }
 
@@ -220,14 +265,15 @@ func (x *index) compile(r *ranking) {
 	h := x.hooks
 	r.session = x.sessions
 	x.domainHooks(r)
-	r.shares = x.sharing && len(r.shape.Need.Selected) == 0 // devices are selected by their IDs, in which equal nodes differ
+	// Devices are selected by their IDs, in which equal nodes differ, and equal nodes may be in other domains.
+	shares := x.sharing && len(r.shape.Need.Selected) == 0 && len(r.domainScorers) == 0
 	r.filters, r.staticFilters, r.quick = r.filters[:0], r.staticFilters[:0], r.quick[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
 	for _, p := range h.filters {
 		if p.shapes != nil && !p.shapes(r.shape) {
 			continue
 		}
-		r.shares = r.shares && p.equal.declared
+		shares = shares && p.equal.declared
 		list := &r.filters
 		if p.static {
 			list = &r.staticFilters
@@ -242,11 +288,20 @@ func (x *index) compile(r *ranking) {
 		if o.shapes != nil && !o.shapes(r.shape) {
 			continue
 		}
-		r.shares = r.shares && o.equal.declared
+		shares = shares && o.equal.declared
 		list := &r.scorers
 		if o.static {
 			list = &r.staticScorers
 		}
 		*list = append(*list, o)
 	}
+	if r.shares != shares {
+		r.shares, r.epoch = shares, 0
+	}
 }
+
+// keyAt returns the key of the node in the slot.
+func (r *ranking) keyAt(slot int) int64 { return r.keys[r.division.of(slot)] }
+
+// codeAt returns the code of the node in the slot.
+func (r *ranking) codeAt(slot int) uint16 { return r.codes[r.division.of(slot)] }

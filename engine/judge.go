@@ -6,7 +6,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// code is a kind of rejection. Rankings keep its number for every node.
+// code is a kind of rejection. Rankings keep its number for every entry.
 type code struct {
 	plugin     string
 	reason     Reason
@@ -18,34 +18,44 @@ type code struct {
 // computes its reasons instead of using constants.
 const maxCodes = 4096
 
-// judge returns the key and the code of the slot's node, which may be nil, for the shape. Static filters are
-// called only if anew is set, and static scores only when the node first passes all filters.
-func (x *index) judge(r *ranking, slot int, n *cluster.Node, anew bool) (int64, uint16) {
-	if n == nil {
-		return absent, 0
-	}
-	if anew {
+// judge returns the key and the code of the node for the shape. Static filters are called only if the
+// spec was not judged, and static scores only when a node with the spec first passes all filters.
+func (x *index) judge(r *ranking, spec int, n *cluster.Node) (int64, uint16) {
+	switch r.statics.answers[spec] {
+	case unjudged:
 		if key, c := x.filter(r, r.staticFilters, n); c != 0 {
-			r.statics.answers[slot] = staticallyRejected
+			r.statics.answers[spec] = staticallyRejected
+			if !r.division.byNode() {
+				r.statics.keepRejection(spec, key, c)
+			}
 			return key, c
 		}
-		r.statics.answers[slot] = unscored
+		r.statics.answers[spec] = unscored
+	case staticallyRejected:
+		rejected := r.statics.rejections[spec]
+		return rejected.key, rejected.code
 	}
 	if key, c := x.filter(r, r.filters, n); c != 0 {
 		return key, c
 	}
-	if r.statics.answers[slot] == unscored {
-		points, ok := x.points(r, r.staticScorers, n)
-		if !ok {
-			return absent, 0
+	return x.score(r, spec, n), 0
+}
+
+// score returns the key of the node, which passes all filters; absent if a score is out of range.
+func (x *index) score(r *ranking, spec int, n *cluster.Node) int64 {
+	static, known := r.statics.scored(spec)
+	if !known {
+		var ok bool
+		if static, ok = x.points(r, r.staticScorers, n); !ok {
+			return absent
 		}
-		r.statics.score(slot, points)
+		r.statics.score(spec, static)
 	}
 	points, ok := x.points(r, r.scorers, n)
 	if !ok {
-		return absent, 0
+		return absent
 	}
-	return r.statics.at(slot).points + points, 0
+	return static + points
 }
 
 // filter calls the filters in order and returns the key and the code of the rejection that

@@ -1,35 +1,29 @@
 package engine
 
-import (
-	"math/bits"
+import "math/bits"
 
-	"github.com/berth-project/berth/cluster"
-)
-
-// keptAnswers has answers of a ranking by pattern: a node that changed and is now equal to one that
-// was judged before is not judged. It is a table in which each pattern has one place, so that a
-// newer answer may replace that of another pattern.
+// keptAnswers has answers of a ranking by pattern: nodes with a pattern that was judged before are not
+// judged again. It is a table in which each pattern has one place, so that a newer answer may replace
+// that of another pattern.
 type keptAnswers struct {
 	places   []keptAnswer // their number is a power of two
-	points   []int64      // by place: the points of static scores, of answers that are scoredOtherwise; nil if there are none
 	replaced int          // how many answers of other patterns were replaced since the table grew
 }
 
 // keptAnswer is the answer for the nodes of a pattern. Four of them share a cache line: looking up
 // answers waits mostly for memory.
 type keptAnswer struct {
-	key     int64  // without scores of domains
+	key     int64  // unsettledKey if a cheap test rejects the nodes
 	pattern uint32 // 0: there is none
 	code    uint16
-	static  staticAnswer
 }
 
 // fewestKept and mostKept limit the places of a table. A large cluster may have more: one for
-// slotsPerKept slots.
+// nodesPerKept nodes.
 const (
 	fewestKept   = 64
 	mostKept     = 4096
-	slotsPerKept = 8
+	nodesPerKept = 8
 )
 
 // place returns the place of the pattern, which may have the answer for another one.
@@ -46,45 +40,25 @@ func (k *keptAnswers) find(pattern uint32) *keptAnswer {
 	return nil
 }
 
-// staticOf returns the answer of the static hooks for the pattern of a.
-func (k *keptAnswers) staticOf(a *keptAnswer) static {
-	if a.static == scoredOtherwise {
-		return static{a.static, k.points[k.place(a.pattern)]}
-	}
-	return static{answer: a.static}
-}
-
-// keep adds an answer. The points are those of the static scores. The table is for a ranking of so
-// many slots.
-func (k *keptAnswers) keep(a keptAnswer, points int64, slots int) {
-	if len(k.places) == 0 || k.replaced >= len(k.places)/8 && len(k.places) < max(mostKept, 1<<bits.Len(uint(slots/slotsPerKept))) {
+// keep adds an answer. The table is for a ranking of so many nodes.
+func (k *keptAnswers) keep(a keptAnswer, nodes int) {
+	if len(k.places) == 0 || k.replaced >= len(k.places)/8 && len(k.places) < max(mostKept, 1<<bits.Len(uint(nodes/nodesPerKept))) {
 		k.grow()
 	}
-	if at := k.places[k.place(a.pattern)].pattern; at != 0 && at != a.pattern {
+	at := &k.places[k.place(a.pattern)]
+	if at.pattern != 0 && at.pattern != a.pattern {
 		k.replaced++
 	}
-	k.set(a, points)
-}
-
-func (k *keptAnswers) set(a keptAnswer, points int64) {
-	at := k.place(a.pattern)
-	k.places[at] = a
-	if a.static != scoredOtherwise {
-		return
-	}
-	if k.points == nil {
-		k.points = make([]int64, len(k.places))
-	}
-	k.points[at] = points
+	*at = a
 }
 
 // grow doubles the table.
 func (k *keptAnswers) grow() {
 	before := *k
 	*k = keptAnswers{places: make([]keptAnswer, max(fewestKept, 2*len(before.places)))}
-	for i := range before.places {
-		if a := &before.places[i]; a.pattern != 0 {
-			k.set(*a, before.staticOf(a).points)
+	for _, a := range before.places {
+		if a.pattern != 0 {
+			k.places[k.place(a.pattern)] = a
 		}
 	}
 }
@@ -95,53 +69,33 @@ func (k *keptAnswers) forget() {
 	k.replaced = 0
 }
 
-// yield measures whether it is worth its time to find out the patterns of nodes that changed.
-type yield struct {
-	asked  int  // how many nodes an answer was needed for
-	spelt  int  // for how many a pattern was computed
-	judged int  // how many were judged
-	sparse bool // it is not worth its time
-}
-
-// yieldSpan is after how many nodes it is decided whether patterns are worth their time. If they are
-// not, it is tried again when yieldPause nodes have changed.
-const (
-	yieldSpan  = 4096
-	yieldPause = 16 * yieldSpan
-)
-
-// skips reports whether patterns are not worth their time for so many nodes that changed. Computing
-// a pattern takes a little longer than judging a node, and finding an answer a tenth of it.
-func (y *yield) skips(changed int) bool {
-	switch {
-	case y.sparse:
-		if y.asked += changed; y.asked >= yieldPause {
-			*y = yield{}
+// forgetScores drops the answers for feasible nodes.
+func (k *keptAnswers) forgetScores() {
+	for i := range k.places {
+		if k.places[i].code == 0 {
+			k.places[i] = keptAnswer{}
 		}
-	case y.asked >= yieldSpan:
-		sparse := 13*y.spelt+10*y.judged > 9*y.asked
-		*y = yield{sparse: sparse}
 	}
-	return y.sparse
 }
 
-// judgeOnce is judge, but it judges only one of several equal nodes. The slot must have a node.
-func (x *index) judgeOnce(r *ranking, slot int, n *cluster.Node, anew bool) (int64, uint16) {
-	p := &x.patterns
-	pattern := p.of(n, slot, x.view.Recent().NodeVersion(slot))
-	p.yield.asked++
-	if a := r.kept.find(pattern); a != nil {
-		if x.twin {
-			x.compareEqual(r, a, n, anew)
-		}
-		if anew || a.static != unscored {
-			r.statics.set(slot, r.kept.staticOf(a))
+// judgeOnce returns the key and the code of the peers of an entry. It judges one of them, unless an
+// answer for their pattern is kept.
+func (x *index) judgeOnce(r *ranking, i int) (int64, uint16) {
+	p := &r.division.list[i]
+	if a := r.kept.find(p.pattern); a != nil {
+		if a.key == unsettledKey {
+			r.unsettled.add(i)
+		} else {
+			r.unsettled.remove(i)
 		}
 		return a.key, a.code
 	}
-	p.yield.judged++
-	key, c := x.judge(r, slot, n, anew)
-	static := r.statics.at(slot)
-	r.kept.keep(keptAnswer{key, pattern, c, static.answer}, static.points, len(r.keys))
-	return key, c
+	n := x.view.At(p.nodes.first())
+	if a := r.statics.answers[p.spec]; a != unjudged && a != staticallyRejected && x.quickly(r, n) {
+		r.unsettled.add(i)
+		r.kept.keep(keptAnswer{unsettledKey, p.pattern, unsettledCode}, len(r.division.at))
+		return unsettledKey, unsettledCode
+	}
+	r.unsettled.remove(i)
+	return x.judgeSettled(r, i, n)
 }

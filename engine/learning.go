@@ -94,41 +94,22 @@ func (x *index) learn(plugin string, values []int64) {
 // rescore computes the scores of all feasible nodes again.
 func (x *index) rescore(r *ranking) {
 	r.scoreEpoch = x.scoreEpoch
-	once := x.sharesAnswers(r)
-	for slot := range r.keys {
-		if r.keys[slot] == absent || r.codes[slot] != 0 {
+	d := r.division
+	for i := range r.keys {
+		if r.codes[i] != 0 || r.keys[i] == absent {
 			continue
 		}
-		key, ok := x.keyAgain(r, slot, once)
-		if r.keys[slot] = key; !ok {
-			r.keys[slot] = absent
-		} else if len(r.domainScorers) > 0 {
-			r.keys[slot] += r.domainKeys[slot]
+		slot := d.first(i)
+		key := x.score(r, d.spec(i), x.view.At(slot))
+		if !d.byNode() {
+			r.kept.keep(keptAnswer{key, d.list[i].pattern, 0}, len(d.at))
 		}
-	}
-	r.build(x.view.Recent().Ranks())
-}
-
-// keyAgain computes the key of the feasible node in the slot after parameters changed. If once is
-// set, it calls the scores only for one of several equal nodes.
-func (x *index) keyAgain(r *ranking, slot int, once bool) (key int64, ok bool) {
-	if once { // most nodes are not read
-		if a := r.kept.find(x.patterns.known(slot, x.view.Recent().NodeVersion(slot))); a != nil {
-			return a.key, true
+		if key != absent && len(r.domainScorers) > 0 {
+			key += r.domainKeys[i]
 		}
+		r.keys[i] = key
 	}
-	n, static := x.view.At(slot), r.statics.at(slot)
-	if !once {
-		points, ok := x.points(r, r.scorers, n)
-		return static.points + points, ok
-	}
-	pattern := x.patterns.of(n, slot, x.view.Recent().NodeVersion(slot))
-	if a := r.kept.find(pattern); a != nil {
-		return a.key, true
-	}
-	points, ok := x.points(r, r.scorers, n)
-	r.kept.keep(keptAnswer{static.points + points, pattern, 0, static.answer}, static.points, len(r.keys))
-	return static.points + points, ok
+	r.build()
 }
 
 // epochs returns a number that grows with every new epoch.

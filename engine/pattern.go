@@ -33,34 +33,31 @@ type equality struct {
 	from, to int32 // its labels in Hooks.equalLabels
 }
 
-// patterns gives equal nodes the same number, so that the index judges one of them and uses the
-// answer for the others. Numbers are computed when they are needed, and kept while the node has
-// the same version. No number is given to two patterns, so that an answer for a number stays good
-// when nodes change. A pattern that has not been met for long may get another number.
+// patterns gives equal nodes the same number. No number is given to two patterns, so that an answer for
+// a number stays good when nodes change. A pattern that has not been met for long may get another
+// number.
 type patterns struct {
 	labels []string // the labels that hooks read, in the order in which they were declared first
-	// numbers has the patterns that were met recently, and faded those of the time before. Their
-	// values are numbers, the last of which is last.
+	// numbers has the patterns that were met recently, and faded those of the time before. The last
+	// number that was given is last.
 	numbers, faded map[string]uint32
-	specs          map[string]uint32
 	last           uint32
-	ofSpec         []numbered // by slot
-	ofNode         []numbered // by slot
+	specs          map[string]int32 // the numbers of specs, which placing and evicting does not change
+	ofSpec         []numbered       // by slot
 	spelling       []byte
-	yield          yield
 }
 
-// numbered is the number of a pattern, and the version of the node that it was computed for, plus
-// one; 0: it was not computed.
+// numbered is the number of the spec of a node, and Node.SpecVersion plus one; 0: it was not computed.
 type numbered struct {
 	version uint64
-	number  uint32
+	number  int32
 }
 
-// open prepares for a session. It reports whether nodes may be judged together: a device score
-// without a declaration excludes that, because a score may depend on the devices that are chosen.
-func (p *patterns) open(h *Hooks) bool {
-	changed, known := false, 0
+// open prepares for a session. It reports whether equal nodes may be judged together, and whether
+// nodes must be spelt in another way than before. A device score without a declaration excludes that
+// they are judged together, because a score may depend on the devices that are chosen.
+func (p *patterns) open(h *Hooks) (sharing, changed bool) {
+	known := 0
 	see := func(e *equality) {
 		for _, l := range h.equalLabels[e.from:e.to] {
 			if !slices.Contains(p.labels, l) {
@@ -80,106 +77,57 @@ func (p *patterns) open(h *Hooks) bool {
 			known++
 		}
 	}
-	if changed {
-		p.forget()
-	}
-	return known == len(h.deviceScores)
+	return known == len(h.deviceScores), changed
 }
 
-// lastNumber is the last number that is given to a pattern; 0 means none. After it, the index forgets
-// all answers and numbers.
+// lastNumber is the last number that is given to a pattern.
 const lastNumber = 1<<32 - 1<<24
 
-// forget drops all numbers. They are not given again.
+// forget drops all numbers.
 func (p *patterns) forget() {
-	clear(p.numbers)
-	clear(p.faded)
-	clear(p.specs)
-	clear(p.ofSpec)
-	clear(p.ofNode)
-	p.yield = yield{}
+	*p = patterns{labels: p.labels, spelling: p.spelling, numbers: map[string]uint32{}, faded: map[string]uint32{}, specs: map[string]int32{}}
+}
+
+// full reports whether most specs are those that nodes had before, or the numbers are used up.
+func (p *patterns) full(slots int) bool {
+	return len(p.specs) > 8192+2*slots || p.last > lastNumber
 }
 
 // begin prepares for looking at nodes in up to so many slots.
 func (p *patterns) begin(slots int) {
-	if p.numbers == nil {
-		p.numbers, p.faded, p.specs = map[string]uint32{}, map[string]uint32{}, map[string]uint32{}
+	if more := slots - len(p.ofSpec); more > 0 {
+		p.ofSpec = append(p.ofSpec, make([]numbered, more)...)
 	}
-	if more := slots - len(p.ofNode); more > 0 {
-		p.ofNode, p.ofSpec = append(p.ofNode, make([]numbered, more)...), append(p.ofSpec, make([]numbered, more)...)
-	}
-	most := 8192 + slots
-	if len(p.numbers) > most { // most of these patterns are of states that nodes had before
+	if len(p.numbers) > 8192+slots { // most of these patterns are of states that nodes had before
 		p.numbers, p.faded = p.faded, p.numbers
 		clear(p.numbers)
 	}
-	if len(p.specs) > most {
-		clear(p.specs)
-	}
 }
 
-// all computes the numbers of the patterns of all nodes.
-func (p *patterns) all(view cluster.View) {
-	recent := view.Recent()
-	p.begin(recent.Slots())
-	for slot := range recent.Slots() {
-		if n := view.At(slot); n != nil {
-			p.of(n, slot, recent.NodeVersion(slot))
-		}
-	}
-}
-
-// of returns the number of the pattern of the node in the slot. The version is that of the node.
-func (p *patterns) of(n *cluster.Node, slot int, version uint64) uint32 {
-	at := &p.ofNode[slot]
-	if version++; at.version != version {
-		at.version, at.number = version, p.number(n, slot)
-		p.yield.spelt++
-	}
-	return at.number
-}
-
-// known returns the number of the pattern of the node in the slot if it is known, and otherwise 0. The
-// version is that of the node.
-func (p *patterns) known(slot int, version uint64) uint32 {
-	if at := &p.ofNode[slot]; at.version == version+1 {
-		return at.number
-	}
-	return 0
-}
-
-// specVersion returns Node.SpecVersion of the node in the slot. If the number of its pattern is
-// known, it does not read the node. The version is that of the node.
-func (p *patterns) specVersion(n *cluster.Node, slot int, version uint64) uint64 {
-	if p.known(slot, version) != 0 {
-		return p.ofSpec[slot].version - 1
-	}
-	return n.SpecVersion()
-}
-
-func (p *patterns) number(n *cluster.Node, slot int) uint32 {
-	spec := &p.ofSpec[slot]
-	if v := n.SpecVersion() + 1; spec.version != v {
+// of returns the number of the pattern of the node in the slot, from 1 on, and that of its spec, from 0
+// on.
+func (p *patterns) of(n *cluster.Node, slot int) (pattern uint32, spec int32) {
+	at := &p.ofSpec[slot]
+	if v := n.SpecVersion() + 1; at.version != v {
 		p.spelling = spellSpec(p.spelling[:0], n, p.labels)
 		number, known := p.specs[string(p.spelling)]
 		if !known {
-			p.last++
-			number = p.last
+			number = int32(len(p.specs))
 			p.specs[string(p.spelling)] = number
 		}
-		spec.version, spec.number = v, number
+		at.version, at.number = v, number
 	}
-	p.spelling = spellUse(binary.AppendUvarint(p.spelling[:0], uint64(spec.number)), n)
+	p.spelling = spellUse(binary.AppendUvarint(p.spelling[:0], uint64(at.number)), n)
 	number, known := p.numbers[string(p.spelling)]
 	if known {
-		return number
+		return number, at.number
 	}
 	if number, known = p.faded[string(p.spelling)]; !known {
 		p.last++
 		number = p.last
 	}
 	p.numbers[string(p.spelling)] = number
-	return number
+	return number, at.number
 }
 
 // spellSpec appends what hooks may read of a node that placing and evicting tasks does not change.

@@ -6,204 +6,260 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// rebuild judges every node.
+// rebuild judges the peers of every number.
 func (x *index) rebuild(r *ranking) {
-	n := x.view.Recent().Slots()
-	r.keys = slices.Grow(r.keys[:0], n)[:n]
-	r.statics.reset(n)
-	r.codes = slices.Grow(r.codes[:0], n)[:n]
-	r.counts, r.tallies, r.nearest = r.counts[:0], nil, nil
-	r.feasible, r.nodes = 0, 0
+	d := r.division
+	r.generation, r.version, r.reranks, r.domainClock = d.generation, d.now(), x.view.Recent().Reranks(), x.domains.clock
+	r.statics.reset(d.specs())
+	if r.sizes == nil {
+		r.ranks = nil // they are those of State
+	}
+	r.keys, r.codes, r.sizes = r.keys[:0], r.codes[:0], r.sizes[:0]
+	r.counts, r.tallies, r.nearest = r.counts[:0], nil, nearestNodes{}
+	r.feasible, r.compared = 0, 0
 	r.kept.forget()
 	r.unsettled.forget()
-	once := x.sharesAnswers(r)
-	for slot := range n {
-		var key int64
-		var c uint16
-		n := x.view.At(slot)
-		if once && n != nil {
-			key, c = x.judgeOnce(r, slot, n, true)
-		} else {
-			key, c = x.judge(r, slot, n, true)
+	x.grow(r)
+	ranks := x.view.Recent().Ranks()
+	for i := range r.keys {
+		if size := d.size(i); size > 0 {
+			slot := d.first(i)
+			key, c := x.judgeSettled(r, i, x.view.At(slot))
+			r.change(i, key, c, size, ranks[slot])
 		}
-		key = x.withDomain(r, slot, n, key, c)
-		r.keys[slot], r.codes[slot] = key, c
-		r.count(key, c, +1)
 	}
-	r.build(x.view.Recent().Ranks())
-	r.version, r.domainClock = x.view.Version(), x.domains.clock
+	r.build()
 }
 
-// refresh judges the nodes that changed.
-func (x *index) refresh(r *ranking) {
-	recent := x.view.Recent()
-	slots, lag := recent.Slots(), x.view.Version()-r.version // at most this many nodes changed
-	grown := slots > len(r.keys)
-	for len(r.keys) < slots {
-		r.keys = append(r.keys, absent)
-		r.codes = append(r.codes, 0)
+// grow adds entries for the numbers that the division has got.
+func (x *index) grow(r *ranking) {
+	d := r.division
+	r.statics.grow(d.specs())
+	n := d.len()
+	more := n - len(r.keys)
+	from := len(r.keys)
+	r.keys, r.codes = slices.Grow(r.keys, more)[:n], slices.Grow(r.codes, more)[:n]
+	for i := from; i < n; i++ {
+		r.keys[i], r.codes[i] = absent, 0
 	}
-	r.statics.grow(slots)
-	if lag > uint64(max(leastMany, slots/manyChanges)) {
-		x.refreshMany(r)
+	if d.byNode() {
+		r.ranks, r.sizes = x.view.Recent().Ranks(), nil
 		return
 	}
-	ranks := recent.Ranks()
-	if grown {
-		r.build(ranks)
+	r.ranks, r.sizes = slices.Grow(r.ranks[:from], more)[:n], slices.Grow(r.sizes, more)[:n]
+	for i := from; i < n; i++ {
+		r.ranks[i], r.sizes[i] = 0, 0
 	}
-	// Slots that have a node with another name are emptied before any node is judged. Their old
-	// keys must not be compared by the ranks of their new nodes.
-	if recent.NodesAdded() > r.version {
-		recent.Nodes(r.version, func(slot int) {
-			if recent.AddedVersion(slot) > r.version {
-				r.outdate(slot, r.keys[slot], absent, ranks)
-				r.count(r.keys[slot], r.codes[slot], -1)
-				r.set(slot, absent, ranks)
-				r.codes[slot] = 0
-			}
-		})
-	}
-	once := lag >= fewChanges && r.shares && !x.patterns.yield.skips(int(lag)) && x.sharesAnswers(r)
-	recent.Nodes(r.version, func(slot int) {
-		if key, c, changed := x.judgeChanged(r, slot, once, ranks); changed {
-			r.set(slot, key, ranks)
-			r.codes[slot] = c
-		}
-	})
-	r.version = x.view.Version()
 }
 
-// With fewer changes than fewChanges, equal nodes are not looked for. If more than leastMany slots,
-// and more than one in manyChanges, may have changed, all slots are visited in order, and the tree
-// is updated once for all of them, which is faster than following the list of changes and updating
-// the tree for each. Equal nodes are then looked for even if that was not worth its time before.
+// With more than leastMany changes, and more than one for manyChanges entries, all entries are visited
+// in order, and the tree is updated once for all of them, which is faster than following the list of
+// changes and updating the tree for each.
 const (
-	fewChanges  = 8
 	manyChanges = 8
 	leastMany   = 1000
 )
 
-// refreshMany is refresh for many changes.
-func (x *index) refreshMany(r *ranking) {
-	recent, once := x.view.Recent(), x.sharesAnswers(r)
-	ranks := recent.Ranks()
-	r.nearest = nil
-	x.blocks = x.blocks[:0]
-	for slot := range r.keys {
-		if recent.NodeVersion(slot) <= r.version {
-			continue
-		}
-		key, c, changed := x.judgeChanged(r, slot, once, ranks)
-		if changed {
-			r.keys[slot], r.codes[slot] = key, c
-		}
-		// A slot may have a node with another rank, even if its key is the same.
-		x.noteBlock(slot)
-	}
-	r.update(x.blocks, ranks)
-	r.version = x.view.Version()
+// areMany reports whether so many changes are taken in at once.
+func areMany(changes uint64, entries int) bool {
+	return changes > uint64(max(leastMany, entries/manyChanges))
 }
 
-// noteBlock adds the block of the slot to those that are updated together. Slots are noted in order.
-func (x *index) noteBlock(slot int) {
-	if b := int32(slot / fanout); len(x.blocks) == 0 || x.blocks[len(x.blocks)-1] != b {
+// refresh takes in the changes of the division.
+func (x *index) refresh(r *ranking) {
+	d, recent := r.division, x.view.Recent()
+	changes := d.now() - r.version // at most this many
+	if d.len() > len(r.keys) || d.specs() > len(r.statics.answers) {
+		x.grow(r)
+		r.extend()
+	}
+	reranked := r.reranks != recent.Reranks()
+	r.nearest.outdated = r.nearest.outdated || reranked
+	switch {
+	case reranked:
+		x.refreshMany(r, true)
+	case areMany(changes, len(r.keys)):
+		x.refreshMany(r, false)
+	default:
+		x.refreshFew(r)
+	}
+	r.version, r.reranks = d.now(), recent.Reranks()
+}
+
+// refreshFew visits the entries that changed.
+func (x *index) refreshFew(r *ranking) {
+	d, recent := r.division, x.view.Recent()
+	ranks := recent.Ranks()
+	// Slots that have a node with another name are emptied before any node is judged. Their old
+	// keys must not be compared by the ranks of their new nodes.
+	if d.byNode() && recent.NodesAdded() > r.version {
+		recent.Nodes(r.version, func(slot int) {
+			if recent.AddedVersion(slot) > r.version {
+				r.nearest.outdated = true // the rank of the former node is not known
+				r.count(slot, absent, 0, 0, ranks[slot])
+				r.set(slot, absent, ranks[slot])
+			}
+		})
+	}
+	d.changes(r.version, func(i int) {
+		size, rank := d.size(i), r.ranks[i]
+		if size > 0 {
+			rank = ranks[d.first(i)]
+		}
+		key, c := x.judgeChanged(r, i, size)
+		r.count(i, key, c, size, rank)
+		r.set(i, key, rank)
+	})
+}
+
+// refreshMany visits all entries. If they got new ranks, the whole tree is made anew.
+func (x *index) refreshMany(r *ranking, reranked bool) {
+	d, ranks := r.division, x.view.Recent().Ranks()
+	x.blocks = x.blocks[:0]
+	for i := range r.keys {
+		changed := d.changed(i) > r.version
+		if !changed && !reranked {
+			continue
+		}
+		size, rank := d.size(i), r.ranks[i]
+		if size > 0 {
+			rank = ranks[d.first(i)]
+		}
+		if !changed {
+			if r.sizes != nil { // otherwise they are those of State
+				r.ranks[i] = rank
+			}
+			continue
+		}
+		key, c := x.judgeChanged(r, i, size)
+		r.change(i, key, c, size, rank)
+		x.noteBlock(i)
+	}
+	if r.nearest.outdated = true; reranked {
+		r.build()
+	} else {
+		r.update(x.blocks)
+	}
+}
+
+// noteBlock adds the block of the entry to those that are updated together. Entries are noted in order.
+func (x *index) noteBlock(i int) {
+	if b := int32(i / fanout); len(x.blocks) == 0 || x.blocks[len(x.blocks)-1] != b {
 		x.blocks = append(x.blocks, b)
 	}
 }
 
-// sharesAnswers reports whether equal nodes are judged once for the ranking. If so, it prepares the
-// patterns for all its slots.
-func (x *index) sharesAnswers(r *ranking) bool {
-	if !r.shares {
-		return false
+// judgeChanged returns the key and the code of an entry that changed and has so many nodes now.
+func (x *index) judgeChanged(r *ranking, i, size int) (int64, uint16) {
+	d := r.division
+	switch {
+	case size == 0:
+		r.unsettled.remove(i)
+		return absent, r.codes[i]
+	case d.byNode():
+		return x.judgeNode(r, i)
+	case r.sizes[i] > 0 && d.list[i].renewed <= r.version: // they have the same pattern as before
+		return r.keys[i], r.codes[i]
 	}
-	if x.patterns.last > lastNumber {
-		x.patterns.forget()
-		x.patterns.last = 0
-		for _, other := range x.rankings {
-			other.kept.forget()
-		}
-	}
-	x.patterns.begin(len(r.keys))
-	return true
+	return x.judgeOnce(r, i)
 }
 
-// judgeChanged judges the node in the slot after it changed. If its key or its code is another one
-// than before, judgeChanged counts it and reports true.
-func (x *index) judgeChanged(r *ranking, slot int, once bool, ranks []int64) (int64, uint16, bool) {
+// judgeNode is judgeChanged for a node without peers.
+func (x *index) judgeNode(r *ranking, slot int) (int64, uint16) {
 	n := x.view.At(slot)
-	anew := true
+	answer := &r.statics.answers[slot]
 	switch {
-	case n == nil:
-	case len(r.quick) > 0: // the tests read the node, so that nothing is gained by not reading it here
-		anew = n.SpecVersion() > r.version
-	case once:
-		anew = x.patterns.specVersion(n, slot, x.view.Recent().NodeVersion(slot)) > r.version
-	default:
-		anew = n.SpecVersion() > r.version
+	case n.SpecVersion() > r.version:
+		*answer = unjudged
+	case *answer == staticallyRejected:
+		return r.keys[slot], r.codes[slot]
 	}
-	if !anew && r.statics.answers[slot] == staticallyRejected {
-		return 0, 0, false // a static filter rejects the node, whatever tasks hold of it
-	}
-	if !anew && n != nil && x.quickly(r, n) {
+	if *answer != unjudged && x.quickly(r, n) {
 		r.unsettled.add(slot)
-		if r.codes[slot] != 0 {
-			return 0, 0, false // it was rejected before too
+		if r.codes[slot] != 0 { // it was rejected before too
+			return r.keys[slot], r.codes[slot]
 		}
-		return r.changeTo(slot, unsettledKey, unsettledCode, ranks)
+		return unsettledKey, unsettledCode
 	}
 	r.unsettled.remove(slot)
-	return x.judgeAgain(r, slot, n, once, anew, ranks)
+	return x.judgeSettled(r, slot, n)
 }
 
-// judgeAgain is judgeChanged for a slot that is not found to be rejected without calling filters.
-func (x *index) judgeAgain(r *ranking, slot int, n *cluster.Node, once, anew bool, ranks []int64) (int64, uint16, bool) {
-	var key int64
-	var c uint16
-	if once && n != nil {
-		key, c = x.judgeOnce(r, slot, n, anew)
-	} else {
-		key, c = x.judge(r, slot, n, anew)
+// judgeSettled calls the hooks for the node of an entry.
+func (x *index) judgeSettled(r *ranking, i int, n *cluster.Node) (int64, uint16) {
+	d := r.division
+	key, c := x.judge(r, d.spec(i), n)
+	if !d.byNode() {
+		r.kept.keep(keptAnswer{key, d.list[i].pattern, c}, len(d.at))
 	}
-	return r.changeTo(slot, x.withDomain(r, slot, n, key, c), c, ranks)
-}
-
-// changeTo counts the new key and the new code of the slot. It reports whether one of them is another
-// one than before.
-func (r *ranking) changeTo(slot int, key int64, c uint16, ranks []int64) (int64, uint16, bool) {
-	r.outdate(slot, r.keys[slot], key, ranks)
-	if key == r.keys[slot] && c == r.codes[slot] {
-		return key, c, false
+	if len(r.domainScorers) > 0 {
+		key = x.withDomain(r, i, n, key, c)
 	}
-	r.count(r.keys[slot], r.codes[slot], -1)
-	r.count(key, c, +1)
-	return key, c, true
+	return key, c
 }
 
-// outdate drops the nearest misses if the node in the slot, of which the key changes, is or becomes
-// one of them, or may be rejected in another way with the same key.
-func (r *ranking) outdate(slot int, old, key int64, ranks []int64) {
-	if r.nearest == nil {
+// change sets the key, the code, the size and the rank of an entry without updating the tree.
+func (r *ranking) change(i int, key int64, c uint16, size int, rank int64) {
+	r.count(i, key, c, size, rank)
+	if r.keys[i] = key; r.ranks[i] != rank {
+		r.ranks[i] = rank
+	}
+}
+
+// count sets the code and the size of an entry and counts its nodes, which get another key and rank. The entry
+// still has the old ones.
+func (r *ranking) count(i int, key int64, c uint16, size int, rank int64) {
+	r.nearest.outdate(r.keys[i], r.ranks[i], key, rank)
+	was := r.sizeOf(i)
+	if was == size && r.codes[i] == c {
 		return
 	}
-	if most, last := max(old, key), r.keys[r.lastNearest]; most > last || most == last && ranks[slot] <= ranks[r.lastNearest] {
-		r.nearest = nil
+	r.add(r.codes[i], -was)
+	r.add(c, size)
+	if r.codes[i] = c; r.sizes != nil {
+		r.sizes[i] = int32(size)
 	}
 }
 
-func (r *ranking) count(key int64, c uint16, by int32) {
-	if key == absent {
+// sizeOf returns how many nodes the entry had when it was counted.
+func (r *ranking) sizeOf(i int) int {
+	switch {
+	case r.sizes != nil:
+		return int(r.sizes[i])
+	case r.keys[i] == absent:
+		return 0
+	}
+	return 1
+}
+
+// add counts nodes with the code.
+func (r *ranking) add(c uint16, nodes int) {
+	if nodes == 0 {
 		return
 	}
 	r.tallies = nil
-	r.nodes += int(by)
 	if c == 0 {
-		r.feasible += int(by)
+		r.feasible += nodes
 		return
 	}
 	for int(c) >= len(r.counts) {
 		r.counts = append(r.counts, 0)
 	}
-	r.counts[c] += by
+	r.counts[c] += int32(nodes)
+}
+
+// nearestNodes is the rejected nodes of a ranking that are nearest to being feasible, for explanations.
+type nearestNodes struct {
+	misses    []Miss  // nil: they are not known
+	slots     []int32 // of their nodes
+	version   uint64  // the version of State that they are of
+	key, rank int64   // of the last of them
+	outdated  bool    // an entry that may have one of the nearest nodes has changed since
+}
+
+// outdate notes that an entry changed.
+func (n *nearestNodes) outdate(old, oldRank, key, rank int64) {
+	if most := max(old, key); most > n.key || most == n.key && min(oldRank, rank) <= n.rank {
+		n.outdated = true
+	}
 }

@@ -2,85 +2,86 @@ package engine
 
 import "slices"
 
-// statics keeps what the static hooks of a shape answered for each node. It has a byte for each
-// node, and a number for each only if the points of static scores are of many different values.
+// statics keeps what the static hooks of a shape answered for each spec, by its number. It has a byte
+// for each spec, and a number for each only if the points of static scores are of many different values.
 type statics struct {
-	answers []staticAnswer // by slot
-	values  []int64        // the points of the answers from scored on
-	points  []int64        // by slot, of answers that are scoredOtherwise; nil if there are none
+	answers    []staticAnswer       // by spec
+	values     []int64              // the points of the answers from scored on
+	points     []int64              // by spec, of answers that are scoredOtherwise; nil if there are none
+	rejections map[int]rejectedSpec // why the filters reject a spec that several nodes may have
 }
 
-// staticAnswer is what the static hooks answered for a node. From scored on, the static filters
-// accept the node, and each answer stands for one value of the points of static scores.
+// rejectedSpec is the key and the code of the nodes with a spec that static filters reject.
+type rejectedSpec struct {
+	key  int64
+	code uint16
+}
+
+// staticAnswer is what the static hooks answered for a spec. From scored on, the static filters
+// accept it, and each answer stands for one value of the points of static scores.
 type staticAnswer uint8
 
 const (
-	// unscored is a node without computed static scores, because it was not feasible since its spec
-	// was last judged, or a slot without a node.
-	unscored staticAnswer = iota
+	// unjudged is a spec for which the static filters were not called.
+	unjudged staticAnswer = iota
+	// unscored is a spec without computed static scores, because no node that has it was feasible.
+	unscored
 	staticallyRejected
 	scoredOtherwise // with points that are not one of values
 	scored
 )
 
-// maxStaticValues bounds how many values are compared with the points of a node.
+// maxStaticValues bounds how many values are compared with the points of a spec.
 const maxStaticValues = 16
 
-// static is the answer of the static hooks for one node. The points have no meaning unless the
-// node is scored.
-type static struct {
-	answer staticAnswer
-	points int64
-}
-
-// reset forgets all answers, and makes room for n slots.
+// reset forgets all answers, and makes room for n specs.
 func (s *statics) reset(n int) {
 	s.answers = slices.Grow(s.answers[:0], n)[:n]
 	clear(s.answers)
-	s.values, s.points = s.values[:0], nil
+	s.values, s.points, s.rejections = s.values[:0], nil, nil
 }
 
-// grow adds slots without a node until there are n.
+// grow adds specs that were not judged until there are n.
 func (s *statics) grow(n int) {
 	for len(s.answers) < n {
-		s.answers = append(s.answers, unscored)
+		s.answers = append(s.answers, unjudged)
 		if s.points != nil {
 			s.points = append(s.points, 0)
 		}
 	}
 }
 
-// at returns the answer for the slot.
-func (s *statics) at(slot int) static {
-	switch a := s.answers[slot]; {
+// scored returns the points of the static scores for the spec, and false if they were not computed.
+func (s *statics) scored(spec int) (int64, bool) {
+	switch a := s.answers[spec]; {
 	case a >= scored:
-		return static{a, s.values[a-scored]}
+		return s.values[a-scored], true
 	case a == scoredOtherwise:
-		return static{a, s.points[slot]}
-	default:
-		return static{a, 0}
+		return s.points[spec], true
 	}
-}
-
-// set copies the answer for another slot.
-func (s *statics) set(slot int, to static) {
-	if s.answers[slot] = to.answer; to.answer == scoredOtherwise {
-		s.points[slot] = to.points
-	}
+	return 0, false
 }
 
 // score notes the points of static scores.
-func (s *statics) score(slot int, points int64) {
+func (s *statics) score(spec int, points int64) {
 	at := slices.Index(s.values, points)
 	if at < 0 && len(s.values) < maxStaticValues {
 		at, s.values = len(s.values), append(s.values, points)
 	}
 	if at >= 0 {
-		s.answers[slot] = scored + staticAnswer(at)
+		s.answers[spec] = scored + staticAnswer(at)
 		return
 	}
 	if s.points == nil {
 		s.points = make([]int64, len(s.answers))
 	}
-	s.answers[slot], s.points[slot] = scoredOtherwise, points
+	s.answers[spec], s.points[spec] = scoredOtherwise, points
+}
+
+// keepRejection keeps why the static filters reject the spec.
+func (s *statics) keepRejection(spec int, key int64, code uint16) {
+	if s.rejections == nil {
+		s.rejections = map[int]rejectedSpec{}
+	}
+	s.rejections[spec] = rejectedSpec{key, code}
 }

@@ -34,11 +34,11 @@ func (f *finder) findUnstableHook(shape *cluster.Shape) bool {
 		return false
 	}
 	for _, n := range f.view.Nodes() {
-		slot := n.Slot()
-		if slot >= len(r.codes) {
+		i := r.division.of(n.Slot())
+		if i < 0 || i >= len(r.codes) {
 			continue
 		}
-		if f.findUnstableFilter(r, n) || r.codes[slot] == 0 && f.findUnstableScore(r, n) {
+		if f.findUnstableFilter(r, n) || r.codes[i] == 0 && f.findUnstableScore(r, n) {
 			return true
 		}
 	}
@@ -88,19 +88,48 @@ func (f *finder) findUnstableScore(r *ranking, n *cluster.Node) bool {
 	return false
 }
 
-// compareEqual judges a node for which there is an answer of an equal one, and fails the session if
-// the answers differ: a hook was declared with EqualNodes and depends on what differs.
-func (x *index) compareEqual(r *ranking, kept *keptAnswer, n *cluster.Node, anew bool) {
-	key, c := x.judge(r, n.Slot(), n, anew)
-	if key == kept.key && c == kept.code || x.fault.err != nil {
+// compareEqual judges each node that changed, and fails the session if its key or its code is not that
+// of its peers: a hook was declared with EqualNodes and depends on what differs.
+func (x *index) compareEqual(r *ranking) {
+	d, recent := r.division, x.view.Recent()
+	if d.byNode() {
 		return
 	}
-	other := x.equalNode(n, kept.pattern)
-	if other == nil {
+	for slot := range recent.Slots() {
+		n := x.view.At(slot)
+		if n == nil || recent.NodeVersion(slot) <= r.compared || x.fault.err != nil {
+			continue
+		}
+		number := d.of(slot)
+		if r.unsettled.has(number) {
+			if !x.quickly(r, n) && x.fault.err == nil {
+				x.fault.fail(r.quick[0].plugin, "a test of AddQuickReject has another result for node %s than for an equal node", n.Name)
+			}
+			continue
+		}
+		r.statics.answers[d.spec(number)] = unjudged
+		if key, c := x.judge(r, d.spec(number), n); (key != r.keys[number] || c != r.codes[number]) && x.fault.err == nil {
+			x.failUnequal(r, n, number)
+		}
+	}
+	r.compared = x.view.Version()
+}
+
+// failUnequal fails the session because the hooks have other answers for the node than for its peers.
+func (x *index) failUnequal(r *ranking, n *cluster.Node, number int) {
+	d := r.division
+	nodes := &d.list[number].nodes
+	var at position
+	other := x.view.At(nodes.slot(at))
+	for ok := true; ok && other == n; at, ok = nodes.next(at) {
+		other = x.view.At(nodes.slot(at))
+	}
+	if other == n {
 		x.fault.fail("engine", "hooks that are declared with EqualNodes have other answers for node %s than for a node that was equal to it before", n.Name)
 		return
 	}
-	x.judge(r, other.Slot(), other, true)
+	r.statics.answers[d.spec(number)] = unjudged
+	x.judge(r, d.spec(number), other)
 	differs := func(order int, filter bool) bool {
 		a, kept := r.answers[answerKey{n.Slot(), order, filter}]
 		b, also := r.answers[answerKey{other.Slot(), order, filter}]
@@ -118,16 +147,6 @@ func (x *index) compareEqual(r *ranking, kept *keptAnswer, n *cluster.Node, anew
 		}
 	}
 	x.fault.fail(plugin, "a hook that is declared with EqualNodes has different answers for the nodes %s and %s: they differ only in names, files, and labels that the declaration does not name", other.Name, n.Name)
-}
-
-// equalNode returns another node of the pattern; nil if none is known.
-func (x *index) equalNode(n *cluster.Node, pattern uint32) *cluster.Node {
-	for slot, of := range x.patterns.ofNode {
-		if of.number == pattern && slot != n.Slot() && of.version == x.view.Recent().NodeVersion(slot)+1 {
-			return x.view.At(slot)
-		}
-	}
-	return nil
 }
 
 func hookName(kind string, static bool) string {

@@ -29,42 +29,42 @@ func AddQuickReject(h *Hooks, fn QuickReject) {
 	}
 }
 
-// unsettled has the slots of a ranking that are known to be rejected, but not why: their keys and
+// unsettled has the entries of a ranking that are known to be rejected, but not why: their keys and
 // codes are those of an earlier rejection, or unsettledKey and unsettledCode. The filters are called
 // for them when the reason is needed.
 type unsettled struct {
 	bits  []uint64
-	count int // how many slots were added since the last time that none was unsettled
+	count int // how many entries were added since the last time that none was unsettled
 }
 
-// The key and the code of a slot that was feasible or absent before it became unsettled.
+// The key and the code of an entry without an earlier rejection.
 const (
 	unsettledKey  = math.MinInt64 + 1 // the lowest key of a node
 	unsettledCode = 1
 )
 
-// add makes a slot unsettled.
-func (u *unsettled) add(slot int) {
-	for len(u.bits) <= slot/64 {
+// add makes an entry unsettled.
+func (u *unsettled) add(i int) {
+	for len(u.bits) <= i/64 {
 		u.bits = append(u.bits, 0)
 	}
-	u.bits[slot/64] |= 1 << (slot % 64)
+	u.bits[i/64] |= 1 << (i % 64)
 	u.count++
 }
 
-// remove notes that the filters were called for the slot, or that it has no node.
-func (u *unsettled) remove(slot int) {
-	if u.count > 0 && slot/64 < len(u.bits) {
-		u.bits[slot/64] &^= 1 << (slot % 64)
+// remove notes that the filters were called for the entry, or that it has no nodes.
+func (u *unsettled) remove(i int) {
+	if u.count > 0 && i/64 < len(u.bits) {
+		u.bits[i/64] &^= 1 << (i % 64)
 	}
 }
 
-// has reports whether the slot is unsettled.
-func (u *unsettled) has(slot int) bool {
-	return u.count > 0 && slot/64 < len(u.bits) && u.bits[slot/64]&(1<<(slot%64)) != 0
+// has reports whether the entry is unsettled.
+func (u *unsettled) has(i int) bool {
+	return u.count > 0 && i/64 < len(u.bits) && u.bits[i/64]&(1<<(i%64)) != 0
 }
 
-// take returns the next unsettled slot and removes it. It returns -1 if there is none. From is
+// take returns the next unsettled entry and removes it. It returns -1 if there is none. From is
 // where the search begins.
 func (u *unsettled) take(from int) int {
 	for i := from / 64; i < len(u.bits); i++ {
@@ -77,7 +77,7 @@ func (u *unsettled) take(from int) int {
 	return -1
 }
 
-// forget makes all slots settled.
+// forget makes all entries settled.
 func (u *unsettled) forget() {
 	clear(u.bits)
 	u.count = 0
@@ -100,28 +100,27 @@ func (x *index) quickly(r *ranking, n *cluster.Node) bool {
 	return false
 }
 
-// settled returns the shape's ranking, up to date and without unsettled slots.
+// settled returns the shape's ranking, up to date and without unsettled entries.
 func (x *index) settled(shape *cluster.Shape) *ranking {
 	r := x.ranking(shape)
 	if r.unsettled.count == 0 {
 		return r
 	}
-	once, ranks, many := x.sharesAnswers(r), x.view.Recent().Ranks(), r.unsettled.count > leastMany
+	d, ranks, many := r.division, x.view.Recent().Ranks(), r.unsettled.count > leastMany
 	x.blocks = x.blocks[:0]
-	for slot := r.unsettled.take(0); slot >= 0; slot = r.unsettled.take(slot) {
-		key, c, changed := x.judgeAgain(r, slot, x.view.At(slot), once, false, ranks)
-		if !changed {
-			continue
-		}
-		if r.codes[slot] = c; many {
-			r.keys[slot] = key
-			x.noteBlock(slot)
+	for i := r.unsettled.take(0); i >= 0; i = r.unsettled.take(i) {
+		slot := d.first(i)
+		key, c := x.judgeSettled(r, i, x.view.At(slot))
+		if many {
+			r.change(i, key, c, d.size(i), ranks[slot])
+			x.noteBlock(i)
 		} else {
-			r.set(slot, key, ranks)
+			r.count(i, key, c, d.size(i), ranks[slot])
+			r.set(i, key, ranks[slot])
 		}
 	}
 	if many {
-		r.update(x.blocks, ranks)
+		r.update(x.blocks)
 	}
 	if x.fault.err != nil {
 		r.epoch = 0
