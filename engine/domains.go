@@ -247,9 +247,10 @@ func (x *index) domainHooks(r *ranking) {
 	}
 }
 
-// withDomain adds the scores of the node's domains to its key, unless the node is rejected.
+// withDomain adds the scores of the node's domains to its key, unless the node is rejected. A ranking with
+// such scores has an entry for each node, so that its number is its slot.
 func (x *index) withDomain(r *ranking, slot int, n *cluster.Node, key int64, c uint16) int64 {
-	if len(r.domainScorers) == 0 || n == nil || c != 0 || key == absent {
+	if len(r.domainScorers) == 0 || c != 0 || key == absent {
 		return key
 	}
 	for slot >= len(r.domainKeys) {

@@ -51,30 +51,35 @@ func newIndex() *index {
 // ranking ranks all nodes for one shape. It has an entry for the peers of each number of its division.
 type ranking struct {
 	tree
-	shape      *cluster.Shape
-	division   *division
-	shares     bool   // equal nodes have the same answers: all hooks are declared with EqualNodes
-	generation uint64 // of the division
-	version    uint64 // the version of the division that it is up to date with
-	reranks    uint64 // Recent.Reranks at that version
-	epoch      uint64
-	scoreEpoch uint64
-	session    uint64      // the number of the session that its hooks are of
-	lastUsed   uint64      // the value of index.clock at its last use
-	span       uint64      // the last span in which index.variety has counted it
-	counted    int         // how many entries index.entries has of it
-	statics    statics     // what static hooks answered, by division.spec
-	codes      []uint16    // by entry: why the nodes are rejected; 0 if they are feasible, or there are none
-	sizes      []int32     // by entry: how many nodes there are; nil if there is at most one
-	kept       keptAnswers // of peers
-	counts     []int32     // by code: how many nodes are rejected
-	feasible   int         // how many nodes are feasible
-	tallies    []Tally     // for explanations: the counts with their reasons; nil if they are not known
-	nearest    nearestNodes
-	unsettled  unsettled
-	walks      int         // how many walks visit its nodes at the moment
-	answers    hookAnswers // the answers of hooks, in twin sessions
-	compared   uint64      // in twin sessions: the version of State at which equal nodes were compared
+	shape    *cluster.Shape
+	division *division
+	shares   bool // equal nodes have the same keys and codes
+	// exceptDomains is set if equal nodes would have the same keys and codes without scores of domains. The
+	// ranking then has an entry for each node, and keeps answers without these scores; keptGeneration is the
+	// generation of index.equal that their patterns are of.
+	exceptDomains  bool
+	keptGeneration uint64
+	generation     uint64 // of the division
+	version        uint64 // the version of the division that it is up to date with
+	reranks        uint64 // Recent.Reranks at that version
+	epoch          uint64
+	scoreEpoch     uint64
+	session        uint64      // the number of the session that its hooks are of
+	lastUsed       uint64      // the value of index.clock at its last use
+	span           uint64      // the last span in which index.variety has counted it
+	counted        int         // how many entries index.entries has of it
+	statics        statics     // what static hooks answered, by division.spec
+	codes          []uint16    // by entry: why the nodes are rejected; 0 if they are feasible, or there are none
+	sizes          []int32     // by entry: how many nodes there are; nil if there is at most one
+	kept           keptAnswers // of nodes that are equal
+	counts         []int32     // by code: how many nodes are rejected
+	feasible       int         // how many nodes are feasible
+	tallies        []Tally     // for explanations: the counts with their reasons; nil if they are not known
+	nearest        nearestNodes
+	unsettled      unsettled
+	walks          int         // how many walks visit its nodes at the moment
+	answers        hookAnswers // the answers of hooks, in twin sessions
+	compared       uint64      // in twin sessions: the version of State at which equal nodes were compared
 
 	domainScorers []*hook[domainScore] // those that are called for the shape
 	domainKeys    []int64              // by slot: what they add to the key of a feasible node
@@ -204,6 +209,12 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	}
 	d := x.divisionOf(r)
 	d.follow(x.view)
+	if r.exceptDomains {
+		if x.equal.follow(x.view); r.keptGeneration != x.equal.generation {
+			r.kept.forget()
+			r.keptGeneration = x.equal.generation
+		}
+	}
 	if r.epoch != x.epoch || r.division != d || r.generation != d.generation {
 		r.epoch, r.scoreEpoch, r.division = x.epoch, x.scoreEpoch, d
 		x.rebuild(r)
@@ -265,8 +276,7 @@ func (x *index) compile(r *ranking) {
 	h := x.hooks
 	r.session = x.sessions
 	x.domainHooks(r)
-	// Devices are selected by their IDs, in which equal nodes differ, and equal nodes may be in other domains.
-	shares := x.sharing && len(r.shape.Need.Selected) == 0 && len(r.domainScorers) == 0
+	shares := x.sharing && len(r.shape.Need.Selected) == 0 // devices are selected by their IDs, in which equal nodes differ
 	r.filters, r.staticFilters, r.quick = r.filters[:0], r.staticFilters[:0], r.quick[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
 	for _, p := range h.filters {
@@ -295,8 +305,12 @@ func (x *index) compile(r *ranking) {
 		}
 		*list = append(*list, o)
 	}
-	if r.shares != shares {
-		r.shares, r.epoch = shares, 0
+	inDomains := len(r.domainScorers) > 0 // equal nodes may be in other domains
+	if now := shares && !inDomains; r.shares != now {
+		r.shares, r.epoch = now, 0
+	}
+	if now := shares && inDomains; r.exceptDomains != now {
+		r.exceptDomains, r.epoch = now, 0
 	}
 }
 

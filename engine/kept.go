@@ -29,9 +29,9 @@ const (
 // place returns the place of the pattern, which may have the answer for another one.
 func (k *keptAnswers) place(pattern uint32) uint32 { return pattern & uint32(len(k.places)-1) }
 
-// find returns the answer for the pattern, or nil. The pattern 0 has none.
+// find returns the answer for the pattern, or nil.
 func (k *keptAnswers) find(pattern uint32) *keptAnswer {
-	if len(k.places) == 0 || pattern == 0 {
+	if len(k.places) == 0 {
 		return nil
 	}
 	if a := &k.places[k.place(pattern)]; a.pattern == pattern {
@@ -40,8 +40,8 @@ func (k *keptAnswers) find(pattern uint32) *keptAnswer {
 	return nil
 }
 
-// keep adds an answer. The table is for a ranking of so many nodes.
-func (k *keptAnswers) keep(a keptAnswer, nodes int) {
+// keep adds an answer and returns it, until the next call. The table is for a ranking of so many nodes.
+func (k *keptAnswers) keep(a keptAnswer, nodes int) *keptAnswer {
 	if len(k.places) == 0 || k.replaced >= len(k.places)/8 && len(k.places) < max(mostKept, 1<<bits.Len(uint(nodes/nodesPerKept))) {
 		k.grow()
 	}
@@ -50,6 +50,7 @@ func (k *keptAnswers) keep(a keptAnswer, nodes int) {
 		k.replaced++
 	}
 	*at = a
+	return at
 }
 
 // grow doubles the table.

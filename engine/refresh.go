@@ -102,14 +102,20 @@ func (x *index) refreshFew(r *ranking) {
 		})
 	}
 	d.changes(r.version, func(i int) {
-		size, rank := d.size(i), r.ranks[i]
-		if size > 0 {
-			rank = ranks[d.first(i)]
-		}
+		size, rank := r.now(i, ranks)
 		key, c := x.judgeChanged(r, i, size)
 		r.count(i, key, c, size, rank)
 		r.set(i, key, rank)
 	})
+}
+
+// now returns how many nodes the entry has now, and the rank of the first of them, or the one that it
+// had if there are none.
+func (r *ranking) now(i int, ranks []int64) (size int, rank int64) {
+	if size = r.division.size(i); size == 0 {
+		return 0, r.ranks[i]
+	}
+	return size, ranks[r.division.first(i)]
 }
 
 // refreshMany visits all entries. If they got new ranks, the whole tree is made anew.
@@ -121,10 +127,7 @@ func (x *index) refreshMany(r *ranking, reranked bool) {
 		if !changed && !reranked {
 			continue
 		}
-		size, rank := d.size(i), r.ranks[i]
-		if size > 0 {
-			rank = ranks[d.first(i)]
-		}
+		size, rank := r.now(i, ranks)
 		if !changed {
 			if r.sizes != nil { // otherwise they are those of State
 				r.ranks[i] = rank
@@ -188,13 +191,24 @@ func (x *index) judgeNode(r *ranking, slot int) (int64, uint16) {
 // judgeSettled calls the hooks for the node of an entry.
 func (x *index) judgeSettled(r *ranking, i int, n *cluster.Node) (int64, uint16) {
 	d := r.division
+	switch {
+	case r.exceptDomains:
+		pattern := x.equal.list[x.equal.of(i)].pattern
+		a := r.kept.find(pattern)
+		if a == nil || x.twin {
+			key, c := x.judge(r, i, n)
+			if a != nil && (a.key != key || a.code != c) {
+				x.fault.fail("engine", "hooks that are declared with EqualNodes have other answers for node %s than for a node that was equal to it", n.Name)
+			}
+			a = r.kept.keep(keptAnswer{key, pattern, c}, len(r.keys))
+		}
+		return x.withDomain(r, i, n, a.key, a.code), a.code
+	case d.byNode():
+		key, c := x.judge(r, i, n)
+		return x.withDomain(r, i, n, key, c), c
+	}
 	key, c := x.judge(r, d.spec(i), n)
-	if !d.byNode() {
-		r.kept.keep(keptAnswer{key, d.list[i].pattern, c}, len(d.at))
-	}
-	if len(r.domainScorers) > 0 {
-		key = x.withDomain(r, i, n, key, c)
-	}
+	r.kept.keep(keptAnswer{key, d.list[i].pattern, c}, len(d.at))
 	return key, c
 }
 
