@@ -15,8 +15,10 @@ import (
 // the engine then calls the hook for one of many equal nodes that it has to judge.
 //
 // Combining: nodes are judged together for a shape only if every shape-form hook that is called for
-// the shape, and every device score, has this declaration. A Twin session judges each node on its
-// own and fails if a declaration is wrong.
+// the shape, and every device score, has this declaration, and if the shape selects no devices by
+// their IDs. While only one or two shapes are requested, nodes that changed are judged one by one,
+// unless they are many. A Twin session judges each node on its own and fails if a declaration is
+// wrong.
 func EqualNodes(h *Hooks, labels ...string) {
 	if h.opening == nil || h.lastPlugin != h.opening || h.lastEquality == nil {
 		misused(h, "EqualNodes", "the plugin registered no filter or score of nodes or devices before it; call it after AddShapeFilter, AddStaticFilter, AddShapeScore, AddStaticScore, AddBoundedScore or AddDeviceScore")
