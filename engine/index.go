@@ -185,7 +185,7 @@ func (x *index) publish(plugin string, parameters uint64) {
 	}
 }
 
-// ranking returns the shape's ranking, up to date.
+// ranking returns the shape's ranking, up to date, unless a walk visits it at the moment.
 func (x *index) ranking(shape *cluster.Shape) *ranking {
 	r := x.rankings[shape]
 	if r != nil && r.walks > 0 {

@@ -138,7 +138,8 @@ func (x *index) refreshMany(r *ranking, reranked bool) {
 		r.change(i, key, c, size, rank)
 		x.noteBlock(i)
 	}
-	if r.nearest.outdated = true; reranked {
+	r.nearest.outdated = true
+	if reranked {
 		r.build()
 	} else {
 		r.update(x.blocks)

@@ -16,17 +16,17 @@ func TestStaticsKeepPoints(t *testing.T) {
 			s.grow(n + 50)
 			want := map[int]int64{}
 			for range 1000 {
-				slot := random.IntN(n + 50)
-				want[slot] = random.Int64N(values) - 5
-				s.score(slot, want[slot])
+				spec := random.IntN(n + 50)
+				want[spec] = random.Int64N(values) - 5
+				s.score(spec, want[spec])
 			}
-			for slot, points := range want {
-				if have, known := s.scored(slot); !known || have != points {
-					t.Fatalf("%d values, slot %d: have %v, want %d points", values, slot, have, points)
+			for spec, points := range want {
+				if have, known := s.scored(spec); !known || have != points {
+					t.Fatalf("%d values, spec %d: have %v, want %d points", values, spec, have, points)
 				}
 			}
 			if few := values <= maxStaticValues; few != (s.points == nil) {
-				t.Errorf("%d values: a number for each node: %v", values, s.points != nil)
+				t.Errorf("%d values: a number for each spec: %v", values, s.points != nil)
 			}
 		}
 	}
