@@ -27,16 +27,17 @@ type keeper struct {
 type turnOrder interface{ compareTurns(a, b turn) int }
 
 // Keep makes the engine keep tasks out of room that is earmarked for another job, and reject nodes
-// for it with the reason, which the plugin must document. It must be called in OnSessionOpen. If no
+// for it with the reason, which the plugin must document. It must be called in OnSessionOpen, and in Reopen. If no
 // plugin calls it, a session withdraws all earmarks.
 func (e Earmarks) Keep(why Reason) {
 	s := e.session
-	if s.Hooks.opening == nil {
+	p := calledNow(s.Hooks)
+	if p == nil {
 		misused(s.Hooks, "Earmarks.Keep", "it was called after OnSessionOpen; call it in OnSessionOpen")
 		return
 	}
 	k := &s.finder.keeper
-	*k = keeper{view: s.View, now: s.Now, why: why, turns: &s.order, hook: hook[TaskFilter]{plugin: s.Hooks.opening.name}}
+	*k = keeper{view: s.View, now: s.Now, why: why, turns: &s.order, hook: hook[TaskFilter]{plugin: p.name}}
 }
 
 // active reports whether there is room that tasks are kept out of.

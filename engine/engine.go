@@ -10,16 +10,18 @@ type Engine struct {
 	profiles []NamedProfile
 	plugins  []weighted
 	closers  []Closer // the plugins that are called when a session is closed
-	index    *index
-	backlog  *backlog // of patient sessions; nil before the first one
-	idle     idleDevices
-	occupied occupancies
-	swept    swept
-	publish  func(plugin string, parameters uint64) // of index; a method value is allocated each time that it is made
-	events   int                                    // how many events the last session with any had
-	hooks    spareHooks
-	parts    *sessionParts // of a session that is closed; nil if there is none
-	spare    spareMemory
+	// reopeners has all plugins, or is shorter if not all of them are Reopeners.
+	reopeners []Reopener
+	index     *index
+	backlog   *backlog // of patient sessions; nil before the first one
+	idle      idleDevices
+	occupied  occupancies
+	swept     swept
+	publish   func(plugin string, parameters uint64) // of index; a method value is allocated each time that it is made
+	events    int                                    // how many events the last session with any had
+	hooks     spareHooks
+	parts     *sessionParts // of a session that is closed; nil if there is none
+	spare     spareMemory
 	// observers holds the hooks that the last session registered.
 	observers     []hook[Observer]
 	uncalledHooks []UncalledHook
@@ -97,9 +99,10 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 		fault   fault
 	}{}
 	s := &own.session
-	*s = Session{View: view, Now: o.Now, engine: e, fault: &own.fault, Hooks: e.hooks.take(), sessionParts: b}
+	hooks, valid := e.hooks.take(view)
+	*s = Session{View: view, Now: o.Now, engine: e, fault: &own.fault, Hooks: hooks, sessionParts: b}
 	s.Earmarks = Earmarks{s}
-	s.Hooks.opening, s.Hooks.fault, s.Hooks.publish, s.Hooks.makeRoom = nil, s.fault, e.publish, s.MakeRoom
+	hooks.fault, hooks.publish = s.fault, e.publish
 	b.options, b.denied, b.refused = o, denied{}, nil
 	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault, spare: &e.spare}
 	b.accounts = accounts{view: view, idle: &e.idle, asks: b.accounts.emptied()}
@@ -111,18 +114,20 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	b.sweeping = sweeping{clerk: &b.clerk, swept: &e.swept}
 	b.retirement = retirement{clerk: &b.clerk, finder: &b.finder}
 	b.learning = learning{clerk: &b.clerk, index: e.index}
-	e.register(s)
-	staticFirst(s.Hooks)
-	if o.Timings != nil {
-		o.Timings.measure(s.Hooks)
+	same := valid && o.Timings == nil && e.reopen(s)
+	if !same {
+		e.register(s)
+		if o.Timings != nil {
+			o.Timings.measure(s.Hooks)
+		}
+		e.observers, e.uncalledHooks = s.Hooks.observers, uncalledHooks(s.Hooks)
 	}
-	e.index.open(view, s.Hooks, s.fault, o.Search == Twin)
+	e.index.open(view, s.Hooks, s.fault, same, o.Search == Twin)
 	func() {
 		defer s.contain()
 		s.learning.open()
 	}()
 	b.accounts.free() // here, so that no decision takes long because all nodes are read
-	e.observers, e.uncalledHooks = s.Hooks.observers, uncalledHooks(s.Hooks)
 	return s
 }
 
@@ -137,7 +142,12 @@ func (e *Engine) takeParts() *sessionParts {
 
 // register calls OnSessionOpen of each plugin.
 func (e *Engine) register(s *Session) {
+	removeAll(s.Hooks)
+	if e.hooks.latest = s.Hooks; s.fault.err != nil {
+		return // a plugin broke its contract in Reopen
+	}
 	defer s.contain()
+	defer staticFirst(s.Hooks)
 	defer func() { s.Hooks.opening = nil }()
 	for i := range e.plugins {
 		s.Hooks.opening = &e.plugins[i]

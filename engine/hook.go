@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
@@ -35,11 +36,14 @@ type hook[F any] struct {
 // misused fails the session because a plugin called the Add method hook wrongly.
 func misused(h *Hooks, hook, format string, args ...any) {
 	plugin := "engine"
-	if h.opening != nil {
-		plugin = h.opening.Name()
+	if p := calledNow(h); p != nil {
+		plugin = p.Name()
 	}
 	h.fault.fail(plugin, hook+": "+format, args...)
 }
+
+// calledNow returns the plugin that is in OnSessionOpen or in Reopen, or nil.
+func calledNow(h *Hooks) *weighted { return cmp.Or(h.opening, h.reopening) }
 
 // add appends the function to the list, as a hook of the plugin that is in OnSessionOpen, and
 // returns the hook. Missing says that the function is nil. A wrong call fails the session and

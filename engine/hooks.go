@@ -134,10 +134,10 @@ type EventHandler struct {
 // Hooks holds the hooks of a session. Plugins register theirs in OnSessionOpen; a later
 // registration fails the session.
 type Hooks struct {
-	opening  *weighted // the plugin that is in OnSessionOpen; nil if none is
-	fault    *fault
-	publish  func(plugin string, parameters uint64)
-	makeRoom Adapter
+	opening   *weighted // the plugin that is in OnSessionOpen; nil if none is
+	reopening *weighted // the plugin that is in Reopen; nil if none is
+	fault     *fault
+	publish   func(plugin string, parameters uint64)
 
 	lastPlugin   *weighted // the plugin that registered lastEquality
 	equalLabels  []string  // the labels of all declarations of EqualNodes
@@ -458,9 +458,9 @@ func (h *Hooks) Publish(plugin string, parameters uint64) {
 }
 
 // parametersKey returns the name under which the parameters of the plugin are kept. It differs
-// from the name of the plugin in OnSessionOpen of a plugin that has a name twice.
+// from the name of the plugin in OnSessionOpen and Reopen of a plugin that has a name twice.
 func parametersKey(h *Hooks, plugin string) string {
-	if p := h.opening; p != nil && p.key != "" && p.Name() == plugin {
+	if p := calledNow(h); p != nil && p.key != "" && p.Name() == plugin {
 		return p.key
 	}
 	return plugin

@@ -141,7 +141,7 @@ func (h *Hooks) AddEvictionPurpose(p Purpose, why Reason) {
 		return
 	}
 	if len(h.evictionPurposes) == 0 {
-		h.AddAdapter(h.makeRoom)
+		h.AddAdapter(makeRoom)
 	}
 	h.evictionPurposes = append(h.evictionPurposes, EvictionPurpose{p, why})
 }

@@ -98,8 +98,9 @@ type compiledFilter struct {
 	remaining int64    // how many shape-form filters there are from this one on
 }
 
-// open prepares the index for a session. A new State drops all rankings.
-func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
+// open prepares the index for a session. A new State drops all rankings. Same says that the hooks are
+// those of the last session.
+func (x *index) open(view cluster.View, h *Hooks, fault *fault, same, twin bool) {
 	anew := x.view != view
 	if anew {
 		x.view = view
@@ -112,6 +113,9 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	}
 	x.hooks, x.fault, x.twin = h, fault, twin
 	x.sessions++
+	if same {
+		return
+	}
 	sharing, changed := x.equal.patterns.open(h)
 	if x.sharing = sharing; changed {
 		x.equal.forget()
@@ -271,7 +275,8 @@ func (x *index) dropOldest() {
 	delete(x.rankings, oldest.shape)
 }
 
-// compile lists the hooks of the session that are called for the shape.
+// compile lists the hooks of the session that are called for the shape. They are listed in each session
+// again, because hooks may matter for other shapes than before.
 func (x *index) compile(r *ranking) {
 	h := x.hooks
 	r.session = x.sessions

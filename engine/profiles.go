@@ -61,6 +61,9 @@ func newEngine(r *Registry, profiles []NamedProfile) (*Engine, error) {
 		if c, ok := plugins[i].Plugin.(Closer); ok {
 			e.closers = append(e.closers, c)
 		}
+		if r, ok := plugins[i].Plugin.(Reopener); ok {
+			e.reopeners = append(e.reopeners, r)
+		}
 	}
 	return e, nil
 }

@@ -29,6 +29,11 @@ const (
 	moving                   // for the purpose Move
 )
 
+// makeRoom is the Adapter of AddEvictionPurpose.
+func makeRoom(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
+	return stmt.session.MakeRoom(stmt, job, r)
+}
+
 // MakeRoom frees room by evicting or moving other tasks, for the tasks that the turn is for:
 // the minimum of the job or one surplus task. It searches the choices of the job in order,
 // and takes the cheapest plan that it finds for the first choice that has one (see Cost). The

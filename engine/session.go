@@ -326,7 +326,7 @@ func (s *Session) Close() error {
 		s.fault.err = nil
 	}
 	s.fault.err, s.closed, s.changes = run, true, s.clerk.changes
-	s.engine.hooks.keep(s.Hooks)
+	s.engine.hooks.keep(s, run != nil || len(errs) > 0)
 	s.engine.parts = s.sessionParts
 	return errors.Join(errs...)
 }

@@ -10,7 +10,7 @@ import (
 // plugins that do not check for room themselves.
 func Fit() engine.Plugin { return fit{} }
 
-type fit struct{}
+type fit struct{ engine.FixedHooks }
 
 func (fit) Name() string { return "Fit" }
 

@@ -10,7 +10,7 @@ import (
 // profile also needs Reclaim, Preempt or Consolidate.
 func AllowAllVictims() engine.Plugin { return allowAllVictims{} }
 
-type allowAllVictims struct{}
+type allowAllVictims struct{ engine.FixedHooks }
 
 func (allowAllVictims) Name() string { return "AllowAllVictims" }
 

@@ -69,12 +69,19 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.cached = jobTerms{}
+	p.Reopen(s)
 	p.counter.Open(s)
 	if p.register == nil {
 		p.register = p.registration()
 	}
 	p.register(s.Hooks)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.cached = jobTerms{}
+	p.counter.Reopen(s)
+	return true
 }
 
 // registration returns the function that registers the hooks. The functions of the hooks are made

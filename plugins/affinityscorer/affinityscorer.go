@@ -43,13 +43,20 @@ var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.job = nil
+	p.Reopen(s)
 	p.counter.Open(s)
 	s.Hooks.AddStaticScore(prefersNodes, scoreNode)
 	if p.score == nil {
 		p.score = p.scoreJobs // a method value is allocated each time that it is made
 	}
 	s.Hooks.AddTaskScore(prefersJobs, p.score)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.job = nil
+	p.counter.Reopen(s)
+	return true
 }
 
 func prefersNodes(s *cluster.Shape) bool {

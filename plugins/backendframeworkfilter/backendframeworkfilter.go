@@ -26,7 +26,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: BackendNotSupported, Cure: engine.Grow | engine.Relax, Phrase: "{subject}", Meaning: "No device of the node has a runtime that the backend supports. The subject lists the runtimes of the backend and those of the node."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

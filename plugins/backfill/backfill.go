@@ -101,9 +101,15 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
+	p.Reopen(s)
+	s.Hooks.AddSweep(p.sweeper)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
 	p.session = s
 	s.Earmarks.Keep(RoomEarmarked)
-	s.Hooks.AddSweep(p.sweeper)
+	return true
 }
 
 // maxQueues is for jobs of how many queues a sweep looks for room. Each queue has perQueue plans.

@@ -24,7 +24,7 @@ const (
 	machineMilli = 8_000   // in thousandths of a device
 )
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -53,9 +53,15 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		p.filter = filter{}
 		p.admitNode, p.admit = p.filter.admitNode, p.filter.admit // a method value is allocated each time that it is made
 	}
-	clear(p.filter)
+	p.Reopen(s)
 	engine.AddWholeFilter(s.Hooks, matters, p.admitNode)
 	s.Hooks.AddGroupFilter(p.admit)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	clear(p.filter)
+	return true
 }
 
 func matters(t *cluster.Task, j *cluster.Job) bool {

@@ -20,7 +20,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: CellMismatch, Cure: engine.Grow | engine.Relax, Phrase: "not in cell {subject}", Meaning: "The node is not in the cell that the task requests. The subject is that cell."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -22,7 +22,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: Consolidated, Phrase: "moved, to free room in one place", Meaning: "Of an eviction: the task is moved to another node, where room is reserved for it, so that free room is in one place."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })

@@ -19,7 +19,7 @@ const Name = "DeviceFitScorer"
 
 const most = 10
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -42,7 +42,10 @@ type Arguments struct {
 	Strategy string `json:"strategy"`
 }
 
-type plugin struct{ spread bool }
+type plugin struct {
+	engine.FixedHooks
+	spread bool
+}
 
 // New builds the plugin from its Arguments.
 var New = engine.WithArguments(func() Arguments { return Arguments{Strategy: Pack} }, build)

@@ -28,7 +28,11 @@ var reasons = []engine.ReasonDoc{
 	{Reason: InBudget, Cure: engine.Relax, Phrase: "protected by a disruption budget", Protects: "protected by a disruption budget", Meaning: "If the victim were evicted, fewer tasks would keep running than a disruption budget requires, or fewer are running already. The reason protects a victim and rejects no node."},
 }
 
-type plugin struct{ counts counts }
+type plugin struct {
+	counts counts
+	view   cluster.View
+	judges bool // whether hooks are registered
+}
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
@@ -42,10 +46,10 @@ func (*plugin) SharedByProfiles() {}
 // OnSessionOpen registers the hooks, unless there are no budgets. The hooks only protect
 // victims, and the verdict does not depend on the job for which a victim would be evicted.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if len(s.View.Budgets()) == 0 {
+	if p.view, p.judges = s.View, len(s.View.Budgets()) > 0; !p.judges {
 		return
 	}
-	judge := func(v *engine.Victim) engine.Verdict { return p.counts.judge(s.View, v) }
+	judge := func(v *engine.Victim) engine.Verdict { return p.counts.judge(p.view, v) }
 	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
 	s.Hooks.AddReclaimable(veto)
 	s.Hooks.AddPreemptable(veto)
@@ -54,6 +58,9 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		s.Hooks.NarrowVictims(p, engine.NoClass)
 	}
 }
+
+// Reopen returns false if the first budget was added or the last one removed.
+func (p *plugin) Reopen(s *engine.Session) bool { return p.judges == (len(s.View.Budgets()) > 0) }
 
 // judge protects a victim if, without its tasks, any budget that covers its job would be
 // violated.

@@ -60,7 +60,7 @@ func New(a engine.Arguments) (engine.Plugin, error) {
 			return nil, fmt.Errorf("levels: want labels that differ and are not empty, have %q", label)
 		}
 	}
-	p := &plugin{levels: in.Levels, labelled: make([]int, len(in.Levels))}
+	p := &plugin{levels: in.Levels, labelled: make([]int, len(in.Levels)), scored: make([]bool, len(in.Levels))}
 	p.begin, p.visit = p.forget, p.read
 	return p, nil
 }
@@ -73,6 +73,7 @@ type plugin struct {
 	specs    []uint64 // by slot: the version of the spec that was read; 0: there is no node
 	has      []uint8  // by slot: which of the labels the node has, one bit each
 	labelled []int    // by level: how many nodes have the label
+	scored   []bool   // by level: whether a score is registered
 	begin    func()   // the functions with which nodes are read, kept to save allocations
 	visit    func(slot int)
 }
@@ -81,13 +82,25 @@ func (*plugin) Name() string { return Name }
 
 // OnSessionOpen registers a score for each label that a node has.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.view = s.View
-	p.since.Nodes(s.View, p.begin, p.visit)
+	p.Reopen(s)
 	for i, label := range p.levels {
-		if p.labelled[i] > 0 {
+		if p.scored[i] = p.labelled[i] > 0; p.scored[i] {
 			engine.AddDomainScore(s.Hooks, label, matters, score)
 		}
 	}
+}
+
+// Reopen reads the nodes that have changed. It returns false if the first node with a label was added
+// or the last one removed.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.view = s.View
+	p.since.Nodes(s.View, p.begin, p.visit)
+	for i, scored := range p.scored {
+		if scored != (p.labelled[i] > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *plugin) forget() {

@@ -79,8 +79,14 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session = s
+	p.Reopen(s)
 	s.Hooks.AddSweep(p.hook)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.session = s
+	return true
 }
 
 // sweep evicts the youngest task of each conflict, until no conflict is left that an eviction

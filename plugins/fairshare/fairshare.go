@@ -66,12 +66,18 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session, p.view, p.tree, p.shared, p.settings.Decay.Now = s, s.View, nil, nil, s.Now
+	p.Reopen(s)
 	if p.register == nil {
 		p.register = p.registration()
 		p.keeper.Changed, p.keeper.JobChanged = p.dropKeys, p.dropRequests
 	}
 	p.register(s.Hooks)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.session, p.view, p.tree, p.shared, p.settings.Decay.Now = s, s.View, nil, nil, s.Now
+	return true
 }
 
 // registration returns the function that registers the hooks. The functions of the hooks are made

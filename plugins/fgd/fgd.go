@@ -75,14 +75,20 @@ func (*plugin) Name() string { return Name }
 
 // OnSessionOpen registers a score for nodes and one for devices.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if !p.given {
-		p.learn(s.View.Demand())
-		s.Hooks.Publish(Name, p.number)
-	}
+	p.Reopen(s)
 	s.Hooks.AddShapeScore(matters, p.score)
 	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddDeviceScore(p.deviceScore)
 	engine.EqualNodes(s.Hooks)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	if !p.given {
+		p.learn(s.View.Demand())
+		s.Hooks.Publish(Name, p.number)
+	}
+	return true
 }
 
 // learn makes a workload of the requests that have arrived.

@@ -61,12 +61,18 @@ func (*plugin) Name() string { return Name }
 
 // OnSessionOpen registers a score for nodes, one for devices, and the function that learns prices.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.open(s.View)
+	p.Reopen(s)
 	s.Hooks.AddLearner(notes, p.hooks.use, p.hooks.learn)
 	s.Hooks.AddShapeScore(matters, p.hooks.score)
 	engine.EqualNodes(s.Hooks)
 	s.Hooks.AddDeviceScore(p.hooks.deviceScore)
 	engine.EqualNodes(s.Hooks)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.open(s.View)
+	return true
 }
 
 // open forgets what was learnt about another State or from other requests.

@@ -14,7 +14,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "FirstCome"
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -33,7 +33,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: TooFewSelectedGPUs, Cure: cureOtherDevices, Phrase: "fewer than {want} selected devices", One: "no selected device", Meaning: "No selected device of this node is missing, but the task takes more devices on one node than were selected. A task that takes a whole node needs all devices of the node to be selected. Want is how many it takes, have how many were selected."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -48,7 +48,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: ClassConflictsWithResourceId, Phrase: "{subject} contradicts the requested devices", Meaning: "The class contradicts the devices that the task requests: DeviceExclusive with a partition, or PartitionExclusive with a resource that has no partitions. Only a changed request helps. The subject is the class."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -27,7 +27,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: LocalPathNotReady, Cure: engine.Wait, Phrase: "not ready to be loaded: {subject}", Meaning: "The path that the model is loaded from is on the node, but not READY yet. The subject is the path and its state."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -24,12 +24,17 @@ var reasons = []engine.ReasonDoc{
 	{Reason: TooYoung, Cure: engine.Wait, Phrase: "has not run for the minimum time of its queue", Protects: "that started less than {time} ago", Spans: "the minimum run time of their queues", Span: minimum, Meaning: "The victim started less than the minimum run time of its queue ago. For surplus tasks the earliest start among them counts, for a whole job the start of its first task. The reason protects a victim and rejects no node."},
 }
 
-// plugin caches which minimum run times the queues have, until their specs change.
 type plugin struct {
-	view             cluster.View
-	revision         uint64
-	reclaim, preempt bool // whether any queue has a minimum run time before reclaim, or before preempt
+	session *engine.Session
+	bounds  bounds // of the queues
+	judges  bounds // those for which hooks are registered
+	// The bounds of the queues are valid for this State, until the specs of its queues change.
+	view     cluster.View
+	revision uint64
 }
+
+// bounds says whether any queue has a minimum run time before reclaim, or before preempt.
+type bounds struct{ reclaim, preempt bool }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
@@ -42,29 +47,38 @@ func (*plugin) SharedByProfiles() {}
 
 // OnSessionOpen registers no hook for a purpose for which no queue has a minimum run time.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if p.view != s.View || p.revision != s.View.Recent().QueueSpecsVersion() {
-		*p = plugin{view: s.View, revision: s.View.Recent().QueueSpecsVersion()}
-		for _, q := range s.View.Queues() {
-			p.reclaim = p.reclaim || q.MinRunBeforeReclaim > 0
-			p.preempt = p.preempt || q.MinRunBeforePreempt > 0
-		}
-	}
-	if p.reclaim {
-		s.Hooks.AddReclaimable(protectYoung(s, engine.Reclaim))
+	p.Reopen(s)
+	p.judges = p.bounds
+	if p.judges.reclaim {
+		s.Hooks.AddReclaimable(p.protectYoung(engine.Reclaim))
 		s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass)
 	}
-	if p.preempt {
-		s.Hooks.AddPreemptable(protectYoung(s, engine.Preempt))
-		s.Hooks.AddMovable(protectYoung(s, engine.Move))
+	if p.judges.preempt {
+		s.Hooks.AddPreemptable(p.protectYoung(engine.Preempt))
+		s.Hooks.AddMovable(p.protectYoung(engine.Move))
 		s.Hooks.NarrowVictims(engine.Preempt, engine.NoClass)
 		s.Hooks.NarrowVictims(engine.Move, engine.NoClass)
 	}
 }
 
+// Reopen returns false if another purpose has a minimum run time than before.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.session = s
+	if revision := s.View.Recent().QueueSpecsVersion(); p.view != s.View || p.revision != revision {
+		p.view, p.revision, p.bounds = s.View, revision, bounds{}
+		for _, q := range s.View.Queues() {
+			p.bounds.reclaim = p.bounds.reclaim || q.MinRunBeforeReclaim > 0
+			p.bounds.preempt = p.bounds.preempt || q.MinRunBeforePreempt > 0
+		}
+	}
+	return p.judges == p.bounds
+}
+
 // protectYoung protects victims that have run for less than the minimum run time.
-func protectYoung(s *engine.Session, p engine.Purpose) engine.VictimRule {
+func (p *plugin) protectYoung(purpose engine.Purpose) engine.VictimRule {
 	judge := func(v *engine.Victim) engine.Verdict {
-		minRun := minimum(s.View, v.Job, p)
+		s := p.session
+		minRun := minimum(s.View, v.Job, purpose)
 		if minRun == 0 {
 			return engine.NoOpinion
 		}

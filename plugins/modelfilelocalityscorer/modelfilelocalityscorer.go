@@ -26,7 +26,7 @@ const Name = "ModelFileLocalityScorer"
 // most is the maximum score: a twentieth of that of PlacementScorer.
 const most = 5
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -38,7 +38,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: ProductMismatch, Cure: engine.Grow | engine.Relax, Phrase: "no device of {subject}", Meaning: "No device of the node is of a product that the task allows; for a task that takes the whole node, not all of them are. The subject is the list of allowed products."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

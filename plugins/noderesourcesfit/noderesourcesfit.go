@@ -53,6 +53,7 @@ var reasons = []engine.ReasonDoc{
 // plugin caches rejections of fit. Most full nodes have equal shortages, and these share one
 // rejection.
 type plugin struct {
+	engine.FixedHooks
 	filter engine.ShapeFilter // fit; a method value is allocated each time that it is made
 
 	shorts [kept]short // of devices: the last one of each hash

@@ -76,7 +76,10 @@ var defaults = map[string]Strategy{
 	cluster.Memory:                {Spread, 1},
 }
 
-type plugin struct{ resources []resource }
+type plugin struct {
+	engine.FixedHooks
+	resources []resource
+}
 
 // resource is one configured resource.
 type resource struct {

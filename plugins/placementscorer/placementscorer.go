@@ -69,8 +69,14 @@ func (*plugin) Name() string { return Name }
 // are of the same model, so the score of the shape is only an upper bound. On nodes without
 // a replica of the model it is exact, unless tasks of the job that serve no model are there.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session = s
+	p.Reopen(s)
 	p.register(s.Hooks)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.session = s
+	return true
 }
 
 // registration returns the function that registers the hooks. The functions of the hooks are made

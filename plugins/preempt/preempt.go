@@ -46,11 +46,17 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session = s
+	p.Reopen(s)
 	if p.register == nil {
 		p.register = p.registration()
 	}
 	p.register(s.Hooks)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.session = s
+	return true
 }
 
 // registration returns the function that registers the hooks. The functions of the hooks are made

@@ -16,7 +16,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "Priority"
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

@@ -25,10 +25,13 @@ type Arguments struct {
 	Seed int64 `json:"seed"`
 }
 
-type plugin struct{ seed uint64 }
+type plugin struct {
+	engine.FixedHooks
+	seed uint64
+}
 
 // New builds the plugin from its Arguments.
-var New = engine.WithArguments(nil, func(a Arguments) (engine.Plugin, error) { return plugin{uint64(a.Seed)}, nil })
+var New = engine.WithArguments(nil, func(a Arguments) (engine.Plugin, error) { return plugin{seed: uint64(a.Seed)}, nil })
 
 func (plugin) Name() string { return Name }
 

@@ -37,7 +37,7 @@ func TestDraw(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	built, err := New(enginetest.Arguments(`{"seed": 7}`))
-	if err != nil || built != engine.Plugin(plugin{7}) || built.Name() != Name {
+	if err != nil || built != engine.Plugin(plugin{seed: 7}) || built.Name() != Name {
 		t.Errorf("%+v, %v", built, err)
 	}
 }

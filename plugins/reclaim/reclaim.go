@@ -20,7 +20,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: Reclaimed, Phrase: "its queue was above its fair share", Meaning: "Of an eviction: the queue of the task was above its fair share, and the room is needed by a queue that stays within its own."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })

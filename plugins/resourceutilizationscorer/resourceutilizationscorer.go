@@ -18,7 +18,7 @@ const Name = "ResourceUtilizationScorer"
 // size should not take the largest machines.
 const unknownNeed cluster.Bytes = 1 << 30
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

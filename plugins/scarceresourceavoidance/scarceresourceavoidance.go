@@ -66,6 +66,7 @@ type PerDevice struct {
 }
 
 type plugin struct {
+	engine.FixedHooks
 	scarce  []scarce         // empty: every resource that devices have
 	reserve []cluster.Amount // for each unused device
 	// filter and scorer are admit and score. A method value is allocated each time that it is made.

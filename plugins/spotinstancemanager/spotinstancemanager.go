@@ -48,7 +48,10 @@ type Arguments struct {
 	NonSpotScore float64 `json:"nonSpotScore"`
 }
 
-type plugin struct{ Arguments }
+type plugin struct {
+	engine.FixedHooks
+	Arguments
+}
 
 // New builds the plugin from its Arguments.
 var New = engine.WithArguments(defaults, build)
@@ -68,7 +71,7 @@ func build(a Arguments) (engine.Plugin, error) {
 	if !(a.NonSpotScore >= 0 && a.NonSpotScore <= 100) {
 		return nil, fmt.Errorf("nonSpotScore %v is not between 0 and 100, as every score must be; to make it count for more, raise the plugin's weight", a.NonSpotScore)
 	}
-	return &plugin{a}, nil
+	return &plugin{Arguments: a}, nil
 }
 
 func (p *plugin) Name() string              { return Name }

@@ -64,8 +64,14 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session = s
+	p.Reopen(s)
 	s.Hooks.AddSweep(p.hook)
+}
+
+// Reopen prepares the plugin for the session.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.session = s
+	return true
 }
 
 // sweep evicts gangs that have run below their minimum for longer than their grace period.

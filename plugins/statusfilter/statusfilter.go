@@ -26,7 +26,7 @@ var reasons = []engine.ReasonDoc{
 	{Reason: RejectedByNode, Cure: engine.Wait, Phrase: "recently rejected a task like it", Meaning: "The node rejected a task of the same shape after it was assigned, and is avoided for a while."},
 }
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

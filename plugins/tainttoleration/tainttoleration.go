@@ -29,7 +29,7 @@ var reasons = []engine.ReasonDoc{
 // unschedulable is the taint that an unschedulable node is treated as having.
 var unschedulable = cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effect: cluster.NoSchedule}
 
-type plugin struct{}
+type plugin struct{ engine.FixedHooks }
 
 // New builds the plugin. It has no arguments.
 var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })

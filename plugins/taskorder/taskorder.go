@@ -32,6 +32,7 @@ type Arguments struct {
 }
 
 type plugin struct {
+	engine.FixedHooks
 	Arguments
 	order engine.TaskOrder // compare; a method value is allocated each time that it is made
 }

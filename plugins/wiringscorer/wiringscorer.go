@@ -40,16 +40,24 @@ var New = engine.WithoutArguments(func() engine.Plugin {
 type plugin struct {
 	session   *engine.Session
 	scoreNode engine.ShapeScore
+	scores    bool // whether the score is registered
 }
 
 func (*plugin) Name() string { return Name }
 
 // OnSessionOpen registers a score, if NVLink or PCIe connects some devices of a node and not others.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if p.session = s; cluster.LinkedNodes(s.View) > 0 {
+	if p.scores = cluster.LinkedNodes(s.View) > 0; p.scores {
 		s.Hooks.AddShapeScore(matters, p.scoreNode)
 		engine.EqualNodes(s.Hooks)
 	}
+	p.Reopen(s)
+}
+
+// Reopen returns false if the first such node was added or the last one removed.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	p.session = s
+	return p.scores == (cluster.LinkedNodes(s.View) > 0)
 }
 
 func matters(s *cluster.Shape) bool {

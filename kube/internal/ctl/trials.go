@@ -97,11 +97,15 @@ func withoutNode(o *corev1.Pod) *corev1.Pod {
 // Name returns the name of the plugin.
 func (t *trials) Name() string { return trialsName }
 
-// OnSessionOpen makes the objects in the Store agree with the State.
-func (t *trials) OnSessionOpen(s *engine.Session) {
+// OnSessionOpen makes the objects in the Store agree with the State. It registers no hook.
+func (t *trials) OnSessionOpen(s *engine.Session) { t.Reopen(s) }
+
+// Reopen does the same.
+func (t *trials) Reopen(s *engine.Session) bool {
 	t.syncNodes(s.View)
 	t.syncPods(s.View)
 	t.syncReplicas(s.View)
+	return true
 }
 
 func (t *trials) syncNodes(v cluster.View) {

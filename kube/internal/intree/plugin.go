@@ -97,20 +97,7 @@ func (p *plugin) SharedByProfiles() {}
 
 // OnSessionOpen brings the mirror up to date and registers the hooks.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if p.failure != nil {
-		p.failure, p.position = nil, -1
-	}
-	p.stale = false
-	p.readStore(s.View)
-	p.readState(s.View)
-	p.limit()
-	p.findMissed()
-	p.claims.settle(s.View)
-	p.readLeaving(s.View)
-	if p.stale {
-		p.hints.published++
-	}
-	p.closed = math.MaxUint64 // until the session is closed, answers about any node may be remembered
+	p.Reopen(s)
 	s.Hooks.AddPreFilter(p.before)
 	s.Hooks.AddStaticFilter(p.mattersStatic, p.rejectStatic)
 	s.Hooks.AddShapeFilter(p.mattersShape, p.rejectShape)
@@ -118,7 +105,26 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.allocated, DeallocateFunc: p.deallocated})
 	s.Hooks.AddReserve(p.needsClaims, engine.Reserver{Reserve: p.reserveClaims, Unreserve: p.unreserveClaims, Devices: p.chosenDevices})
 	s.Hooks.AddWake(p.hints.wake)
+}
+
+// Reopen brings the mirror up to date.
+func (p *plugin) Reopen(s *engine.Session) bool {
+	if p.failure != nil {
+		p.failure, p.position = nil, -1
+	}
+	p.stale = false
+	p.readStore(s.View)
+	p.readState(s.View)
+	limit(p)
+	p.findMissed()
+	p.claims.settle(s.View)
+	p.readLeaving(s.View)
+	if p.stale {
+		p.hints.published++
+	}
+	p.closed = math.MaxUint64 // until the session is closed, answers about any node may be remembered
 	s.Hooks.Publish(Name, p.hints.published)
+	return true
 }
 
 // OnSessionClose notes up to which version of State the engine remembers answers.
@@ -301,7 +307,7 @@ func (p *plugin) fill(n *cluster.Node) {
 }
 
 // limit drops what was kept if it has become too much.
-func (p *plugin) limit() {
+func limit(p *plugin) {
 	if len(p.missed) > maxCycles || len(p.missedKeys) > maxCycles {
 		p.stale = true
 	}

@@ -25,6 +25,7 @@ type Counter struct {
 	// required anti-terms of placed jobs, for which it looks at every placed task.
 	CountAntiTerms bool
 
+	opened    *engine.Session // the last session
 	view      cluster.View
 	known     uint64 // version of the view for which the counts are correct
 	session   uint64
@@ -37,6 +38,20 @@ type Counter struct {
 
 // Open updates the counts and registers handlers that follow the session.
 func (c *Counter) Open(s *engine.Session) {
+	c.Reopen(s)
+	if c.handler.AllocateFunc == nil || c.handled != s.View {
+		c.handled, c.handler = s.View, engine.EventHandler{AllocateFunc: c.countOn(s.View, +1), DeallocateFunc: c.countOn(s.View, -1)}
+	}
+	s.Hooks.AddEventHandler(c.handler)
+}
+
+// Reopen is like Open, for a session that has the handlers of the last one. It may be called
+// before Open, for the same session.
+func (c *Counter) Reopen(s *engine.Session) {
+	if c.opened == s {
+		return
+	}
+	c.opened = s
 	if c.view != s.View {
 		c.view, c.known = s.View, 0
 		c.terms, c.antiTerms = map[string]*Term{}, map[string]*Term{}
@@ -52,10 +67,6 @@ func (c *Counter) Open(s *engine.Session) {
 		c.view.Recent().Nodes(c.known, c.recount)
 	}
 	c.known = c.view.Version()
-	if c.handler.AllocateFunc == nil || c.handled != s.View {
-		c.handled, c.handler = s.View, engine.EventHandler{AllocateFunc: c.countOn(s.View, +1), DeallocateFunc: c.countOn(s.View, -1)}
-	}
-	s.Hooks.AddEventHandler(c.handler)
 }
 
 // countOn returns a function that adds to the counts of a session on the view.

@@ -11,6 +11,7 @@ import (
 
 // Filter is a plugin that rejects nodes that lack a label that a shape requires.
 type Filter struct {
+	engine.FixedHooks
 	Plugin    string                    // the name of the plugin in a profile
 	Doc       engine.ReasonDoc          // the reason that the filter gives
 	AppliesTo func(*cluster.Shape) bool // reports whether the filter applies to a shape with a selector
