@@ -17,21 +17,66 @@ type Demand struct {
 	// Requests are the requests, in a fixed order.
 	Requests []Requested `json:"requests,omitempty"`
 	// Learnt is a copy of Requests that changes seldom, for plugins whose scores depend on it. It is
-	// made when 8, 16, 32, … tasks have arrived, and later after every learnEvery arrivals.
+	// made when 8, 16, 32, … tasks have arrived, and later after every learnEvery arrivals or, if a
+	// quarter of what is requested has changed, after learnEarly arrivals.
 	Learnt []Requested `json:"learnt,omitempty"`
 	// LearntAt is how many tasks had arrived then; 0: Learnt is empty.
 	LearntAt int64 `json:"learntAt,omitempty"`
 }
 
-// The first copy is made at learnFirst arrivals, and later ones are at most learnEvery apart.
+// The first copy is made at learnFirst arrivals, and later ones are at most learnEvery apart. After
+// each learnEarly arrivals the requests are compared with the copy: jobs that are submitted in series
+// make the counts of so many arrivals differ by up to a fifth, although the same is requested over time.
 const (
-	learnFirst = 8
-	learnEvery = 8192
+	learnFirst  = 8
+	learnEarly  = 8192
+	learnEvery  = 65_536
+	learnChange = 0.25
 )
 
-// nextCopy returns at how many arrivals the next copy is made.
-func (d *Demand) nextCopy() int64 {
-	return max(learnFirst, min(2*d.LearntAt, d.LearntAt+learnEvery))
+// copyIsDue reports whether Learnt is to be made again; before is how many tasks had arrived before
+// the last ones.
+func (d *Demand) copyIsDue(before int64) bool {
+	if d.Arrived >= max(learnFirst, min(2*d.LearntAt, d.LearntAt+learnEvery)) {
+		return true
+	}
+	compares := (d.Arrived-d.LearntAt)/learnEarly > (before-d.LearntAt)/learnEarly
+	return compares && difference(d.Requests, d.Learnt) > learnChange
+}
+
+// difference returns which part of the tasks and devices would have to be requested differently to
+// turn one list into the other, from 0 to 1. The lists are sorted by their keys.
+func difference(a, b []Requested) float64 {
+	all := [...]float64{sizeOf(a), sizeOf(b)}
+	sum := 0.0
+	for len(a) > 0 || len(b) > 0 {
+		order := 0 // which list has the next key
+		switch {
+		case len(b) == 0:
+			order = -1
+		case len(a) == 0:
+			order = +1
+		default:
+			order = strings.Compare(a[0].key, b[0].key)
+		}
+		var x, y float64
+		if order <= 0 {
+			x, a = sizeOf(a[:1])/all[0], a[1:]
+		}
+		if order >= 0 {
+			y, b = sizeOf(b[:1])/all[1], b[1:]
+		}
+		sum += max(x-y, y-x)
+	}
+	return sum / 2
+}
+
+// sizeOf returns the sum of the tasks and devices that are requested.
+func sizeOf(list []Requested) (sum float64) {
+	for i := range list {
+		sum += float64(float64(list[i].Weight) * float64(1+list[i].Need.Devices)) // the conversion keeps all machines from rounding once only
+	}
+	return sum
 }
 
 // Requested is how often something was requested.
@@ -77,6 +122,7 @@ func (d *demand) arrive(tasks []*Task) {
 	if d.journal.recording() {
 		d.recordUndo()
 	}
+	before := d.Arrived
 	for _, t := range tasks {
 		d.Arrived++
 		d.Requests[d.find(t.Shape)].Weight += ArrivalWeight
@@ -85,7 +131,7 @@ func (d *demand) arrive(tasks []*Task) {
 	for d.sum > maxDemand || len(d.Requests) > maxRequests {
 		d.halve()
 	}
-	if d.Arrived >= d.nextCopy() {
+	if d.copyIsDue(before) {
 		d.Learnt, d.LearntAt = slices.Clone(d.Requests), d.Arrived
 	}
 }

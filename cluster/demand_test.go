@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -99,8 +100,8 @@ func TestOldArrivalsCountLess(t *testing.T) {
 	if w[1000] >= 15_000 || w[2000] <= w[1000] || w[1000]+w[2000] > 32_768 {
 		t.Errorf("%v", w)
 	}
-	arrive(2000, 400_000)
-	if d := s.View().Demand(); len(d.Requests) != 1 || d.Arrived != 440_000 || len(d.Learnt) != 1 {
+	arrive(2000, 480_000)
+	if d := s.View().Demand(); len(d.Requests) != 1 || d.Arrived != 520_000 || len(d.Learnt) != 1 {
 		t.Errorf("%d requests, %d learnt, %d arrived", len(d.Requests), len(d.Learnt), d.Arrived)
 	}
 }
@@ -171,5 +172,33 @@ func TestDemandIsInSnapshots(t *testing.T) {
 		if _, err := sn.State(); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// TestLearntIsRenewed checks that what was learnt is renewed when the requests change, and not while
+// they only differ by chance.
+func TestLearntIsRenewed(t *testing.T) {
+	s, at := cluster.NewState(), 0
+	arrive := func(n int, cores func() int64) {
+		for range n {
+			at++
+			apply(t, s, arrival(at, cores(), 1), cluster.JobGone{Job: fmt.Sprintf("job/%d", at)})
+		}
+	}
+	dice := rand.New(rand.NewPCG(1, 2))
+	random := func() int64 { return 1000 + 1000*int64(dice.ExpFloat64()*20) }
+	arrive(50_000, random)
+	if at := s.View().Demand().LearntAt; at != 32_768 {
+		t.Errorf("learnt at %d; the requests have not changed since 32,768 arrivals, when there were twice as many as before", at)
+	}
+	arrive(8192, func() int64 { return 500 })
+	d := s.View().Demand()
+	if d.LearntAt <= 50_000 || weights(d.Learnt)[500] == 0 {
+		t.Errorf("learnt at %d, with %d of the new requests", d.LearntAt, weights(d.Learnt)[500])
+	}
+	last := d.LearntAt
+	arrive(65_536, random)
+	if d = s.View().Demand(); d.LearntAt <= last {
+		t.Errorf("learnt at %d of %d, although 65,536 tasks have arrived since", d.LearntAt, d.Arrived)
 	}
 }
