@@ -104,7 +104,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.Earmarks = Earmarks{s}
 	hooks.fault, hooks.publish = s.fault, e.publish
 	b.options, b.denied, b.refused = o, denied{}, nil
-	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault, spare: &e.spare}
+	b.finder = finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault, spare: &e.spare, scorers: b.finder.scorers}
 	b.accounts = accounts{view: view, idle: &e.idle, asks: b.accounts.emptied()}
 	b.explainer = explainer{finder: &b.finder, all: o.Explain}
 	b.clerk = clerk{session: s, state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: &b.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events, spare: &e.spare, open: b.open[:0]}

@@ -162,7 +162,11 @@ func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 	}
 	l.cursor, l.cursorDone = e.turn, true
 	if len(l.arrivals) > 0 && l.arrivals[0] == e {
-		l.arrivals, e.inArrivals = l.arrivals[1:], false
+		if e.inArrivals = false; len(l.arrivals) > 1 {
+			l.arrivals = l.arrivals[1:]
+		} else {
+			l.arrivals = l.arrivals[:0] // which keeps room for the next one
+		}
 		return e.job, true
 	}
 	k := e.bucket

@@ -97,6 +97,9 @@ func (r *Refusal) addProtected(p Purpose, barred bool, protections []Protection)
 	for i := range protections { // jobs are in the order in which the search met them
 		slices.Sort(protections[i].Jobs)
 	}
+	if r.Protected == nil {
+		r.Protected = make([]ProtectedVictims, 0, purposes)
+	}
 	r.Protected = append(r.Protected, ProtectedVictims{p, barred, protections})
 }
 
