@@ -35,7 +35,7 @@ const (
 )
 
 // copyIsDue reports whether Learnt is to be made again; before is how many tasks had arrived before
-// the last ones.
+// these arrivals.
 func (d *Demand) copyIsDue(before int64) bool {
 	if d.Arrived >= max(learnFirst, min(2*d.LearntAt, d.LearntAt+learnEvery)) {
 		return true
@@ -131,7 +131,7 @@ func (d *demand) arrive(tasks []*Task) {
 	for d.sum > maxDemand || len(d.Requests) > maxRequests {
 		d.halve()
 	}
-	if d.copyIsDue(before) {
+	if len(d.Requests) > 0 && d.copyIsDue(before) {
 		d.Learnt, d.LearntAt = slices.Clone(d.Requests), d.Arrived
 	}
 }
@@ -161,7 +161,7 @@ func (s *State) countedDemand() Demand {
 	for _, j := range s.Jobs() {
 		d.arrive(j.Alternatives[0].Tasks)
 	}
-	if d.Arrived >= learnFirst {
+	if d.Arrived >= learnFirst && len(d.Requests) > 0 {
 		d.Learnt, d.LearntAt = slices.Clone(d.Requests), d.Arrived
 	}
 	return d.Demand
