@@ -23,7 +23,7 @@ func (s *Session) contain() {
 	if s.fault.err == nil {
 		s.fault.err = fmt.Errorf("plugin %s: %s panicked at %s: %v", by.plugin, by.hook, by.where, p)
 	}
-	s.Hooks.handlers, s.Hooks.reservers = nil, nil // one of them may have panicked, and plugins start each session with new ones
+	s.Hooks.handlers, s.Hooks.reservers = nil, nil // one of them may have panicked; the next session does not keep these hooks
 	for !s.closed && len(s.clerk.open) > 0 {       // the parts of a closed session may be those of another one
 		s.clerk.open[len(s.clerk.open)-1].Discard()
 	}
@@ -71,7 +71,7 @@ func findPanicSource(plugins []weighted, h *Hooks) *panicSource {
 // isEntryPoint reports whether the function is one that callers of the engine call.
 func isEntryPoint(function string) bool {
 	name, own := strings.CutPrefix(function, enginePath+".")
-	return own && (strings.HasPrefix(name, "(*Session).Run") || strings.HasPrefix(name, "(*Session).Close") || strings.HasPrefix(name, "(*Engine).register"))
+	return own && (strings.HasPrefix(name, "(*Session).Run") || strings.HasPrefix(name, "(*Session).Close") || strings.HasPrefix(name, "(*Engine).Open"))
 }
 
 // registeredAt returns the hook with a function that begins at the address, and its plugin.

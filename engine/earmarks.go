@@ -33,7 +33,7 @@ func (e Earmarks) Keep(why Reason) {
 	s := e.session
 	p := calledNow(s.Hooks)
 	if p == nil {
-		misused(s.Hooks, "Earmarks.Keep", "it was called after OnSessionOpen; call it in OnSessionOpen")
+		misused(s.Hooks, "Earmarks.Keep", "it was called after OnSessionOpen; call it in OnSessionOpen, and in Reopen if the plugin has one")
 		return
 	}
 	k := &s.finder.keeper

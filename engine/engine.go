@@ -91,7 +91,8 @@ const (
 )
 
 // Open starts a session: it calls OnSessionOpen of each plugin, in which hooks are
-// registered. A plugin that fails makes Session.Run return the error.
+// registered, or Reopen (see Reopener). A plugin that fails makes Session.Run return the error.
+// Plugins prepare for the new session, so a session that is still open must not be run any more.
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	view, b := state.View(), e.takeParts()
 	own := &struct { // what a closed session keeps
@@ -143,11 +144,11 @@ func (e *Engine) takeParts() *sessionParts {
 // register calls OnSessionOpen of each plugin.
 func (e *Engine) register(s *Session) {
 	removeAll(s.Hooks)
+	defer staticFirst(s.Hooks)
 	if e.hooks.latest = s.Hooks; s.fault.err != nil {
 		return // a plugin broke its contract in Reopen
 	}
 	defer s.contain()
-	defer staticFirst(s.Hooks)
 	defer func() { s.Hooks.opening = nil }()
 	for i := range e.plugins {
 		s.Hooks.opening = &e.plugins[i]

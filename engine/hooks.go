@@ -139,10 +139,14 @@ type Hooks struct {
 	fault     *fault
 	publish   func(plugin string, parameters uint64)
 
-	lastPlugin   *weighted // the plugin that registered lastEquality
-	equalLabels  []string  // the labels of all declarations of EqualNodes
-	lastEquality *equality // of the shape-form hook or device score that was registered last
+	lastPlugin   *weighted            // the plugin that registered lastEquality
+	lastEquality *equality            // of the shape-form hook or device score that was registered last
+	filters      []*hook[ShapeFilter] // the shape filters in the order of their calls: see staticFirst
+	registered
+}
 
+// registered is what plugins registered.
+type registered struct {
 	queueOrders      []hook[SiblingOrder]
 	jobPriorities    []hook[JobOrder]
 	jobOrders        []hook[JobOrder]
@@ -150,7 +154,6 @@ type Hooks struct {
 	taskOrders       []hook[TaskOrder]
 	preFilters       []hook[PreFilter]
 	shapeFilters     []hook[ShapeFilter]
-	filters          []*hook[ShapeFilter] // the shape filters in the order of their calls: see staticFirst
 	taskFilters      []hook[TaskFilter]
 	shapeScores      []hook[ShapeScore]
 	domainScores     []hook[domainScore]
@@ -171,6 +174,7 @@ type Hooks struct {
 	learners         []hook[learner]
 	observers        []hook[Observer]
 	hints            hints
+	equalLabels      []string // the labels of all declarations of EqualNodes
 }
 
 // staticFirst puts static filters before all others, and keeps the profile order otherwise.

@@ -140,6 +140,10 @@ func (h *Hooks) AddEvictionPurpose(p Purpose, why Reason) {
 		misused(h, "AddEvictionPurpose", "there is no purpose %d", p)
 		return
 	}
+	if h.opening == nil {
+		misused(h, "AddEvictionPurpose", "it was called after OnSessionOpen; call it in OnSessionOpen")
+		return
+	}
 	if len(h.evictionPurposes) == 0 {
 		h.AddAdapter(makeRoom)
 	}

@@ -162,6 +162,7 @@ func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 	}
 	l.cursor, l.cursorDone = e.turn, true
 	if len(l.arrivals) > 0 && l.arrivals[0] == e {
+		l.arrivals[0] = nil // so that the array does not keep the job
 		if e.inArrivals = false; len(l.arrivals) > 1 {
 			l.arrivals = l.arrivals[1:]
 		} else {

@@ -136,17 +136,98 @@ func TestTwinRegistersAgain(t *testing.T) {
 	if d := cmp.Diff([]string{"open", "reopen", "open"}, c.list); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
+	take(t, e, s, "third", twin) // one of two twin sessions runs as any other session
+	if d := cmp.Diff([]string{"open", "reopen", "open", "reopen"}, c.list); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
 
-	sessions := 0
-	wrong := &reopening{policy{name: "wrong", open: func(s *engine.Session) {
-		if sessions++; sessions > 1 {
-			s.Hooks.AddJobOrder(func(*cluster.Job, *cluster.Job) int { return 0 })
+// TestTwinFindsWrongReopen has plugins of which OnSessionOpen does something else in the second session,
+// while Reopen returns true.
+func TestTwinFindsWrongReopen(t *testing.T) {
+	hooks := "plugin wrong: OnSessionOpen registers other hooks than in the last session, but Reopen returned true; return false"
+	prepares := func(what string) string {
+		return "plugin wrong: OnSessionOpen " + what + ", but Reopen returned true and did not; do the same in Reopen, or return false"
+	}
+	compare := func(*cluster.Job, *cluster.Job) int { return 0 }
+	for name, tt := range map[string]struct {
+		open func(s *engine.Session, again bool)
+		want string
+	}{
+		"another hook": {func(s *engine.Session, again bool) {
+			if again {
+				s.Hooks.AddJobOrder(compare)
+			}
+		}, hooks},
+		"one hook less": {func(s *engine.Session, again bool) {
+			if !again {
+				s.Hooks.AddJobOrder(compare)
+			}
+		}, hooks},
+		"another function of a handler": {func(s *engine.Session, again bool) {
+			h := engine.EventHandler{AllocateFunc: func(*engine.Event) {}}
+			if again {
+				h.AllocateFunc = nil
+			}
+			s.Hooks.AddEventHandler(h)
+		}, hooks},
+		"another wake": {func(s *engine.Session, again bool) {
+			if s.Hooks.AddWake(engine.WakeJobs); again {
+				s.Hooks.AddWake(engine.WakeTime)
+			}
+		}, hooks},
+		"another purpose": {func(s *engine.Session, again bool) {
+			if again {
+				s.Hooks.AddEvictionPurpose(engine.Preempt, "Because")
+			} else {
+				s.Hooks.AddEvictionPurpose(engine.Reclaim, "Because")
+			}
+		}, "plugin engine: OnSessionOpen registers other hooks than in the last session, but Reopen returned true; return false"},
+		"parameters": {func(s *engine.Session, again bool) {
+			if again {
+				s.Hooks.Publish("wrong", 2)
+			} else {
+				s.Hooks.Publish("wrong", 1)
+			}
+		}, prepares("publishes other parameters")},
+		"earmarks": {func(s *engine.Session, _ bool) { s.Earmarks.Keep("Kept") }, prepares("calls Earmarks.Keep")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sessions := 0
+			wrong := &reopening{policy{name: "wrong", open: func(s *engine.Session) {
+				tt.open(s, sessions > 0)
+				sessions++
+			}}, func(*engine.Session) bool { return true }}
+			e, s := enginetest.Engine(enginetest.Fit(), wrong), nodes()
+			take(t, e, s, "first", engine.Options{Search: engine.Twin})
+			failsWith(t, e, s, engine.Options{Search: engine.Twin}, tt.want)
+		})
+	}
+}
+
+// TestTwinUsesWhatIsRegisteredAgain has a plugin with hooks that share an object with the last
+// OnSessionOpen.
+func TestTwinUsesWhatIsRegisteredAgain(t *testing.T) {
+	type object struct{ prefer string }
+	var last *object
+	next := ""
+	p := &reopening{policy{name: "objects", open: func(s *engine.Session) {
+		o := &object{next}
+		last = o
+		s.Hooks.AddTaskScore(nil, func(_ *cluster.Task, _ *cluster.Job, n *cluster.Node) float64 {
+			if n.Name == o.prefer {
+				return 100
+			}
+			return 0
+		})
+	}}, func(*engine.Session) bool { last.prefer = next; return true }}
+	e, s := enginetest.Engine(enginetest.Fit(), p), nodes()
+	for i, want := range []string{"a", "b", "a", "b", "a"} {
+		next = want
+		if got := take(t, e, s, "j"+want+string(rune('0'+i)), engine.Options{Search: engine.Twin}); got != want {
+			t.Errorf("session %d: placed on %s, want %s", i, got, want)
 		}
-	}}, func(*engine.Session) bool { return true }}
-	e, s = enginetest.Engine(enginetest.Fit(), wrong), nodes()
-	take(t, e, s, "first", twin)
-	want := "plugin wrong: OnSessionOpen registers other hooks than in the last session, but Reopen returned true; return false"
-	failsWith(t, e, s, twin, want)
+	}
 }
 
 // TestReopenFails checks what a Reopen does that it must not do: the session fails, and the next
@@ -157,6 +238,9 @@ func TestReopenFails(t *testing.T) {
 			s.Hooks.AddJobOrder(func(*cluster.Job, *cluster.Job) int { return 0 })
 		},
 		"plugin bad: AddWake: it was called after OnSessionOpen; call it in OnSessionOpen": func(s *engine.Session) { s.Hooks.AddWake(engine.WakeJobs) },
+		"plugin bad: AddEvictionPurpose: it was called after OnSessionOpen; call it in OnSessionOpen": func(s *engine.Session) {
+			s.Hooks.AddEvictionPurpose(engine.Preempt, "Because")
+		},
 	} {
 		opened := 0
 		bad := &reopening{policy{name: "bad", open: func(*engine.Session) { opened++ }}, func(s *engine.Session) bool { reopen(s); return true }}

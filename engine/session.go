@@ -23,7 +23,6 @@ type Session struct {
 	engine   *Engine
 	closed   bool
 	changes  []cluster.Change // of a closed session
-	tried    [1]string        // memory for Outcome.Tried of a session with one turn
 	wake     int64            // the earliest time that WakeAt was called with; 0: none
 	searched int              // steps that exact searches have used in this session
 	rooms    int              // searches for room in this session
@@ -212,9 +211,6 @@ func takeTurn(s *Session, job *cluster.Job, out *Outcome) (again bool) {
 // parks every refused job, but adds the refusal to the outcome and its events only if it
 // differs from the job's previous one.
 func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
-	if out.Tried == nil {
-		out.Tried = s.tried[:0]
-	}
 	out.Tried = append(out.Tried, job.ID)
 	stmt := s.clerk.beginStep()
 	placed := job.Placed()

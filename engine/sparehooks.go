@@ -10,6 +10,8 @@ type spareHooks struct {
 	intact bool         // no hook is missing, and none has been replaced
 	view   cluster.View // of the session
 	latest *Hooks       // those that plugins registered last
+	// checked says that the last twin session checked whether Reopen is right.
+	checked bool
 }
 
 // keep notes the hooks of a session that is closed, and which calls no hook any more. Failed says
