@@ -17,8 +17,8 @@ type Demand struct {
 	// Requests are the requests, in a fixed order.
 	Requests []Requested `json:"requests,omitempty"`
 	// Learnt is a copy of Requests that changes seldom, for plugins whose scores depend on it. It is
-	// made when 8, 16, 32, … tasks have arrived, and later after every learnEvery arrivals or, if a
-	// quarter of what is requested has changed, after learnEarly arrivals.
+	// made when 8, 16, 32, … tasks have arrived, and later after every 65,536 arrivals or, if a
+	// quarter of what is requested has changed, after 8,192.
 	Learnt []Requested `json:"learnt,omitempty"`
 	// LearntAt is how many tasks had arrived then; 0: Learnt is empty.
 	LearntAt int64 `json:"learntAt,omitempty"`
