@@ -77,6 +77,15 @@ func (d *division) changed(number int) uint64 {
 	return d.recent.Versions[number]
 }
 
+// renewed returns the version at which the peers got their pattern. A node without peers gets another one
+// with each change.
+func (d *division) renewed(number int) uint64 {
+	if d.byNode() {
+		return d.changed(number)
+	}
+	return d.list[number].renewed
+}
+
 // size returns how many nodes the peers have.
 func (d *division) size(number int) int {
 	if !d.byNode() {

@@ -211,7 +211,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	if r.scoreEpoch != x.scoreEpoch {
 		r.kept.forgetScores()
 	}
-	d := x.divisionOf(r)
+	d, since := x.divisionOf(r), r.version
 	d.follow(x.view)
 	if r.exceptDomains {
 		if x.equal.follow(x.view); r.keptGeneration != x.equal.generation {
@@ -232,7 +232,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 		x.refreshDomains(r)
 	}
 	if r.scoreEpoch != x.scoreEpoch {
-		x.rescore(r)
+		x.rescore(r, since)
 	}
 	if x.twin {
 		x.compareEqual(r)

@@ -91,12 +91,14 @@ func (x *index) learn(plugin string, values []int64) {
 	x.scoreEpoch++
 }
 
-// rescore computes the scores of all feasible nodes again.
-func (x *index) rescore(r *ranking) {
+// rescore computes the scores of all feasible nodes again, except those that were judged because they
+// have changed after the version of the division.
+func (x *index) rescore(r *ranking, since uint64) {
 	r.scoreEpoch = x.scoreEpoch
 	d := r.division
+	x.blocks = x.blocks[:0]
 	for i := range r.keys {
-		if r.codes[i] != 0 || r.keys[i] == absent {
+		if r.codes[i] != 0 || r.keys[i] == absent || d.renewed(i) > since {
 			continue
 		}
 		slot := d.first(i)
@@ -107,9 +109,12 @@ func (x *index) rescore(r *ranking) {
 		if key != absent && len(r.domainScorers) > 0 {
 			key += r.domainKeys[i]
 		}
-		r.keys[i] = key
+		if r.keys[i] != key {
+			r.keys[i] = key
+			x.noteBlock(i)
+		}
 	}
-	r.build()
+	r.update(x.blocks)
 }
 
 // epochs returns a number that grows with every new epoch.

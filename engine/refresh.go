@@ -162,7 +162,7 @@ func (x *index) judgeChanged(r *ranking, i, size int) (int64, uint16) {
 		return absent, r.codes[i]
 	case d.byNode():
 		return x.judgeNode(r, i)
-	case r.sizes[i] > 0 && d.list[i].renewed <= r.version: // they have the same pattern as before
+	case r.sizes[i] > 0 && d.renewed(i) <= r.version: // they have the same pattern as before
 		return r.keys[i], r.codes[i]
 	}
 	return x.judgeOnce(r, i)
