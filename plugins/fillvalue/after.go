@@ -13,6 +13,9 @@ func (f *fleet) after(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 	if len(s.Need.Selected) > 0 || s.Isolation.GPU != "" {
 		return f.afterOn(r, s, n)
 	}
+	if r.nextOf != f.nextsOf {
+		r.next, r.nextOf = nil, f.nextsOf
+	}
 	if next, ok := r.next[s]; ok {
 		return next
 	}
@@ -43,8 +46,8 @@ func (f *fleet) after(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 	if f.nexts++; f.nexts > maxNext {
 		f.forgetNext()
 	}
-	if r.next == nil {
-		r.next = map[*cluster.Shape][]*room{}
+	if r.next == nil || r.nextOf != f.nextsOf {
+		r.next, r.nextOf = map[*cluster.Shape][]*room{}, f.nextsOf
 	}
 	r.next[s] = out
 	return out
@@ -85,14 +88,24 @@ func (f *fleet) afterOn(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 // takes. The copy is valid until the next call.
 func (f *fleet) without(r *room, s *cluster.Shape) *room {
 	a := &f.scratch
-	*a = room{machine: r.machine, cpu: max(0, r.cpu-s.Resources.Of(cluster.CPU)), memory: r.memory, free: append(a.free[:0], r.free...)}
+	*a = room{
+		machine: r.machine, free: append(a.free[:0], r.free...),
+		cpu:    less(r.cpu, s.Resources.Of(cluster.CPU), r.machine.cpu/cpuParts),
+		memory: less(r.memory, s.Resources.Of(cluster.Memory), int64(r.machine.memory)/memoryParts),
+	}
 	if f.counting {
 		a.tasks = min(r.tasks+1, maxTasks)
 	}
-	if m := int64(r.machine.memory); m > 0 {
-		a.memory = max(0, r.memory-(min(s.Resources.Of(cluster.Memory), unlimited)*parts+m-1)/m)
-	}
 	return a
+}
+
+// less returns what is left of a free amount after a task takes what it requests: at least one part of
+// the machine, because a task would otherwise cost nothing where it takes cores that devices need.
+func less(free, request, part int64) int64 {
+	if request <= 0 {
+		return free
+	}
+	return max(0, free-max(request, part))
 }
 
 // with returns the room that is left after a task of the shape takes the device with the index or,

@@ -178,7 +178,7 @@ func (w *workload) fill(r *room) int64 {
 	if r.pool == nil {
 		held = w.runMixed(r)
 	} else {
-		held = w.runAll(r.pool, r.cpu, r.memory*int64(r.machine.memory)/parts)
+		held = w.runAll(r.pool, r.cpu, r.memory)
 	}
 	r.worth = held * unit / sequences
 	return r.worth
@@ -322,7 +322,7 @@ func countFree(free []cluster.Milli, price cluster.Milli) int64 {
 func (w *workload) runMixed(r *room) int64 {
 	var sum int64
 	for _, sequence := range w.sequences {
-		cpu, memory, left := r.cpu, r.memory*int64(r.machine.memory)/parts, r.milli
+		cpu, memory, left := r.cpu, r.memory, r.milli
 		free := append(w.scratch[:0], r.free...)
 		w.scratch = free
 		for _, i := range sequence {

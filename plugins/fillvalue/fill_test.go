@@ -41,7 +41,7 @@ func TestFillStepByStep(t *testing.T) {
 		}
 		f := newFleet()
 		for range 20 {
-			r := &room{machine: m, cpu: int64(random.IntN(257)) * cpuStep, memory: int64(random.IntN(parts + 1))}
+			r := &room{machine: m, cpu: int64(random.IntN(257)) * 250, memory: int64(random.IntN(65)) << 32}
 			for range m.kinds {
 				free := cluster.Milli(random.IntN(4) * 333)
 				if free == 999 {
@@ -70,7 +70,7 @@ func TestFillStepByStep(t *testing.T) {
 func stepByStep(w *workload, r *room) int64 {
 	var sum int64
 	for _, sequence := range w.sequences {
-		cpu, memory := r.cpu, r.memory*int64(r.machine.memory)/parts
+		cpu, memory := r.cpu, r.memory
 		free := slices.Clone(r.free)
 		for _, i := range sequence {
 			q := &w.requests[i]
@@ -116,7 +116,7 @@ func mixed() (*workload, *room) {
 	f.kinds = []cluster.Device{{DeviceSpec: &cluster.DeviceSpec{Product: "A100", Memory: 40 << 30}}}
 	w.learnKinds(f.kinds)
 	m := &machine{cpu: 128_000, memory: 1 << 40, kinds: make([]int32, 8)}
-	return &w, f.share(&room{machine: m, cpu: 70_000, memory: parts / 2, free: []cluster.Milli{1000, 1000, 1000, 780, 500, 500, 190, 0}})
+	return &w, f.share(&room{machine: m, cpu: 70_000, memory: 1 << 39, free: []cluster.Milli{1000, 1000, 1000, 780, 500, 500, 190, 0}})
 }
 
 // revalue computes the fill value of the room as for another workload.
@@ -147,7 +147,7 @@ func BenchmarkFill(b *testing.B) {
 		w, r := mixed()
 		b.ReportAllocs()
 		for i := int64(0); b.Loop(); i++ {
-			valueWith(w, r, i*17%512*cpuStep)
+			valueWith(w, r, i*17%512*250)
 		}
 	})
 }

@@ -81,7 +81,7 @@ func (p *plugin) open(v cluster.View) {
 		p.takeDemand()
 		return
 	}
-	*p = plugin{view: v, hooks: p.hooks}
+	*p = plugin{view: v, hooks: p.hooks, fleet: newFleet()}
 	p.takeDemand()
 	p.count() // here, so that no decision takes long because all nodes are counted for the first prices
 }
@@ -93,14 +93,14 @@ func (p *plugin) takeDemand() {
 	if len(d.Learnt) > 0 {
 		first = &d.Learnt[0]
 	}
-	if p.demand == first && p.fleet.rooms != nil && len(p.fleet.rooms) < maxRooms {
-		return // State makes another list when it has learnt more
+	same := p.demand == first && p.work.number > 0 // State makes another list when it has learnt more
+	if n := len(p.fleet.rooms.young); n >= max(maxRooms, 2*len(p.fleet.used)) || n >= enoughRooms && !same {
+		p.fleet.forgetUnused()
+	}
+	if same {
+		return
 	}
 	p.demand = first
-	if p.fleet.rooms == nil || len(p.fleet.rooms) >= maxRooms {
-		p.fleet = newFleet()
-	}
-	p.fleet.forgetUnused(p.work.number)
 	outcomes := p.work.outcomes[:0]
 	p.work = newWorkload(d.Learnt, p.work.number+1)
 	p.work.outcomes = outcomes
@@ -117,7 +117,7 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	before := p.room(n)
 	least := int64(noPlace)
 	for _, after := range p.fleet.after(before, s, n) {
-		least = min(least, p.cost(s, before, after))
+		least = min(least, p.cost(s, n, before, after))
 	}
 	return points(least)
 }
@@ -152,13 +152,14 @@ const noPlace = 1 << 45
 // decides, in thousandths of a device.
 const tieBreak = 5
 
-// cost returns what it costs that the room of a node becomes another one because a task of the shape
-// is placed.
-func (p *plugin) cost(s *cluster.Shape, before, after *room) int64 {
+// cost returns what it costs that the room of the node becomes another one because a task of the shape
+// is placed. The cores of the task are not subtracted from what is left, because all nodes lose the same.
+func (p *plugin) cost(s *cluster.Shape, n *cluster.Node, before, after *room) int64 {
+	left := p.fleet.nodes[n.Slot()].left - (before.milli-after.milli)/8*unit
 	if len(p.work.requests) == 0 {
-		return p.loss(s, before, after) + after.left()
+		return p.loss(s, before, after) + left
 	}
-	return p.loss(s, before, after) + after.left()*tieBreak/1000
+	return p.loss(s, before, after) + left*tieBreak/1000
 }
 
 // loss returns how much less the room is worth to arriving tasks, beyond what the task holds.

@@ -21,6 +21,7 @@ type prices struct {
 const (
 	slotPrice = 5         // times the devices of the slot, if it will certainly be lacking
 	setPrice  = unit / 20 // a twentieth of the device, if the products will certainly be lacking
+	settled   = 16        // a price stays if the new one differs by at most the highest price ÷ settled
 )
 
 // maxPrice is more than any price.
@@ -85,9 +86,30 @@ func (p *plugin) learn() []int64 {
 	if old.learntAt == d.LearntAt && distance(d.Arrived, old.arrived) < arrivals && distance(p.fleet.free, old.free) < change {
 		return nil
 	}
-	p.change(p.compute(d))
+	now := p.compute(d)
+	now.settle(old, &p.work)
+	p.change(now)
 	p.given = p.prices.values()
 	return p.given
+}
+
+// settle keeps the prices of old that differ little from the new ones, if both are for the same
+// workload. Otherwise all nodes would be scored again for a difference that decides nothing: in a
+// large cluster, most prices change by a thousandth of the highest price from one list to the next.
+func (p *prices) settle(old *prices, w *workload) {
+	if p.learntAt != old.learntAt {
+		return
+	}
+	for i, was := range old.slots {
+		if distance(was, p.slots[i]) <= slotPrice*w.requests[w.slots[i].request].milli*unit/settled {
+			p.slots[i] = was
+		}
+	}
+	for i, was := range old.sets {
+		if distance(was, p.sets[i]) <= setPrice/settled {
+			p.sets[i] = was
+		}
+	}
 }
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }

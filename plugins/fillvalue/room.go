@@ -3,26 +3,27 @@ package fillvalue
 import (
 	"cmp"
 	"encoding/binary"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
 
-// room is what is free of a node. Nodes with equal devices and with equal free amounts share a room,
-// so that it is evaluated once.
+// room is what is free of a node. Nodes with equal devices and with about equal free amounts share a
+// room, so that it is evaluated once.
 type room struct {
 	machine *machine
 	pool    *pool           // nil if the devices are of several kinds or none of them is free
-	cpu     int64           // free, in thousandths of a core
-	memory  int64           // free, in parts of the machine
+	cpu     int64           // free, in thousandths of a core, rounded
+	memory  int64           // free, in bytes, rounded
 	free    []cluster.Milli // of each device, in the order of the machine, the freest of a kind first
 	milli   int64           // the sum of free
 	tasks   int             // how many tasks are on the node, at most maxTasks; 0 if they are not counted
 	nodes   int             // how many nodes have it now
 	index   int             // in fleet.used, if nodes is not 0
 	next    map[*cluster.Shape][]*room
+	nextOf  uint64 // next is valid if this is fleet.nextsOf
+	key     string // in fleet.rooms
 
 	worth    int64  // the fill value
 	filledAt uint64 // the number of the workload that worth is for
@@ -40,18 +41,27 @@ type machine struct {
 	slots  slotCounts
 }
 
-// parts is in how many parts the memory of a machine is counted. More would make more rooms.
-const parts = 64
-
-// cpuStep is the step in which free cores are counted, in thousandths.
-const cpuStep = 250
-
-// maxRooms bounds the memory for rooms. If there are more, all are forgotten. Before that, rooms
-// that are not used any more are forgotten when there are twice as many as there were, and at least
-// enoughRooms.
+// cpuParts and memoryParts are in how many parts the cores and the memory of a machine are counted. More
+// parts make more rooms and do not pack better, because free amounts are rounded to the nearest part.
 const (
-	maxRooms    = 500_000
+	cpuParts    = 32
+	memoryParts = 16
+)
+
+// rounded returns the amount rounded to the nearest part of the capacity, and how many parts that is.
+func rounded(amount, capacity, parts int64) (nearest, count int64) {
+	if capacity <= 0 {
+		return 0, 0
+	}
+	count = (min(amount, capacity)*parts + capacity/2) / capacity
+	return count * capacity / parts, count
+}
+
+// Rooms that are not used any more are forgotten when State has learnt other requests and there are
+// enoughRooms, or when there are maxRooms.
+const (
 	enoughRooms = 10_000
+	maxRooms    = 250_000
 )
 
 // maxTasks is how many tasks a room counts. That more of them end is too unlikely to make a difference.
@@ -66,9 +76,7 @@ func (f *fleet) countTasks(counting bool) {
 	for _, r := range f.used {
 		r.nodes = 0
 	}
-	for _, r := range f.rooms {
-		r.next = nil
-	}
+	f.forgetNext()
 	f.counting, f.nodes, f.used, f.version = counting, nil, nil, 0
 	f.count, f.free, f.whole, f.running = 0, 0, 0, 0
 }
@@ -77,10 +85,9 @@ func (f *fleet) countTasks(counting bool) {
 type fleet struct {
 	kinds    []cluster.Device // one idle device of every kind
 	machines map[string]*machine
-	rooms    map[string]*room
-	pools    map[string]*pool
+	rooms    aging[*room]
+	pools    aging[*pool]
 	used     []*room // the rooms that nodes have, in no order
-	kept     int     // how many rooms there were when unused ones were last forgotten
 	nodes    []known // by slot
 	version  uint64  // the version of State up to which counts are known
 	count    int     // how many nodes there are
@@ -91,6 +98,7 @@ type fleet struct {
 	// Buffers.
 	key       []byte
 	nexts     int             // the entries of room.next of all rooms
+	nextsOf   uint64          // grows when all of them are forgotten
 	scratch   room            // that is compared with those that are known
 	prices    []cluster.Milli // see pricesOf
 	pricedFor *cluster.Shape  // the shape that prices are for
@@ -103,12 +111,13 @@ type known struct {
 	machine *machine
 	order   []int32 // the index in Node.Devices of each device of the machine
 	room    *room
+	left    int64 // see left
 	counted *room // the room with which the node is counted; nil if it is not
 	tasks   int64 // how many tasks it is counted with
 }
 
 func newFleet() fleet {
-	return fleet{machines: map[string]*machine{}, rooms: map[string]*room{}, pools: map[string]*pool{}}
+	return fleet{machines: map[string]*machine{}, rooms: newAging[*room](), pools: newAging[*pool]()}
 }
 
 // room returns what is free of the node.
@@ -127,6 +136,7 @@ func (f *fleet) room(n *cluster.Node) *room {
 	}
 	k.version = n.Version()
 	k.room = f.read(n, k)
+	k.left = left(n, k.room)
 	return k.room
 }
 
@@ -182,27 +192,21 @@ const maxNext = 500_000
 
 // forgetNext forgets what may be left of rooms.
 func (f *fleet) forgetNext() {
-	for _, r := range f.rooms {
-		r.next = nil
-	}
 	f.nexts = 0
+	f.nextsOf++
 }
 
-// forgetUnused forgets rooms that no node has and that were not valued for the workload with the
-// number.
-func (f *fleet) forgetUnused(workload uint64) {
-	f.forgetNext()
-	if len(f.rooms) < max(enoughRooms, 2*f.kept) {
-		return
-	}
-	for key, r := range f.rooms {
-		if r.nodes == 0 && r.filledAt != workload {
-			delete(f.rooms, key)
+// forgetUnused forgets rooms that no node has and that were not looked up since the last call.
+func (f *fleet) forgetUnused() {
+	f.forgetNext() // it has rooms that may be forgotten
+	f.rooms.turn()
+	f.pools.turn()
+	for _, r := range f.used {
+		f.rooms.young[r.key] = r
+		if r.pool != nil {
+			f.pools.young[string(f.poolKey(r))] = r.pool
 		}
-		r.next = nil // it may have rooms that are forgotten
 	}
-	maps.DeleteFunc(f.pools, func(_ string, p *pool) bool { return p.number != workload })
-	f.kept = len(f.rooms)
 }
 
 // machineOf returns the machine of the node, and the order of its devices.
@@ -271,9 +275,6 @@ func (f *fleet) read(n *cluster.Node, k *known) *room {
 	for _, i := range k.order {
 		r.free = append(r.free, freeOf(&n.Devices[i]))
 	}
-	if m := int64(k.machine.memory); m > 0 {
-		r.memory = r.memory * parts / m
-	}
 	return f.share(r)
 }
 
@@ -299,11 +300,11 @@ func freeOf(d *cluster.Device) cluster.Milli {
 
 // share returns the room that is equal to r. If there is none, it keeps a copy of r.
 func (f *fleet) share(r *room) *room {
-	r.cpu -= r.cpu % cpuStep
+	var cpu, memory int64
+	r.cpu, cpu = rounded(r.cpu, r.machine.cpu, cpuParts)
+	r.memory, memory = rounded(r.memory, int64(r.machine.memory), memoryParts)
 	key := append(f.key[:0], r.machine.key...)
-	key = binary.AppendUvarint(key, uint64(r.cpu/cpuStep))
-	key = binary.AppendUvarint(key, uint64(r.memory))
-	key = append(key, byte(r.tasks))
+	key = append(key, byte(cpu), byte(memory), byte(r.tasks))
 	from := 0
 	for i := range r.free { // within each kind, the freest device first
 		if r.machine.kinds[i] != r.machine.kinds[from] {
@@ -317,14 +318,14 @@ func (f *fleet) share(r *room) *room {
 		key = append(key, byte(m), byte(m>>8))
 	}
 	f.key = key
-	if same := f.rooms[string(key)]; same != nil {
+	if same, ok := f.rooms.find(key); ok {
 		return same
 	}
-	kept := &room{machine: r.machine, cpu: r.cpu, memory: r.memory, tasks: r.tasks, free: slices.Clone(r.free)}
+	kept := &room{machine: r.machine, cpu: r.cpu, memory: r.memory, tasks: r.tasks, free: slices.Clone(r.free), key: string(key)}
 	for _, m := range r.free {
 		kept.milli += int64(m)
 	}
-	f.rooms[string(key)] = kept
+	f.rooms.young[kept.key] = kept
 	kept.pool = f.poolOf(kept)
 	return kept
 }
@@ -335,23 +336,34 @@ func (f *fleet) poolOf(r *room) *pool {
 	if r.milli == 0 || kinds[0] != kinds[len(kinds)-1] {
 		return nil
 	}
-	n := len(r.free)
-	for r.free[n-1] == 0 {
-		n--
-	}
-	key := binary.AppendVarint(f.key[:0], int64(kinds[0]))
-	for _, m := range r.free[:n] {
-		key = append(key, byte(m), byte(m>>8))
-	}
-	f.key = key
-	p := f.pools[string(key)]
-	if p == nil {
-		p = &pool{kind: kinds[0], free: r.free[:n], milli: r.milli}
-		f.pools[string(key)] = p
+	key := f.poolKey(r)
+	p, ok := f.pools.find(key)
+	if !ok {
+		p = &pool{kind: kinds[0], free: r.free[:r.notFull()], milli: r.milli}
+		f.pools.young[string(key)] = p
 	}
 	return p
 }
 
-// left measures what is left, in thousandths of a device: a machine of 128 cores and 8 devices
-// has 2,000, in the unit of costs.
-func (r *room) left() int64 { return (r.cpu/128 + r.milli/8) * unit }
+// poolKey returns the key of the pool of the room in fleet.pools. It is valid until the next call.
+func (f *fleet) poolKey(r *room) []byte {
+	key := binary.AppendVarint(f.key[:0], int64(r.machine.kinds[0]))
+	for _, m := range r.free[:r.notFull()] {
+		key = append(key, byte(m), byte(m>>8))
+	}
+	f.key = key
+	return key
+}
+
+// notFull returns how many devices are not full, if all are of one kind.
+func (r *room) notFull() int {
+	n := len(r.free)
+	for n > 0 && r.free[n-1] == 0 {
+		n--
+	}
+	return n
+}
+
+// left measures what is left of a node with the room, in thousandths of a device: a machine of 128 cores
+// and 8 devices has 2,000, in the unit of costs. Cores are not rounded.
+func left(n *cluster.Node, r *room) int64 { return (free(n, cluster.CPU)/128 + r.milli/8) * unit }
