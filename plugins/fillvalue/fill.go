@@ -140,6 +140,7 @@ type outcome struct {
 	cpuFrom, cpuTo       int64 // at least, and less than
 	memoryFrom, memoryTo int64
 	held                 int64
+	early                int64 // the sum of what the requests hold, each multiplied by early of its step
 	next                 int32 // as in pool.outcomes: another outcome of the pool and the sequence
 }
 
@@ -156,6 +157,7 @@ func (o *outcome) add(a *outcome) {
 	o.cpuFrom, o.cpuTo = max(o.cpuFrom, a.cpuFrom), min(o.cpuTo, a.cpuTo)
 	o.memoryFrom, o.memoryTo = max(o.memoryFrom, a.memoryFrom), min(o.memoryTo, a.memoryTo)
 	o.held += a.held
+	o.early += a.early
 }
 
 // maxOutcomes and maxSums bound the memory for outcomes, and the time to look for one. More are not
@@ -165,34 +167,35 @@ const (
 	maxSums     = 64 // of a pool
 )
 
-// fill returns the fill value of the room.
+// fill returns the fill value of the room if no task ends.
 func (w *workload) fill(r *room) int64 {
 	if r.filledAt == w.number {
 		return r.worth
 	}
-	r.filledAt, r.worth = w.number, 0
+	r.filledAt, r.worth, r.early = w.number, 0, 0
 	if r.milli == 0 || len(w.sequences) == 0 {
 		return 0
 	}
-	var held int64
+	var held, early int64
 	if r.pool == nil {
-		held = w.runMixed(r)
+		held, early = w.runMixed(r)
 	} else {
-		held = w.runAll(r.pool, r.cpu, r.memory)
+		held, early = w.runAll(r.pool, r.cpu, r.memory)
 	}
-	r.worth = held * unit / sequences
+	r.worth, r.early = held*unit/sequences, early/sequences
 	return r.worth
 }
 
-// runAll returns how much of the devices is held after each sequence, summed up.
-func (w *workload) runAll(p *pool, cpu, memory int64) int64 {
+// runAll returns how much of the devices is held after each sequence, summed up: without weights, and
+// weighted by early.
+func (w *workload) runAll(p *pool, cpu, memory int64) (held, early int64) {
 	if p.number != w.number {
 		p.number, p.sums = w.number, p.sums[:0]
 		clear(p.outcomes[:])
 	}
 	for i := range p.sums {
 		if p.sums[i].holds(cpu, memory) {
-			return p.sums[i].held
+			return p.sums[i].held, p.sums[i].early
 		}
 	}
 	k := w.stepsOf(p.kind)
@@ -212,7 +215,7 @@ func (w *workload) runAll(p *pool, cpu, memory int64) int64 {
 	if len(p.sums) < maxSums {
 		p.sums = append(p.sums, sum)
 	}
-	return sum.held
+	return sum.held, sum.early
 }
 
 // known returns the outcome of the sequence if it is known.
@@ -234,7 +237,8 @@ func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcom
 	single, many := k.single.of(int64(free[0]), s), k.many.of(countFree(free, k.least), s)
 	o := always()
 	for fit := single | many | cpuOnly; fit&^cpuOnly != 0; {
-		x := &k.steps[sequence[bits.TrailingZeros64(fit)]]
+		at := bits.TrailingZeros64(fit)
+		x := &k.steps[sequence[at]]
 		fit &= fit - 1
 		if x.cpu > cpu-o.cpuFrom {
 			o.cpuTo = min(o.cpuTo, sum(o.cpuFrom, x.cpu))
@@ -262,7 +266,9 @@ func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcom
 		}
 		o.cpuFrom += x.cpu
 		o.memoryFrom += x.memory
-		if o.held += int64(x.devices) * int64(x.price); o.held == p.milli {
+		taken := int64(x.devices) * int64(x.price)
+		o.early += taken * early[at]
+		if o.held += taken; o.held == p.milli {
 			break
 		}
 	}
@@ -319,13 +325,12 @@ func countFree(free []cluster.Milli, price cluster.Milli) int64 {
 }
 
 // runMixed is run for a machine with several kinds of devices.
-func (w *workload) runMixed(r *room) int64 {
-	var sum int64
+func (w *workload) runMixed(r *room) (held, sooner int64) {
 	for _, sequence := range w.sequences {
 		cpu, memory, left := r.cpu, r.memory, r.milli
 		free := append(w.scratch[:0], r.free...)
 		w.scratch = free
-		for _, i := range sequence {
+		for at, i := range sequence {
 			q := &w.requests[i]
 			if q.cpu > cpu || int64(q.memory) > memory {
 				continue
@@ -335,6 +340,7 @@ func (w *workload) runMixed(r *room) int64 {
 				if taken == 0 {
 					continue
 				}
+				sooner += taken * early[at]
 				if left -= taken; left == 0 {
 					break
 				}
@@ -342,9 +348,9 @@ func (w *workload) runMixed(r *room) int64 {
 			cpu -= q.cpu
 			memory -= int64(q.memory)
 		}
-		sum += r.milli - left
+		held += r.milli - left
 	}
-	return sum
+	return held, sooner
 }
 
 // take takes the devices of the request from those of a machine with several kinds. It returns how

@@ -52,9 +52,12 @@ func TestFillStepByStep(t *testing.T) {
 			}
 			slices.SortFunc(r.free, func(a, b cluster.Milli) int { return int(b - a) })
 			r.pool = f.poolOf(r)
-			want := stepByStep(&w, r)
+			want, wantEarly := stepByStep(&w, r)
 			if got := w.fill(r); got != want {
 				t.Fatalf("cpu %d, memory %d, free %v of kinds %v: fill value %d, step by step %d", r.cpu, r.memory, r.free, m.kinds, got, want)
+			}
+			if r.early != wantEarly || r.early > want {
+				t.Fatalf("cpu %d, memory %d, free %v of kinds %v: %d with weights, step by step %d", r.cpu, r.memory, r.free, m.kinds, r.early, wantEarly)
 			}
 			if want > 0 {
 				positive++
@@ -66,13 +69,14 @@ func TestFillStepByStep(t *testing.T) {
 	}
 }
 
-// stepByStep returns the fill value of the room: each step of each sequence is looked at.
-func stepByStep(w *workload, r *room) int64 {
+// stepByStep returns the fill value of the room, without and with the weights of steps: each step of each
+// sequence is looked at.
+func stepByStep(w *workload, r *room) (all, weighted int64) {
 	var sum int64
 	for _, sequence := range w.sequences {
 		cpu, memory := r.cpu, r.memory
 		free := slices.Clone(r.free)
-		for _, i := range sequence {
+		for at, i := range sequence {
 			q := &w.requests[i]
 			if q.cpu > cpu || int64(q.memory) > memory {
 				continue
@@ -93,12 +97,13 @@ func stepByStep(w *workload, r *room) int64 {
 				p := q.price[r.machine.kinds[d]]
 				free[d] -= p
 				sum += int64(p)
+				weighted += int64(p) * early[at]
 			}
 			cpu -= q.cpu
 			memory -= int64(q.memory)
 		}
 	}
-	return sum * unit / sequences
+	return sum * unit / sequences, weighted / sequences
 }
 
 // mixed returns a workload of tasks with parts of a device, one device and several, and a room of a

@@ -4,7 +4,9 @@
 //
 //   - The fill value of a node is how much of its devices is held after it was filled with tasks:
 //     the mean over sequences of requests, each of which takes what still fits. A request that
-//     leaves parts of devices or cores over lowers the fill value by more than it takes.
+//     leaves parts of devices or cores over lowers the fill value by more than it takes. If tasks
+//     end, a request counts less the later it comes, because room is lost when the task beside it
+//     ends before a request fits.
 //   - A slot is room for a request of several devices. Slots have prices: the fewer there are, and
 //     the more of them are expected to be requested, the higher. The slots of an empty node also
 //     count in part on a node with tasks: with the probability that all of them end. So a task is
@@ -184,7 +186,7 @@ func closes(s *cluster.Shape) bool {
 func (p *plugin) value(r *room) int64 {
 	if r.valuedAt != p.epoch {
 		r.valuedAt = p.epoch
-		r.value = (p.work.fill(r)-r.milli*unit)*unit + p.prices.of(&p.work, p.fleet.kinds, r)
+		r.value = (p.work.fillWith(r, p.prices.release)-r.milli*unit)*unit + p.prices.of(&p.work, p.fleet.kinds, r)
 	}
 	return r.value
 }

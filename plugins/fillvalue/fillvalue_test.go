@@ -242,8 +242,8 @@ func TestNodesMayBecomeEmpty(t *testing.T) {
 	}
 }
 
-// TestRelease: the probability is 0 if no task has ended, and grows to one half as tasks end for as
-// long as others arrive.
+// TestRelease: the probability is 0 if no task has ended, and grows to one third, in steps, as tasks
+// end for as long as others arrive.
 func TestRelease(t *testing.T) {
 	for _, c := range []struct {
 		running       int64
@@ -254,11 +254,45 @@ func TestRelease(t *testing.T) {
 		{0, 100, 100, 0, 0}, {100, 50, 100, 0, 0},
 		{100, 50, 1000, 10, 0},      // it would be 0.005
 		{100, 50, 200, 100, 0.3125}, // 50 tasks arrive and 50 end before the room is full, of 150
-		{100, 50, 100_000, 99_900, 0.5}, {100, 0, 100_000, 99_900, 0}, {5, 1e9, 10, 20, 0.5},
+		{100, 50, 100_000, 99_900, 0.3125}, {100, 0, 100_000, 99_900, 0}, {5, 1e9, 10, 20, 0.3125},
 	} {
 		f := fleet{running: c.running}
 		if got := float64(f.releaseIn(c.ahead, &cluster.Demand{Arrived: c.arrived, Left: c.left})) / certain; got != c.want {
 			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestPartsThatFewFit: beside a task with 0.65 of a device, only requests for at most 0.35 fit, which
+// are rare. Beside a task with 0.32, requests for 0.65 and 0.47 fit as well. If tasks end, a task with
+// 0.32 is placed beside 0.65.
+func TestPartsThatFewFit(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		w := newWorld(t, 2, 1)
+		for i := range 32 { // what is expected
+			id := w.arrive([]cluster.Need{share(650), share(320), whole(1), share(470), whole(1), share(470), whole(1), share(470)}[i%8])
+			if ends {
+				w.session(w.engine)
+			}
+			w.apply(cluster.JobGone{Job: id})
+		}
+		place := func(need cluster.Need) (job, node string) {
+			job = w.arrive(need)
+			out := w.session(w.engine)
+			if len(out.Decisions) != 1 {
+				t.Fatalf("tasks end: %v: %s: %+v", ends, job, out.Decisions)
+			}
+			return job, out.Decisions[0].Node
+		}
+		_, want := place(share(650))
+		rest, _ := place(share(350))
+		_, other := place(share(320))
+		w.apply(cluster.JobGone{Job: rest})
+		if !ends {
+			want = other
+		}
+		if _, got := place(share(320)); got != want {
+			t.Errorf("tasks end: %v: on %s, want %s", ends, got, want)
 		}
 	}
 }

@@ -155,15 +155,16 @@ func (p *plugin) compute(d *cluster.Demand) prices {
 
 // releaseIn returns the probability that a task on a node ends before the free room is full, which has
 // room for the arrivals ahead. Tasks end meanwhile and release room. In a steady state the room is
-// never full; then it is the probability for the mean run time, in which, by Little's law, as many
-// tasks end as run. It is in parts of certain, and in steps, so that few ends are none.
+// never full; then it is the probability for half the mean run time, in which, by Little's law, half as
+// many tasks end as run: a node whose last task ends later is seldom kept free until then. It is in
+// parts of certain, and in steps, so that few ends are none.
 func (f *fleet) releaseIn(ahead float64, d *cluster.Demand) int64 {
 	const step = certain / 16
 	if f.running == 0 {
 		return 0
 	}
 	running := float64(f.running)
-	leaving := min(ahead*float64(d.Left)/float64(max(1, d.Arrived-d.Left)), running)
+	leaving := min(ahead*float64(d.Left)/float64(max(1, d.Arrived-d.Left)), running/2)
 	release := int64(certain * leaving / (leaving + running))
 	return release - release%step
 }

@@ -26,7 +26,8 @@ type room struct {
 	key     string // in fleet.rooms
 
 	worth    int64  // the fill value
-	filledAt uint64 // the number of the workload that worth is for
+	early    int64  // the fill value in which steps count by early
+	filledAt uint64 // the number of the workload that worth and early are for
 	slots    slotCounts
 	value    int64  // see plugin.value
 	valuedAt uint64 // the plugin.epoch that value is for
