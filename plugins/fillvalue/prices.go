@@ -21,7 +21,7 @@ type prices struct {
 const (
 	slotPrice = 5         // times the devices of the slot, if it will certainly be lacking
 	setPrice  = unit / 20 // a twentieth of the device, if the products will certainly be lacking
-	settled   = 16        // a price stays if the new one differs by at most the highest price ÷ settled
+	settled   = 8         // a price stays if the new one differs by at most the highest price ÷ settled
 )
 
 // maxPrice is more than any price.
