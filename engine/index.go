@@ -27,7 +27,7 @@ type index struct {
 	variety    variety                 // by which one of them is used
 	entries    int                     // how many entries all rankings have
 	kept       map[passingKey]*passing // nodes of groups that pass the filters
-	blocks     []int32                 // memory of refreshMany
+	blocks     []int32                 // memory of refreshMany and rescore
 	changed    []*cluster.Node         // memory of update
 	sharing    bool                    // equal nodes may be judged together
 	domains    domains

@@ -13,10 +13,7 @@ func (f *fleet) after(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 	if len(s.Need.Selected) > 0 || s.Isolation.GPU != "" {
 		return f.afterOn(r, s, n)
 	}
-	if r.nextOf != f.nextsOf {
-		r.next, r.nextOf = nil, f.nextsOf
-	}
-	if next, ok := r.next[s]; ok {
+	if next, ok := f.next[taken{r, s}]; ok {
 		return next
 	}
 	var out []*room
@@ -43,13 +40,10 @@ func (f *fleet) after(r *room, s *cluster.Shape, n *cluster.Node) []*room {
 		}
 		out = append(out, f.share(a))
 	}
-	if f.nexts++; f.nexts > maxNext {
-		f.forgetNext()
+	if f.next == nil || len(f.next) >= maxNext {
+		f.next = map[taken][]*room{}
 	}
-	if r.next == nil || r.nextOf != f.nextsOf {
-		r.next, r.nextOf = map[*cluster.Shape][]*room{}, f.nextsOf
-	}
-	r.next[s] = out
+	f.next[taken{r, s}] = out
 	return out
 }
 
@@ -112,11 +106,12 @@ func less(free, request, part int64) int64 {
 // if the index is -1, the first devices that have room.
 func (f *fleet) with(r *room, s *cluster.Shape, n *cluster.Node, device int) *room {
 	a := f.without(r, s)
-	left := s.Wanted(len(n.Devices))
+	order := f.nodes[n.Slot()].order
+	left := s.Wanted(len(order))
 	if device >= 0 {
 		left = 1
 	}
-	for _, i := range f.nodes[n.Slot()].order {
+	for _, i := range order {
 		d := &n.Devices[i]
 		if left == 0 {
 			break

@@ -77,9 +77,9 @@ func (p *plugin) Reopen(s *engine.Session) bool {
 	return true
 }
 
-// open forgets what was learnt about another State or from other requests.
+// open forgets what was learnt about another State or from other requests, or too many machines.
 func (p *plugin) open(v cluster.View) {
-	if p.view == v {
+	if p.view == v && !p.fleet.full() {
 		p.takeDemand()
 		return
 	}
@@ -96,7 +96,7 @@ func (p *plugin) takeDemand() {
 		first = &d.Learnt[0]
 	}
 	same := p.demand == first && p.work.number > 0 // State makes another list when it has learnt more
-	if n := len(p.fleet.rooms.young); n >= max(maxRooms, 2*len(p.fleet.used)) || n >= enoughRooms && !same {
+	if n := len(p.fleet.rooms.young); n > max(maxRooms, 2*len(p.fleet.used)) || n > enoughRooms && !same {
 		p.fleet.forgetUnused()
 	}
 	if same {

@@ -24,7 +24,7 @@ const (
 	settled   = 8         // a price stays if the new one differs by at most the highest price ÷ settled
 )
 
-// maxPrice is more than any price.
+// maxPrice is more than any price of a slot that fits on a node.
 const maxPrice = 1 << 35
 
 // notes is how many of the values of prices scores do not depend on: arrived and free.
@@ -136,7 +136,7 @@ func (p *plugin) compute(d *cluster.Demand) prices {
 		wanted := ahead*float64(s.weight)/float64(w.weight) + unsure/2
 		variance := float64(wanted*(1+unsure)) + 0.5 // the conversion keeps all machines from rounding once only
 		lacking := chance(wanted-float64(there[i])+0.5, 2, variance)
-		out.slots[i] = slotPrice * w.requests[s.request].milli * lacking
+		out.slots[i] = min(slotPrice*w.requests[s.request].milli*lacking, maxPrice)
 	}
 	for i := range w.sets {
 		var confined, square float64

@@ -21,9 +21,7 @@ type room struct {
 	tasks   int             // how many tasks are on the node, at most maxTasks; 0 if they are not counted
 	nodes   int             // how many nodes have it now
 	index   int             // in fleet.used, if nodes is not 0
-	next    map[*cluster.Shape][]*room
-	nextOf  uint64 // next is valid if this is fleet.nextsOf
-	key     string // in fleet.rooms
+	key     string          // in fleet.rooms
 
 	worth    int64  // the fill value
 	early    int64  // the fill value in which steps count by early
@@ -58,12 +56,17 @@ func rounded(amount, capacity, parts int64) (nearest, count int64) {
 	return count * capacity / parts, count
 }
 
-// Rooms that are not used any more are forgotten when State has learnt other requests and there are
-// enoughRooms, or when there are maxRooms.
+// Rooms that are not used any more are forgotten when State has learnt other requests and more than
+// enoughRooms were used since rooms were last forgotten, or more than maxRooms and twice as many as nodes
+// have. So there are at most twice as many.
 const (
 	enoughRooms = 10_000
 	maxRooms    = 250_000
 )
+
+// maxMachines is how many machines, or kinds of devices, are kept in addition to two for each node. More
+// have been on nodes before.
+const maxMachines = 8192
 
 // maxTasks is how many tasks a room counts. That more of them end is too unlikely to make a difference.
 const maxTasks = 12
@@ -77,7 +80,7 @@ func (f *fleet) countTasks(counting bool) {
 	for _, r := range f.used {
 		r.nodes = 0
 	}
-	f.forgetNext()
+	f.next = nil
 	f.counting, f.nodes, f.used, f.version = counting, nil, nil, 0
 	f.count, f.free, f.whole, f.running = 0, 0, 0, 0
 }
@@ -98,11 +101,10 @@ type fleet struct {
 	counting bool    // whether rooms count tasks
 	// Buffers.
 	key       []byte
-	nexts     int             // the entries of room.next of all rooms
-	nextsOf   uint64          // grows when all of them are forgotten
-	scratch   room            // that is compared with those that are known
-	prices    []cluster.Milli // see pricesOf
-	pricedFor *cluster.Shape  // the shape that prices are for
+	next      map[taken][]*room // see after
+	scratch   room              // that is compared with those that are known
+	prices    []cluster.Milli   // see pricesOf
+	pricedFor *cluster.Shape    // the shape that prices are for
 }
 
 // known is what is known of a node.
@@ -115,6 +117,12 @@ type known struct {
 	left    int64 // see left
 	counted *room // the room with which the node is counted; nil if it is not
 	tasks   int64 // how many tasks it is counted with
+}
+
+// full reports whether there are too many machines or kinds of devices. They are numbered, so that they are
+// forgotten with everything else.
+func (f *fleet) full() bool {
+	return max(len(f.machines), len(f.kinds)) > maxMachines+2*len(f.nodes)
 }
 
 func newFleet() fleet {
@@ -188,18 +196,19 @@ func (f *fleet) countNode(k *known, now *room, tasks int64) {
 	}
 }
 
-// maxNext bounds the memory for what may be left of rooms by shape.
-const maxNext = 500_000
-
-// forgetNext forgets what may be left of rooms.
-func (f *fleet) forgetNext() {
-	f.nexts = 0
-	f.nextsOf++
+// taken is a task of a shape that takes a part of a room.
+type taken struct {
+	room  *room
+	shape *cluster.Shape
 }
+
+// maxNext bounds the memory for what may be left of rooms by shape. If there is more, all of it is
+// forgotten.
+const maxNext = 500_000
 
 // forgetUnused forgets rooms that no node has and that were not looked up since the last call.
 func (f *fleet) forgetUnused() {
-	f.forgetNext() // it has rooms that may be forgotten
+	f.next = nil // it has rooms that may be forgotten
 	f.rooms.turn()
 	f.pools.turn()
 	for _, r := range f.used {
@@ -210,13 +219,16 @@ func (f *fleet) forgetUnused() {
 	}
 }
 
-// machineOf returns the machine of the node, and the order of its devices.
+// machineOf returns the machine of the node, and the order of its devices. It has no devices that the node
+// does not report any more, because State forgets them when it is restored.
 func (f *fleet) machineOf(n *cluster.Node) (*machine, []int32) {
 	m := &machine{cpu: capacity(n, cluster.CPU), memory: cluster.Bytes(capacity(n, cluster.Memory))}
-	order := make([]int32, len(n.Devices))
+	order := make([]int32, 0, len(n.Devices))
 	kinds := make([]int32, len(n.Devices))
 	for i := range n.Devices {
-		order[i], kinds[i] = int32(i), f.kindOf(&n.Devices[i])
+		if d := &n.Devices[i]; !d.Gone {
+			order, kinds[i] = append(order, int32(i)), f.kindOf(d)
+		}
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { // not by number: kinds are numbered in the order in which they are seen
 		return compareKinds(&f.kinds[kinds[a]], &f.kinds[kinds[b]])
@@ -367,4 +379,10 @@ func (r *room) notFull() int {
 
 // left measures what is left of a node with the room, in thousandths of a device: a machine of 128 cores
 // and 8 devices has 2,000, in the unit of costs. Cores are not rounded.
-func left(n *cluster.Node, r *room) int64 { return (free(n, cluster.CPU)/128 + r.milli/8) * unit }
+func left(n *cluster.Node, r *room) int64 {
+	return (min(free(n, cluster.CPU), manyCores)/128 + r.milli/8) * unit
+}
+
+// manyCores is more than a machine has. If the cores of a node are not limited, what is left must not count
+// more than everything else.
+const manyCores = 1 << 24

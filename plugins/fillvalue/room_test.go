@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestForgetting: what is forgotten is computed again, with the same result. Rooms that nodes have are kept.
@@ -96,5 +97,84 @@ func TestSettled(t *testing.T) {
 	}
 	if other.settle(&was, &w); other.slots[0] != now.slots[0] {
 		t.Error("a price of another workload stays")
+	}
+}
+
+// TestMachinesAreForgotten: nodes that report another capacity again and again do not take more and more
+// memory.
+func TestMachinesAreForgotten(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	p := &plugin{}
+	p.open(w.state.View())
+	for i := range 2*maxMachines + 100 {
+		n := enginetest.Node("node-00").Resource(cluster.CPU, int64(64_000+i)).Resource(cluster.Memory, 1<<38).GPUs(1, "A100", "40Gi").Build()
+		w.apply(cluster.NodePut{Node: *n})
+		p.open(w.state.View())
+		p.count()
+		if n := len(p.fleet.machines); n > maxMachines+3 {
+			t.Fatalf("%d machines are kept for one node", n)
+		}
+	}
+}
+
+// TestGoneDevices: a device that the node does not report any more, and that no task holds, counts for
+// nothing. A State that is restored from a snapshot does not have it.
+func TestGoneDevices(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	job := w.arrive(whole(2))
+	w.session(w.engine)
+	w.apply(cluster.NodePut{Node: *enginetest.Node("node-00").CPU(64, "256Gi").GPUs(1, "A100", "40Gi").Build()})
+	w.apply(cluster.JobGone{Job: job})
+	restored, err := w.state.Snapshot().State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := &plugin{}, &plugin{}
+	a.open(w.state.View())
+	b.open(restored.View())
+	if was := len(w.state.Node("node-00").Devices); was != 2 || a.fleet.whole != b.fleet.whole {
+		t.Errorf("%d devices; %d thousandths count, and %d after the State was restored", was, a.fleet.whole, b.fleet.whole)
+	}
+}
+
+// TestRequestsThatFitNowhere: prices are accepted after a restart, also if a task has requested more devices
+// than any node has.
+func TestRequestsThatFitNowhere(t *testing.T) {
+	w := newWorld(t, 2, 8)
+	for range 9 {
+		w.arrive(whole(maxDevices))
+		w.arrive(whole(1))
+	}
+	w.session(w.engine)
+	v := w.state.View()
+	p := &plugin{}
+	p.open(v)
+	if got := p.pricesFrom(v.Parameters(Name)).learntAt; got == 0 || got != v.Demand().LearntAt {
+		t.Errorf("the prices are for the requests at %d, and State has learnt at %d", got, v.Demand().LearntAt)
+	}
+}
+
+// TestUnlimitedCores: on nodes without a number of cores, the fill value still decides.
+func TestUnlimitedCores(t *testing.T) {
+	w := newWorld(t, 0, 0)
+	for _, name := range []string{"a", "b"} {
+		w.apply(cluster.NodePut{Node: *enginetest.Node(name).GPUs(4, "A100", "40Gi").Build()})
+	}
+	for range 8 {
+		w.apply(cluster.JobGone{Job: w.arrive(whole(1))})
+		w.apply(cluster.JobGone{Job: w.arrive(whole(4))})
+	}
+	p := &plugin{}
+	p.open(w.state.View())
+	p.learn()
+	s := &cluster.Shape{Need: whole(1)}
+	idle := p.score(s, w.state.Node("a"))
+	job := enginetest.Job("first").Shape(func(s *cluster.Shape) { s.Need = whole(1) }).Build()
+	w.apply(cluster.JobPut{Job: *job})
+	w.session(w.engine)
+	p.open(w.state.View())
+	on := w.state.Job(job.ID).Tasks()[0].Node.Name
+	if got := p.score(s, w.state.Node(on)); got <= idle || idle <= points(noPlace) {
+		t.Errorf("a node with a task has the score %v, and an idle one %v", got, idle)
 	}
 }
