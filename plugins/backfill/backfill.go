@@ -5,8 +5,8 @@
 // gets an earmark on the nodes where it is expected to fit soonest: nodes of which the run times
 // of tasks are known and end first or, where they are not known, nodes on which few tasks must
 // end, and none of them has run for long. From then on other jobs are placed there only if they
-// leave the room, or end before the job can start. The job itself is tried on all nodes, and may
-// start elsewhere.
+// leave the room, or end before the job can start. The job itself is tried on all nodes, before other
+// jobs of its queue and priority, and may start elsewhere.
 //
 // An earmark evicts nothing and holds nothing: tasks that run go on, and whatever may be evicted
 // for a job stays as it is. docs/backfill.md says which jobs may take room that is earmarked
@@ -21,13 +21,12 @@
 //
 //	plugins:
 //	- name: Backfill
-//	  arguments: {after: 1h, perQueue: 16, share: 0.2}
+//	  arguments: {after: 1h, perQueue: 16, idle: 0.02}
 package backfill
 
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/berth-project/berth/cluster"
@@ -50,11 +49,18 @@ type Arguments struct {
 	// After is how long a job has waited since its creation when it gets an earmark: a duration
 	// of more than 0, such as 2h; 10m unless given.
 	After string `json:"after"`
-	// PerQueue is how many jobs of a queue have an earmark at a time, at least 1; 8 unless given.
+	// Later is the same for a job that lacks at most half of the devices of the largest node: 6h unless given. It
+	// counts if it is longer than After.
+	Later string `json:"later"`
+	// PerQueue is how many jobs of a queue have an earmark at a time, at least 1; 32 unless given.
 	PerQueue int `json:"perQueue"`
-	// Share is which part of all devices of the cluster may be earmarked, from 0 to 1; 0.1 unless
+	// Share is which part of all devices of the cluster may be earmarked, from 0 to 1; 0.5 unless
 	// given. The devices of one node may be earmarked in any case.
 	Share float64 `json:"share"`
+	// Idle is which part of all devices of the cluster earmarks may keep idle, from 0 to 1; 0.01 unless
+	// given. If they keep as many, a further job gets an earmark only on nodes that one task each holds as a
+	// whole. One job may have an earmark on other nodes in any case.
+	Idle float64 `json:"idle"`
 	// Review is how often the nodes of an earmark are compared with others: a duration of more
 	// than 0; 10m unless given. The job changes to other nodes if it is expected to start there in at
 	// most half of the time.
@@ -62,22 +68,33 @@ type Arguments struct {
 }
 
 type plugin struct {
-	session       *engine.Session
-	left          map[string]bool // the nodes of earmarks that this sweep has withdrawn
-	sweeper       engine.Sweep    // sweep
-	meanAge       int64           // of running tasks, in this sweep; -1 if it was not needed yet
-	after, review int64
-	perQueue      int
-	share         float64
+	session  *engine.Session
+	left     map[string]bool // the nodes of earmarks that this sweep has withdrawn
+	sweeper  engine.Sweep    // sweep
+	meanAge  int64           // of running tasks, in this sweep; -1 if it was not needed yet
+	nothing  bool            // plan chooses only nodes on which an earmark keeps nothing idle now
+	nextLate int64           // when the next job that lacks little has waited for long enough; 0: none
+	lateJob  string          // the ID of that job
+	cluster  totals          // in this sweep; zero if they were not needed yet
+
+	after, later, review int64
+	perQueue             int
+	share, idle          float64
 }
 
 // New builds the plugin from its Arguments.
-var New = engine.WithArguments(func() Arguments { return Arguments{After: "10m", PerQueue: 8, Share: 0.1, Review: "10m"} }, build)
+var New = engine.WithArguments(func() Arguments {
+	return Arguments{After: "10m", Later: "6h", PerQueue: 32, Share: 0.5, Idle: 0.01, Review: "10m"}
+}, build)
 
 func build(a Arguments) (engine.Plugin, error) {
 	after, err := time.ParseDuration(a.After)
 	if err != nil || after <= 0 {
 		return nil, fmt.Errorf("after is %q; want a duration of more than 0 such as 30m", a.After)
+	}
+	later, err := time.ParseDuration(a.Later)
+	if err != nil || later <= 0 {
+		return nil, fmt.Errorf("later is %q; want a duration of more than 0 such as 6h", a.Later)
 	}
 	review, err := time.ParseDuration(a.Review)
 	if err != nil || review <= 0 {
@@ -89,7 +106,10 @@ func build(a Arguments) (engine.Plugin, error) {
 	if !(a.Share >= 0 && a.Share <= 1) {
 		return nil, fmt.Errorf("share is %v; want a number from 0 to 1 such as 0.1", a.Share)
 	}
-	p := &plugin{left: map[string]bool{}, after: int64(after), review: int64(review), perQueue: a.PerQueue, share: a.Share}
+	if !(a.Idle >= 0 && a.Idle <= 1) {
+		return nil, fmt.Errorf("idle is %v; want a number from 0 to 1 such as 0.01", a.Idle)
+	}
+	p := &plugin{left: map[string]bool{}, after: int64(after), later: int64(max(after, later)), review: int64(review), perQueue: a.PerQueue, share: a.Share, idle: a.Idle}
 	p.sweeper = p.sweep // once, because a session would allocate it
 	return p, nil
 }
@@ -102,7 +122,24 @@ func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.Reopen(s)
+	s.Hooks.AddJobPriority(largestEarmark)
 	s.Hooks.AddSweep(p.sweeper)
+}
+
+// largestEarmark puts the job first for which more devices are earmarked. Jobs without an earmark are last.
+func largestEarmark(l, r *cluster.Job) int {
+	if l.Earmarked == nil && r.Earmarked == nil {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(earmarkedDevices(r.Earmarked), earmarkedDevices(l.Earmarked)), cmp.Compare(rank(l.Earmarked), rank(r.Earmarked)))
+}
+
+// rank orders jobs with and without an earmark.
+func rank(e *cluster.Earmarked) int {
+	if e != nil {
+		return 0
+	}
+	return 1
 }
 
 // Reopen prepares the plugin for the session.
@@ -118,17 +155,23 @@ const maxQueues = 64
 // sweep reviews the earmarks, and gives further ones to jobs that have waited for long.
 func (p *plugin) sweep(stmt *engine.Statement) {
 	view := p.session.View
-	perQueue, devices := map[string]int{}, 0
+	perQueue, devices, kept := map[string]int{}, 0, 0
 	clear(p.left)
-	p.meanAge = -1
-	for _, j := range cluster.EarmarksOf(view).Jobs() {
+	p.meanAge, p.cluster = -1, totals{}
+	earmarked := cluster.EarmarksOf(view).Jobs()
+	for _, j := range earmarked {
+		kept += p.keptIdle(j.Earmarked)
+	}
+	for _, j := range earmarked {
 		if refusal := p.session.Earmarks.Refusal(j); !view.IsPending(j) || j.HasMinimum() || refusal != nil && !lacksRoom(refusal) {
 			for _, r := range j.Earmarked.Rooms {
 				p.left[r.Node] = true
 			}
+			kept -= p.keptIdle(j.Earmarked)
 			stmt.Earmark(j, nil)
 			continue
 		}
+		keeps := p.keptIdle(j.Earmarked)
 		switch {
 		case p.void(j):
 			p.replace(stmt, j)
@@ -139,16 +182,16 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 			perQueue[j.Queue]++
 			devices += earmarkedDevices(j.Earmarked)
 		}
+		kept += p.keptIdle(j.Earmarked) - keeps
 	}
-	limit, plans := -1, map[string]int{}
+	defer func() { p.nothing = false }()
+	plans := map[string]int{}
 	for _, c := range p.candidates() {
 		queue := c.job.Queue
 		if perQueue[queue] >= p.perQueue || plans[queue] >= p.perQueue {
 			continue
 		}
-		if limit < 0 {
-			limit = p.limit()
-		}
+		limit := int(p.share * float64(p.totals().devices))
 		if devices > 0 && devices >= limit {
 			break
 		}
@@ -158,6 +201,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		if plans[queue]++; len(plans) > maxQueues {
 			break // a plan looks at all nodes
 		}
+		p.nothing = p.spent(kept)
 		e := p.plan(c.job)
 		if e == nil || devices+earmarkedDevices(e) > limit && !(devices == 0 && len(e.Rooms) == 1) {
 			continue
@@ -165,50 +209,9 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		if stmt.Earmark(c.job, e) == nil {
 			perQueue[queue]++
 			devices += earmarkedDevices(e)
+			kept += p.keptIdle(e)
 		}
 	}
-}
-
-// candidate is a job that has waited for long, and what it lacks; see plugin.wants.
-type candidate struct {
-	job            *cluster.Job
-	devices, tasks int
-	waited         int64 // in seconds
-}
-
-// candidates returns the jobs that may get an earmark, in the order in which they get one: by
-// priority, then by the devices that they lack multiplied by the time that they have waited. A job
-// that lacks few devices finds room sooner without an earmark than one that lacks many. Because the
-// product grows with time, it also gets one at last.
-func (p *plugin) candidates() (out []candidate) {
-	for _, w := range p.session.Earmarks.Starving(p.after) {
-		if lacksRoom(w.Refusal) {
-			devices, tasks := p.wants(w.Job)
-			out = append(out, candidate{w.Job, devices, tasks, (p.session.Now - w.Job.Created) / int64(time.Second)})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), cmp.Compare(int64(b.devices)*b.waited, int64(a.devices)*a.waited))
-	})
-	return out
-}
-
-// wants returns the least number of devices that an alternative of the job lacks, and for how many tasks.
-func (p *plugin) wants(j *cluster.Job) (devices, tasks int) {
-	for i := range j.Alternatives {
-		alt := &j.Alternatives[i]
-		if j.Chosen >= 0 && i != j.Chosen || alt.Running {
-			continue
-		}
-		sum, n := 0, 0
-		for _, t := range p.session.Lacking(alt) {
-			sum, n = sum+t.Shape.Need.Devices, n+1
-		}
-		if tasks == 0 || sum < devices {
-			devices, tasks = sum, n
-		}
-	}
-	return devices, tasks
 }
 
 // void reports whether the job cannot start any more when its earmark says: another scheduler has
@@ -242,22 +245,6 @@ func (p *plugin) reviewEarmark(stmt *engine.Statement, j *cluster.Job) {
 		e = *better
 	}
 	stmt.Earmark(j, &e)
-}
-
-// limit returns how many devices may be earmarked.
-func (p *plugin) limit() int {
-	sum := 0
-	for _, n := range p.session.View.Nodes() {
-		sum += len(n.Devices)
-	}
-	return int(p.share * float64(sum))
-}
-
-func earmarkedDevices(e *cluster.Earmarked) (sum int) {
-	for i := range e.Rooms {
-		sum += e.Rooms[i].Devices
-	}
-	return sum
 }
 
 // lacksRoom reports whether the job was refused for lack of room in at least one of its

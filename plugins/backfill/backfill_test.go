@@ -13,8 +13,8 @@ import (
 
 func TestArguments(t *testing.T) {
 	for text, ok := range map[string]bool{
-		`{}`: true, `{"after": "2h", "perQueue": 3, "share": 1, "review": "1m"}`: true, `{"share": 0}`: true,
-		`{"after": "0s"}`: false, `{"after": "soon"}`: false, `{"review": "-1m"}`: false, `{"perQueue": 0}`: false, `{"share": 1.1}`: false, `{"share": -0.1}`: false, `{"before": "1h"}`: false,
+		`{}`: true, `{"after": "2h", "perQueue": 3, "share": 1, "review": "1m"}`: true, `{"share": 0}`: true, `{"later": "1m", "idle": 0}`: true,
+		`{"after": "0s"}`: false, `{"after": "soon"}`: false, `{"review": "-1m"}`: false, `{"perQueue": 0}`: false, `{"share": 1.1}`: false, `{"share": -0.1}`: false, `{"later": "0s"}`: false, `{"idle": -0.1}`: false, `{"idle": 1.1}`: false, `{"before": "1h"}`: false,
 	} {
 		if _, err := New(enginetest.Arguments(text)); (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)
@@ -73,9 +73,21 @@ func TestChoiceOfNodes(t *testing.T) {
 		"the soonest end": {`{}`, []enginetest.Part{
 			node("a", 4), node("b", 4), runs("a1", "a", 1, hours(2)).RunFor(int64(9 * time.Hour)), runs("b1", "b", 1, hours(2)).RunFor(int64(5 * time.Hour)), large(),
 		}, map[string][]string{"job/large": {"b"}}},
-		"nothing to keep: one task holds the node": {`{}`, []enginetest.Part{
+		"one task holds the node": {`{}`, []enginetest.Part{
 			node("a", 4), runs("a1", "a", 4, hours(2)), large(),
+		}, map[string][]string{"job/large": {"a"}}},
+		"idle devices are kept for one job": {`{"share": 1}`, []enginetest.Part{
+			node("a", 4), node("b", 4), runs("a1", "a", 1, hours(2)), runs("b1", "b", 1, hours(2)), large(), enginetest.Job("second").Devices(4).Created(hours(1) + 1),
+		}, map[string][]string{"job/large": {"a"}}},
+		"a further job gets a node that one task holds": {`{"share": 1}`, []enginetest.Part{
+			node("a", 4), node("b", 4), node("c", 4), runs("a1", "a", 1, hours(2)), runs("b1", "b", 1, hours(2)), runs("c1", "c", 4, hours(3)), large(), enginetest.Job("second").Devices(4).Created(hours(1) + 1),
+		}, map[string][]string{"job/large": {"a"}, "job/second": {"c"}}},
+		"half of the largest node": {`{}`, []enginetest.Part{
+			node("a", 4), node("b", 2), runs("a1", "a", 1, hours(7)), runs("a2", "a", 2, hours(7)), runs("b1", "b", 1, hours(7)), enginetest.Job("small").Devices(2).Created(hours(5)),
 		}, map[string][]string{}},
+		"half of the largest node, for long": {`{}`, []enginetest.Part{
+			node("a", 4), node("b", 2), runs("a1", "a", 1, hours(7)), runs("a2", "a", 2, hours(7)), runs("b1", "b", 1, hours(7)), enginetest.Job("small").Devices(2).Created(hours(6)),
+		}, map[string][]string{"job/small": {"a"}}},
 		"too young": {`{"after": "61m"}`, []enginetest.Part{
 			node("a", 4), runs("a1", "a", 1, hours(2)), large(),
 		}, map[string][]string{}},
@@ -98,20 +110,20 @@ func TestChoiceOfNodes(t *testing.T) {
 		"one node is always allowed": {`{"share": 0}`, []enginetest.Part{
 			node("a", 4), runs("a1", "a", 1, hours(2)), large(),
 		}, map[string][]string{"job/large": {"a"}}},
-		"one per queue": {`{"share": 1, "perQueue": 1}`, []enginetest.Part{
+		"one per queue": {`{"share": 1, "perQueue": 1, "idle": 1}`, []enginetest.Part{
 			enginetest.Queue("q"), node("a", 4), node("b", 4), node("c", 4), runs("a1", "a", 1, hours(2)), runs("b1", "b", 1, hours(2)), runs("c1", "c", 1, hours(2)),
 			large(), enginetest.Job("second").Devices(4).Created(hours(1) + 1), enginetest.Job("third").Queue("q").Devices(4).Created(hours(1)),
 		}, map[string][]string{"job/large": {"a"}, "job/third": {"b"}}},
-		"two per queue": {`{"share": 1, "perQueue": 2}`, []enginetest.Part{
+		"two per queue": {`{"share": 1, "perQueue": 2, "idle": 1}`, []enginetest.Part{
 			node("a", 4), node("b", 4), runs("a1", "a", 1, hours(2)), runs("b1", "b", 1, hours(2)), large(), enginetest.Job("second").Devices(4).Created(hours(1) + 1),
 		}, map[string][]string{"job/large": {"a"}, "job/second": {"b"}}},
-		"the one that lacks more": {`{"perQueue": 1}`, []enginetest.Part{
+		"the one that lacks more": {`{"perQueue": 1, "later": "1m"}`, []enginetest.Part{
 			node("a", 4), runs("a1", "a", 1, hours(2)), runs("a2", "a", 1, hours(2)), runs("a3", "a", 2, hours(2)), large(), enginetest.Job("small").Devices(2).Created(hours(2) + 1),
 		}, map[string][]string{"job/large": {"a"}}},
-		"the one that lacks less, and has waited for more than twice as long": {`{"perQueue": 1}`, []enginetest.Part{
+		"the one that lacks less, and has waited for more than twice as long": {`{"perQueue": 1, "later": "1m"}`, []enginetest.Part{
 			node("a", 4), runs("a1", "a", 1, hours(2)), runs("a2", "a", 1, hours(2)), runs("a3", "a", 2, hours(2)), large(), enginetest.Job("small").Devices(2).Created(hours(3)),
 		}, map[string][]string{"job/small": {"a"}}},
-		"the one of a higher priority": {`{"perQueue": 1}`, []enginetest.Part{
+		"the one of a higher priority": {`{"perQueue": 1, "later": "1m"}`, []enginetest.Part{
 			node("a", 4), runs("a1", "a", 1, hours(2)), runs("a2", "a", 1, hours(2)), runs("a3", "a", 2, hours(2)), large(), enginetest.Job("small").Devices(2).Priority(1).Created(hours(1)),
 		}, map[string][]string{"job/small": {"a"}}},
 		"without devices": {`{}`, []enginetest.Part{

@@ -14,8 +14,8 @@ type delay struct {
 	unknown   int   // how many tasks of unknown run time must end
 	remaining int64 // how long these are expected to run yet, together; see plugin.remaining
 	until     int64 // the latest end of the tasks with known run times; now if none must end
-	// keepsNothing is set if nothing of the room is free and the end of one task frees all of it: an earmark would
-	// keep nothing from filling up.
+	// keepsNothing is set if nothing of the room is free and the end of one task frees all of it: an earmark
+	// keeps no device idle, and decides only which job gets the room then.
 	keepsNothing bool
 }
 
@@ -113,7 +113,6 @@ func (p *plugin) best(j *cluster.Job, alt *cluster.Alternative, lacks []*cluster
 // soonest chooses rooms for the tasks among the nodes: for the tasks of each shape, the nodes with
 // the least delays. It returns nil if the nodes do not suffice.
 func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster.Task) (out []room) {
-	alone := len(lacks) == 1
 	taken := map[*cluster.Node]bool{}
 	for len(lacks) > 0 {
 		shape := lacks[0].Shape
@@ -138,7 +137,7 @@ func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster
 					continue
 				}
 				r.delay = p.delayOn(n, &r.EarmarkedRoom)
-				if alone && r.delay.keepsNothing {
+				if p.nothing && !r.delay.keepsNothing {
 					continue
 				}
 				if p.left[n.Name] {
