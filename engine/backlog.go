@@ -127,7 +127,7 @@ func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 				e.parked = *job.Parked
 			}
 			b.addArrival(e)
-		case e.bucket == nil || e.taskCounts != taskCountsOf(job) || e.turn != turnOf(job) || e.earmarked != (job.Earmarked != nil) || job.SpecVersion() > b.jobs:
+		case e.bucket == nil || e.taskCounts != taskCountsOf(job) || e.turn != turnOf(job) || !sameEarmark(e.earmarked, job.Earmarked) || job.SpecVersion() > b.jobs:
 			b.remove(e)
 			e.turn = turnOf(job)
 			b.addArrival(e)
@@ -165,7 +165,7 @@ func (m *movedSets) note(job *cluster.Job, slot int) {
 // addArrival adds the job to the arrivals of its lane, so that it is tried in this session.
 func (b *backlog) addArrival(e *waiter) {
 	b.waiters[e.job.Slot()] = e
-	e.earmarked = e.job.Earmarked != nil
+	e.earmarked = e.job.Earmarked
 	e.lane = b.lane(e.job)
 	e.lane.arrivals, e.inArrivals = append(e.lane.arrivals, e), true
 	b.joinLine(e.lane)

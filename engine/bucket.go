@@ -12,11 +12,11 @@ import (
 type waiter struct {
 	turn
 	lane          *lane
-	bucket        *bucket        // nil if the job is not parked and is to be tried
-	inArrivals    bool           // it is among the arrivals of its lane
-	earmarked     bool           // the job had an earmark when it was last filed
-	taskCounts    taskCounts     // of the job's tasks, when it was refused
-	parked        cluster.Parked // its back-off while it is in no bucket; a bucket has its own
+	bucket        *bucket            // nil if the job is not parked and is to be tried
+	inArrivals    bool               // it is among the arrivals of its lane
+	earmarked     *cluster.Earmarked // of the job, when it was last filed: the order of turns may depend on it
+	taskCounts    taskCounts         // of the job's tasks, when it was refused
+	parked        cluster.Parked     // its back-off while it is in no bucket; a bucket has its own
 	refusal       *Refusal
 	refusalNumber uint64 // the number of the refusal, by backlog.refusalNumber
 }

@@ -184,6 +184,12 @@ func sameRoom(a, b *cluster.Earmarked) bool {
 	})
 }
 
+// sameEarmark reports whether the earmarks are of the same room for the same time, and whether the job has had
+// an earmark for as long. When they were reviewed does not count: no comparison of jobs may depend on it.
+func sameEarmark(a, b *cluster.Earmarked) bool {
+	return sameRoom(a, b) && (a == nil || a.Since == b.Since)
+}
+
 // starvesAgain is how long after Starving returned jobs it returns them again, in nanoseconds.
 const starvesAgain = 60 * firstBackOff
 
@@ -213,6 +219,18 @@ func (e Earmarks) Starving(after int64) (out []Starving) {
 		return cmp.Or(strings.Compare(x.Job.Queue, y.Job.Queue), s.order.compareTurns(turnOf(x.Job), turnOf(y.Job)))
 	})
 	return out
+}
+
+// ExamineAt makes a patient session at the given time or later examine all jobs again (see Starving), and
+// requests a session for that time. It counts after a call of Starving that returned jobs.
+func (e Earmarks) ExamineAt(at int64) {
+	s := e.session
+	if b := s.engine.backlog; s.options.Patient && b != nil {
+		if b.starvesAt == 0 || at < b.starvesAt {
+			b.starvesAt = at
+		}
+		s.WakeAt(at)
+	}
 }
 
 // Refusal returns why the job was refused last, nil if the engine does not know.

@@ -68,14 +68,12 @@ type Arguments struct {
 }
 
 type plugin struct {
-	session  *engine.Session
-	left     map[string]bool // the nodes of earmarks that this sweep has withdrawn
-	sweeper  engine.Sweep    // sweep
-	meanAge  int64           // of running tasks, in this sweep; -1 if it was not needed yet
-	nothing  bool            // plan chooses only nodes on which an earmark keeps nothing idle now
-	nextLate int64           // when the next job that lacks little has waited for long enough; 0: none
-	lateJob  string          // the ID of that job
-	cluster  totals          // in this sweep; zero if they were not needed yet
+	session *engine.Session
+	left    map[string]bool // the nodes of earmarks that this sweep has withdrawn
+	sweeper engine.Sweep    // sweep
+	meanAge int64           // of running tasks, in this sweep; -1 if it was not needed yet
+	kept    int             // how many devices all earmarks keep idle, in this sweep; -1 if that is to be counted
+	cluster totals          // in this sweep; zero if they were not needed yet
 
 	after, later, review int64
 	perQueue             int
@@ -122,24 +120,23 @@ func (*plugin) SharedByProfiles() {}
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.Reopen(s)
-	s.Hooks.AddJobPriority(largestEarmark)
+	s.Hooks.AddJobOrder(compare)
 	s.Hooks.AddSweep(p.sweeper)
 }
 
-// largestEarmark puts the job first for which more devices are earmarked. Jobs without an earmark are last.
-func largestEarmark(l, r *cluster.Job) int {
-	if l.Earmarked == nil && r.Earmarked == nil {
+// compare puts jobs with an earmark first: of several, the one that has had it for longest and, of those, the
+// one for which more devices are earmarked.
+func compare(l, r *cluster.Job) int {
+	x, y := l.Earmarked, r.Earmarked
+	switch {
+	case x == nil && y == nil:
 		return 0
+	case y == nil:
+		return -1
+	case x == nil:
+		return 1
 	}
-	return cmp.Or(cmp.Compare(earmarkedDevices(r.Earmarked), earmarkedDevices(l.Earmarked)), cmp.Compare(rank(l.Earmarked), rank(r.Earmarked)))
-}
-
-// rank orders jobs with and without an earmark.
-func rank(e *cluster.Earmarked) int {
-	if e != nil {
-		return 0
-	}
-	return 1
+	return cmp.Or(cmp.Compare(x.Since, y.Since), cmp.Compare(earmarkedDevices(y), earmarkedDevices(x)))
 }
 
 // Reopen prepares the plugin for the session.
@@ -155,23 +152,17 @@ const maxQueues = 64
 // sweep reviews the earmarks, and gives further ones to jobs that have waited for long.
 func (p *plugin) sweep(stmt *engine.Statement) {
 	view := p.session.View
-	perQueue, devices, kept := map[string]int{}, 0, 0
+	perQueue, devices := map[string]int{}, 0
 	clear(p.left)
-	p.meanAge, p.cluster = -1, totals{}
-	earmarked := cluster.EarmarksOf(view).Jobs()
-	for _, j := range earmarked {
-		kept += p.keptIdle(j.Earmarked)
-	}
-	for _, j := range earmarked {
+	p.meanAge, p.kept, p.cluster = -1, -1, totals{}
+	for _, j := range cluster.EarmarksOf(view).Jobs() {
 		if refusal := p.session.Earmarks.Refusal(j); !view.IsPending(j) || j.HasMinimum() || refusal != nil && !lacksRoom(refusal) {
 			for _, r := range j.Earmarked.Rooms {
 				p.left[r.Node] = true
 			}
-			kept -= p.keptIdle(j.Earmarked)
-			stmt.Earmark(j, nil)
+			p.change(stmt, j, nil)
 			continue
 		}
-		keeps := p.keptIdle(j.Earmarked)
 		switch {
 		case p.void(j):
 			p.replace(stmt, j)
@@ -182,9 +173,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 			perQueue[j.Queue]++
 			devices += earmarkedDevices(j.Earmarked)
 		}
-		kept += p.keptIdle(j.Earmarked) - keeps
 	}
-	defer func() { p.nothing = false }()
 	plans := map[string]int{}
 	for _, c := range p.candidates() {
 		queue := c.job.Queue
@@ -201,17 +190,21 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		if plans[queue]++; len(plans) > maxQueues {
 			break // a plan looks at all nodes
 		}
-		p.nothing = p.spent(kept)
 		e := p.plan(c.job)
 		if e == nil || devices+earmarkedDevices(e) > limit && !(devices == 0 && len(e.Rooms) == 1) {
 			continue
 		}
-		if stmt.Earmark(c.job, e) == nil {
+		if p.change(stmt, c.job, e) == nil {
 			perQueue[queue]++
 			devices += earmarkedDevices(e)
-			kept += p.keptIdle(e)
 		}
 	}
+}
+
+// change gives the job the earmark; nil withdraws the one that it has.
+func (p *plugin) change(stmt *engine.Statement, j *cluster.Job, e *cluster.Earmarked) error {
+	p.kept = -1
+	return stmt.Earmark(j, e)
 }
 
 // void reports whether the job cannot start any more when its earmark says: another scheduler has
@@ -233,7 +226,7 @@ func (p *plugin) replace(stmt *engine.Statement, j *cluster.Job) {
 			e = nil // the sweep gives it one if the share allows that
 		}
 	}
-	stmt.Earmark(j, e)
+	p.change(stmt, j, e)
 }
 
 // reviewEarmark gives the job other nodes if it is expected to start much sooner there.
@@ -244,7 +237,7 @@ func (p *plugin) reviewEarmark(stmt *engine.Statement, j *cluster.Job) {
 		better.Since = e.Since
 		e = *better
 	}
-	stmt.Earmark(j, &e)
+	p.change(stmt, j, &e)
 }
 
 // lacksRoom reports whether the job was refused for lack of room in at least one of its

@@ -20,25 +20,16 @@ type candidate struct {
 // that lacks few devices finds room sooner without an earmark than one that lacks many. Because the
 // product grows with time, it also gets one at last.
 func (p *plugin) candidates() (out []candidate) {
-	starving := p.session.Earmarks.Starving(p.after)
-	if len(starving) > 0 {
-		p.nextLate, p.lateJob = 0, ""
-	}
-	for _, w := range starving {
+	for _, w := range p.session.Earmarks.Starving(p.after) {
 		if !lacksRoom(w.Refusal) {
 			continue
 		}
 		devices, tasks := p.wants(w.Job)
 		if late := w.Job.Created + p.later; 2*devices <= p.totals().largest && p.session.Now < late {
-			if p.nextLate == 0 || late < p.nextLate {
-				p.nextLate, p.lateJob = late, w.Job.ID
-			}
+			p.session.Earmarks.ExamineAt(late)
 			continue
 		}
 		out = append(out, candidate{w.Job, devices, tasks, (p.session.Now - w.Job.Created) / int64(time.Second)})
-	}
-	if j := p.session.View.Job(p.lateJob); j != nil && p.session.View.IsPending(j) && !j.HasMinimum() {
-		p.session.WakeAt(p.nextLate)
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), cmp.Compare(int64(b.devices)*b.waited, int64(a.devices)*a.waited))

@@ -19,9 +19,16 @@ func (p *plugin) totals() totals {
 	return p.cluster
 }
 
-// spent reports whether earmarks may keep no further devices idle if they keep that many.
-func (p *plugin) spent(kept int) bool {
-	return kept > 0 && float64(kept) >= p.idle*float64(p.totals().devices)
+// spent reports whether the earmarks of other jobs keep so many devices idle that the job's may keep none.
+func (p *plugin) spent(j *cluster.Job) bool {
+	if p.kept < 0 {
+		p.kept = 0
+		for _, o := range cluster.EarmarksOf(p.session.View).Jobs() {
+			p.kept += p.keptIdle(o.Earmarked)
+		}
+	}
+	others := p.kept - p.keptIdle(j.Earmarked)
+	return others > 0 && float64(others) >= p.idle*float64(p.totals().devices)
 }
 
 // keptIdle returns how many devices the earmark keeps idle now. A node of which no device is idle

@@ -111,8 +111,10 @@ func (p *plugin) best(j *cluster.Job, alt *cluster.Alternative, lacks []*cluster
 }
 
 // soonest chooses rooms for the tasks among the nodes: for the tasks of each shape, the nodes with
-// the least delays. It returns nil if the nodes do not suffice.
+// the least delays, and only nodes on which the earmark keeps nothing idle if the limit is reached. It returns
+// nil if the nodes do not suffice.
 func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster.Task) (out []room) {
+	spent := p.spent(j)
 	taken := map[*cluster.Node]bool{}
 	for len(lacks) > 0 {
 		shape := lacks[0].Shape
@@ -137,7 +139,7 @@ func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster
 					continue
 				}
 				r.delay = p.delayOn(n, &r.EarmarkedRoom)
-				if p.nothing && !r.delay.keepsNothing {
+				if spent && !r.delay.keepsNothing {
 					continue
 				}
 				if p.left[n.Name] {

@@ -31,7 +31,7 @@ func newWorld(t *testing.T, arguments string, parts ...enginetest.Part) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, engine: enginetest.Engine(enginetest.Fit(), first, p), state: enginetest.State(parts...), now: 1, ends: map[string]int64{}}
+	return &world{t: t, engine: enginetest.Engine(enginetest.Fit(), p, first), state: enginetest.State(parts...), now: 1, ends: map[string]int64{}}
 }
 
 func (w *world) apply(c cluster.Change) {

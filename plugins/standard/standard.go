@@ -99,6 +99,7 @@ var plugins = []entry{
 	// The order of queues, jobs and tasks.
 	{fairshare.Name, fairshare.New, 0},
 	{priority.Name, priority.New, 0},
+	{backfill.Name, backfill.New, 0}, // before FirstCome: a job with an earmark has its turn before older jobs
 	{firstcome.Name, firstcome.New, 0},
 	{taskorder.Name, taskorder.New, 0},
 
@@ -121,7 +122,6 @@ var plugins = []entry{
 	{isolationfilter.Name, isolationfilter.New, 0},
 	{scarceresourceavoidance.Name, scarceresourceavoidance.New, 2},
 	{noderesourcesfit.Name, noderesourcesfit.New, 0},
-	{backfill.Name, backfill.New, 0},
 
 	// Which node groups are feasible, for jobs that take whole nodes, and which is best.
 	{nodegroupsizefilter.Name, nodegroupsizefilter.New, 0},

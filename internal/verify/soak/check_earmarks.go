@@ -84,8 +84,27 @@ func (c *sessionCheck) mayTake(job, owner *cluster.Job, start int64) bool {
 		return true
 	}
 	if job.Queue == owner.Queue {
-		return job.Priority > owner.Priority || job.Priority == owner.Priority && job.Created <= owner.Created
+		return job.Priority > owner.Priority || job.Priority == owner.Priority && c.earlierEarmark(job, owner)
 	}
 	tier := func(j *cluster.Job) int { return c.state.Queue(j.Queue).Tier.Rank() }
 	return tier(job) < tier(owner)
+}
+
+// earlierEarmark reports whether the job, which lacked its minimum before the session, had an earmark for
+// longer than the owner then or, if both got theirs at the same time, one that comes before the owner's.
+func (c *sessionCheck) earlierEarmark(job, owner *cluster.Job) bool {
+	mine, its := c.before.earmarked[job.ID], c.before.earmarked[owner.ID]
+	if mine == nil || its == nil || c.before.placed[job] || mine.Since != its.Since {
+		return mine != nil && its != nil && !c.before.placed[job] && mine.Since < its.Since
+	}
+	devices := func(e *cluster.Earmarked) (sum int) {
+		for _, r := range e.Rooms {
+			sum += r.Devices
+		}
+		return sum
+	}
+	if x, y := devices(mine), devices(its); x != y {
+		return x > y
+	}
+	return job.Created <= owner.Created
 }

@@ -17,6 +17,7 @@ type stateBefore struct {
 	running   map[*cluster.Job]bool           // the minimum was running; reservations do not count
 	tasks     map[*cluster.Job]int            // number of tasks
 	earmarks  map[string]earmarkBefore        // by node
+	earmarked map[string]*cluster.Earmarked   // by job
 }
 
 // queueUse is what a queue uses, and the part of it that is not preemptible.
@@ -26,7 +27,7 @@ type queueUse struct{ used, firm cluster.Resources }
 func describeState(state *cluster.State) *stateBefore {
 	b := &stateBefore{
 		queues: map[string]queueUse{}, nodes: map[*cluster.Task]*cluster.Node{}, startTime: map[*cluster.Task]int64{},
-		placed: map[*cluster.Job]bool{}, running: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}, earmarks: map[string]earmarkBefore{},
+		placed: map[*cluster.Job]bool{}, running: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}, earmarks: map[string]earmarkBefore{}, earmarked: map[string]*cluster.Earmarked{},
 	}
 	for _, q := range state.Queues() {
 		b.queues[q.Name] = queueUse{slices.Clone(q.Used), slices.Clone(q.UsedByFirm)}
@@ -41,6 +42,7 @@ func describeState(state *cluster.State) *stateBefore {
 		}
 	}
 	for _, j := range cluster.EarmarksOf(state.View()).Jobs() {
+		b.earmarked[j.ID] = j.Earmarked // State replaces it, and does not change it
 		for _, r := range j.Earmarked.Rooms {
 			b.earmarks[r.Node] = earmarkBefore{j.ID, r, j.Earmarked.Start}
 		}
