@@ -76,6 +76,12 @@ func TestChoiceOfNodes(t *testing.T) {
 		"one task holds the node": {`{}`, []enginetest.Part{
 			node("a", 4), runs("a1", "a", 4, hours(2)), large(),
 		}, map[string][]string{"job/large": {"a"}}},
+		"a node with idle devices before one that one task holds": {`{}`, []enginetest.Part{
+			node("a", 4), node("b", 4), runs("a1", "a", 4, hours(2)), runs("b1", "b", 1, hours(4)), large(),
+		}, map[string][]string{"job/large": {"b"}}},
+		"a node that one task holds and leaves soon": {`{}`, []enginetest.Part{
+			node("a", 4), node("b", 4), runs("a1", "a", 4, hours(2)).RunFor(int64(3 * time.Hour)), runs("b1", "b", 1, hours(4)), large(),
+		}, map[string][]string{"job/large": {"a"}}},
 		"idle devices are kept for one job": {`{"share": 1}`, []enginetest.Part{
 			node("a", 4), node("b", 4), runs("a1", "a", 1, hours(2)), runs("b1", "b", 1, hours(2)), large(), enginetest.Job("second").Devices(4).Created(hours(1) + 1),
 		}, map[string][]string{"job/large": {"a"}}},

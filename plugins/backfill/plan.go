@@ -111,10 +111,11 @@ func (p *plugin) best(j *cluster.Job, alt *cluster.Alternative, lacks []*cluster
 }
 
 // soonest chooses rooms for the tasks among the nodes: for the tasks of each shape, the nodes with
-// the least delays, and only nodes on which the earmark keeps nothing idle if the limit is reached. It returns
+// the least delays, and only nodes on which the earmark keeps nothing idle if the limit is reached. As long as it
+// is not, a node that one task of unknown run time holds as a whole is the last choice for one task. It returns
 // nil if the nodes do not suffice.
 func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster.Task) (out []room) {
-	spent := p.spent(j)
+	spent, alone := p.spent(j), len(lacks) == 1
 	taken := map[*cluster.Node]bool{}
 	for len(lacks) > 0 {
 		shape := lacks[0].Shape
@@ -149,6 +150,9 @@ func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster
 			}
 		}
 		slices.SortFunc(choices, func(a, b choice) int {
+			if x, y := alone && a.delay.keepsNothing && a.delay.unknown > 0, alone && b.delay.keepsNothing && b.delay.unknown > 0; x != y {
+				return trueLast(x)
+			}
 			return cmp.Or(a.delay.compare(b.delay), strings.Compare(a.Node, b.Node))
 		})
 		fits, left := p.session.Earmarks.WhenEmpty(same[0]), len(same)
@@ -167,6 +171,14 @@ func (p *plugin) soonest(j *cluster.Job, nodes []*cluster.Node, lacks []*cluster
 		lacks = others
 	}
 	return out
+}
+
+// trueLast returns how the first of two different booleans compares if true is after false.
+func trueLast(first bool) int {
+	if first {
+		return 1
+	}
+	return -1
 }
 
 // roomFor returns the room that tasks of the shape need on the node.
