@@ -11,7 +11,7 @@ import (
 // trace needs too much memory, or a smaller one spends much of its time on collections.
 const (
 	collectGrowth  = 40
-	collectGarbage = 500 << 20
+	collectGarbage = 400 << 20
 )
 
 // collector decides how often memory is collected while a trace is replayed, unless the variable GOGC
