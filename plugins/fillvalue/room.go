@@ -40,19 +40,19 @@ type machine struct {
 	slots  slotCounts
 }
 
-// cpuParts and memoryParts are in how many parts the cores and the memory of a machine are counted, at most
-// 255. More parts make more rooms. Free amounts are rounded down: otherwise slots count that do not exist.
+// cpuParts and memoryParts are in how many parts the cores and the memory of a machine are counted. More
+// parts make more rooms and do not pack better, because free amounts are rounded to the nearest part.
 const (
-	cpuParts    = 255
-	memoryParts = 64
+	cpuParts    = 32
+	memoryParts = 16
 )
 
-// rounded returns the amount rounded down to a part of the capacity, and how many parts that is.
-func rounded(amount, capacity, parts int64) (down, count int64) {
+// rounded returns the amount rounded to the nearest part of the capacity, and how many parts that is.
+func rounded(amount, capacity, parts int64) (nearest, count int64) {
 	if capacity <= 0 {
 		return 0, 0
 	}
-	count = min(amount, capacity) * parts / capacity
+	count = (min(amount, capacity)*parts + capacity/2) / capacity
 	return count * capacity / parts, count
 }
 

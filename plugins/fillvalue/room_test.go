@@ -55,19 +55,19 @@ func TestForgetting(t *testing.T) {
 }
 
 func TestRounded(t *testing.T) {
-	for _, c := range []struct{ amount, capacity, parts, down, count int64 }{
+	for _, c := range []struct{ amount, capacity, parts, nearest, count int64 }{
 		{0, 128_000, 32, 0, 0},
-		{3_999, 128_000, 32, 0, 0},
-		{4_000, 128_000, 32, 4_000, 1},
-		{127_999, 128_000, 32, 124_000, 31},
+		{1_999, 128_000, 32, 0, 0},
+		{2_000, 128_000, 32, 4_000, 1},
+		{126_000, 128_000, 32, 128_000, 32},
 		{127_999, 127_999, 32, 127_999, 32},
 		{200_000, 128_000, 32, 128_000, 32}, // more is free than there was when the machine was described
 		{unlimited, unlimited, 32, unlimited, 32},
-		{3, 7, 32, 2, 13},
+		{3, 7, 32, 3, 14},
 		{5, 0, 32, 0, 0},
 	} {
-		if down, count := rounded(c.amount, c.capacity, c.parts); down != c.down || count != c.count {
-			t.Errorf("%d of %d is rounded to %d in %d parts, want %d and %d", c.amount, c.capacity, down, count, c.down, c.count)
+		if nearest, count := rounded(c.amount, c.capacity, c.parts); nearest != c.nearest || count != c.count {
+			t.Errorf("%d of %d is rounded to %d in %d parts, want %d and %d", c.amount, c.capacity, nearest, count, c.nearest, c.count)
 		}
 	}
 }
