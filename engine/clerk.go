@@ -26,7 +26,7 @@ type clerk struct {
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
 	bound   map[*cluster.Task]bool // tasks of preemptible jobs with a Bind decision of this session; they are no victims in it
-	boundOn []int32                // by slot of the node: how many tasks of bound are on it; empty if one of them was evicted
+	boundOn map[int]int            // by slot of the node: how many tasks of bound are on it; empty if one of them was evicted
 	evicted bool                   // a task of bound was evicted, which is no plan of the engine
 	decided int                    // the number of committed statements that had decisions
 	spare   *spareMemory
@@ -143,17 +143,14 @@ func (c *clerk) announce(kind EventKind, t *cluster.Task, n *cluster.Node, undo 
 // not evicted in this session.
 func (c *clerk) noteBound(t *cluster.Task) {
 	if c.bound == nil {
-		c.bound = map[*cluster.Task]bool{}
+		c.bound, c.boundOn = map[*cluster.Task]bool{}, map[int]int{}
 	}
 	if c.bound[t] {
 		return
 	}
 	c.bound[t] = true
-	if slot := t.Node.Slot(); !c.evicted {
-		for slot >= len(c.boundOn) {
-			c.boundOn = append(c.boundOn, 0)
-		}
-		c.boundOn[slot]++
+	if !c.evicted {
+		c.boundOn[t.Node.Slot()]++
 	}
 }
 
@@ -169,5 +166,5 @@ func (c *clerk) noteEvicted(t *cluster.Task) {
 // were bound in this session, so that none of them is one. If it returns false, that is not
 // known.
 func (c *clerk) allBound(slot, tasks int) bool {
-	return slot < len(c.boundOn) && int(c.boundOn[slot]) >= tasks
+	return tasks > 0 && c.boundOn[slot] >= tasks
 }

@@ -102,6 +102,53 @@ func TestAllocationsOfManyShapes(t *testing.T) {
 	}
 }
 
+// TestMemoryOfSession checks that a session that places one job takes as much memory on a large cluster as
+// on a small one. The job is preemptible and is placed on the last node.
+func TestMemoryOfSession(t *testing.T) {
+	of := func(nodes int) uint64 {
+		profile, err := standard.Pack(standard.Profile(), "best-fit")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := engine.New(standard.Registry(), profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := Cluster(nodes)
+		shape := Shapes(1)[0]
+		shape.Preemptible = true
+		shape.Selector = []cluster.Label{{Key: "kubernetes.io/hostname", Value: state.Nodes()[nodes-2].Name}}
+		const sessions = 20
+		var before, after runtime.MemStats
+		for i := range 2 * sessions {
+			if i == sessions {
+				runtime.ReadMemStats(&before)
+			}
+			job := Job(1, shape)
+			if err := state.Apply(cluster.JobPut{Job: job}); err != nil {
+				t.Fatal(err)
+			}
+			s := e.Open(state, engine.Options{})
+			if out, err := s.Run(); err != nil || len(out.Decisions) != 1 {
+				t.Fatal(out, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := state.Apply(cluster.JobGone{Job: job.ID}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / sessions
+	}
+	small, large := of(100), of(20_000)
+	t.Logf("%d bytes on 100 nodes, %d on 20,000", small, large)
+	if large > 2*small {
+		t.Errorf("a session takes %d bytes on 100 nodes and %d on 20,000", small, large)
+	}
+}
+
 func check(t *testing.T, what string, limit float64, f func()) {
 	t.Helper()
 	if n := testing.AllocsPerRun(200, f); n > limit {
