@@ -73,7 +73,7 @@ func (ac *accounts) reattach(old, q *Queue) {
 // charge adds (sign +1) or subtracts (-1) what the tasks in these queues hold.
 func (ac *accounts) charge(names []string, sign int64) {
 	for _, name := range names {
-		for _, j := range ac.roster.inQueue(name) {
+		for j := range ac.roster.inQueue(name) {
 			for t := range j.each {
 				ac.tree.chargePlaced(t, sign)
 				ac.tree.chargePlaced(t.Landing(), sign)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/berth-project/berth/internal/paged"
 )
 
 // Audit recomputes everything that State derives from its objects (ledgers, lists,
@@ -87,7 +89,7 @@ func auditLists(s, o *State) error {
 		}
 	}
 	for id, j := range s.roster.jobs {
-		if list := s.roster.inQueue(j.Queue); int(j.queueIndex) >= len(list) || list[j.queueIndex] != j {
+		if list := s.roster.byQueue[j.Queue]; list == nil || int(j.queueIndex) >= list.Len() || list.At(int(j.queueIndex)) != j {
 			return fmt.Errorf("%s is not at its index in the list of queue %s", id, j.Queue)
 		}
 		if at := int(j.pendingAt); at > len(s.roster.pending) || at > 0 && s.roster.pending[at-1] != j {
@@ -96,7 +98,7 @@ func auditLists(s, o *State) error {
 	}
 	listed := 0
 	for _, list := range s.roster.byQueue {
-		listed += len(list.jobs)
+		listed += list.Len()
 	}
 	if listed != len(s.roster.jobs) {
 		return fmt.Errorf("%d jobs are listed by queue, and there are %d jobs", listed, len(s.roster.jobs))
@@ -132,7 +134,7 @@ func sumPreemptibleMilli(n *Node) int64 {
 
 // audit returns how many tasks are in all classes. It returns -1 if a class has a
 // wrong figure for a node, or if nodes or classes are not sorted.
-func (k *classes) audit(nodes *table[Node]) (count int) {
+func (k *classes) audit(nodes *paged.Table[Node]) (count int) {
 	for queue, list := range k.byQueue {
 		for i, c := range list {
 			tasks := c.audit(nodes)
@@ -147,13 +149,13 @@ func (k *classes) audit(nodes *table[Node]) (count int) {
 
 // audit returns how many tasks are in the class. It returns -1 if one of its figures
 // is wrong.
-func (c *class) audit(nodes *table[Node]) (count int) {
+func (c *class) audit(nodes *paged.Table[Node]) (count int) {
 	bounds := map[evictionBound]int{}
 	if len(c.byAge.Items) != len(c.nodes) || len(c.nodes) == 0 {
 		return -1
 	}
 	for i, r := range c.byAge.Items {
-		n := nodes.at(int(r.slot))
+		n := nodes.At(int(r.slot))
 		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.heapIndex != i || r.before(c.byAge.Items[max(0, i-1)/2]) {
 			return -1
 		}

@@ -1,6 +1,10 @@
 package cluster
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/berth-project/berth/internal/paged"
+)
 
 // Device is one accelerator of a node that tasks can hold: a whole GPU, a MIG slice of
 // a GPU, or one of the replicas into which time-slicing or MPS divide a GPU.
@@ -117,7 +121,7 @@ const leastDeviceSpecs = 1024
 
 // share makes the devices of the node share their specs with equal devices of other nodes. nodes
 // are the nodes of the fleet, and some may be nil.
-func (p *deviceSpecs) share(n *Node, nodes *table[Node]) {
+func (p *deviceSpecs) share(n *Node, nodes *paged.Table[Node]) {
 	if p.shared == nil {
 		p.shared, p.most = map[DeviceSpec]*DeviceSpec{}, leastDeviceSpecs
 	}
@@ -136,8 +140,8 @@ func (p *deviceSpecs) share(n *Node, nodes *table[Node]) {
 	}
 	if len(p.shared) > p.most {
 		clear(p.shared)
-		for slot := range nodes.slots {
-			n := nodes.at(slot)
+		for slot := range nodes.Len() {
+			n := nodes.At(slot)
 			for i := 0; n != nil && i < len(n.Devices); i++ {
 				s := n.Devices[i].DeviceSpec
 				p.shared[*s] = s

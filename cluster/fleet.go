@@ -267,7 +267,7 @@ func (f *fleet) clone(l *journal) fleet {
 	for i, n := range f.sorted {
 		m := n.clone()
 		c.sorted[i], c.byName[m.Name] = m, m
-		c.slots.table.set(int(m.slot), m)
+		c.slots.table.Set(int(m.slot), m)
 	}
 	for name, n := range f.absent {
 		c.absent[name] = n.clone()
@@ -275,7 +275,7 @@ func (f *fleet) clone(l *journal) fleet {
 	for key, g := range f.groups {
 		to := &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
 		for i, n := range g.Nodes {
-			to.Nodes[i] = c.slots.table.at(int(n.slot))
+			to.Nodes[i] = c.slots.table.At(int(n.slot))
 			to.Nodes[i].group = to
 		}
 		c.groups[key] = to

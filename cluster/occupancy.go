@@ -39,7 +39,7 @@ type running struct {
 // same o. If there is no node in the slot, there are no jobs.
 func (k Classes) Occupancy(slot int, o *Occupancy) {
 	o.Unfilled, o.Jobs = 0, o.Jobs[:0]
-	n := k.state.fleet.slots.table.at(slot)
+	n := k.state.fleet.slots.table.At(slot)
 	if n == nil {
 		return
 	}

@@ -30,7 +30,7 @@ func (tr *tree) advance(now int64) {
 	var before []Queue
 	recording := tr.journal.recording()
 	tr.slots.Since(tr.advancedVersion, func(slot int) {
-		if q := tr.slots.table.at(slot); q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.current.used) {
+		if q := tr.slots.table.At(slot); q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.current.used) {
 			if recording {
 				changed, before = append(changed, q), append(before, Queue{Past: q.Past, current: q.current})
 				q.Past = slices.Clone(q.Past) // closeInterval changes it in place

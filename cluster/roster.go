@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"fmt"
+	"iter"
 	"maps"
+
+	"github.com/berth-project/berth/internal/paged"
 )
 
 // roster is the table of the jobs and their tasks. Every change of a job gives it a new
@@ -16,19 +19,16 @@ type roster struct {
 	heldBack       map[string]*Job // by ID: jobs with BindRefused
 	earmarked      map[string]*Job // by ID: jobs with Earmarked
 	retired        map[string]*Job
-	byQueue        map[string]*jobList // by queue, which need not be known: the jobs that name it, in any order
+	byQueue        map[string]*paged.Table[Job] // by queue, which need not be known: the jobs that name it, in any order
 	nominated      map[*Task]bool
 	moving         map[*Task]bool       // tasks that have a landing
 	releasing      []*Task              // in any order
 	earlySightings map[TaskRef]TaskSeen // reports about tasks that are not known yet
 }
 
-// jobList is a list of jobs that is changed in place.
-type jobList struct{ jobs []*Job }
-
 func newRoster(l *journal) roster {
 	return roster{
-		journal: l, jobs: map[string]*Job{}, belowMinimum: map[string]*Job{}, heldBack: map[string]*Job{}, earmarked: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string]*jobList{},
+		journal: l, jobs: map[string]*Job{}, belowMinimum: map[string]*Job{}, heldBack: map[string]*Job{}, earmarked: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string]*paged.Table[Job]{},
 		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, earlySightings: map[TaskRef]TaskSeen{},
 	}
 }
@@ -120,11 +120,11 @@ func (r *roster) listReleasing(t *Task) {
 func (r *roster) list(j *Job) {
 	list := r.byQueue[j.Queue]
 	if list == nil {
-		list = &jobList{}
+		list = &paged.Table[Job]{}
 		r.byQueue[j.Queue] = list
 	}
-	j.queueIndex = int32(len(list.jobs))
-	list.jobs = append(list.jobs, j)
+	j.queueIndex = int32(list.Len())
+	list.Append(j)
 	r.listRetired(j)
 	r.listBelowMinimum(j)
 	r.listHeldBack(j)
@@ -139,26 +139,25 @@ func (r *roster) unlist(j *Job) {
 }
 
 // inQueue returns the jobs that name the queue, in any order.
-func (r *roster) inQueue(name string) []*Job {
+func (r *roster) inQueue(name string) iter.Seq[*Job] {
 	if list := r.byQueue[name]; list != nil {
-		return list.jobs
+		return list.All()
 	}
-	return nil
+	return func(func(*Job) bool) {}
 }
 
 // leaveQueue removes the job from the list of its queue. The last job of the list takes
 // its place.
 func (r *roster) leaveQueue(j *Job) {
 	list := r.byQueue[j.Queue]
-	last := len(list.jobs) - 1
-	if last == 0 {
+	if list.Len() == 1 {
 		delete(r.byQueue, j.Queue)
 		return
 	}
-	moved := list.jobs[last]
-	list.jobs[j.queueIndex], moved.queueIndex = moved, j.queueIndex
-	list.jobs[last] = nil
-	list.jobs = list.jobs[:last]
+	moved := list.At(list.Len() - 1)
+	list.Set(int(j.queueIndex), moved)
+	moved.queueIndex = j.queueIndex
+	list.RemoveLast()
 }
 
 func (r *roster) listRetired(j *Job) { keepIf(j.Retired, r.retired, j.ID, j) }
@@ -178,7 +177,7 @@ func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 
 // knows reports whether the job itself is in State. A job that Job.Shadow made is not.
 func (r *roster) knows(j *Job) bool {
-	return int(j.slot) < r.slots.table.slots && r.slots.table.at(int(j.slot)) == j
+	return int(j.slot) < r.slots.table.Len() && r.slots.table.At(int(j.slot)) == j
 }
 
 // listPending adds the job to the list of pending jobs or removes it. On removal the last job of
@@ -250,12 +249,16 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 	for id, j := range r.jobs {
 		k := j.clone(f, tasks)
 		c.jobs[id] = k
-		c.slots.table.set(int(k.slot), k)
+		c.slots.table.Set(int(k.slot), k)
 	}
 	c.pending, c.belowMinimum, c.retired = c.same(r.pending), c.copiesByID(r.belowMinimum), c.copiesByID(r.retired)
 	c.heldBack, c.earmarked = c.copiesByID(r.heldBack), c.copiesByID(r.earmarked)
 	for name, jobs := range r.byQueue {
-		c.byQueue[name] = &jobList{c.same(jobs.jobs)}
+		list := &paged.Table[Job]{}
+		for j := range jobs.All() {
+			list.Append(c.jobs[j.ID])
+		}
+		c.byQueue[name] = list
 	}
 	for t := range r.nominated {
 		c.nominated[tasks[t]] = true

@@ -284,7 +284,7 @@ func (tr *tree) enter(q, old *Queue) {
 	slot := 0
 	if old != nil {
 		slot = old.slot
-		tr.slots.table.set(slot, q)
+		tr.slots.table.Set(slot, q)
 		tr.tierCounts[old.Tier.Rank()]--
 	} else {
 		slot = tr.slots.take(q)
@@ -310,7 +310,7 @@ func (tr *tree) clone(l *journal) tree {
 		copied.UsedByFirm = slices.Clone(q.UsedByFirm)
 		copied.children = slices.Clone(q.children)
 		c.byName[name] = &copied
-		c.slots.table.set(q.slot, &copied)
+		c.slots.table.Set(q.slot, &copied)
 	}
 	for name, queues := range tr.byParent {
 		c.byParent[name] = slices.Clone(queues)

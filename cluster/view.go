@@ -56,7 +56,7 @@ func (v View) Recent() Recent { return Recent(v) }
 func (v View) Absent() []*Node { return v.state.fleet.Absent() }
 
 // At returns the node in the slot, or nil if there is none.
-func (v View) At(slot int) *Node { return v.state.fleet.slots.table.at(slot) }
+func (v View) At(slot int) *Node { return v.state.fleet.slots.table.At(slot) }
 
 // Avoiding calls visit with each time until which a node avoids a shape, in nanoseconds
 // and in no order.
@@ -118,7 +118,7 @@ func (v View) Held(q *Queue) (Usage, bool) {
 func (v View) Job(id string) *Job { return v.state.roster.jobs[id] }
 
 // JobAt returns the job in the slot, or nil if there is none.
-func (v View) JobAt(slot int) *Job { return v.state.roster.slots.table.at(slot) }
+func (v View) JobAt(slot int) *Job { return v.state.roster.slots.table.At(slot) }
 
 // Jobs returns all jobs, sorted by ID.
 func (v View) Jobs() []*Job { return byID(v.state.roster.jobs) }

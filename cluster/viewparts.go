@@ -145,7 +145,7 @@ func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.Versions[q.sl
 func (r Recent) Queues(since uint64, visit func(*Queue)) {
 	queues := &r.state.tree.slots
 	queues.Since(since, func(slot int) {
-		if q := queues.table.at(slot); q != nil {
+		if q := queues.table.At(slot); q != nil {
 			visit(q)
 		}
 	})
@@ -169,7 +169,7 @@ func (r Recent) Reranks() uint64 { return r.state.fleet.reranks }
 func (r Recent) Commits() uint64 { return r.state.journal.commits }
 
 // Slots returns the number of slots of nodes: one more than the highest slot ever used.
-func (r Recent) Slots() int { return r.state.fleet.slots.table.slots }
+func (r Recent) Slots() int { return r.state.fleet.slots.table.Len() }
 
 // QueueSpecsVersion grows whenever a queue or a budget is added or removed, or its spec
 // changes.

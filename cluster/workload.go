@@ -181,7 +181,7 @@ func (w *workload) setAbsent(j *Job, absent bool) {
 
 // updateQueue calls update for all jobs that name the queue.
 func (w *workload) updateQueue(name string) {
-	for _, j := range w.roster.inQueue(name) {
+	for j := range w.roster.inQueue(name) {
 		w.update(j)
 	}
 }

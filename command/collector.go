@@ -6,12 +6,13 @@ import (
 	"runtime/metrics"
 )
 
-// The heap grows between two collections by collectGarbage bytes, but by at least collectGrowth percent
-// and at most the percentage that was set before the replay. With a percentage alone, either a large
-// trace needs too much memory, or a smaller one spends much of its time on collections.
+// The heap is collected when it has grown to collectHeap bytes, but not before it has grown by
+// collectGrowth percent since the last collection, and before it has grown by more than the percentage
+// that was set before the replay. With a percentage alone, either a large trace needs too much memory, or
+// a smaller one spends much of its time on collections.
 const (
-	collectGrowth  = 40
-	collectGarbage = 400 << 20
+	collectGrowth = 40
+	collectHeap   = 1300 << 20
 )
 
 // collector decides how often memory is collected while a trace is replayed, unless the variable GOGC
@@ -46,7 +47,7 @@ func (c *collector) adjust() {
 // growthOf returns by how many percent the heap grows until the next collection, if the last one left
 // so many bytes.
 func growthOf(live uint64, most int) int {
-	return max(collectGrowth, min(most, int(collectGarbage*100/live)))
+	return max(collectGrowth, min(most, int(collectHeap*100/live)-100))
 }
 
 // restore sets the percentage of the time before newCollector.

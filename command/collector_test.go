@@ -11,7 +11,7 @@ func TestCollector(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{1 << 20, 300}, {100 << 20, 300}, {200 << 20, 200}, {800 << 20, 50}, {1000 << 20, 40}, {16 << 30, 40},
+		{1 << 20, 300}, {300 << 20, 300}, {400 << 20, 225}, {800 << 20, 62}, {1000 << 20, 40}, {16 << 30, 40},
 	} {
 		if got := growthOf(tt.live, 300); got != tt.want {
 			t.Errorf("%d MiB are left: the heap grows by %d %%, want %d", tt.live>>20, got, tt.want)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/heap"
+	"github.com/berth-project/berth/internal/paged"
 )
 
 // backlog holds the pending jobs between patient sessions: the jobs to be tried, and the
@@ -21,7 +22,7 @@ type backlog struct {
 	// the backlog is up to date with.
 	jobs, nodes, queues, revision, epoch, scoreEpoch uint64
 
-	waiters []*waiter                 // by slot of the job; nil if the job is not pending
+	waiters paged.Table[waiter]       // by slot of the job; nil if the job is not pending
 	moved   movedSets                 // since the last session
 	lanes   []*lane                   // by slot of the queue; nil if the queue has had no pending job
 	asked   map[*cluster.Shape]*asked // the shapes that parked jobs request
@@ -110,14 +111,13 @@ func (b *backlog) refreshQueues() {
 func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 	clear(b.moved.sets)
 	b.view.Recent().Jobs(b.jobs, func(slot int) {
-		for slot >= len(b.waiters) {
-			b.waiters = append(b.waiters, nil)
-		}
-		job, e := b.view.JobAt(slot), b.waiters[slot]
+		b.waiters.Grow(slot + 1)
+		job, e := b.view.JobAt(slot), b.waiters.At(slot)
 		b.moved.note(job, slot)
 		if e != nil && (job != e.job || !b.view.IsPending(job)) {
 			b.remove(e)
-			b.waiters[slot], e = nil, nil
+			b.waiters.Set(slot, nil)
+			e = nil
 		}
 		switch {
 		case job == nil || !b.view.IsPending(job):
@@ -164,7 +164,7 @@ func (m *movedSets) note(job *cluster.Job, slot int) {
 
 // addArrival adds the job to the arrivals of its lane, so that it is tried in this session.
 func (b *backlog) addArrival(e *waiter) {
-	b.waiters[e.job.Slot()] = e
+	b.waiters.Set(e.job.Slot(), e)
 	e.earmarked = e.job.Earmarked
 	e.lane = b.lane(e.job)
 	e.lane.arrivals, e.inArrivals = append(e.lane.arrivals, e), true

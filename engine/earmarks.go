@@ -241,8 +241,8 @@ func (e Earmarks) Refusal(j *cluster.Job) *Refusal {
 			return s.refused[i].Refusal
 		}
 	}
-	if b := s.engine.backlog; s.options.Patient && b != nil && j.Slot() < len(b.waiters) {
-		if w := b.waiters[j.Slot()]; w != nil && w.bucket != nil {
+	if b := s.engine.backlog; s.options.Patient && b != nil && j.Slot() < b.waiters.Len() {
+		if w := b.waiters.At(j.Slot()); w != nil && w.bucket != nil {
 			return w.bucket.refusal
 		}
 	}

@@ -10,11 +10,11 @@ import (
 // backlog after it was placed. It reports whether the refusal differs from the job's
 // previous one.
 func (b *backlog) fileAfterTurn(job *cluster.Job, r *Refusal) (news bool) {
-	e := b.waiters[job.Slot()]
+	e := b.waiters.At(job.Slot())
 	tried := e.bucket // nil: the job was not parked
 	if r == nil {
 		b.remove(e)
-		b.waiters[job.Slot()] = nil
+		b.waiters.Set(job.Slot(), nil)
 		if b.view.IsPending(job) {
 			b.again(job)
 		}

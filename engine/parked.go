@@ -32,7 +32,7 @@ func refusedAgain(p cluster.Parked, now int64, waiting bool) cluster.Parked {
 // saveBackOff writes the job's back-off to the State, so that it survives a restart.
 func (b *backlog) saveBackOff(c *clerk, job *cluster.Job) {
 	var p *cluster.Parked
-	if e := b.waiters[job.Slot()]; e != nil && e.bucket != nil {
+	if e := b.waiters.At(job.Slot()); e != nil && e.bucket != nil {
 		p = &e.bucket.parked
 	}
 	if p == nil && job.Parked == nil || p != nil && job.Parked != nil && *p == *job.Parked {

@@ -50,10 +50,10 @@ func (r *Refusal) saysSame(o *Refusal) bool {
 // Refusal returns the latest refusal of a pending job by a patient session, with the time of
 // its next retry. It returns nil if no patient session has refused the job.
 func (e *Engine) Refusal(job *cluster.Job) *Refusal {
-	if e.backlog == nil || job.Slot() >= len(e.backlog.waiters) {
+	if e.backlog == nil || job.Slot() >= e.backlog.waiters.Len() {
 		return nil
 	}
-	n := e.backlog.waiters[job.Slot()]
+	n := e.backlog.waiters.At(job.Slot())
 	if n == nil || n.job != job || n.bucket == nil {
 		return nil
 	}

@@ -229,7 +229,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	news := refusal != nil
 	first := true
 	if s.options.Patient {
-		first = s.engine.backlog.waiters[job.Slot()].refusal == nil
+		first = s.engine.backlog.waiters.At(job.Slot()).refusal == nil
 		news = s.engine.backlog.fileAfterTurn(job, refusal)
 	}
 	if first && refusal != nil && !refusal.Surplus && !refusal.Permanent {

@@ -47,7 +47,7 @@ func (b *backlog) wake(moved map[string]bool) {
 			if t.Job.Set.Name != "" {
 				moved[t.Job.Set.Name] = true
 			}
-			if e := b.waiters[t.Job.Slot()]; e != nil && e.bucket != nil {
+			if e := b.waiters.At(t.Job.Slot()); e != nil && e.bucket != nil {
 				b.queueForTrial(e.bucket) // the tasks of the job may be in another domain now
 			}
 		}
