@@ -160,6 +160,27 @@ func (o *outcome) add(a *outcome) {
 	o.early += a.early
 }
 
+// outcomes is a list that grows page by page, because to copy so much memory takes long.
+type outcomes struct {
+	pages  [][]outcome
+	length int
+}
+
+const outcomesOfPage = 4096
+
+func (l *outcomes) at(i int32) *outcome { return &l.pages[i/outcomesOfPage][i%outcomesOfPage] }
+
+func (l *outcomes) add(o *outcome) {
+	if l.length == len(l.pages)*outcomesOfPage {
+		l.pages = append(l.pages, make([]outcome, outcomesOfPage))
+	}
+	l.length++
+	*l.at(int32(l.length - 1)) = *o
+}
+
+// empty removes all outcomes and keeps the memory.
+func (l *outcomes) empty() { l.length = 0 }
+
 // maxOutcomes and maxSums bound the memory for outcomes, and the time to look for one. More are not
 // kept.
 const (
@@ -207,9 +228,9 @@ func (w *workload) runAll(p *pool, cpu, memory int64) (held, early int64) {
 		}
 		o := w.run(p, k, s, cpu, memory)
 		sum.add(&o)
-		if o.next = p.outcomes[s]; len(w.outcomes) < maxOutcomes {
-			w.outcomes = append(w.outcomes, o)
-			p.outcomes[s] = int32(len(w.outcomes))
+		if o.next = p.outcomes[s]; w.outcomes.length < maxOutcomes {
+			w.outcomes.add(&o)
+			p.outcomes[s] = int32(w.outcomes.length)
 		}
 	}
 	if len(p.sums) < maxSums {
@@ -220,8 +241,8 @@ func (w *workload) runAll(p *pool, cpu, memory int64) (held, early int64) {
 
 // known returns the outcome of the sequence if it is known.
 func (w *workload) known(p *pool, s int, cpu, memory int64) *outcome {
-	for i := p.outcomes[s]; i > 0; i = w.outcomes[i-1].next {
-		if o := &w.outcomes[i-1]; o.holds(cpu, memory) {
+	for i := p.outcomes[s]; i > 0; i = w.outcomes.at(i - 1).next {
+		if o := w.outcomes.at(i - 1); o.holds(cpu, memory) {
 			return o
 		}
 	}

@@ -127,7 +127,7 @@ func mixed() (*workload, *room) {
 // revalue computes the fill value of the room as for another workload.
 func revalue(w *workload, r *room) int64 {
 	w.number++
-	w.outcomes = w.outcomes[:0]
+	w.outcomes.empty()
 	return w.fill(r)
 }
 

@@ -103,7 +103,8 @@ func (p *plugin) takeDemand() {
 		return
 	}
 	p.demand = first
-	outcomes := p.work.outcomes[:0]
+	outcomes := p.work.outcomes
+	outcomes.empty()
 	p.work = newWorkload(d.Learnt, p.work.number+1)
 	p.work.outcomes = outcomes
 	p.work.learnKinds(p.fleet.kinds)

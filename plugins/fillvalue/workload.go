@@ -23,7 +23,7 @@ type workload struct {
 	cpu, memory masks             // of all steps
 	cpuOnly     [sequences]uint64 // masks of the steps without devices
 	byKind      []*stepsOfKind    // by kind of devices
-	outcomes    []outcome         // of pools
+	outcomes    outcomes          // of pools
 }
 
 // request is something that tasks request.
