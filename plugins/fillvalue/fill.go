@@ -63,12 +63,12 @@ func (m *masks) of(amount int64, sequence int) uint64 {
 	return 0
 }
 
-// below returns the mask of the sequence for the limit before the one with the index.
-func (m *masks) below(limit int32, sequence int) uint64 {
+// below returns the mask of the row for the limit before the one with the index.
+func below(row []uint64, limit int32) uint64 {
 	if limit == 0 {
 		return 0
 	}
-	return m.rows[sequence][limit-1]
+	return row[limit-1]
 }
 
 // stepsOfKind are the steps of the sequences on a machine of which all devices are of one kind.
@@ -77,6 +77,7 @@ type stepsOfKind struct {
 	single masks         // of the steps with one device, by its price
 	many   masks         // of the steps with several devices, by their number
 	least  cluster.Milli // the lowest price of a device of those with several
+	lowest cluster.Milli // the lowest price of all
 }
 
 // step is what a request takes of a machine.
@@ -95,7 +96,7 @@ func (w *workload) stepsOf(kind int32) *stepsOfKind {
 	if w.byKind[kind] != nil {
 		return w.byKind[kind]
 	}
-	k := &stepsOfKind{least: math.MaxInt32}
+	k := &stepsOfKind{least: math.MaxInt32, lowest: math.MaxInt32}
 	for i := range w.requests {
 		q := &w.requests[i]
 		k.steps = append(k.steps, step{
@@ -104,6 +105,9 @@ func (w *workload) stepsOf(kind int32) *stepsOfKind {
 		})
 		if q.devices > 1 && q.price[kind] > 0 {
 			k.least = min(k.least, q.price[kind])
+		}
+		if q.devices > 0 && q.price[kind] > 0 {
+			k.lowest = min(k.lowest, q.price[kind])
 		}
 	}
 	k.single = newMasks(w, func(q *request) int64 {
@@ -252,10 +256,15 @@ func (w *workload) known(p *pool, s int, cpu, memory int64) *outcome {
 // run computes the outcome of the sequence. It visits only steps that may fit: less is left after each
 // step that fits, so when a step does not fit, later ones that request as much do not fit either.
 func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcome {
-	sequence, cpuOnly := w.sequences[s], w.cpuOnly[s]
-	free := append(w.scratch[:0], p.free...)
+	sequence, cpuOnly, cpuRow, memoryRow := w.sequences[s], w.cpuOnly[s], w.cpu.rows[s], w.memory.rows[s]
+	free := w.scratch[:0] // the devices that are free enough for some step
+	for _, f := range p.free {
+		if f >= k.lowest {
+			free = append(free, f)
+		}
+	}
 	w.scratch = free
-	single, many := k.single.of(int64(free[0]), s), k.many.of(countFree(free, k.least), s)
+	single, many := k.single.of(freest(free), s), k.many.of(countFree(free, k.least), s)
 	o := always()
 	for fit := single | many | cpuOnly; fit&^cpuOnly != 0; {
 		at := bits.TrailingZeros64(fit)
@@ -263,20 +272,27 @@ func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcom
 		fit &= fit - 1
 		if x.cpu > cpu-o.cpuFrom {
 			o.cpuTo = min(o.cpuTo, sum(o.cpuFrom, x.cpu))
-			fit &= w.cpu.below(x.cpuLimit, s)
+			fit &= below(cpuRow, x.cpuLimit)
 			continue
 		}
 		if x.memory > memory-o.memoryFrom {
 			o.memoryTo = min(o.memoryTo, sum(o.memoryFrom, x.memory))
-			fit &= w.memory.below(x.memoryLimit, s)
+			fit &= below(memoryRow, x.memoryLimit)
 			continue
 		}
 		switch {
 		case x.devices == 1:
-			if !takeTightest(free, x.price) {
-				single = k.single.of(int64(slices.Max(free)), s)
+			i := tightest(free, x.price)
+			if i < 0 {
+				single = k.single.of(freest(free), s)
 				fit &= single | many | cpuOnly
 				continue
+			}
+			if free[i] -= x.price; free[i] < k.lowest {
+				for ; i+1 < len(free); i++ {
+					free[i] = free[i+1]
+				}
+				free = free[:i]
 			}
 		case x.devices > 1:
 			if !x.takeFirst(free) {
@@ -304,19 +320,23 @@ func sum(a, b int64) int64 {
 	return a + b
 }
 
-// takeTightest takes the price from the device that is the least free of those that are free
-// enough, and reports whether there is one.
-func takeTightest(free []cluster.Milli, price cluster.Milli) bool {
-	best, least := -1, cluster.Milli(math.MaxInt32)
+// tightest returns the index of the device that is the least free of those that are free enough, or -1.
+func tightest(free []cluster.Milli, price cluster.Milli) int {
+	best, least := -1, uint32(math.MaxInt32)
 	for i, f := range free {
-		if f >= price && f < least {
-			best, least = i, f
+		if over := uint32(f - price); over < least { // that of a device that is not free enough is higher
+			best, least = i, over
 		}
 	}
-	if best >= 0 {
-		free[best] -= price
+	return best
+}
+
+// freest returns how free the freest device is; 0 if there is none.
+func freest(free []cluster.Milli) (most int64) {
+	for _, f := range free {
+		most = max(most, int64(f))
 	}
-	return best >= 0
+	return most
 }
 
 // takeFirst takes several devices, the first that are free enough, and reports whether they fit.
