@@ -80,8 +80,12 @@ func (f *fleet) countTasks(counting bool) {
 	for _, r := range f.used {
 		r.nodes = 0
 	}
+	for i := range f.nodes {
+		k := &f.nodes[i]
+		k.room, k.counted, k.tasks = nil, nil, 0 // the machine stays
+	}
 	f.next = nil
-	f.counting, f.nodes, f.used, f.version = counting, nil, nil, 0
+	f.counting, f.used, f.version = counting, nil, 0
 	f.count, f.free, f.whole, f.running = 0, 0, 0, 0
 }
 
