@@ -28,7 +28,7 @@ var rules = []struct {
 	{"internal/field", []string{"internal/phrase"}, nil, "it names fields of any object"},
 	{"internal/strict", []string{"internal/field", "internal/nearest", "internal/phrase", "internal/printable"}, []string{"k8s.io/apimachinery/", "go.yaml.in/yaml/v3"}, "it decodes YAML into any Go value and knows no kind of object; of Kubernetes it knows quantities and times alone"},
 	{"internal/heap", nil, nil, "it works with items of any type"},
-	{"internal/paged", nil, nil, "it has pointers to anything"},
+	{"internal/paged", nil, nil, "its tables hold pointers of any type"},
 	{"internal/recency", nil, nil, "it lists numbers, whatever they stand for"},
 	{"cluster", []string{"internal/heap", "internal/paged", "internal/recency"}, nil, "it defines State and its objects, without policy, input, output or dependencies"},
 	{"engine", []string{"cluster", "internal/heap", "internal/nearest", "internal/paged", "internal/recency"}, nil, "the engine is a pure function of its input and needs only the standard library"},

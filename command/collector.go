@@ -6,10 +6,9 @@ import (
 	"runtime/metrics"
 )
 
-// The heap is collected when it has grown to collectHeap bytes, but not before it has grown by
-// collectGrowth percent since the last collection, and before it has grown by more than the percentage
-// that was set before the replay. With a percentage alone, either a large trace needs too much memory, or
-// a smaller one spends much of its time on collections.
+// The heap may grow to collectHeap bytes between two collections, but by at least collectGrowth percent
+// and at most the percentage that was set before the replay. With a percentage alone, either a large
+// trace needs too much memory, or a smaller one spends much of its time on collections.
 const (
 	collectGrowth = 40
 	collectHeap   = 1300 << 20

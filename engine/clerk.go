@@ -26,7 +26,7 @@ type clerk struct {
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
 	bound   map[*cluster.Task]bool // tasks of preemptible jobs with a Bind decision of this session; they are no victims in it
-	boundOn map[int]int            // by slot of the node: how many tasks of bound are on it; empty if one of them was evicted
+	boundOn map[int]int            // by slot of the node: how many tasks of bound are on it; nil if one of them was evicted
 	evicted bool                   // a task of bound was evicted, which is no plan of the engine
 	decided int                    // the number of committed statements that had decisions
 	spare   *spareMemory

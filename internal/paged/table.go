@@ -6,8 +6,8 @@ import "iter"
 // pageSize is the number of pointers in a page.
 const pageSize = 512
 
-// Table has a pointer for each index from 0 on. When it grows, no pointers are copied: to copy many takes
-// long while the garbage collector marks.
+// Table has a pointer for each index from 0 on. When it grows beyond the first page, no pointers are copied:
+// to copy many takes long while the garbage collector marks.
 type Table[T any] struct {
 	pages  [][]*T
 	length int
@@ -28,14 +28,13 @@ func (t *Table[T]) Append(x *T) {
 	t.Set(t.length-1, x)
 }
 
-// RemoveLast removes the pointer at the end.
+// RemoveLast removes the pointer at the end. Its memory is kept for pointers that are added later.
 func (t *Table[T]) RemoveLast() {
 	t.length--
 	t.Set(t.length, nil)
-	t.pages = t.pages[:(t.length+pageSize-1)/pageSize]
 }
 
-// All returns all pointers in order.
+// All returns all pointers in order. The table must not change its length meanwhile.
 func (t *Table[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for i := range t.length {
@@ -48,7 +47,13 @@ func (t *Table[T]) All() iter.Seq[*T] {
 
 // Grow makes the table have at least n indexes. New pointers are nil.
 func (t *Table[T]) Grow(n int) {
-	for t.length = max(n, t.length); len(t.pages)*pageSize < n; {
+	if t.length = max(n, t.length); len(t.pages) == 0 {
+		t.pages = [][]*T{nil}
+	}
+	if more := min(n, pageSize) - len(t.pages[0]); more > 0 { // the first page is as small as a slice, because many tables are
+		t.pages[0] = append(t.pages[0], make([]*T, more)...)
+	}
+	for len(t.pages)*pageSize < n {
 		t.pages = append(t.pages, make([]*T, pageSize))
 	}
 }

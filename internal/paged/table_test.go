@@ -26,9 +26,12 @@ func TestTable(t *testing.T) {
 	for table.Len() > pageSize-1 {
 		table.RemoveLast()
 	}
-	if len(table.pages) != 1 {
-		t.Errorf("%d pages for %d pointers, want 1", len(table.pages), table.Len())
+	table.Grow(pageSize + 1)
+	if a, b := table.At(pageSize-1), table.At(pageSize); a != nil || b != nil {
+		t.Errorf("removed pointers are there again: %v, %v", a, b)
 	}
+	table.RemoveLast()
+	table.RemoveLast()
 	table.Append(&values[3])
 	at := 0
 	for p := range table.All() {
@@ -39,5 +42,17 @@ func TestTable(t *testing.T) {
 	}
 	if at != pageSize {
 		t.Errorf("All returns %d pointers, want %d", at, pageSize)
+	}
+	if n := testing.AllocsPerRun(100, func() { table.Append(nil); table.RemoveLast() }); n > 0 {
+		t.Errorf("a pointer that is added at the end of a page and removed needs memory %v times", n)
+	}
+}
+
+// TestSmallTable checks that a table with one pointer has no page of full size.
+func TestSmallTable(t *testing.T) {
+	var table Table[int]
+	table.Append(nil)
+	if c := cap(table.pages[0]); c > 8 {
+		t.Errorf("there is memory for %d pointers, and there is one", c)
 	}
 }

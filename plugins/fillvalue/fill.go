@@ -167,7 +167,7 @@ func (o *outcome) add(a *outcome) {
 // outcomes is a list that grows page by page, because to copy so much memory takes long.
 type outcomes struct {
 	pages  [][]outcome
-	length int
+	length int32
 }
 
 const outcomesOfPage = 4096
@@ -175,11 +175,11 @@ const outcomesOfPage = 4096
 func (l *outcomes) at(i int32) *outcome { return &l.pages[i/outcomesOfPage][i%outcomesOfPage] }
 
 func (l *outcomes) add(o *outcome) {
-	if l.length == len(l.pages)*outcomesOfPage {
+	if int(l.length) == len(l.pages)*outcomesOfPage {
 		l.pages = append(l.pages, make([]outcome, outcomesOfPage))
 	}
 	l.length++
-	*l.at(int32(l.length - 1)) = *o
+	*l.at(l.length - 1) = *o
 }
 
 // empty removes all outcomes and keeps the memory.
@@ -234,7 +234,7 @@ func (w *workload) runAll(p *pool, cpu, memory int64) (held, early int64) {
 		sum.add(&o)
 		if o.next = p.outcomes[s]; w.outcomes.length < maxOutcomes {
 			w.outcomes.add(&o)
-			p.outcomes[s] = int32(w.outcomes.length)
+			p.outcomes[s] = w.outcomes.length
 		}
 	}
 	if len(p.sums) < maxSums {

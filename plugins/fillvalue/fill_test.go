@@ -69,6 +69,38 @@ func TestFillStepByStep(t *testing.T) {
 	}
 }
 
+// TestFillOfRenewedWorkloads compares fill values of rooms that share pools, for workloads that follow each
+// other and use the memory of the last one.
+func TestFillOfRenewedWorkloads(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	most := int32(0)
+	for range 5 {
+		f, last := newFleet(), outcomes{}
+		m := &machine{cpu: 64_000, memory: 256 << 30, kinds: slices.Repeat([]int32{int32(random.IntN(2))}, 8)}
+		for number := uint64(1); number <= 3; number++ {
+			w := drawWorkload(random)
+			w.number, w.outcomes = number, last
+			w.outcomes.empty()
+			for range 300 {
+				r := &room{machine: m, cpu: int64(random.IntN(65)) * 1000, memory: int64(random.IntN(17)) << 34, free: make([]cluster.Milli, 8)}
+				for i := range 2 + random.IntN(2) {
+					r.free[i] = cluster.Milli(500 * (1 + random.IntN(2)))
+					r.milli += int64(r.free[i])
+				}
+				slices.SortFunc(r.free, func(a, b cluster.Milli) int { return int(b - a) })
+				r.pool = f.poolOf(r)
+				if want, _ := stepByStep(&w, r); w.fill(r) != want {
+					t.Fatalf("workload %d, cpu %d, memory %d, free %v: fill value %d, step by step %d", number, r.cpu, r.memory, r.free, w.fill(r), want)
+				}
+			}
+			most, last = max(most, w.outcomes.length), w.outcomes
+		}
+	}
+	if most <= outcomesOfPage {
+		t.Errorf("at most %d outcomes are kept, which fit on one page", most)
+	}
+}
+
 // stepByStep returns the fill value of the room, without and with the weights of steps: each step of each
 // sequence is looked at.
 func stepByStep(w *workload, r *room) (all, weighted int64) {

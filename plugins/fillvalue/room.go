@@ -40,8 +40,9 @@ type machine struct {
 	slots  slotCounts
 }
 
-// cpuParts and memoryParts are in how many parts the cores and the memory of a machine are counted. More
-// parts make more rooms and do not pack better, because free amounts are rounded to the nearest part.
+// cpuParts and memoryParts are in how many parts the cores and the memory of a machine are counted, at most
+// 255. More parts make more rooms, and did not pack better on the traces of docs/replay.md. Free amounts are
+// rounded to the nearest part, so that a slot may count that lacks half a part of the machine.
 const (
 	cpuParts    = 32
 	memoryParts = 16

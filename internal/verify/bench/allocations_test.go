@@ -103,7 +103,7 @@ func TestAllocationsOfManyShapes(t *testing.T) {
 }
 
 // TestMemoryOfSession checks that a session that places one job takes as much memory on a large cluster as
-// on a small one. The job is preemptible and is placed on the last node.
+// on a small one. The job is preemptible and is placed on the last node with devices.
 func TestMemoryOfSession(t *testing.T) {
 	of := func(nodes int) uint64 {
 		profile, err := standard.Pack(standard.Profile(), "best-fit")

@@ -19,7 +19,8 @@ import (
 func BenchmarkDecide(b *testing.B) { decide(b, "per-resource") }
 
 // BenchmarkDecideFillValue is BenchmarkDecide with the policy of the default profile, which learns
-// prices. A session learns before its first turn, so each job is placed in a session of its own.
+// prices. A session learns before its first turn, so each job is placed in a session of its own, and the
+// percentiles are of the whole session.
 func BenchmarkDecideFillValue(b *testing.B) { decide(b, "fill-value") }
 
 func decide(b *testing.B, policy string) {
@@ -146,7 +147,7 @@ type churn struct {
 	search  engine.Search
 	state   *cluster.State
 	session *engine.Session
-	learns  bool // whether each job has a session of its own, in which the policy learns
+	single  bool // whether each job has a session of its own
 	shapes  []cluster.Shape
 	running []*cluster.Job
 	arrived int
@@ -159,7 +160,7 @@ func newChurn(b *testing.B, policy string, nodes, shapes int, search engine.Sear
 	e, err := engine.New(standard.Registry(), profile)
 	must(b, err)
 	// The cluster is always filled with the index, because filling is not measured.
-	c := &churn{engine: e, state: Cluster(nodes), learns: policy == "fill-value", shapes: Shapes(shapes)}
+	c := &churn{engine: e, state: Cluster(nodes), single: policy == "fill-value", shapes: Shapes(shapes)}
 	devices := int64(nodes) * 8 / 2 * int64(cluster.Whole)
 	for c.state.Queue(cluster.DefaultQueue).Used.Of(cluster.DefaultDeviceResource) < devices {
 		c.addJob(b)
@@ -177,7 +178,7 @@ func (c *churn) addJob(b *testing.B) time.Duration {
 func (c *churn) add(b *testing.B, j cluster.Job) time.Duration {
 	job := add(b, c.state, j)
 	c.arrived++
-	if !c.learns && (c.session == nil || c.arrived%1000 == 0) { // the index is kept from session to session
+	if !c.single && (c.session == nil || c.arrived%1000 == 0) { // the index is kept from session to session
 		c.session = c.engine.Open(c.state, engine.Options{Search: c.search})
 	}
 	begin := time.Now()
@@ -191,11 +192,12 @@ func (c *churn) add(b *testing.B, j cluster.Job) time.Duration {
 }
 
 func (c *churn) place(job *cluster.Job) bool {
-	if c.learns {
+	if c.single {
 		s := c.engine.Open(c.state, engine.Options{Search: c.search})
-		_, err := s.Run()
-		s.Close()
-		return err == nil && job.Tasks()[0].Node != nil
+		if _, err := s.Run(); err != nil {
+			panic(err)
+		}
+		return s.Close() == nil && job.Tasks()[0].Node != nil
 	}
 	stmt := c.session.Begin()
 	if c.session.Place(stmt, job) != nil {
