@@ -26,7 +26,8 @@ type clerk struct {
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
 	bound   map[*cluster.Task]bool // tasks of preemptible jobs with a Bind decision of this session; they are no victims in it
-	boundOn map[int]int            // by slot of the node: how many tasks of bound are on it; nil if one of them was evicted
+	boundAt []int32                // the slots of the nodes of tasks of bound, as far as boundOn does not count them
+	boundOn map[int32]int          // by slot of the node: how many tasks of bound are on it; nil if one of them was evicted
 	evicted bool                   // a task of bound was evicted, which is no plan of the engine
 	decided int                    // the number of committed statements that had decisions
 	spare   *spareMemory
@@ -143,14 +144,14 @@ func (c *clerk) announce(kind EventKind, t *cluster.Task, n *cluster.Node, undo 
 // not evicted in this session.
 func (c *clerk) noteBound(t *cluster.Task) {
 	if c.bound == nil {
-		c.bound, c.boundOn = map[*cluster.Task]bool{}, map[int]int{}
+		c.bound = map[*cluster.Task]bool{}
 	}
 	if c.bound[t] {
 		return
 	}
 	c.bound[t] = true
 	if !c.evicted {
-		c.boundOn[t.Node.Slot()]++
+		c.boundAt = append(c.boundAt, int32(t.Node.Slot()))
 	}
 }
 
@@ -158,7 +159,7 @@ func (c *clerk) noteBound(t *cluster.Task) {
 // session, the tasks of bound are not counted by node any more.
 func (c *clerk) noteEvicted(t *cluster.Task) {
 	if c.bound[t] {
-		c.boundOn, c.evicted = nil, true
+		c.boundAt, c.boundOn, c.evicted = nil, nil, true
 	}
 }
 
@@ -166,5 +167,12 @@ func (c *clerk) noteEvicted(t *cluster.Task) {
 // were bound in this session, so that none of them is one. If it returns false, that is not
 // known.
 func (c *clerk) allBound(slot, tasks int) bool {
-	return tasks > 0 && c.boundOn[slot] >= tasks
+	if len(c.boundAt) > 0 && c.boundOn == nil {
+		c.boundOn = map[int32]int{}
+	}
+	for _, at := range c.boundAt {
+		c.boundOn[at]++
+	}
+	c.boundAt = c.boundAt[:0]
+	return tasks > 0 && c.boundOn[int32(slot)] >= tasks
 }
