@@ -27,7 +27,7 @@ type clerk struct {
 	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
 	bound   map[*cluster.Task]bool // tasks of preemptible jobs with a Bind decision of this session; they are no victims in it
 	boundAt []int32                // the slots of the nodes of tasks of bound, as far as boundOn does not count them
-	boundOn map[int32]int          // by slot of the node: how many tasks of bound are on it; nil if one of them was evicted
+	boundOn map[int32]int          // by slot of the node: how many tasks of bound are on it; empty if one of them was evicted
 	evicted bool                   // a task of bound was evicted, which is no plan of the engine
 	decided int                    // the number of committed statements that had decisions
 	spare   *spareMemory
@@ -167,7 +167,7 @@ func (c *clerk) noteEvicted(t *cluster.Task) {
 // were bound in this session, so that none of them is one. If it returns false, that is not
 // known.
 func (c *clerk) allBound(slot, tasks int) bool {
-	if len(c.boundAt) > 0 && c.boundOn == nil {
+	if len(c.boundAt) > 0 && c.boundOn == nil { // they are counted only here, because most sessions seek no victims
 		c.boundOn = map[int32]int{}
 	}
 	for _, at := range c.boundAt {

@@ -289,7 +289,7 @@ func (w *workload) run(p *pool, k *stepsOfKind, s int, cpu, memory int64) outcom
 				continue
 			}
 			if free[i] -= x.price; free[i] < k.lowest {
-				for ; i+1 < len(free); i++ {
+				for ; i+1 < len(free); i++ { // there are few: append takes longer
 					free[i] = free[i+1]
 				}
 				free = free[:i]

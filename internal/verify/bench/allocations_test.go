@@ -106,15 +106,7 @@ func TestAllocationsOfManyShapes(t *testing.T) {
 // on a small one. The job is preemptible and is placed on the last node with devices.
 func TestMemoryOfSession(t *testing.T) {
 	of := func(nodes int) uint64 {
-		profile, err := standard.Pack(standard.Profile(), "best-fit")
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := engine.New(standard.Registry(), profile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		state := Cluster(nodes)
+		e, state := packed(t, "best-fit"), Cluster(nodes)
 		shape := Shapes(1)[0]
 		shape.Preemptible = true
 		shape.Selector = []cluster.Label{{Key: "kubernetes.io/hostname", Value: state.Nodes()[nodes-2].Name}}

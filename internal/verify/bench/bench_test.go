@@ -153,14 +153,24 @@ type churn struct {
 	arrived int
 }
 
+// packed returns an engine of the standard plugins with the policy.
+func packed(t testing.TB, policy string) *engine.Engine {
+	t.Helper()
+	profile, err := standard.Pack(standard.Profile(), policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(standard.Registry(), profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 func newChurn(b *testing.B, policy string, nodes, shapes int, search engine.Search) *churn {
 	b.Helper()
-	profile, err := standard.Pack(standard.Profile(), policy)
-	must(b, err)
-	e, err := engine.New(standard.Registry(), profile)
-	must(b, err)
 	// The cluster is always filled with the index, because filling is not measured.
-	c := &churn{engine: e, state: Cluster(nodes), single: policy == "fill-value", shapes: Shapes(shapes)}
+	c := &churn{engine: packed(b, policy), state: Cluster(nodes), single: policy == "fill-value", shapes: Shapes(shapes)}
 	devices := int64(nodes) * 8 / 2 * int64(cluster.Whole)
 	for c.state.Queue(cluster.DefaultQueue).Used.Of(cluster.DefaultDeviceResource) < devices {
 		c.addJob(b)
